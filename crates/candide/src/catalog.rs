@@ -4,7 +4,7 @@
 
 use crate::error::Error;
 use crate::factor::Factor;
-use crate::index::{Attic, HashIndex, OrderedIndex, Size, TableIndex};
+use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
 use crate::protocol::{Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage, TableCore};
 use crate::record::{
@@ -298,9 +298,9 @@ impl Catalog {
             .map(TableIndex::Hash)
         };
         let index = index.map_err(|_| common.memory_limit_error())?;
-        let attic = match &index {
-            TableIndex::Ordered(index) if protocol.stows => {
-                Some(Attic::beside(index).map_err(|_| common.memory_limit_error())?)
+        let deleted_index = match &index {
+            TableIndex::Ordered(index) if protocol.keeps_deleted_index => {
+                Some(DeletedIndex::beside(index).map_err(|_| common.memory_limit_error())?)
             }
             _ => None,
         };
@@ -313,7 +313,7 @@ impl Catalog {
             layout,
             show_key: plan.show_key,
             index,
-            attic,
+            deleted_index,
             records,
             indexes: Indexes::default(),
             linked: Tally::default(),

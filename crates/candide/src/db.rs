@@ -9,7 +9,7 @@ use crate::factor::{Factor, Factors};
 use crate::memory::Memory;
 use crate::protocol::recorded::{Batch, Recorded};
 use crate::protocol::{
-    Common, DefaultProtocol, Engine, Hot, Local, LookBack, Occ, Options, Properties, Protocol,
+    Common, DefaultProtocol, Engine, Hot, Local, Occ, Options, Properties, Protocol, ReadView,
     Token,
 };
 use crate::record::{Record, RowType};
@@ -21,7 +21,7 @@ use crate::sync::{
 };
 use crate::table::Table;
 use crate::timestamps::{self, Timestamps};
-use crate::txn::{Core, Garbage, Public, RunOptions, Tx};
+use crate::txn::{Garbage, RunOptions, SessionShared, Tx, TxnRunner};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -66,7 +66,7 @@ pub(crate) struct Inner<P: Protocol> {
     pub(crate) engine: Engine<P>,
     pub(crate) catalog: Catalog,
     /// Sessions that exist, by their numbers.
-    sessions: Mutex<BTreeMap<u64, Arc<Public>>>,
+    sessions: Mutex<BTreeMap<u64, Arc<SessionShared>>>,
     sessions_made: AtomicU64,
     /// Set while the one session of a protocol that allows only one exists.
     session_taken: AtomicBool,
@@ -167,7 +167,7 @@ impl<P: Protocol> Database<P> {
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        run_cached(&self.inner, const { &RunOptions::new() }, LookBack::No, body)
+        run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Current, body)
     }
 
     /// As [`Database::run`], with limits on retrying, told of conflicts, or only reading.
@@ -179,7 +179,7 @@ impl<P: Protocol> Database<P> {
         options: RunOptions<'_>,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        run_cached(&self.inner, &options, options.look_back(), body)
+        run_cached(&self.inner, &options, options.read_view(), body)
     }
 
     /// Runs a transaction that [only reads](RunOptions::read_only).
@@ -439,21 +439,21 @@ impl<P: Protocol> Inner<P> {
     }
 
     /// A new session's working parts.
-    pub(crate) fn join(&self) -> Core<P> {
+    pub(crate) fn join(&self) -> TxnRunner<P> {
         let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
-        let public = Arc::new(Public {
+        let public = Arc::new(SessionShared {
             session: id,
             slot: self.engine.epochs.register(),
             garbage: Mutex::new(Garbage::default()),
             counters: Counters::new(),
         });
         lock(&self.sessions).insert(id, public.clone());
-        Core::new(&self.engine, id, public)
+        TxnRunner::new(&self.engine, id, public)
     }
 
     /// Forgets a session, keeping its counts, and its garbage for the advancer. Takes as long
     /// whatever other sessions have left.
-    pub(crate) fn leave(&self, core: &mut Core<P>) {
+    pub(crate) fn leave(&self, core: &mut TxnRunner<P>) {
         let state = core.state.get_mut();
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
         garbage.take_from(&self.engine, &mut state.local);
@@ -476,7 +476,7 @@ impl<P: Protocol> Inner<P> {
     }
 
     /// Calls `each` with what can be seen of every session.
-    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&Public)) {
+    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&SessionShared)) {
         lock(&self.sessions).values().for_each(|public| each(public));
     }
 

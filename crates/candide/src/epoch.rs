@@ -177,9 +177,9 @@ pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
 enum Pin {
     Nothing = 0,
     /// What it can come to read.
-    All = 1,
+    Full = 1,
     /// Only the memory of what it may be looking at: it reads in a snapshot.
-    Memory = 2,
+    ReclamationOnly = 2,
 }
 
 /// What a session publishes.
@@ -213,7 +213,7 @@ impl Slot {
         // Acquire pairs with `unpin` (E5): what the session read under its pin happened before what
         // we free.
         let word = self.0.pin.load(Ordering::Acquire);
-        let pin = [Pin::Nothing, Pin::All, Pin::Memory]
+        let pin = [Pin::Nothing, Pin::Full, Pin::ReclamationOnly]
             .into_iter()
             .find(|&pin| Slot::word(word >> Slot::PIN_BITS, pin) == word);
         (word >> Slot::PIN_BITS, pin.expect("only pins are stored"))
@@ -241,7 +241,7 @@ impl Slot {
     /// take long.
     pub(crate) fn leaves_garbage_since(&self, epoch: Epoch) -> bool {
         let (last, pin) = self.look();
-        pin != Pin::All && last < epoch
+        pin != Pin::Full && last < epoch
     }
 
     /// Whether the session has not been pinned since `epoch` began.
@@ -367,24 +367,24 @@ impl Epochs {
     /// Pins the session (P1).
     #[inline]
     pub(crate) fn pin(&self, slot: &Slot) {
-        self.pin_as(slot, Pin::All);
+        self.pin_as(slot, Pin::Full);
     }
 
     /// Pins the session, for memory only: it reads in a snapshot, which is open until the pin has
     /// ended.
     #[inline]
     pub(crate) fn pin_for_memory(&self, slot: &Slot) {
-        self.pin_as(slot, Pin::Memory);
+        self.pin_as(slot, Pin::ReclamationOnly);
     }
 
     /// Goes on with the session's pin for memory only: what it can come to read is an open
     /// snapshot's from now on.
     pub(crate) fn hold_memory_only(&self, slot: &Slot) {
         let (epoch, pin) = slot.look();
-        debug_assert_eq!(pin, Pin::All);
+        debug_assert_eq!(pin, Pin::Full);
         // Release: who finds that the pin holds back nothing else finds the snapshot in the list
         // (E5).
-        slot.0.pin.store(Slot::word(epoch, Pin::Memory), Ordering::Release);
+        slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
     }
 
     #[inline(always)]
@@ -485,7 +485,7 @@ impl Epochs {
             if pin != Pin::Nothing {
                 bound = bound.min(epoch);
             }
-            if pin == Pin::All {
+            if pin == Pin::Full {
                 horizon = horizon.min(epoch);
             }
         }

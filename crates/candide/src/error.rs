@@ -23,9 +23,9 @@ pub enum Abort {
     /// Conflict: a key that was absent may have been inserted.
     Phantom,
     /// Conflict: the record was leaving its index.
-    Dead,
+    RecordRemoved,
     /// Conflict: a row that was there when an update was made is gone, or the other way round.
-    Existence,
+    ExistenceChanged,
     /// Conflict: gave way to a transaction that had failed too often.
     Yielded,
     /// Outcome: no row has this key.
@@ -71,8 +71,8 @@ impl Abort {
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
-        Abort::Dead,
-        Abort::Existence,
+        Abort::RecordRemoved,
+        Abort::ExistenceChanged,
         Abort::Yielded,
         Abort::NotFound,
         Abort::Duplicate,
@@ -102,8 +102,8 @@ impl Abort {
             Abort::ReadChanged => "read_changed",
             Abort::Locked => "locked",
             Abort::Phantom => "phantom",
-            Abort::Dead => "dead",
-            Abort::Existence => "existence",
+            Abort::RecordRemoved => "dead",
+            Abort::ExistenceChanged => "existence",
             Abort::Yielded => "yielded",
             Abort::NotFound => "not_found",
             Abort::Duplicate => "duplicate",
@@ -129,8 +129,8 @@ impl fmt::Display for Abort {
             Abort::ReadChanged => "a row that was read has changed",
             Abort::Locked => "another transaction has locked the row",
             Abort::Phantom => "a key that was absent may have been inserted",
-            Abort::Dead => "the record is leaving its index",
-            Abort::Existence => "a row came or went under a write",
+            Abort::RecordRemoved => "the record is leaving its index",
+            Abort::ExistenceChanged => "a row came or went under a write",
             Abort::Yielded => "gave way to a transaction that had failed too often",
             Abort::NotFound => "no row has this key; `get` and the `_if_present` forms allow for that",
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::protocol::{Protocol, TableCore};
 use crate::record::{Unit, Words};
 use crate::sync::thread;
-use crate::txn::Core;
+use crate::txn::TxnRunner;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Calls `each` with every row of a table, in no particular order: with the words of its key, as
@@ -59,7 +59,7 @@ pub(crate) fn for_each_row<P: Protocol>(
 /// database.
 struct Visitor<'a, P: Protocol> {
     inner: &'a Inner<P>,
-    core: Option<Core<P>>,
+    core: Option<TxnRunner<P>>,
     _collector: CollectorGuard<'a>,
 }
 

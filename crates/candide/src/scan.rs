@@ -44,7 +44,8 @@ pub(crate) struct Way {
     number: usize,
     /// The record that it has given last, if it may look back.
     last: Option<RecordAt>,
-    /// Who looks back: the next ones, of the index and of the attic, the very next last.
+    /// Who looks back: the next ones, of the index and of the index of deleted records, the very
+    /// next last.
     merged: Vec<RecordAt>,
     /// And what the index has behind these, the same way round.
     waiting: Vec<RecordAt>,
@@ -148,7 +149,7 @@ impl Way {
         table: &TableCore,
         record: RecordAt,
     ) {
-        if P::STOWS {
+        if P::KEEPS_DELETED_INDEX {
             self.last = Some(record);
         }
         state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
@@ -167,7 +168,7 @@ impl Way {
         cursor.give_while(|record| {
             let is_wanted = wanted(state, record);
             if is_wanted {
-                if P::STOWS {
+                if P::KEEPS_DELETED_INDEX {
                     *last = Some(record);
                 }
                 state.scanned(tx.engine, *number, || Some(table.layout.first_of(record)));
@@ -264,7 +265,7 @@ impl Way {
             return Ok(None);
         }
         state.admit(tx.engine, table)?;
-        if P::STOWS
+        if P::KEEPS_DELETED_INDEX
             && let Some(record) = self.merged.pop()
         {
             self.note(tx, state, table, record);
@@ -274,7 +275,7 @@ impl Way {
             Some(record) => Advance::Next(record),
             None => self.advance(tx, state, table)?,
         };
-        if state.needs_attic() {
+        if state.needs_deleted_index() {
             advance = self.merge(state, table, advance);
         }
         match advance {
@@ -317,8 +318,8 @@ impl Way {
     }
 
     /// Looking back: having come to a record of the index, or to the end, puts with it and what
-    /// else is at hand what it may have seen of the attic between the last one given and these,
-    /// though not more than some at once; and gives the first of all.
+    /// else is at hand what it may have seen of the index of deleted records between the last one
+    /// given and these, though not more than some at once; and gives the first of all.
     #[cold]
     #[inline(never)]
     fn merge<P: Protocol>(
@@ -327,7 +328,9 @@ impl Way {
         table: &TableCore,
         advance: Advance,
     ) -> Advance {
-        let Some(attic) = table.attic.as_ref().filter(|attic| !attic.is_empty()) else {
+        let Some(deleted_index) =
+            table.deleted_index.as_ref().filter(|deleted_index| !deleted_index.is_empty())
+        else {
             return advance;
         };
         let Some((range, direction)) = self.cursor.as_ref().and_then(Cursor::ordered_range) else {
@@ -354,8 +357,8 @@ impl Way {
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
         }
-        let is_whole =
-            attic.list(range, direction, &mut self.merged, |record| state.is_older(table, record));
+        let is_whole = deleted_index
+            .list(range, direction, &mut self.merged, |record| state.is_older(table, record));
         let Some(&until) = self.merged.last() else { return advance };
         let at_hand = std::iter::from_fn(|| Cursor::at_hand(&mut self.cursor));
         let place = self.waiting.len();
@@ -368,8 +371,8 @@ impl Way {
             self.merged.push(next);
         }
         self.merged.sort_by(|&one, &other| order(other, one));
-        // Of each key what was in the attic: that in the index came later, or is the same, on its
-        // way.
+        // Of each key what was in the index of deleted records: that in the index came later, or is
+        // the same, on its way.
         self.merged.dedup_by(|one, before| order(*one, *before).is_eq());
         self.merged.pop().map_or(Advance::End, Advance::Next)
     }

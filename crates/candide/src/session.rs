@@ -5,10 +5,10 @@
 use crate::db::Inner;
 use crate::error::{Abort, Error};
 use crate::index::{Found, NodeAt};
-use crate::protocol::{DefaultProtocol, LookBack, Protocol, TableCore};
+use crate::protocol::{DefaultProtocol, Protocol, ReadView, TableCore};
 use crate::record::{PlacedUnit, RecordAt, Words};
 use crate::stats::Stats;
-use crate::txn::{Conflict, Core, Effects, RunOptions, Tx};
+use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ pub struct Session<P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     /// On cache lines of its own: sessions are often made one after another and used by different
     /// threads.
-    core: Box<CachePadded<Core<P>>>,
+    core: Box<CachePadded<TxnRunner<P>>>,
 }
 
 impl<P: Protocol> Session<P> {
@@ -73,7 +73,7 @@ impl<P: Protocol> Session<P> {
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.run_as(const { &RunOptions::new() }, LookBack::No, body)
+        self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
     }
 
     /// As [`Session::run`], with limits on retrying, told of conflicts, or only reading.
@@ -85,7 +85,7 @@ impl<P: Protocol> Session<P> {
         options: RunOptions<'_>,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.run_as(&options, options.look_back(), body)
+        self.run_as(&options, options.read_view(), body)
     }
 
     /// Runs a transaction that sees this much.
@@ -93,12 +93,12 @@ impl<P: Protocol> Session<P> {
     pub(crate) fn run_as<T, E: From<Abort>>(
         &mut self,
         options: &RunOptions<'_>,
-        look_back: LookBack,
+        read_view: ReadView,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         let effects = Effects::default();
-        let value = self.core.run(&self.inner.engine, options, look_back, &effects, body)?;
-        effects.take_place();
+        let value = self.core.run(&self.inner.engine, options, read_view, &effects, body)?;
+        effects.run_all();
         Ok(value)
     }
 
@@ -122,16 +122,17 @@ impl<P: Protocol> Session<P> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
-    /// Reads a unit without the rest of a transaction, if that will do; see [`Core::read_alone`].
+    /// Reads a unit without the rest of a transaction, if that will do; see
+    /// [`TxnRunner::single_read`].
     #[inline(always)]
-    pub(crate) fn read_alone(
+    pub(crate) fn single_read(
         &mut self,
         table: &TableCore,
         key: &[u64],
         unit: PlacedUnit,
         copy: impl FnMut(Words<'_>),
     ) -> Option<bool> {
-        self.core.read_alone(&self.inner.engine, table, key, unit, copy)
+        self.core.single_read(&self.inner.engine, table, key, unit, copy)
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner<P>> {
@@ -197,7 +198,7 @@ impl<P: Protocol> Session<P> {
         key: &[u64],
     ) -> Result<Option<usize>, Abort> {
         let engine = &self.inner.engine;
-        let core: &mut Core<P> = &mut self.core;
+        let core: &mut TxnRunner<P> = &mut self.core;
         P::enter(&engine.clock, None)?;
         engine.epochs.pin(&core.public.slot);
         let attempt = &core.state.get_mut().attempt;
@@ -220,7 +221,7 @@ impl<P: Protocol> Session<P> {
     }
 
     #[cfg(test)]
-    pub(crate) fn core_for_tests(&self) -> &Core<P> {
+    pub(crate) fn core_for_tests(&self) -> &TxnRunner<P> {
         &self.core
     }
 
@@ -264,7 +265,7 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
 /// keeps nothing alive.
 struct Cached<P: Protocol> {
     inner: Weak<Inner<P>>,
-    core: Box<CachePadded<Core<P>>>,
+    core: Box<CachePadded<TxnRunner<P>>>,
 }
 
 impl<P: Protocol> Drop for Cached<P> {
@@ -310,7 +311,7 @@ enum Place<P: Protocol> {
 pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     inner: &Arc<Inner<P>>,
     options: &RunOptions<'_>,
-    look_back: LookBack,
+    read_view: ReadView,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Result<T, E> {
     let database = inner.engine.id;
@@ -332,10 +333,10 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
     let effects = Effects::default();
-    let value = session.core.run(&inner.engine, options, look_back, &effects, body)?;
+    let value = session.core.run(&inner.engine, options, read_view, &effects, body)?;
     // Effects may run transactions of their own, with this session.
     drop(lent);
-    effects.take_place();
+    effects.run_all();
     Ok(value)
 }
 

@@ -6,7 +6,7 @@ use crate::db::{Database, Inner};
 use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::index::Direction;
-use crate::protocol::{LookBack, Versioned};
+use crate::protocol::{ReadView, Versioned};
 use crate::record::{Hashed, InOrder, Key, KeyRange, Ordered, Projection, Record, WordRange};
 use crate::secondary::Index;
 use crate::session::{Session, run_cached};
@@ -87,7 +87,7 @@ impl<P: Versioned> Session<P> {
         if !Arc::ptr_eq(self.inner(), &snapshot.inner) {
             return Err(Abort::ForeignTable.into());
         }
-        self.run_as(const { &RunOptions::new() }, LookBack::To(snapshot.ts), body)
+        self.run_as(const { &RunOptions::new() }, ReadView::Snapshot(snapshot.ts), body)
     }
 }
 
@@ -117,7 +117,7 @@ impl<P: Versioned> Snapshot<P> {
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        run_cached(&self.inner, const { &RunOptions::new() }, LookBack::To(self.ts), body)
+        run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Snapshot(self.ts), body)
     }
 
     /// As [`Snapshot::run`], for what takes long in any case: all such closures share this code.

@@ -8,11 +8,11 @@ use crate::index::{Found, Place};
 use crate::protocol::{DefaultProtocol, Missing, Protocol, TableCore};
 use crate::quiescent::for_each_row;
 use crate::record::{
-    Buffer, ImageSink, Key, Projection, Record, RecordAt, Rehearsal, Shown, Unit, Units, Update,
+    Buffer, DryRun, ImageSink, Key, Projection, Record, RecordAt, Shown, Unit, Units, Update,
     Updater, Words, store_in,
 };
 use crate::session::Session;
-use crate::txn::{FreeColumnsOnly, Home, Stager, State, Tx};
+use crate::txn::{FreeColumnsOnly, InsertTarget, Stager, State, Tx};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -113,9 +113,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
             words.iter().for_each(|words| self.core.check_key(words.as_ref()));
             self.core.index.find_many(&words)
         };
-        if state.needs_attic() {
+        if state.needs_deleted_index() {
             for (key, found) in keys.iter().zip(&mut found) {
-                *found = self.in_words(key, |words| state.look_back(&self.core, words, *found));
+                *found = self.in_words(key, |words| state.read_view(&self.core, words, *found));
             }
         }
         Ok(std::array::from_fn(|number| Row {
@@ -176,7 +176,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             let mut words = Pr::EMPTY;
             let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
             if let Some(is_there) =
-                self.in_words(key, |key| session.read_alone(&self.core, key, unit, copy))
+                self.in_words(key, |key| session.single_read(&self.core, key, unit, copy))
             {
                 return Ok(is_there.then(|| projection.value(key, &words)));
             }
@@ -192,7 +192,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: &R::Key,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
-        if !P::READS_ALONE {
+        if !P::SINGLE_READ_COMMITS {
             return session.run(|tx| self.get(tx, key, projection));
         }
         let mut value = None;
@@ -344,7 +344,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
-        home: Home,
+        home: InsertTarget,
         row: &R,
     ) -> Result<bool, Abort> {
         if !home.is_new {
@@ -663,7 +663,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         tx: &Tx<'_, P>,
         state: &mut State<P>,
         key: &R::Key,
-    ) -> Result<Home, Abort> {
+    ) -> Result<InsertTarget, Abort> {
         self.in_words(key, |key| state.record_for(tx.engine, &self.core, key))
     }
 
@@ -893,7 +893,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     ) -> Result<T, Abort> {
         let mut value = self.read(projection)?;
         let result = change(&mut value);
-        projection.assign(&self.key, &value, &mut Rehearsal)?;
+        projection.assign(&self.key, &value, &mut DryRun)?;
         let core = &self.table.core;
         let mut indexed = false;
         if !core.indexes.is_empty() {

@@ -111,7 +111,7 @@ impl Forgets {
 
 /// The latest time to which a transaction looked back that saw a version.
 #[derive(Debug, Clone, Copy)]
-struct LookBack {
+struct ReadView {
     as_of: u64,
     /// The transaction; none if a forgotten one, which cannot be named, may have looked back.
     by: Option<Party>,
@@ -144,7 +144,7 @@ pub(super) struct Unit {
     /// The deletes without a record; only of group 0.
     forgotten: Forgets,
     /// By version, the look-back to the latest time that saw it.
-    look_backs: BTreeMap<u64, LookBack>,
+    look_backs: BTreeMap<u64, ReadView>,
     /// The latest time to which a transaction looked back that read the unit, in whatever version,
     /// and not by a scan.
     looked_back: u64,
@@ -188,9 +188,9 @@ impl Unit {
     /// Notes that a transaction looked back and saw a version.
     pub(super) fn look_back(&mut self, version: u64, as_of: u64, by: Party, kind: Kind) {
         let by = Some(by);
-        let latest = self.look_backs.entry(version).or_insert(LookBack { as_of, by });
+        let latest = self.look_backs.entry(version).or_insert(ReadView { as_of, by });
         if latest.as_of < as_of {
-            *latest = LookBack { as_of, by };
+            *latest = ReadView { as_of, by };
         }
         if kind != Kind::Predicate {
             self.looked_back = self.looked_back.max(as_of);
@@ -205,7 +205,7 @@ impl Unit {
         version: u64,
     ) -> Option<(u64, u64, Option<Party>)> {
         let mut seen = self.look_backs.range(before..version);
-        let (seen, LookBack { as_of, by }) =
+        let (seen, ReadView { as_of, by }) =
             seen.find(|(_, look_back)| look_back.as_of >= version)?;
         Some((*seen, *as_of, *by))
     }
@@ -431,7 +431,7 @@ impl Units {
         let mut look_backs = BTreeMap::new();
         let looked_back = self.tables.get(usize::from(table)).map_or(0, |table| table.looked_back);
         if looked_back > floor.version {
-            look_backs.insert(floor.version, LookBack { as_of: looked_back, by: None });
+            look_backs.insert(floor.version, ReadView { as_of: looked_back, by: None });
         }
         let new = Unit {
             table,

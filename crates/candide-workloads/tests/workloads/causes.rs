@@ -149,7 +149,7 @@ fn is_left_over(cause: &Cause, table: &str) -> bool {
     let inserts = |&(kind, tables): &(&str, &[&str])| {
         Tpcc::KINDS[cause.aborted] == kind && tables.contains(&table)
     };
-    cause.reason == Abort::Dead && cause.met.is_empty() && INSERTED.iter().any(inserts)
+    cause.reason == Abort::RecordRemoved && cause.met.is_empty() && INSERTED.iter().any(inserts)
 }
 
 /// Returns whether a cause is among the predictions. Where it was one of several types, one that is

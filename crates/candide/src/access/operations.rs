@@ -4,7 +4,7 @@
 
 use super::write_set::{Mark, WriteItem};
 use crate::error::Abort;
-use crate::record::delta::{PutOff, Room};
+use crate::record::delta::{PutOff, VersionReservation};
 use crate::record::{Op, UserUpdate, Words};
 
 /// The number of no operation, and of no checkpoint.
@@ -195,7 +195,7 @@ impl Operations {
     }
 
     /// Writes an item's operations as what is put off.
-    pub(super) fn write_delta(&self, item: &WriteItem, room: Room<'_>) {
+    pub(super) fn write_delta(&self, item: &WriteItem, room: VersionReservation<'_>) {
         room.fill(self.of(item).map(|(_, op)| match op.is_user() {
             true => PutOff::User(self.user(op)),
             false => PutOff::BuiltIn(*op, self.operands(op.operand, op.operands())),

@@ -13,7 +13,7 @@
 use super::filter::{Filter, mix};
 use super::operations::{NONE, Operations};
 use crate::error::Abort;
-use crate::record::delta::Room;
+use crate::record::delta::VersionReservation;
 use crate::record::{CellAt, Op, UserUpdate, Words};
 use crate::sync::{AtomicU64, Ordering};
 use std::any::Any;
@@ -419,7 +419,7 @@ impl WriteSet {
     }
 
     /// Writes an item's operations as what is put off.
-    pub(crate) fn write_delta(&self, index: usize, room: Room<'_>) {
+    pub(crate) fn write_delta(&self, index: usize, room: VersionReservation<'_>) {
         self.operations.write_delta(&self.items[index], room);
     }
 

@@ -414,15 +414,15 @@ impl HashIndex {
     /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
     /// pinned.
     ///
-    /// `born` runs under the bucket's lock, after the version has been raised: where a protocol
-    /// lets the record inherit what the bucket knew about the absent key.
+    /// `inherit_from_node` runs under the bucket's lock, after the version has been raised: where a
+    /// protocol lets the record inherit what the bucket knew about the absent key.
     pub(crate) fn link(
         &self,
         record: RecordAt,
         key: &[u64],
         hash: u64,
         supplies: &mut Supplies<'_>,
-        born: impl FnOnce(NodeAt),
+        inherit_from_node: impl FnOnce(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         let mut array = self.current();
         let mut spin = Spin::default();
@@ -452,7 +452,7 @@ impl HashIndex {
             line.word(slot).store(entry, Ordering::Release); // H4, E4
             let after = version + VERSION_ONE;
             unlock_bucket(node, after | LOCK); // H2: raised, and still ours.
-            born(node);
+            inherit_from_node(node);
             unlock_bucket(node, after);
             return Ok(Linked::New { node, before: version, after });
         }
@@ -461,15 +461,15 @@ impl HashIndex {
     /// Takes `record`, which is dead, out of its bucket. The caller is pinned and retires the
     /// record afterwards.
     ///
-    /// `bequeath` runs under the bucket's lock, before the slot is cleared. The version is raised
-    /// only where nodes keep timestamps: in commit order, the dead record's own cell already fails
-    /// everyone who saw its absence.
+    /// `merge_into_node` runs under the bucket's lock, before the slot is cleared. The version is
+    /// raised only where nodes keep timestamps: in commit order, the dead record's own cell already
+    /// fails everyone who saw its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
         hash: u64,
         retired: &mut Vec<Retire>,
-        bequeath: impl FnOnce(NodeAt),
+        merge_into_node: impl FnOnce(NodeAt),
     ) {
         let mut array = self.current();
         let mut spin = Spin::default();
@@ -483,7 +483,7 @@ impl HashIndex {
                 spin.wait();
             }
         };
-        bequeath(node);
+        merge_into_node(node);
         let mut cleared = None;
         self.each_slot(node, |line, slot, entry| {
             let found = entry & ADDRESS == record.block().address();

@@ -1,11 +1,11 @@
 //! From keys to records.
 
-mod attic;
+mod deleted_index;
 mod hash;
 mod ordered;
 mod table_index;
 
-pub(crate) use attic::Attic;
+pub(crate) use deleted_index::DeletedIndex;
 pub use hash::NodeAt;
 pub(crate) use hash::{Found, HashIndex, Linked, Retire, Size};
 pub use ordered::Direction;

@@ -141,38 +141,45 @@ impl TableIndex {
     /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
     /// pinned, and has tried [`Place::link_near`], which said where to start.
     ///
-    /// `born` runs under the node's lock, after its version has been raised: where a protocol lets
-    /// the record inherit what the node knew about the absent key.
+    /// `inherit_from_node` runs under the node's lock, after its version has been raised: where a
+    /// protocol lets the record inherit what the node knew about the absent key.
     pub(crate) fn link(
         &self,
         record: RecordAt,
         key: &[u64],
         place: (&mut Place, Start),
         supplies: &mut Supplies<'_>,
-        born: impl FnMut(NodeAt),
+        inherit_from_node: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         match self {
-            TableIndex::Hash(hash) => hash.link(record, key, hash.hash(key), supplies, born),
-            TableIndex::Ordered(ordered) => {
-                ordered.link(record, key, place, supplies.caches, supplies.changes, born)
+            TableIndex::Hash(hash) => {
+                hash.link(record, key, hash.hash(key), supplies, inherit_from_node)
             }
+            TableIndex::Ordered(ordered) => ordered.link(
+                record,
+                key,
+                place,
+                supplies.caches,
+                supplies.changes,
+                inherit_from_node,
+            ),
         }
     }
 
     /// Takes `record`, which is dead, out of the index. The caller is pinned and retires the record
     /// afterwards.
     ///
-    /// `bequeath` runs under the node's lock, before the record is taken out.
+    /// `merge_into_node` runs under the node's lock, before the record is taken out.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
         key: &[u64],
         retired: &mut Vec<Retire>,
-        bequeath: impl FnOnce(NodeAt),
+        merge_into_node: impl FnOnce(NodeAt),
     ) {
         match self {
-            TableIndex::Hash(hash) => hash.unlink(record, hash.hash(key), retired, bequeath),
-            TableIndex::Ordered(ordered) => ordered.unlink(record, key, retired, bequeath),
+            TableIndex::Hash(hash) => hash.unlink(record, hash.hash(key), retired, merge_into_node),
+            TableIndex::Ordered(ordered) => ordered.unlink(record, key, retired, merge_into_node),
         }
     }
 

@@ -4,12 +4,12 @@
 
 use super::hot::Hot;
 use super::indexes::Indexes;
-use super::{LookBack, Properties, Protocol, PutAside, Wanted, own_thread};
+use super::{Properties, Protocol, ReadView, UndoEntry, Wanted, own_thread};
 use crate::access::WriteSet;
 use crate::epoch::{Epochs, Moment, Slot};
 use crate::error::{Abort, Error};
 use crate::factor::Factors;
-use crate::index::{Attic, NodeAt, NodeChange, Retire, TableIndex};
+use crate::index::{DeletedIndex, NodeAt, NodeChange, Retire, TableIndex};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, SlabId};
 use crate::record::{CellAt, Layout, RecordAt, Show};
 use crate::stats::{Tally, TallyPart};
@@ -46,7 +46,7 @@ pub struct TableCore {
     pub(crate) show_key: Show,
     pub(crate) index: TableIndex,
     /// If it keeps keys in order, and the protocol puts out of the way what only snapshots see.
-    pub(crate) attic: Option<Attic>,
+    pub(crate) deleted_index: Option<DeletedIndex>,
     pub(crate) records: Arc<Slab>,
     pub(crate) indexes: Indexes,
     /// Records in the index.
@@ -174,7 +174,7 @@ pub(crate) struct Local {
     version_slabs: Vec<[Option<SlabId>; 2]>,
     pub(crate) slot: Arc<Slot>,
     /// What the session's transaction is to see.
-    pub(crate) look_back: LookBack,
+    pub(crate) read_view: ReadView,
     /// If what its attempt sees is kept like a snapshot: its time, and the moment at which it
     /// began.
     pub(crate) kept: Option<(u64, Moment)>,
@@ -187,13 +187,13 @@ pub(crate) struct Local {
     /// Records this attempt has linked; whoever leaves one absent queues it for burial.
     pub(crate) linked: Vec<CellAt>,
     /// First cells of absent records that this session has to bury.
-    pub(crate) burials: Vec<CellAt>,
+    pub(crate) reap_queue: Vec<CellAt>,
     /// Units that have been written for the first time since an open snapshot, whose timestamp
     /// comes with them.
     pub(crate) parked: Vec<(u64, CellAt)>,
     pub(crate) retired: Vec<Retired>,
     /// What commits have put aside, in the order of their timestamps.
-    pub(crate) put_aside: Vec<PutAside>,
+    pub(crate) undo_entries: Vec<UndoEntry>,
     pub(crate) looking: Looking,
     /// What the index has left behind in the operation at hand, until it is known of which table.
     pub(crate) retired_parts: Vec<Retire>,
@@ -219,15 +219,15 @@ impl Local {
             kept: None,
             caches: Vec::new(),
             version_slabs: Vec::new(),
-            look_back: LookBack::No,
+            read_view: ReadView::Current,
             snapshots: Vec::new(),
             tallies: Vec::new(),
             random: Random::seeded(database << 32 ^ id),
             linked: Vec::new(),
-            burials: Vec::new(),
+            reap_queue: Vec::new(),
             parked: Vec::new(),
             retired: Vec::new(),
-            put_aside: Vec::new(),
+            undo_entries: Vec::new(),
             looking: Looking::default(),
             retired_parts: Vec::new(),
             divided: Vec::new(),
@@ -243,8 +243,8 @@ impl Local {
     /// Whether it has left something behind that its garbage has to take over.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
-        !self.put_aside.is_empty()
-            || !self.burials.is_empty()
+        !self.undo_entries.is_empty()
+            || !self.reap_queue.is_empty()
             || !self.retired.is_empty()
             || !self.parked.is_empty()
     }
@@ -391,7 +391,7 @@ impl<'a, P: Protocol> Context<'a, P> {
     /// held.
     #[inline]
     pub(crate) fn reserve_for(&mut self, writes: &WriteSet) {
-        self.local.burials.reserve(writes.items().len());
+        self.local.reap_queue.reserve(writes.items().len());
     }
 
     /// Takes a record out of its index for good; it is freed once nobody can hold it.
@@ -399,54 +399,59 @@ impl<'a, P: Protocol> Context<'a, P> {
         &mut self,
         record: RecordAt,
         table: &TableCore,
-        bequeath: impl FnOnce(NodeAt),
+        merge_into_node: impl FnOnce(NodeAt),
     ) {
-        self.take_out(record, table, bequeath);
+        self.take_out(record, table, merge_into_node);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }
 
-    fn take_out(&mut self, record: RecordAt, table: &TableCore, bequeath: impl FnOnce(NodeAt)) {
+    fn take_out(
+        &mut self,
+        record: RecordAt,
+        table: &TableCore,
+        merge_into_node: impl FnOnce(NodeAt),
+    ) {
         let key = record.key_words(table.layout.key_words());
-        table.index.unlink(record, key.as_slice(), &mut self.local.retired_parts, bequeath);
+        table.index.unlink(record, key.as_slice(), &mut self.local.retired_parts, merge_into_node);
         self.local.count_linked(table, false);
         self.local.retire_parts(table.number);
     }
 
-    /// Takes a record out of its index and puts it into the table's attic, if that has room for it
-    /// and `kill` makes it dead. Says whether there is nothing more to be done about that: if it
-    /// has not been made dead, it may be another time.
-    pub(crate) fn stow(
+    /// Takes a record out of its index and puts it into the table's index of deleted records, if
+    /// that has room for it and `kill` makes it dead. Says whether there is nothing more to be done
+    /// about that: if it has not been made dead, it may be another time.
+    pub(crate) fn detach_for_snapshots(
         &mut self,
         record: RecordAt,
         table: &TableCore,
         kill: impl FnOnce(&mut Self) -> bool,
-        bequeath: impl FnOnce(NodeAt),
+        merge_into_node: impl FnOnce(NodeAt),
     ) -> bool {
-        let Some(attic) = &table.attic else { return true };
+        let Some(deleted_index) = &table.deleted_index else { return true };
         let key = record.key_words(table.layout.key_words());
         let is_late = mutant(Mutant::StowedLate);
-        if !is_late && !attic.enter(record, key.as_slice(), &mut self.local.caches) {
+        if !is_late && !deleted_index.enter(record, key.as_slice(), &mut self.local.caches) {
             return true;
         }
         pass(Point::Stowing);
         if !kill(self) {
-            attic.leave(record, key.as_slice(), &mut self.local.retired_parts);
+            deleted_index.leave(record, key.as_slice(), &mut self.local.retired_parts);
             self.local.retire_parts(table.number);
             return false;
         }
-        self.take_out(record, table, bequeath);
+        self.take_out(record, table, merge_into_node);
         if is_late {
             pass(Point::Stowing);
-            attic.enter(record, key.as_slice(), &mut self.local.caches);
+            deleted_index.enter(record, key.as_slice(), &mut self.local.caches);
         }
         true
     }
 
-    /// Takes a record out of the attic; it is freed once nobody can hold it.
+    /// Takes a record out of the index of deleted records; it is freed once nobody can hold it.
     pub(crate) fn clear_out(&mut self, record: RecordAt, table: &TableCore) {
-        let attic = table.attic.as_ref().expect("it has been put there");
+        let deleted_index = table.deleted_index.as_ref().expect("it has been put there");
         let key = record.key_words(table.layout.key_words());
-        attic.leave(record, key.as_slice(), &mut self.local.retired_parts);
+        deleted_index.leave(record, key.as_slice(), &mut self.local.retired_parts);
         self.local.retire_parts(table.number);
         self.local.retired.push(Retired::Record { table: table.number, record });
     }

@@ -16,8 +16,8 @@
 #![forbid(unsafe_code)]
 
 use super::{
-    Burial, Committed, Context, Due, Fate, Missing, Occ, Properties, Protocol, PutAside, Seen,
-    TableCore,
+    Committed, Context, Due, Fate, GcOutcome, Missing, Occ, Properties, Protocol, Seen, TableCore,
+    UndoEntry,
 };
 use crate::access::{Intent, WriteSet};
 use crate::epoch::{Epoch, Epochs, Moment};
@@ -104,11 +104,11 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn leave(&self);
     #[doc(hidden)]
-    fn unborn(&self, at: CellAt);
+    fn init_absent_cell(&self, at: CellAt);
     #[doc(hidden)]
-    fn born(&self, node: NodeAt, at: CellAt);
+    fn inherit_from_node(&self, node: NodeAt, at: CellAt);
     #[doc(hidden)]
-    fn left_absent(&self, first: CellAt) -> bool;
+    fn enqueue_if_absent(&self, first: CellAt) -> bool;
     #[doc(hidden)]
     fn time(&self) -> u64;
     #[doc(hidden)]
@@ -118,7 +118,7 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn seen_until(&self, at: CellAt) -> u64;
     #[doc(hidden)]
-    fn let_go(&self, time: u64, since: Moment);
+    fn unregister_snapshot(&self, time: u64, since: Moment);
     #[doc(hidden)]
     fn oldest_snapshot(&self) -> Option<(u64, Moment)>;
     #[doc(hidden)]
@@ -126,27 +126,31 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn approach(&self, due: &[CellAt]);
     #[doc(hidden)]
-    fn bequeath(&self, node: NodeAt, at: CellAt);
+    fn merge_into_node(&self, node: NodeAt, at: CellAt);
     #[doc(hidden)]
     fn begin_collecting(&self, context: &mut Context<'_, Erased>, until: u64);
     #[doc(hidden)]
     fn begin_burying(&self, context: &mut Context<'_, Erased>);
     #[doc(hidden)]
-    fn look_at(&self, context: &mut Context<'_, Erased>, put: &PutAside, table: &TableCore)
-    -> Fate;
+    fn look_at(
+        &self,
+        context: &mut Context<'_, Erased>,
+        put: &UndoEntry,
+        table: &TableCore,
+    ) -> Fate;
     #[doc(hidden)]
     fn end_looking(&self, context: &mut Context<'_, Erased>);
     #[doc(hidden)]
-    fn bury(
+    fn reap(
         &self,
         context: &mut Context<'_, Erased>,
         due: &mut Due,
         table: &TableCore,
         units: &[CellAt],
         horizon: Epoch,
-    ) -> Burial;
+    ) -> GcOutcome;
     #[doc(hidden)]
-    fn stow(
+    fn detach_for_snapshots(
         &self,
         context: &mut Context<'_, Erased>,
         due: &Due,
@@ -241,7 +245,7 @@ pub trait Running: Send {
     #[doc(hidden)]
     fn abort(&mut self, context: &mut Context<'_, Erased>, writes: &mut WriteSet);
     #[doc(hidden)]
-    fn renounce(
+    fn validate_without_writes(
         &mut self,
         context: &mut Context<'_, Erased>,
         writes: &WriteSet,
@@ -259,7 +263,7 @@ pub trait Running: Send {
         table: u16,
     ) -> Result<(), Abort>;
     #[doc(hidden)]
-    fn keep_seen(&self, base: &dyn Base, since: Moment) -> Option<u64>;
+    fn register_snapshot(&self, base: &dyn Base, since: Moment) -> Option<u64>;
 }
 
 /// A database's part of protocol `P`.
@@ -298,16 +302,16 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::leave(&self.0);
     }
 
-    fn unborn(&self, at: CellAt) {
-        P::unborn(&self.0, at);
+    fn init_absent_cell(&self, at: CellAt) {
+        P::init_absent_cell(&self.0, at);
     }
 
-    fn born(&self, node: NodeAt, at: CellAt) {
-        P::born(&self.0, node, at);
+    fn inherit_from_node(&self, node: NodeAt, at: CellAt) {
+        P::inherit_from_node(&self.0, node, at);
     }
 
-    fn left_absent(&self, first: CellAt) -> bool {
-        P::left_absent(&self.0, first)
+    fn enqueue_if_absent(&self, first: CellAt) -> bool {
+        P::enqueue_if_absent(&self.0, first)
     }
 
     fn time(&self) -> u64 {
@@ -326,8 +330,8 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::seen_until(&self.0, at)
     }
 
-    fn let_go(&self, time: u64, since: Moment) {
-        P::let_go(&self.0, time, since);
+    fn unregister_snapshot(&self, time: u64, since: Moment) {
+        P::unregister_snapshot(&self.0, time, since);
     }
 
     fn oldest_snapshot(&self) -> Option<(u64, Moment)> {
@@ -342,8 +346,8 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::approach(&self.0, due.iter().copied());
     }
 
-    fn bequeath(&self, node: NodeAt, at: CellAt) {
-        P::bequeath(&self.0, node, at);
+    fn merge_into_node(&self, node: NodeAt, at: CellAt) {
+        P::merge_into_node(&self.0, node, at);
     }
 
     fn begin_collecting(&self, context: &mut Context<'_, Erased>, until: u64) {
@@ -357,7 +361,7 @@ impl<P: Protocol> Base for BaseOf<P> {
     fn look_at(
         &self,
         context: &mut Context<'_, Erased>,
-        put: &PutAside,
+        put: &UndoEntry,
         table: &TableCore,
     ) -> Fate {
         P::look_at(&mut inner(context), put, table)
@@ -367,25 +371,25 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::end_looking(&mut inner(context));
     }
 
-    fn bury(
+    fn reap(
         &self,
         context: &mut Context<'_, Erased>,
         due: &mut Due,
         table: &TableCore,
         units: &[CellAt],
         horizon: Epoch,
-    ) -> Burial {
-        P::bury(&mut inner(context), due, table, units, horizon)
+    ) -> GcOutcome {
+        P::reap(&mut inner(context), due, table, units, horizon)
     }
 
-    fn stow(
+    fn detach_for_snapshots(
         &self,
         context: &mut Context<'_, Erased>,
         due: &Due,
         table: &TableCore,
         units: &[CellAt],
     ) -> bool {
-        P::stow(&mut inner(context), due, table, units)
+        P::detach_for_snapshots(&mut inner(context), due, table, units)
     }
 }
 
@@ -512,13 +516,13 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::abort(&mut inner(context), &mut self.0, writes);
     }
 
-    fn renounce(
+    fn validate_without_writes(
         &mut self,
         context: &mut Context<'_, Erased>,
         writes: &WriteSet,
         images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        P::renounce(&mut inner(context), &mut self.0, writes, images)
+        P::validate_without_writes(&mut inner(context), &mut self.0, writes, images)
     }
 
     fn linked(&mut self, node: NodeAt, before: u64, after: u64, first: CellAt) {
@@ -538,8 +542,8 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::reach(&mut inner(context), &mut self.0, time, table)
     }
 
-    fn keep_seen(&self, base: &dyn Base, since: Moment) -> Option<u64> {
-        P::keep_seen(clock::<P>(base), &self.0, since)
+    fn register_snapshot(&self, base: &dyn Base, since: Moment) -> Option<u64> {
+        P::register_snapshot(clock::<P>(base), &self.0, since)
     }
 }
 
@@ -551,7 +555,7 @@ impl Protocol for Erased {
     const NODE_WORDS: usize = 0;
     // Some protocols keep versions, and put records out of the way.
     const VERSION_WORDS: usize = 1;
-    const STOWS: bool = true;
+    const KEEPS_DELETED_INDEX: bool = true;
     type Policy = Chosen;
     type Clock = Box<dyn Base>;
     type Attempt = Box<dyn Running>;
@@ -714,21 +718,21 @@ impl Protocol for Erased {
         attempt.abort(context, writes);
     }
 
-    fn renounce(
+    fn validate_without_writes(
         context: &mut Context<'_, Erased>,
         attempt: &mut Self::Attempt,
         writes: &WriteSet,
         images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        attempt.renounce(context, writes, images)
+        attempt.validate_without_writes(context, writes, images)
     }
 
-    fn unborn(clock: &Self::Clock, at: CellAt) {
-        clock.unborn(at);
+    fn init_absent_cell(clock: &Self::Clock, at: CellAt) {
+        clock.init_absent_cell(at);
     }
 
-    fn born(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        clock.born(node, at);
+    fn inherit_from_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
+        clock.inherit_from_node(node, at);
     }
 
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
@@ -739,8 +743,8 @@ impl Protocol for Erased {
         attempt.divided(change);
     }
 
-    fn left_absent(clock: &Self::Clock, first: CellAt) -> bool {
-        clock.left_absent(first)
+    fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool {
+        clock.enqueue_if_absent(first)
     }
 
     fn time(clock: &Self::Clock) -> u64 {
@@ -768,12 +772,16 @@ impl Protocol for Erased {
         attempt.reach(context, time, table)
     }
 
-    fn keep_seen(clock: &Self::Clock, attempt: &Self::Attempt, since: Moment) -> Option<u64> {
-        attempt.keep_seen(&**clock, since)
+    fn register_snapshot(
+        clock: &Self::Clock,
+        attempt: &Self::Attempt,
+        since: Moment,
+    ) -> Option<u64> {
+        attempt.register_snapshot(&**clock, since)
     }
 
-    fn let_go(clock: &Self::Clock, time: u64, since: Moment) {
-        clock.let_go(time, since);
+    fn unregister_snapshot(clock: &Self::Clock, time: u64, since: Moment) {
+        clock.unregister_snapshot(time, since);
     }
 
     fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Moment)> {
@@ -788,7 +796,7 @@ impl Protocol for Erased {
         context.clock.begin_burying(context);
     }
 
-    fn look_at(context: &mut Context<'_, Erased>, put: &PutAside, table: &TableCore) -> Fate {
+    fn look_at(context: &mut Context<'_, Erased>, put: &UndoEntry, table: &TableCore) -> Fate {
         context.clock.look_at(context, put, table)
     }
 
@@ -804,27 +812,27 @@ impl Protocol for Erased {
         clock.approach(&due.collect::<Vec<_>>());
     }
 
-    fn bury(
+    fn reap(
         context: &mut Context<'_, Erased>,
         due: &mut Due,
         table: &TableCore,
         units: &[CellAt],
         horizon: Epoch,
-    ) -> Burial {
-        context.clock.bury(context, due, table, units, horizon)
+    ) -> GcOutcome {
+        context.clock.reap(context, due, table, units, horizon)
     }
 
-    fn stow(
+    fn detach_for_snapshots(
         context: &mut Context<'_, Erased>,
         due: &Due,
         table: &TableCore,
         units: &[CellAt],
     ) -> bool {
-        context.clock.stow(context, due, table, units)
+        context.clock.detach_for_snapshots(context, due, table, units)
     }
 
-    fn bequeath(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        clock.bequeath(node, at);
+    fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
+        clock.merge_into_node(node, at);
     }
 }
 

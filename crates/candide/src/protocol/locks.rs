@@ -9,8 +9,8 @@
 //!   it, and only who wants to lock has to wait.
 //! * **K2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it
 //!   releases. An absent cell is released QUEUED, or is in the `linked` list of the attempt that
-//!   linked it. So what a holder found is what it gives back. The same goes for PARKED, which
-//!   stands for QUEUED while a snapshot is open.
+//!   linked it. So what a holder found is what it gives back. The same goes for ON_SNAPSHOT_LIST,
+//!   which stands for QUEUED while a snapshot is open.
 //! * **K3** A DEAD cell stays locked for ever.
 //! * **K4** Only cells of rows that are there are held. (So burial never meets a held cell of an
 //!   absent record, and the attempt that linked a record never holds it absent.) A row with a held
@@ -42,7 +42,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Context, Protocol, own_thread};
+use super::{Context, GcOutcome, Protocol, own_thread};
 use crate::access::{WriteItem, WriteSet};
 use crate::error::Abort;
 use crate::record::{CellAt, Tid};
@@ -123,7 +123,7 @@ impl Held {
             let tid = Tid(cell.load(Ordering::Acquire)); // E3
             if tid.has(Tid::DEAD) {
                 wait.as_mut().map(Wait::give_up);
-                return Err(context.conflict(Abort::Dead, at));
+                return Err(context.conflict(Abort::RecordRemoved, at));
             }
             if !tid.has(Tid::LOCK) {
                 if tid.has(Tid::ABSENT) {
@@ -203,7 +203,7 @@ pub(super) fn look_again<P: Protocol, T>(
         Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
     loop {
         if tid.has(Tid::DEAD) {
-            return Err(context.conflict(Abort::Dead, at));
+            return Err(context.conflict(Abort::RecordRemoved, at));
         }
         if wait.wait() == Waited::InVain {
             return Err(context.conflict(Abort::Locked, at));
@@ -276,12 +276,12 @@ fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
     loop {
         let tid = Tid(cell.load(Ordering::Relaxed));
         if tid.has(Tid::DEAD) {
-            return Err(Abort::Dead);
+            return Err(Abort::RecordRemoved);
         }
         if !tid.has(Tid::LOCK) {
             // Before locking: who is going to fail must not hold a lock that others wait for.
             if !item.accepts(!tid.has(Tid::ABSENT)) {
-                return Err(Abort::Existence);
+                return Err(Abort::ExistenceChanged);
             }
             let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
             // Acquire: the last owner's words are ours to see and to replace (E3).
@@ -335,7 +335,7 @@ fn lock_later<P: Protocol>(
 /// Phase 1 for an item that owns its cell already, which was held: its row is there (K4).
 #[cold]
 fn accept_held(item: &WriteItem) -> Result<(), Abort> {
-    if item.accepts(true) { Ok(()) } else { Err(Abort::Existence) }
+    if item.accepts(true) { Ok(()) } else { Err(Abort::ExistenceChanged) }
 }
 
 /// Ends the items' ownership of cells, leaving them as their notes say.
@@ -352,9 +352,9 @@ pub(super) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteI
 #[inline(always)]
 pub(super) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, mut tid: Tid) {
     debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL));
-    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED | Tid::PARKED) {
+    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED | Tid::ON_SNAPSHOT_LIST) {
         tid.0 |= Tid::QUEUED;
-        context.local.burials.push(at);
+        context.local.reap_queue.push(at);
     }
     let store = |is_handed: bool| {
         let lock = if is_handed { Tid::LOCK } else { 0 };
@@ -382,14 +382,14 @@ pub(super) fn free<P: Protocol>(
     }
 }
 
-/// For [`Protocol::left_absent`].
-pub(super) fn left_absent(first: CellAt) -> bool {
+/// For [`Protocol::enqueue_if_absent`].
+pub(super) fn enqueue_if_absent(first: CellAt) -> bool {
     // A locked cell is its owner's business: it installs a row, or releases the cell queued (K2).
     // This is tried until it is settled: where versions carry timestamps, the exchange may fail
     // because somebody extends one.
     let cell = first.cell_word(0);
     let mut tid = Tid(cell.load(Ordering::Relaxed));
-    while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED | Tid::PARKED) {
+    while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED | Tid::ON_SNAPSHOT_LIST) {
         match cell.compare_exchange(
             tid.0,
             tid.0 | Tid::QUEUED,
@@ -403,31 +403,31 @@ pub(super) fn left_absent(first: CellAt) -> bool {
     false
 }
 
-/// For [`Protocol::bury`]: makes an absent record dead, cell after cell, unless somebody has come
+/// For [`Protocol::reap`]: makes an absent record dead, cell after cell, unless somebody has come
 /// for it.
 ///
 /// Whoever ran when the row was deleted must have ended, so that the end of a transaction tells
 /// what a key without a record was to it. Where versions are epochs, they say when that was;
 /// elsewhere it is the queue's entry, unless the row came back and was deleted again. Then the cell
 /// is REQUEUE, and its entry begins anew.
-pub(super) fn bury(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> Burial {
+pub(super) fn reap(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> GcOutcome {
     let first = units[0].cell_word(0);
     let tid = Tid(first.load(Ordering::Relaxed));
     debug_assert!(tid.has(Tid::QUEUED));
     if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && is_recent(tid) {
-        return Burial::NotYet;
+        return GcOutcome::NotYet;
     }
     let exchange =
         |to: u64| first.compare_exchange(tid.0, to, Ordering::Acquire, Ordering::Relaxed).is_ok();
     if !tid.has(Tid::ABSENT) {
-        return if exchange(tid.0 & !Tid::QUEUED) { Burial::Alive } else { Burial::NotYet };
+        return if exchange(tid.0 & !Tid::QUEUED) { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
     if tid.has(Tid::REQUEUE) && !mutant(Mutant::BuriedEarly) {
         // If somebody has come for it, the next round will see.
         exchange(tid.0 & !Tid::REQUEUE);
-        return Burial::NotYet;
+        return GcOutcome::NotYet;
     }
-    if kill(units, tid) { Burial::Dead } else { Burial::NotYet }
+    if kill(units, tid) { GcOutcome::Dead } else { GcOutcome::NotYet }
 }
 
 /// Makes a record dead whose first cell says `tid`: it is absent, queued and unlocked. False if

@@ -16,10 +16,10 @@ mod nodes;
 pub mod occ;
 pub(crate) mod own_thread;
 pub mod recorded;
-mod room;
 pub mod serial;
 mod snapshots;
 pub mod tictoc;
+mod version_reservation;
 mod view;
 mod wanted;
 
@@ -76,7 +76,7 @@ pub struct Properties {
     pub(crate) short_version_words: usize,
     pub(crate) spare_words: usize,
     pub(crate) has_versions: bool,
-    pub(crate) stows: bool,
+    pub(crate) keeps_deleted_index: bool,
     /// [`Protocol::OPAQUE_BY_LOOKS`].
     pub(crate) opaque_by_looks: bool,
 }
@@ -96,7 +96,7 @@ impl Properties {
             short_version_words: P::SHORT_VERSION_WORDS,
             spare_words: P::SPARE_WORDS,
             has_versions: P::HAS_VERSIONS,
-            stows: P::STOWS,
+            keeps_deleted_index: P::KEEPS_DELETED_INDEX,
             opaque_by_looks: P::OPAQUE_BY_LOOKS,
         }
     }
@@ -142,14 +142,14 @@ pub trait Versioned: Protocol {
 
 /// What a transaction sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum LookBack {
+pub(crate) enum ReadView {
     /// What there is; it may write.
     #[default]
-    No,
+    Current,
     /// What there was when it began; without versions, what there is. It only reads.
-    Now,
+    AtBegin,
     /// What an open snapshot sees.
-    To(u64),
+    Snapshot(u64),
 }
 
 /// An absent record that a session has to bury; or a unit with more than one version, of which it
@@ -164,14 +164,14 @@ pub struct Due {
     pub(crate) time: u64,
     /// What the protocol has noted for the next time that it is looked at; zero before the first.
     pub(crate) note: u64,
-    /// It has waited for a snapshot to close ([`Burial::Kept`]).
+    /// It has waited for a snapshot to close ([`GcOutcome::Kept`]).
     pub(crate) is_parked: bool,
 }
 
 /// What a commit has put aside of a unit that it has changed: who sees what was there before looks
 /// at it.
 #[derive(Debug, Clone, Copy)]
-pub struct PutAside {
+pub struct UndoEntry {
     pub(crate) at: CellAt,
     pub(crate) block: Block,
     pub(crate) size: BlockSize,
@@ -182,7 +182,7 @@ pub struct PutAside {
     pub(crate) until: u64,
 }
 
-/// What becomes of something that was [put aside](PutAside).
+/// What becomes of something that was [put aside](UndoEntry).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Nobody looks at it any more.
@@ -201,7 +201,7 @@ pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
 
 /// What can be done about what is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Burial {
+pub enum GcOutcome {
     /// It is dead now and may be unlinked.
     Dead,
     /// It is a row again; the queue forgets it.
@@ -215,8 +215,9 @@ pub enum Burial {
     Unfinished,
     /// Nothing is left to do before the open snapshot of this timestamp has closed.
     Kept(u64),
-    /// The same, and only snapshots see the record: it may be [put out of the way](Protocol::stow).
-    Stow(u64),
+    /// The same, and only snapshots see the record: it may be [put out of the
+    /// way](Protocol::detach_for_snapshots).
+    MoveToDeletedIndex(u64),
     /// It was put out of the way, and nobody sees it any more.
     Forgotten,
 }
@@ -288,14 +289,15 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// records that are one unit, and unlinks what it deletes; and nothing runs at the same time.
     #[doc(hidden)]
     const HAS_VERSIONS: bool = true;
-    /// Whether it puts records out of the way that only snapshots see: [`Burial::Stow`].
+    /// Whether it puts records out of the way that only snapshots see:
+    /// [`GcOutcome::MoveToDeletedIndex`].
     #[doc(hidden)]
-    const STOWS: bool = false;
+    const KEEPS_DELETED_INDEX: bool = false;
     /// Whether a unit that [`Protocol::read_at_once`] has read at the beginning of an attempt is
     /// what a transaction of this one read would have committed with: there is nothing left to
     /// validate, to tell others, or to give back.
     #[doc(hidden)]
-    const READS_ALONE: bool = false;
+    const SINGLE_READ_COMMITS: bool = false;
 
     /// The choice that the protocol leaves when a database is built
     /// ([`Builder::policy`](crate::Builder::policy)).
@@ -418,7 +420,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     }
 
     /// Whether a unit's newest version is later than what the attempt sees, of a protocol that
-    /// [puts records out of the way](Self::STOWS).
+    /// [puts records out of the way](Self::KEEPS_DELETED_INDEX).
     #[doc(hidden)]
     fn is_older(_attempt: &Self::Attempt, _at: CellAt) -> bool {
         unreachable!("nothing is out of the way")
@@ -558,7 +560,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// validates everything. A protocol that has applied them already takes them back and says
     /// which of them failed; if an updater has panicked, the attempt ends here, in that panic.
     #[doc(hidden)]
-    fn renounce(
+    fn validate_without_writes(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
         writes: &WriteSet,
@@ -570,23 +572,23 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
             let image = &mut images[start..];
             let copy = |words: Words<'_>| words.copy(0, count, |word, value| image[word] = value);
             if !item.accepts(Self::read(context, attempt, item.at, copy)?.present) {
-                return Err(context.conflict(Abort::Existence, item.at));
+                return Err(context.conflict(Abort::ExistenceChanged, item.at));
             }
         }
         Ok(None)
     }
 
     /// Writes the cells of a record that is about to be linked: the row is absent, and always was.
-    /// The record can be found before [`Protocol::born`] has run; a protocol whose records inherit
-    /// something keeps them locked until then.
+    /// The record can be found before [`Protocol::inherit_from_node`] has run; a protocol whose
+    /// records inherit something keeps them locked until then.
     #[doc(hidden)]
-    fn unborn(clock: &Self::Clock, at: CellAt);
+    fn init_absent_cell(clock: &Self::Clock, at: CellAt);
 
     /// Lets a record inherit from the node it has just been linked in; called for every unit under
     /// the node's lock.
     #[doc(hidden)]
     #[inline(always)]
-    fn born(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
+    fn inherit_from_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 
     /// The attempt itself has linked a record with this first unit, taking `node` from one version
     /// to another. What vouched for the absence of keys in that node now is the new version, and
@@ -602,7 +604,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Called when an attempt ends for every record it has linked: true if it was left absent and
     /// the caller has to queue it for burial.
     #[doc(hidden)]
-    fn left_absent(clock: &Self::Clock, first: CellAt) -> bool;
+    fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool;
 
     /// A time of the protocol's own: whoever pins in a later epoch than one that is read after this
     /// begins at that time or later.
@@ -651,13 +653,17 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Keeps what a running attempt sees that only reads, as for a snapshot that was opened at this
     /// moment: its time; or none, if the protocol keeps no versions.
     #[doc(hidden)]
-    fn keep_seen(_clock: &Self::Clock, _attempt: &Self::Attempt, _since: Moment) -> Option<u64> {
+    fn register_snapshot(
+        _clock: &Self::Clock,
+        _attempt: &Self::Attempt,
+        _since: Moment,
+    ) -> Option<u64> {
         None
     }
 
     /// Ends that.
     #[doc(hidden)]
-    fn let_go(_clock: &Self::Clock, _time: u64, _since: Moment) {}
+    fn unregister_snapshot(_clock: &Self::Clock, _time: u64, _since: Moment) {}
 
     /// The timestamp of the oldest open snapshot, and the moment at which it was made.
     #[doc(hidden)]
@@ -674,7 +680,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Looks at what was put aside of a table in an epoch that the horizon had passed when the
     /// session began to look.
     #[doc(hidden)]
-    fn look_at(_context: &mut Context<'_, Self>, _put: &PutAside, _table: &TableCore) -> Fate {
+    fn look_at(_context: &mut Context<'_, Self>, _put: &UndoEntry, _table: &TableCore) -> Fate {
         unreachable!("nothing is put aside")
     }
 
@@ -697,7 +703,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         at.prefetch(first, count);
     }
 
-    /// Brings nearer what [`Protocol::bury`] will look at. The caller is pinned, and the entries
+    /// Brings nearer what [`Protocol::reap`] will look at. The caller is pinned, and the entries
     /// are its own.
     #[doc(hidden)]
     fn approach(_clock: &Self::Clock, due: impl Iterator<Item = CellAt> + Clone) {
@@ -708,18 +714,18 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// are all of the record, the first one first. The horizon of epochs has passed the entry's
     /// epoch.
     #[doc(hidden)]
-    fn bury(
+    fn reap(
         context: &mut Context<'_, Self>,
         due: &mut Due,
         table: &TableCore,
         units: &[CellAt],
         horizon: Epoch,
-    ) -> Burial;
+    ) -> GcOutcome;
 
-    /// Makes a record dead that is [`Burial::Stow`], and is in the attic by now, unless somebody
-    /// has come for it since; says whether it did.
+    /// Makes a record dead that is [`GcOutcome::MoveToDeletedIndex`], and is in the index of
+    /// deleted records by now, unless somebody has come for it since; says whether it did.
     #[doc(hidden)]
-    fn stow(
+    fn detach_for_snapshots(
         _context: &mut Context<'_, Self>,
         _due: &Due,
         _table: &TableCore,
@@ -731,5 +737,5 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Leaves to the node what must outlive a dead record; called for every unit under the node's
     /// lock.
     #[doc(hidden)]
-    fn bequeath(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
+    fn merge_into_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 }

@@ -70,7 +70,7 @@
 use super::locks::{self, Held, LOCK_ROUNDS_MAX, lock_all, look_again, release, release_cell};
 use super::nodes::NodeSet;
 use super::view::{self, Stuck, View};
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
+use super::{Committed, Context, Due, GcOutcome, Missing, Protocol, Seen, TableCore};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -156,7 +156,7 @@ impl Protocol for Occ {
     const OPAQUE_BY_LOOKS: bool = true;
     const CELL_WORDS: usize = 1;
     const NODE_WORDS: usize = 0;
-    const READS_ALONE: bool = true;
+    const SINGLE_READ_COMMITS: bool = true;
     type Policy = ();
     type Clock = Arc<Epochs>;
     type Attempt = Attempt;
@@ -319,14 +319,14 @@ impl Protocol for Occ {
         release_held(context, attempt);
     }
 
-    fn unborn(_clock: &Arc<Epochs>, at: CellAt) {
-        at.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
+    fn init_absent_cell(_clock: &Arc<Epochs>, at: CellAt) {
+        at.cell_word(0).store(Tid::INITIAL.0, Ordering::Relaxed);
     }
 
     #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
-            attempt.reads.push((first, Tid::UNBORN));
+            attempt.reads.push((first, Tid::INITIAL));
         } else {
             attempt.view.tell(first, false);
         }
@@ -355,18 +355,18 @@ impl Protocol for Occ {
             .map_err(|stuck| view::conflict(context, stuck))
     }
 
-    fn left_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
-        locks::left_absent(first)
+    fn enqueue_if_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
+        locks::enqueue_if_absent(first)
     }
 
-    fn bury(
+    fn reap(
         _context: &mut Context<'_, Occ>,
         _due: &mut Due,
         _table: &TableCore,
         units: &[CellAt],
         horizon: Epoch,
-    ) -> Burial {
-        locks::bury(units, |tid| tid.epoch() >= horizon)
+    ) -> GcOutcome {
+        locks::reap(units, |tid| tid.epoch() >= horizon)
     }
 }
 

@@ -45,8 +45,8 @@
 #![forbid(unsafe_code)]
 
 use super::{
-    Burial, Committed, Context, Due, Fate, LookBack, Missing, Properties, Protocol, PutAside, Seen,
-    TableCore, Versioned,
+    Committed, Context, Due, Fate, GcOutcome, Missing, Properties, Protocol, ReadView, Seen,
+    TableCore, UndoEntry, Versioned,
 };
 use crate::access::{Intent, WriteSet};
 use crate::epoch::{Epoch, Epochs, Moment};
@@ -309,12 +309,12 @@ impl<P: Protocol> Recorded<P> {
             let read: HashSet<_> = reads.iter().map(|read| (read.table, &read.key)).collect();
             scans.extend(attempt.scans.drain(..).flat_map(|passage| passage.observed(&read)));
         }
-        let (begun, as_of) = match context.local.look_back {
-            LookBack::To(ts) => (context.clock.opened(ts).begun, Some(ts)),
+        let (begun, as_of) = match context.local.read_view {
+            ReadView::Snapshot(ts) => (context.clock.opened(ts).begun, Some(ts)),
             // Kept like what a snapshot sees, what it sees does not keep records of rows that came
             // later.
-            LookBack::Now => (attempt.begun, context.local.kept.map(|(time, _)| time)),
-            LookBack::No => (attempt.begun, None),
+            ReadView::AtBegin => (attempt.begun, context.local.kept.map(|(time, _)| time)),
+            ReadView::Current => (attempt.begun, None),
         };
         let transaction = Transaction {
             session: context.local.id,
@@ -373,11 +373,11 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const VERSION_WORDS: usize = P::VERSION_WORDS;
     const SHORT_VERSION_WORDS: usize = P::SHORT_VERSION_WORDS;
     const SPARE_WORDS: usize = P::SPARE_WORDS;
-    const STOWS: bool = P::STOWS;
+    const KEEPS_DELETED_INDEX: bool = P::KEEPS_DELETED_INDEX;
     const ONE_SESSION: bool = P::ONE_SESSION;
     const HAS_VERSIONS: bool = P::HAS_VERSIONS;
     // Who reads alone does not say when that is over.
-    const READS_ALONE: bool = false;
+    const SINGLE_READ_COMMITS: bool = false;
     const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
     type Policy = P::Policy;
     type Clock = Recorder<P::Clock>;
@@ -628,7 +628,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         Self::end(context, attempt, false, std::iter::empty());
     }
 
-    fn renounce(
+    fn validate_without_writes(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
         writes: &WriteSet,
@@ -640,19 +640,20 @@ impl<P: Protocol> Protocol for Recorded<P> {
             Self::note(attempt, item.at, seen);
         }
         attempt.applied.clear();
-        let renounce = || P::renounce(&mut inner(context), &mut attempt.inner, writes, images);
-        catch_unwind(AssertUnwindSafe(renounce)).unwrap_or_else(|panic| {
+        let validate_without_writes =
+            || P::validate_without_writes(&mut inner(context), &mut attempt.inner, writes, images);
+        catch_unwind(AssertUnwindSafe(validate_without_writes)).unwrap_or_else(|panic| {
             Self::end(context, attempt, true, std::iter::empty());
             resume_unwind(panic)
         })
     }
 
-    fn unborn(clock: &Self::Clock, at: CellAt) {
-        P::unborn(&clock.clock, at);
+    fn init_absent_cell(clock: &Self::Clock, at: CellAt) {
+        P::init_absent_cell(&clock.clock, at);
     }
 
-    fn born(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        P::born(&clock.clock, node, at);
+    fn inherit_from_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
+        P::inherit_from_node(&clock.clock, node, at);
     }
 
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
@@ -663,8 +664,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::divided(&mut attempt.inner, change);
     }
 
-    fn left_absent(clock: &Self::Clock, first: CellAt) -> bool {
-        P::left_absent(&clock.clock, first)
+    fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool {
+        P::enqueue_if_absent(&clock.clock, first)
     }
 
     fn time(clock: &Self::Clock) -> u64 {
@@ -692,12 +693,16 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::reach(&mut inner(context), &mut attempt.inner, time, table)
     }
 
-    fn keep_seen(clock: &Self::Clock, attempt: &Self::Attempt, since: Moment) -> Option<u64> {
-        P::keep_seen(&clock.clock, &attempt.inner, since)
+    fn register_snapshot(
+        clock: &Self::Clock,
+        attempt: &Self::Attempt,
+        since: Moment,
+    ) -> Option<u64> {
+        P::register_snapshot(&clock.clock, &attempt.inner, since)
     }
 
-    fn let_go(clock: &Self::Clock, time: u64, since: Moment) {
-        P::let_go(&clock.clock, time, since);
+    fn unregister_snapshot(clock: &Self::Clock, time: u64, since: Moment) {
+        P::unregister_snapshot(&clock.clock, time, since);
     }
 
     fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Moment)> {
@@ -712,7 +717,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::begin_burying(&mut inner(context));
     }
 
-    fn look_at(context: &mut Context<'_, Self>, put: &PutAside, table: &TableCore) -> Fate {
+    fn look_at(context: &mut Context<'_, Self>, put: &UndoEntry, table: &TableCore) -> Fate {
         P::look_at(&mut inner(context), put, table)
     }
 
@@ -728,35 +733,35 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::approach(&clock.clock, due);
     }
 
-    fn bury(
+    fn reap(
         context: &mut Context<'_, Self>,
         due: &mut Due,
         table: &TableCore,
         units: &[CellAt],
         horizon: Epoch,
-    ) -> Burial {
-        let burial = P::bury(&mut inner(context), due, table, units, horizon);
-        if burial == Burial::Dead {
+    ) -> GcOutcome {
+        let burial = P::reap(&mut inner(context), due, table, units, horizon);
+        if burial == GcOutcome::Dead {
             Self::is_dead(context, table, units[0]);
         }
         burial
     }
 
-    fn stow(
+    fn detach_for_snapshots(
         context: &mut Context<'_, Self>,
         due: &Due,
         table: &TableCore,
         units: &[CellAt],
     ) -> bool {
-        let is_dead = P::stow(&mut inner(context), due, table, units);
+        let is_dead = P::detach_for_snapshots(&mut inner(context), due, table, units);
         if is_dead {
             Self::is_dead(context, table, units[0]);
         }
         is_dead
     }
 
-    fn bequeath(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        P::bequeath(&clock.clock, node, at);
+    fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
+        P::merge_into_node(&clock.clock, node, at);
     }
 }
 

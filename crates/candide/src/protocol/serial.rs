@@ -37,7 +37,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Burial, Committed, Context, Due, Missing, Properties, Protocol, Seen, TableCore};
+use super::{Committed, Context, Due, GcOutcome, Missing, Properties, Protocol, Seen, TableCore};
 use crate::access::{Failure, Intent, WriteSet};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -327,7 +327,7 @@ impl Protocol for Serial {
         if attempt.trail.as_ref().is_none_or(|trail| trail.back(at, mark).next().is_none()) {
             return Self::read(context, attempt, at, copy);
         }
-        let present = attempt.look_back(at, mark);
+        let present = attempt.read_view(at, mark);
         if present {
             copy(Words::Own(&attempt.scratch));
             attempt.check(at, mark)?;
@@ -406,7 +406,7 @@ impl Protocol for Serial {
         attempt.undo(context);
     }
 
-    fn renounce(
+    fn validate_without_writes(
         context: &mut Context<'_, Self>,
         attempt: &mut Attempt,
         _writes: &WriteSet,
@@ -420,7 +420,7 @@ impl Protocol for Serial {
         }
     }
 
-    fn unborn(_lock: &Lock, _at: CellAt) {}
+    fn init_absent_cell(_lock: &Lock, _at: CellAt) {}
 
     fn linked(attempt: &mut Attempt, _node: NodeAt, _before: u64, _after: u64, first: CellAt) {
         attempt.note(first, Undo::Link { at: first });
@@ -429,17 +429,17 @@ impl Protocol for Serial {
 
     fn divided(_attempt: &mut Attempt, _change: &NodeChange) {}
 
-    fn left_absent(_lock: &Lock, _first: CellAt) -> bool {
+    fn enqueue_if_absent(_lock: &Lock, _first: CellAt) -> bool {
         false
     }
 
-    fn bury(
+    fn reap(
         _context: &mut Context<'_, Self>,
         _due: &mut Due,
         _table: &TableCore,
         _units: &[CellAt],
         _horizon: Epoch,
-    ) -> Burial {
+    ) -> GcOutcome {
         unreachable!("no record is ever queued: a commit unlinks what it deleted")
     }
 }
@@ -496,7 +496,7 @@ impl Attempt {
 
     /// Puts together what the words of a record were when the log had `mark` entries, in `scratch`;
     /// says whether it was a row.
-    fn look_back(&mut self, at: CellAt, mark: usize) -> bool {
+    fn read_view(&mut self, at: CellAt, mark: usize) -> bool {
         let mut present = self.has(at);
         self.scratch.clear();
         self.scratch.extend(at.payload().iter().map(|word| word.load(Ordering::Relaxed)));

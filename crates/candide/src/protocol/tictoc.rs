@@ -50,7 +50,7 @@
 //! or by its own exchange. U's INSTALL comes later in the order of that one word, so c(U) > c(T).
 //! rw without a record: T raises nrts to c(T), fences, and finds the node's version unchanged;
 //! whoever links raises the version, fences, and reads nrts. Either T fails, or the record's first
-//! rts is at least c(T); L5 carries it through burials. So no edge falls, and only wr edges are
+//! rts is at least c(T); L5 carries it through reap_queue. So no edge falls, and only wr edges are
 //! level. A cycle would have these alone, but each of them leads from a commit to one later in real
 //! time.
 //!
@@ -60,8 +60,8 @@
 //!
 //! | when | from | to | where |
 //! |---|---|---|---|
-//! | a record is linked | node | record | `born`, called by both indexes' `link` under the node's lock |
-//! | a deleted row's record is unlinked | record | node | `bequeath`, called by both indexes' `unlink` |
+//! | a record is linked | node | record | `inherit_from_node`, called by both indexes' `link` under the node's lock |
+//! | a deleted row's record is unlinked | record | node | `merge_into_node`, called by both indexes' `unlink` |
 //! | the record of an insert that failed is unlinked | record | node | the same: it is an absent record like any other |
 //! | a leaf is split, or a slot becomes layers | leaf | new leaves | `new_leaf_from`, `begin_layers` in `index/ordered/split.rs` |
 //! | a hash table grows | bucket | its two halves | `move_bucket` in `index/hash.rs` |
@@ -83,7 +83,7 @@
 #![forbid(unsafe_code)]
 
 use super::locks::{self, Held, free, lock_all, look_again, release, release_cell};
-use super::{Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore};
+use super::{Committed, Context, Due, GcOutcome, Missing, Protocol, Seen, TableCore};
 use crate::access::{Failure, WriteSet};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -161,7 +161,7 @@ impl Protocol for TicToc {
     const OPAQUE: bool = false;
     const CELL_WORDS: usize = 2;
     const NODE_WORDS: usize = 2;
-    const READS_ALONE: bool = true;
+    const SINGLE_READ_COMMITS: bool = true;
     type Policy = ();
     type Clock = ();
     type Attempt = Attempt;
@@ -246,8 +246,8 @@ impl Protocol for TicToc {
     ) -> Result<(), Abort> {
         let Missing { table, node, version, .. } = missing;
         // After the walk: a slot it found empty was cleared after its record's wts had been left
-        // behind. Acquire pairs with `bequeath`: with the nwts of a later version, the loss of this
-        // one is visible. So the two belong together.
+        // behind. Acquire pairs with `merge_into_node`: with the nwts of a later version, the loss
+        // of this one is visible. So the two belong together.
         let nwts = node.node_word(NWTS).load(Ordering::Acquire);
         if node.version() != version {
             return Err(context.phantom(table));
@@ -293,12 +293,12 @@ impl Protocol for TicToc {
         release_held(context, attempt);
     }
 
-    fn unborn(_clock: &(), at: CellAt) {
+    fn init_absent_cell(_clock: &(), at: CellAt) {
         // Locked until it has inherited (L5): the link comes first.
-        at.cell_word(RTS).store(Tid::UNBORN.0 | Tid::LOCK | Tid::INSTALL, Ordering::Relaxed);
+        at.cell_word(RTS).store(Tid::INITIAL.0 | Tid::LOCK | Tid::INSTALL, Ordering::Relaxed);
     }
 
-    fn born(_clock: &(), node: NodeAt, at: CellAt) {
+    fn inherit_from_node(_clock: &(), node: NodeAt, at: CellAt) {
         // An absent reader raises nrts and then looks at the version; we have raised the version
         // and now look at nrts.
         full_fence(); // E1
@@ -333,8 +333,8 @@ impl Protocol for TicToc {
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
-    fn left_absent(_clock: &(), first: CellAt) -> bool {
-        locks::left_absent(first)
+    fn enqueue_if_absent(_clock: &(), first: CellAt) -> bool {
+        locks::enqueue_if_absent(first)
     }
 
     fn node_seen_until(_clock: &(), node: NodeAt) -> u64 {
@@ -343,7 +343,7 @@ impl Protocol for TicToc {
 
     fn see_node_until(_clock: &(), node: NodeAt, time: u64) -> bool {
         let before = node.node_word(NRTS).fetch_max(time, Ordering::Relaxed);
-        full_fence(); // E1, with `born` and with whoever takes the node's words over
+        full_fence(); // E1, with `inherit_from_node` and with whoever takes the node's words over
         before < time
     }
 
@@ -364,18 +364,18 @@ impl Protocol for TicToc {
         Ok(())
     }
 
-    fn bury(
+    fn reap(
         _context: &mut Context<'_, TicToc>,
         _due: &mut Due,
         _table: &TableCore,
         units: &[CellAt],
         _horizon: Epoch,
-    ) -> Burial {
+    ) -> GcOutcome {
         // Versions do not say when a row was deleted, but REQUEUE does (L6).
-        locks::bury(units, |_| false)
+        locks::reap(units, |_| false)
     }
 
-    fn bequeath(_clock: &(), node: NodeAt, at: CellAt) {
+    fn merge_into_node(_clock: &(), node: NodeAt, at: CellAt) {
         let [tid, wts] = [RTS, WTS].map(|word| Tid(at.cell_word(word).load(Ordering::Relaxed)));
         let defect = if tid.has(Tid::UNWRITTEN) {
             Mutant::AbortLeavesNothing
@@ -417,7 +417,7 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid>
 /// Unlocks a new record's cell, absent and with these timestamps.
 pub(crate) fn begin_in_time(at: CellAt, [wts, rts]: [u64; 2]) {
     at.cell_word(WTS).store(wts, Ordering::Relaxed);
-    at.cell_word(RTS).store(rts | Tid::UNBORN.0 | Tid::UNWRITTEN, Ordering::Release); // E3
+    at.cell_word(RTS).store(rts | Tid::INITIAL.0 | Tid::UNWRITTEN, Ordering::Release); // E3
 }
 
 /// Phases 2 and 3, all that there is for an attempt that has written nothing.
@@ -527,7 +527,7 @@ fn certify(
         for read in attempt.nodes.iter().filter(|_| !mutant(Mutant::NodeNotExtended)) {
             read.node.node_word(NRTS).fetch_max(cts, Ordering::Relaxed);
         }
-        full_fence(); // E1, with `born` and with the moving of buckets
+        full_fence(); // E1, with `inherit_from_node` and with the moving of buckets
         let changed = |read: &&NodeRead| {
             read.node.version() != read.version && !mutant(Mutant::NoNodeValidation)
         };

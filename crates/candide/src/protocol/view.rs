@@ -303,7 +303,7 @@ pub(super) fn conflict<P: Protocol>(context: &mut Context<'_, P>, stuck: Stuck) 
     match stuck {
         Stuck::Cell(at) | Stuck::New(at) => context.conflict(Abort::ReadChanged, at),
         Stuck::Locked(at) => context.conflict(Abort::Locked, at),
-        Stuck::Existence(at) => context.conflict(Abort::Existence, at),
+        Stuck::Existence(at) => context.conflict(Abort::ExistenceChanged, at),
         Stuck::Node { table } => context.phantom(table),
         Stuck::Spent => Abort::ReadChanged,
     }

@@ -27,7 +27,7 @@
 //! * **C4** Who changes a cell's word or an `older` has latched the cell: INSTALL, by one exchange.
 //!   It waits for nobody until it lets go.
 
-use super::delta::{self, Room};
+use super::delta::{self, VersionReservation};
 use super::{CellAt, Tid};
 use crate::memory::Block;
 use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, mutant, prefetch};
@@ -186,7 +186,7 @@ impl CellAt {
 
     /// Makes the cell that of a row that never was.
     pub(crate) fn empty_chain(&self) {
-        self.cell_word(NEWEST).store(Tid::UNBORN.0, Ordering::Relaxed);
+        self.cell_word(NEWEST).store(Tid::INITIAL.0, Ordering::Relaxed);
         self.existence_rts().store(0, Ordering::Relaxed);
     }
 
@@ -317,11 +317,11 @@ impl<'a> Version<'a> {
         unsafe { self.block.words(VERSION_WORDS, self.words) }
     }
 
-    /// Room for what a delta says: the caller's own, which is pending.
-    pub(crate) fn delta_room(self) -> Room<'a> {
+    /// VersionReservation for what a delta says: the caller's own, which is pending.
+    pub(crate) fn delta_room(self) -> VersionReservation<'a> {
         assert!(self.stamp().is_pending());
         // SAFETY: a pending delta's words are its owner's (C3), who has asked for this.
-        unsafe { Room::new(self.delta_words()) }
+        unsafe { VersionReservation::new(self.delta_words()) }
     }
 
     /// The words of a delta. Not of a version in the record, which has no more room than the unit.
@@ -383,7 +383,7 @@ impl<'a> Latched<'a> {
 
     /// Whether there is room in the record: no version has ever been linked.
     pub(crate) fn has_room_in_record(&self) -> bool {
-        !self.word.has(Tid::SPENT) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
+        !self.word.has(Tid::INLINE_USED) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
     }
 
     /// Whether the version in the record is in the chain.
@@ -404,7 +404,7 @@ impl<'a> Latched<'a> {
             Some(block) => Version { block, words: self.at.payload_words(), cell: PhantomData },
             None => {
                 assert!(self.has_room_in_record() && !stamp.is_delta());
-                self.word.0 |= Tid::SPENT;
+                self.word.0 |= Tid::INLINE_USED;
                 self.at.linked_in_record()
             }
         };

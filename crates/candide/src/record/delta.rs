@@ -67,15 +67,15 @@ pub(crate) enum PutOff<'a> {
     User(&'a UserUpdate),
 }
 
-/// Room for a delta, in which nobody else looks or writes.
-pub(crate) struct Room<'a>(&'a [AtomicU64]);
+/// VersionReservation for a delta, in which nobody else looks or writes.
+pub(crate) struct VersionReservation<'a>(&'a [AtomicU64]);
 
-impl<'a> Room<'a> {
+impl<'a> VersionReservation<'a> {
     /// # Safety
     /// The words are the caller's, as for [`write_as_is`](crate::sync::write_as_is), until the room
     /// has been dropped.
-    pub(super) unsafe fn new(words: &'a [AtomicU64]) -> Room<'a> {
-        Room(words)
+    pub(super) unsafe fn new(words: &'a [AtomicU64]) -> VersionReservation<'a> {
+        VersionReservation(words)
     }
 
     /// Writes operations, for which there is room enough: each has said how many words it takes.
@@ -111,8 +111,8 @@ pub(super) fn clear(words: &[AtomicU64]) {
 /// Applies what has been written so to an image of the unit at `at`.
 ///
 /// # Safety
-/// Only [`Room::fill`] and [`clear`] have written the words, for this unit, and that happened
-/// before, and nobody writes them meanwhile.
+/// Only [`VersionReservation::fill`] and [`clear`] have written the words, for this unit, and that
+/// happened before, and nobody writes them meanwhile.
 pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec<u64>) {
     while let Some((head, behind)) = words.split_first() {
         let head = head.load(Ordering::Relaxed);
@@ -192,7 +192,7 @@ mod tests {
             let words: Vec<AtomicU64> = (0..room).map(|_| AtomicU64::new(u64::MAX)).collect();
             let put_off = ops.iter().map(|(op, operands)| PutOff::BuiltIn(*op, operands));
             // SAFETY: the words are ours.
-            unsafe { Room::new(&words) }.fill(put_off);
+            unsafe { VersionReservation::new(&words) }.fill(put_off);
             let (mut later, mut now) = (vec![0x55_0201; 4], vec![0x55_0201; 4]);
             // SAFETY: they have just been written, and are still ours.
             unsafe { apply(&words, &at, &mut later) };

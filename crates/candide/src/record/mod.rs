@@ -34,7 +34,7 @@ pub use schema::{Group, Record, schema_hash};
 pub(crate) use schema::{RowType, image_words, store_in};
 pub use secondary::{Hashed, InOrder, IndexKind, IndexOf, IndexSpec, Ordered};
 pub(crate) use tid::Tid;
+pub(crate) use update::DryRun;
 pub use update::Op;
-pub(crate) use update::Rehearsal;
 pub use update::{Arithmetic, ColumnUpdate, Refused, Sink, Update, Updater};
 pub(crate) use update::{Code, ImageSink, NUMBER_OPERANDS, UserUpdate};

@@ -37,13 +37,13 @@ impl Tid {
     pub(crate) const REQUEUE: u64 = 1 << 6;
     /// The room for a version in the record has been used, and will not be again. For protocols
     /// that link versions before they know whether they stand.
-    pub(crate) const SPENT: u64 = 1 << 7;
+    pub(crate) const INLINE_USED: u64 = 1 << 7;
     /// Somebody takes something out of the chain of a dead unit. For protocols whose dead records
     /// may have one.
-    pub(crate) const THINNING: u64 = 1 << 9;
+    pub(crate) const PRUNING: u64 = 1 << 9;
     /// What is left to collect of the unit waits for a snapshot to close, in one session's garbage.
     /// Not a state of the row.
-    pub(crate) const PARKED: u64 = 1 << 8;
+    pub(crate) const ON_SNAPSHOT_LIST: u64 = 1 << 8;
 
     pub(crate) const SEQUENCE_BITS: u32 = 14;
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
@@ -54,7 +54,7 @@ impl Tid {
     pub(crate) const TS_MAX: u64 = u64::MAX >> FLAG_BITS;
 
     /// The cell of a record that has just been linked.
-    pub(crate) const UNBORN: Tid = Tid(Tid::ABSENT);
+    pub(crate) const INITIAL: Tid = Tid(Tid::ABSENT);
 
     /// The first version of an epoch.
     pub(crate) fn first_of(epoch: Epoch) -> Tid {
@@ -134,9 +134,9 @@ impl std::fmt::Debug for Tid {
             (Tid::QUEUED, "queued"),
             (Tid::UNWRITTEN, "unwritten"),
             (Tid::REQUEUE, "requeue"),
-            (Tid::SPENT, "spent"),
-            (Tid::PARKED, "parked"),
-            (Tid::THINNING, "thinning"),
+            (Tid::INLINE_USED, "spent"),
+            (Tid::ON_SNAPSHOT_LIST, "parked"),
+            (Tid::PRUNING, "thinning"),
         ];
         flags
             .iter()
@@ -176,7 +176,7 @@ mod tests {
             | Tid::LOCK
             | Tid::INSTALL
             | Tid::QUEUED
-            | Tid::PARKED)));
+            | Tid::ON_SNAPSHOT_LIST)));
         assert!(!tid.same_version(Tid(tid.0 | Tid::ABSENT)));
         assert!(!tid.same_version(Tid(tid.0 | Tid::DEAD)));
         assert_eq!(format!("{:?}", Tid(tid.0 | Tid::LOCK | Tid::ABSENT)), "3.0+lock+absent");

@@ -97,7 +97,7 @@ impl CellAt {
     /// Puts the words in `changed` aside, which the caller is about to change: it has locked the
     /// cell, which said `word`. The block is the caller's, and long enough.
     #[inline]
-    pub(crate) fn put_aside(&self, block: Block, word: Tid, changed: Range<usize>) {
+    pub(crate) fn undo_entries(&self, block: Block, word: Tid, changed: Range<usize>) {
         let stamp = word.ts() << 1 | u64::from(word.has(Tid::ABSENT));
         let undo =
             self.new_undo(block, stamp, self.cell_word(NEWEST).load(Ordering::Relaxed), &changed);
@@ -170,7 +170,7 @@ impl CellAt {
 
     /// Makes the cell that of a row that never was.
     pub(crate) fn empty(&self) {
-        self.cell_word(0).store(Tid::UNBORN.0, Ordering::Relaxed);
+        self.cell_word(0).store(Tid::INITIAL.0, Ordering::Relaxed);
         self.cell_word(NEWEST).store(0, Ordering::Relaxed);
     }
 }

@@ -440,7 +440,7 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
 }
 
-/// Room for an updater's value.
+/// VersionReservation for an updater's value.
 const USER_WORDS: usize = 6;
 const _: () = assert!(USER_WORDS <= 7, "there are three bits for the number");
 /// Where what is put off says so.
@@ -610,9 +610,9 @@ impl<'a, R> ImageSink<'a, R> {
 
 /// Has a projection give its words, and keeps none: what is the user's may panic then, and not when
 /// half of them have been staged.
-pub(crate) struct Rehearsal;
+pub(crate) struct DryRun;
 
-impl Sink for Rehearsal {
+impl Sink for DryRun {
     #[inline(always)]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
         (0..usize::from(place.words)).for_each(|index| _ = word(index));

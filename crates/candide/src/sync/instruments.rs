@@ -65,7 +65,7 @@ pub(crate) enum Point {
     Collecting,
     /// Garbage: an absent record is locked, and about to be made dead.
     Burying,
-    /// Garbage: a record is both in its index and in the attic.
+    /// Garbage: a record is both in its index and in the index of deleted records.
     Stowing,
 }
 
@@ -192,10 +192,12 @@ pub(crate) enum Mutant {
     /// Versions: what a write expects of a row is held against the newest version when the attempt
     /// moves on in time.
     ExpectedAsNewest,
-    /// Versions: what only snapshots see leaves its index before it can be found in the attic.
+    /// Versions: what only snapshots see leaves its index before it can be found in the index of
+    /// deleted records.
     StowedLate,
-    /// Versions: who looks back takes what is in the attic for what there was, whenever that was.
-    AtticPreferred,
+    /// Versions: who looks back takes what is in the index of deleted records for what there was,
+    /// whenever that was.
+    DeletedIndexPreferred,
     /// Versions: an old version is collected when there is a newer one, whoever may still come to
     /// see it.
     CollectedEarly,
@@ -420,7 +422,7 @@ mod active {
         ("parted-at-once", Mutant::PartedAtOnce),
         ("move-untracked", Mutant::MoveUntracked),
         ("stowed-late", Mutant::StowedLate),
-        ("attic-preferred", Mutant::AtticPreferred),
+        ("deleted_index-preferred", Mutant::DeletedIndexPreferred),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
         ("never-parked", Mutant::NeverParked),

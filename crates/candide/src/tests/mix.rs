@@ -162,7 +162,7 @@ impl<P: Protocol> Mix<P> {
 
 impl<P: Versioned> Mix<P> {
     /// Draws a transaction of up to `most` operations that only read, and runs it on a snapshot.
-    pub(crate) fn look_back(
+    pub(crate) fn read_view(
         &self,
         session: &mut Session<Recorded<P>>,
         snapshot: &Snapshot<Recorded<P>>,

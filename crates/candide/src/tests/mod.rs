@@ -10,8 +10,6 @@ mod anomalies;
 #[cfg(not(any(loom, shuttle)))]
 mod attacks;
 #[cfg(not(any(loom, shuttle)))]
-mod attic;
-#[cfg(not(any(loom, shuttle)))]
 mod batches;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
@@ -21,6 +19,8 @@ mod chain_lengths;
 mod chains;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;
+#[cfg(not(any(loom, shuttle)))]
+mod deleted_index;
 #[cfg(not(any(loom, shuttle)))]
 mod deltas;
 #[cfg(not(loom))]

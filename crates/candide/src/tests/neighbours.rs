@@ -27,7 +27,7 @@ impl ForProtocol for WhatALeafInherits {
                 beside.insert(tx, Item::new(0, 0))?;
                 parcels.insert_many(tx, (0..4 * LEAVES * LEAF).map(|row| Parcel::new(1, 10 * row)))
             });
-            let bury = |session: &mut _| {
+            let reap = |session: &mut _| {
                 for _ in 0..4 {
                     db.inner.engine.epochs.pass();
                     run(session, |_| Ok(()));
@@ -43,7 +43,7 @@ impl ForProtocol for WhatALeafInherits {
             run(&mut second, |tx| {
                 others.clone().try_for_each(|row| parcels.delete(tx, &(1, 10 * row)))
             });
-            bury(&mut second);
+            reap(&mut second);
             run(&mut second, |tx| parcels.delete(tx, &(1, 10 * last)));
             // It can be buried, but is not yet.
             db.inner.engine.epochs.pass();
@@ -56,7 +56,7 @@ impl ForProtocol for WhatALeafInherits {
                 };
                 let mut numbers = vec![scan.next().expect("there are rows")?.0.1];
                 let linked = parcels.len_estimate();
-                bury(&mut second);
+                reap(&mut second);
                 assert_eq!(parcels.len_estimate(), linked - 1, "its leaf is gone");
                 run(&mut second, |tx| parcels.insert(tx, Parcel::new(1, 10 * last + 5)));
                 for row in scan {

@@ -65,7 +65,7 @@ fn histories_with_snapshots_are_strictly_serializable_under<P: Chained>() {
                         } else {
                             let snapshot = mix.db.snapshot();
                             (0..4).for_each(|_| {
-                                mix.look_back(&mut session, &snapshot, &mut random, 6)
+                                mix.read_view(&mut session, &snapshot, &mut random, 6)
                             });
                         }
                     }

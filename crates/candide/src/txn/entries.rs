@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Home, State};
+use super::{InsertTarget, State};
 use crate::access::Intent;
 use crate::error::Abort;
 use crate::index::Found;
@@ -12,7 +12,7 @@ use crate::sync::{Mutant, Ordering, mutant};
 
 /// What the entries of rows are worked out with; kept from operation to operation.
 #[derive(Debug, Default)]
-pub(crate) struct Workbench {
+pub(crate) struct IndexScratch {
     /// The words of a row outside its key, as they are and as they will be. Of the row as it is,
     /// only the groups that matter to an index are filled in.
     before: Vec<u64>,
@@ -41,7 +41,7 @@ impl<P: Protocol> State<P> {
     /// # Errors
     /// [`Abort::NotUnique`], before anything is staged.
     #[inline(never)]
-    pub(crate) fn enter_row(
+    pub(crate) fn add_entries(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
@@ -50,7 +50,7 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         let primary = record.key_words(table.layout.key_words());
         self.on_workbench(|state, bench| {
-            let Workbench { keys, changes, .. } = bench;
+            let IndexScratch { keys, changes, .. } = bench;
             state.change_entries(
                 engine,
                 table,
@@ -64,7 +64,7 @@ impl<P: Protocol> State<P> {
 
     /// Stages what the removal of a row, if it exists, means for the indexes of its table.
     #[inline(never)]
-    pub(crate) fn leave_row(
+    pub(crate) fn remove_entries(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
@@ -75,7 +75,7 @@ impl<P: Protocol> State<P> {
             if !state.read_indexed(engine, table, record, &mut bench.before)? {
                 return Ok(());
             }
-            let Workbench { before, keys, changes, .. } = bench;
+            let IndexScratch { before, keys, changes, .. } = bench;
             state.change_entries(
                 engine,
                 table,
@@ -104,7 +104,7 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         let primary = record.key_words(table.layout.key_words());
         self.on_workbench(|state, bench| {
-            let Workbench { before, after, keys, changes } = bench;
+            let IndexScratch { before, after, keys, changes } = bench;
             let was_there = state.read_indexed(engine, table, record, before)?;
             if must_exist && !was_there {
                 return Err(Abort::NotFound);
@@ -118,7 +118,7 @@ impl<P: Protocol> State<P> {
 
     fn on_workbench(
         &mut self,
-        work: impl FnOnce(&mut Self, &mut Workbench) -> Result<(), Abort>,
+        work: impl FnOnce(&mut Self, &mut IndexScratch) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let mut bench = std::mem::take(&mut self.workbench);
         let result = work(self, &mut bench);
@@ -204,7 +204,7 @@ impl<P: Protocol> State<P> {
         index: &IndexCore,
         key: &[u64],
     ) -> Result<RecordAt, Abort> {
-        let Home { record, is_new } = self.record_for(engine, &index.entries, key)?;
+        let InsertTarget { record, is_new } = self.record_for(engine, &index.entries, key)?;
         let first = index.entries.layout.at(record, Unit::ROW);
         if index.unique && table.indexes.is_at(index, Stage::Enforced) {
             if !mutant(Mutant::RefusedEarly) {
@@ -314,7 +314,8 @@ impl<P: Protocol> State<P> {
         let primary = record.key_words(table.layout.key_words());
         let primary = primary.as_slice();
         index.entry_key(primary, &row, &mut key);
-        let Home { record: entry, is_new } = self.record_for(engine, &index.entries, &key)?;
+        let InsertTarget { record: entry, is_new } =
+            self.record_for(engine, &index.entries, &key)?;
         let at = index.entries.layout.at(entry, Unit::ROW);
         let mut is_own = !index.unique;
         let compare = |words: Words<'_>| {

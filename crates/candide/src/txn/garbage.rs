@@ -5,7 +5,7 @@
 
 use crate::epoch::{Epoch, Slot};
 use crate::protocol::{
-    Burial, Context, Due, Engine, Fate, Local, Protocol, PutAside, Retired, TableCore,
+    Context, Due, Engine, Fate, GcOutcome, Local, Protocol, Retired, TableCore, UndoEntry,
 };
 use crate::record::CellAt;
 use crate::sync::{Mutant, Point, mutant, pass};
@@ -18,11 +18,11 @@ const BUDGET_MIN: usize = 256;
 
 /// So much is looked at in one collection of what was put aside, or more if more came in, and of
 /// what a snapshot has kept that has closed. The rest has its turn after the next transaction.
-const ASIDE_AT_ONCE: usize = 4_096;
+const UNDO_BATCH_MAX: usize = 4_096;
 
 /// Records that are looked at one after another, once all of them have been asked for: as many as a
 /// core waits for at a time.
-const TOGETHER: usize = 16;
+const PREFETCH_BATCH: usize = 16;
 
 /// A session's garbage, which its session collects while it is active and the advancer when it is
 /// not, or in a long report.
@@ -33,7 +33,7 @@ const TOGETHER: usize = 16;
 pub(crate) struct Garbage {
     /// Absent records by their first unit, and units with old versions; each is in one queue of the
     /// database.
-    burials: VecDeque<Due>,
+    reap_queue: VecDeque<Due>,
     /// The same, of which nothing is left to do while a snapshot is open, by its timestamp. They
     /// cost nothing until then.
     parked: BTreeMap<u64, Parked>,
@@ -41,33 +41,33 @@ pub(crate) struct Garbage {
     released: VecDeque<Parked>,
     /// Unlinked memory with its stamp.
     retired: VecDeque<(Epoch, Retired)>,
-    aside: Aside,
+    aside: UndoQueue,
     added: usize,
 }
 
 /// What commits have put aside of what they changed.
 #[derive(Debug, Default)]
-struct Aside {
+struct UndoQueue {
     /// In the order of their epochs.
-    entries: VecDeque<PutAside>,
+    entries: VecDeque<UndoEntry>,
     /// What has come in each of these.
-    came: VecDeque<Came>,
+    came: VecDeque<EpochBatch>,
     /// What open snapshots see, by the newest of these.
-    kept: BTreeMap<u64, Vec<PutAside>>,
+    kept: BTreeMap<u64, Vec<UndoEntry>>,
     /// What they have seen that have closed. Epochs do not matter any more.
-    released: VecDeque<Vec<PutAside>>,
+    released: VecDeque<Vec<UndoEntry>>,
 }
 
 /// Entries of one epoch.
 #[derive(Debug)]
-struct Came {
+struct EpochBatch {
     epoch: Epoch,
     count: usize,
     /// The latest timestamp of the commits that put them aside.
     until: u64,
 }
 
-impl Aside {
+impl UndoQueue {
     fn is_empty(&self) -> bool {
         self.entries.is_empty() && !self.has_kept()
     }
@@ -84,21 +84,21 @@ impl Aside {
     }
 
     /// Adds what had come when the epoch was read.
-    fn extend(&mut self, epoch: Epoch, more: &mut Vec<PutAside>) {
+    fn extend(&mut self, epoch: Epoch, more: &mut Vec<UndoEntry>) {
         let Some(until) = more.iter().map(|put| put.until).max() else { return };
         let count = more.len();
         match self.came.back_mut() {
             Some(came) if came.epoch == epoch => {
                 (came.count, came.until) = (came.count + count, came.until.max(until));
             }
-            _ => self.came.push_back(Came { epoch, count, until }),
+            _ => self.came.push_back(EpochBatch { epoch, count, until }),
         }
         self.entries.extend(more.drain(..));
     }
 
     /// Takes over what another one holds.
-    fn take_over(&mut self, other: Aside) {
-        let Aside { entries, came, kept, released } = other;
+    fn take_over(&mut self, other: UndoQueue) {
+        let UndoQueue { entries, came, kept, released } = other;
         self.entries.extend(entries);
         self.came.extend(came);
         for (snapshot, mut kept) in kept {
@@ -121,7 +121,7 @@ impl Aside {
 
     /// Takes the first one out.
     #[inline]
-    fn pop(&mut self) -> Option<PutAside> {
+    fn pop(&mut self) -> Option<UndoEntry> {
         let came = self.came.front_mut()?;
         came.count -= 1;
         if came.count == 0 {
@@ -132,7 +132,7 @@ impl Aside {
 
     /// The same of what a snapshot has seen that has closed.
     #[cold]
-    fn pop_released(&mut self) -> Option<PutAside> {
+    fn pop_released(&mut self) -> Option<UndoEntry> {
         let first = self.released.front_mut()?;
         let put = first.pop();
         if first.is_empty() {
@@ -195,26 +195,26 @@ impl Garbage {
     }
 
     fn has_no_entries(&self) -> bool {
-        self.burials.is_empty() && self.parked.is_empty() && self.released.is_empty()
+        self.reap_queue.is_empty() && self.parked.is_empty() && self.released.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
         let parked: usize =
             self.parked.values().chain(&self.released).map(|parked| parked.units.len()).sum();
-        self.burials.len() + parked + self.retired.len() + self.aside.len()
+        self.reap_queue.len() + parked + self.retired.len() + self.aside.len()
     }
 
     /// Takes over what a session has put aside. The caller is still pinned, or has unlinked
     /// nothing.
     pub(crate) fn take_from<P: Protocol>(&mut self, engine: &Engine<P>, local: &mut Local) {
-        self.added += local.burials.len() + local.parked.len() + local.put_aside.len();
-        if !local.put_aside.is_empty() {
-            self.aside.extend(engine.epochs.stamp(), &mut local.put_aside);
+        self.added += local.reap_queue.len() + local.parked.len() + local.undo_entries.len();
+        if !local.undo_entries.is_empty() {
+            self.aside.extend(engine.epochs.stamp(), &mut local.undo_entries);
         }
-        if !local.burials.is_empty() || !local.parked.is_empty() {
+        if !local.reap_queue.is_empty() || !local.parked.is_empty() {
             let (time, queued) = (P::time(&engine.clock), engine.epochs.now());
             let due = |at| Due { at, queued, time, note: 0, is_parked: false };
-            self.burials.extend(local.burials.drain(..).map(due));
+            self.reap_queue.extend(local.reap_queue.drain(..).map(due));
             if !local.parked.is_empty() {
                 local
                     .parked
@@ -231,9 +231,9 @@ impl Garbage {
     /// Entries of the session come behind younger ones here, which then hold them up until they are
     /// due themselves: within an epoch or two, since none is younger than this.
     pub(crate) fn take_over(&mut self, left: Garbage) {
-        let Garbage { burials, parked, released, retired, aside, added } = left;
-        self.added += added + burials.len() + retired.len() + aside.entries.len();
-        self.burials.extend(burials);
+        let Garbage { reap_queue, parked, released, retired, aside, added } = left;
+        self.added += added + reap_queue.len() + retired.len() + aside.entries.len();
+        self.reap_queue.extend(reap_queue);
         for (snapshot, parked) in parked {
             self.parked.entry(snapshot).or_default().take_over(parked);
         }
@@ -286,7 +286,7 @@ impl Garbage {
             engine,
             local,
             tables,
-            (due.min(ASIDE_AT_ONCE.max(budget)), ASIDE_AT_ONCE),
+            (due.min(UNDO_BATCH_MAX.max(budget)), UNDO_BATCH_MAX),
         );
         // Each has a budget of its own, so that none waits behind the others.
         self.look_at(engine, local, (slot, tables), (Of::Burials, horizon), budget);
@@ -337,7 +337,7 @@ impl Garbage {
                 Fate::NotYet => again.push(put),
             }
         }
-        again.append(&mut local.put_aside);
+        again.append(&mut local.undo_entries);
         if !again.is_empty() {
             self.aside.extend(engine.epochs.stamp(), &mut again);
         }
@@ -370,10 +370,10 @@ impl Garbage {
     ) {
         let time = P::time(&engine.clock);
         let mut units = Vec::new();
-        let (mut left, mut next) = (budget, Vec::with_capacity(TOGETHER));
+        let (mut left, mut next) = (budget, Vec::with_capacity(PREFETCH_BATCH));
         let (mut hot, mut unfinished, mut busy) = (Vec::new(), Vec::new(), Vec::new());
         loop {
-            let most = left.min(TOGETHER);
+            let most = left.min(PREFETCH_BATCH);
             match of {
                 Of::Burials => {
                     next.extend(std::iter::from_fn(|| self.next_burial(before)).take(most))
@@ -404,55 +404,59 @@ impl Garbage {
                 );
                 pass(Point::Collecting);
                 let noted = due.note;
-                let burial = match P::bury(
+                let burial = match P::reap(
                     &mut Context::new(engine, local),
                     &mut due,
                     table,
                     &units,
                     before,
                 ) {
-                    Burial::Stow(snapshot) if P::STOWS => {
-                        let is_settled = Context::new(engine, local).stow(
+                    GcOutcome::MoveToDeletedIndex(snapshot) if P::KEEPS_DELETED_INDEX => {
+                        let is_settled = Context::new(engine, local).detach_for_snapshots(
                             due.at.record(),
                             table,
-                            |context| P::stow(context, &due, table, &units),
+                            |context| P::detach_for_snapshots(context, &due, table, &units),
                             |node| {
                                 units
                                     .iter()
-                                    .for_each(|&unit| P::bequeath(&engine.clock, node, unit))
+                                    .for_each(|&unit| P::merge_into_node(&engine.clock, node, unit))
                             },
                         );
-                        if is_settled { Burial::Kept(snapshot) } else { Burial::NotYet }
+                        if is_settled { GcOutcome::Kept(snapshot) } else { GcOutcome::NotYet }
                     }
                     burial => burial,
                 };
                 match burial {
-                    Burial::Alive => {}
-                    Burial::NotYet | Burial::Busy | Burial::Unfinished if of == Of::Released => {
+                    GcOutcome::Alive => {}
+                    GcOutcome::NotYet | GcOutcome::Busy | GcOutcome::Unfinished
+                        if of == Of::Released =>
+                    {
                         self.park(CLOSED, due.at, (engine.epochs.now(), time));
                     }
-                    Burial::Unfinished if of == Of::Hot => unfinished.push(due),
-                    Burial::Unfinished => self.burials.push_front(due),
-                    Burial::Busy => busy.push(due),
-                    Burial::NotYet => {
+                    GcOutcome::Unfinished if of == Of::Hot => unfinished.push(due),
+                    GcOutcome::Unfinished => self.reap_queue.push_front(due),
+                    GcOutcome::Busy => busy.push(due),
+                    GcOutcome::NotYet => {
                         // Written again since its last look; other entries wait for something else.
                         let is_hot = noted != 0 && due.note != noted;
                         let due = Due { queued: engine.epochs.now(), time, ..due };
                         if is_hot && !mutant(Mutant::HotKept) {
                             hot.push(due)
                         } else {
-                            self.burials.push_back(due)
+                            self.reap_queue.push_back(due)
                         }
                     }
-                    Burial::Kept(snapshot) | Burial::Stow(snapshot) => {
+                    GcOutcome::Kept(snapshot) | GcOutcome::MoveToDeletedIndex(snapshot) => {
                         self.park(snapshot, due.at, (engine.epochs.now(), time));
                     }
-                    Burial::Forgotten => {
+                    GcOutcome::Forgotten => {
                         Context::new(engine, local).clear_out(due.at.record(), table)
                     }
-                    Burial::Dead => {
+                    GcOutcome::Dead => {
                         Context::new(engine, local).unlink(due.at.record(), table, |node| {
-                            units.iter().for_each(|&unit| P::bequeath(&engine.clock, node, unit));
+                            units
+                                .iter()
+                                .for_each(|&unit| P::merge_into_node(&engine.clock, node, unit));
                         })
                     }
                 }
@@ -464,14 +468,14 @@ impl Garbage {
         // Whoever has its unit will let go of it soon: it is the first that is looked at next time.
         match of {
             Of::Hot => engine.hot.put_first(&mut busy),
-            _ => busy.into_iter().rev().for_each(|due| self.burials.push_front(due)),
+            _ => busy.into_iter().rev().for_each(|due| self.reap_queue.push_front(due)),
         }
     }
 
     #[inline]
     fn next_burial(&mut self, before: Epoch) -> Option<Due> {
-        self.burials.front().filter(|due| due.queued < before)?;
-        self.burials.pop_front()
+        self.reap_queue.front().filter(|due| due.queued < before)?;
+        self.reap_queue.pop_front()
     }
 
     #[cold]

@@ -15,9 +15,9 @@ mod state;
 pub use conflict::Conflict;
 pub(crate) use garbage::Garbage;
 pub use retry::RunOptions;
-pub(crate) use retry::{Core, Public};
+pub(crate) use retry::{SessionShared, TxnRunner};
 pub(crate) use stage::{FreeColumnsOnly, Stager};
-pub(crate) use state::{Home, Mark, State};
+pub(crate) use state::{InsertTarget, Mark, State};
 
 use crate::error::Abort;
 use crate::protocol::{DefaultProtocol, Engine, Protocol};
@@ -41,7 +41,7 @@ pub(crate) struct Effects(RefCell<Vec<Box<dyn FnOnce()>>>);
 impl Effects {
     /// Has all of it done, of a transaction that has committed.
     #[inline(always)]
-    pub(crate) fn take_place(self) {
+    pub(crate) fn run_all(self) {
         let effects = self.0.into_inner();
         if !effects.is_empty() {
             effects.into_iter().for_each(|effect| effect());
@@ -49,7 +49,7 @@ impl Effects {
     }
 
     /// Takes back what an attempt wanted that has not committed.
-    fn take_back(&self) -> impl Sized {
+    fn discard(&self) -> impl Sized {
         self.0.take()
     }
 }

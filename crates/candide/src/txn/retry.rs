@@ -10,7 +10,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::Found;
 use crate::protocol::own_thread::Held;
-use crate::protocol::{Common, Context, Engine, Local, LookBack, Protocol, TableCore};
+use crate::protocol::{Common, Context, Engine, Local, Protocol, ReadView, TableCore};
 use crate::record::{PlacedUnit, Words};
 use crate::stats::Counters;
 use crate::sync::{
@@ -89,8 +89,8 @@ impl<'a> RunOptions<'a> {
 
     /// What a transaction with these options sees.
     #[inline(always)]
-    pub(crate) fn look_back(&self) -> LookBack {
-        if self.read_only { LookBack::Now } else { LookBack::No }
+    pub(crate) fn read_view(&self) -> ReadView {
+        if self.read_only { ReadView::AtBegin } else { ReadView::Current }
     }
 
     /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One
@@ -158,7 +158,7 @@ impl<'a> RunOptions<'a> {
 
 /// What others may look at of a session.
 #[derive(Debug)]
-pub(crate) struct Public {
+pub(crate) struct SessionShared {
     /// Its number.
     pub(crate) session: u64,
     pub(crate) slot: Arc<Slot>,
@@ -168,9 +168,9 @@ pub(crate) struct Public {
 }
 
 /// A session's working parts: everything but its hold on the database.
-pub(crate) struct Core<P: Protocol> {
+pub(crate) struct TxnRunner<P: Protocol> {
     pub(crate) state: RefCell<State<P>>,
-    pub(crate) public: Arc<Public>,
+    pub(crate) public: Arc<SessionShared>,
     has_garbage: bool,
     /// How far epochs were at the last collection
     /// ([`Epochs::progress`](crate::epoch::Epochs::progress)); there is nothing new to collect
@@ -195,11 +195,11 @@ type Panic = Box<dyn Any + Send>;
 /// An attempt that has not committed: the verdict, and what the closure did.
 type Ended<T, E> = (Verdict, Result<Result<T, E>, Panic>);
 
-impl<P: Protocol> Core<P> {
-    pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<Public>) -> Core<P> {
+impl<P: Protocol> TxnRunner<P> {
+    pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<SessionShared>) -> TxnRunner<P> {
         let state =
             RefCell::new(State::new(engine, Local::new(engine.id, id, public.slot.clone())));
-        Core { state, public, has_garbage: false, collected_at: 0 }
+        TxnRunner { state, public, has_garbage: false, collected_at: 0 }
     }
 
     /// Runs `body` until an attempt commits, or ends in an error or panic that is true. The effects
@@ -210,15 +210,15 @@ impl<P: Protocol> Core<P> {
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
-        look_back: LookBack,
+        read_view: ReadView,
         effects: &Effects,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         let local = &mut self.state.get_mut().local;
-        (local.has_yielded, local.look_back) = (false, look_back);
+        (local.has_yielded, local.read_view) = (false, read_view);
         local.wanted.clear();
         let mut starvation =
-            Starvation { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
+            StarvationGuard { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
         let mut failed = 0;
         loop {
             let (verdict, result) =
@@ -244,7 +244,7 @@ impl<P: Protocol> Core<P> {
     /// to be a transaction, which is also the one to collect garbage. What `copy` has done then
     /// means nothing.
     #[inline(always)]
-    pub(crate) fn read_alone(
+    pub(crate) fn single_read(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
@@ -252,14 +252,14 @@ impl<P: Protocol> Core<P> {
         unit: PlacedUnit,
         copy: impl FnMut(Words<'_>),
     ) -> Option<bool> {
-        if !P::READS_ALONE || self.has_to_collect(engine) || table.database != engine.id {
+        if !P::SINGLE_READ_COMMITS || self.has_to_collect(engine) || table.database != engine.id {
             return None;
         }
         table.check_key(key);
         // Copying is the user's code, where a column's type is.
         let _pin = engine.epochs.pinned(&self.public.slot);
         let state = self.state.get_mut();
-        state.local.look_back = LookBack::No;
+        state.local.read_view = ReadView::Current;
         P::begin(&mut Context::new(engine, &mut state.local), &mut state.attempt);
         let seen = match table.index.find(key) {
             Found::Record(record) => P::read_at_once(&mut state.attempt, unit.of(record), copy),
@@ -281,7 +281,7 @@ impl<P: Protocol> Core<P> {
         options: &RunOptions<'_>,
         cause: Abort,
         failed: u32,
-        starvation: &mut Starvation<'e>,
+        starvation: &mut StarvationGuard<'e>,
     ) -> Option<Abort> {
         let state = self.state.get_mut();
         state.note_conflict(cause);
@@ -305,7 +305,7 @@ impl<P: Protocol> Core<P> {
             self.wait_for_token(engine, options);
             return None;
         }
-        let conflicts = starvation.suffer();
+        let conflicts = starvation.record_conflict();
         let state = self.state.get_mut();
         let waits_for_locks = !state.local.wanted.is_empty();
         let row = state.last_conflict.and_then(|note| note.row());
@@ -351,8 +351,8 @@ impl<P: Protocol> Core<P> {
             return Err((Verdict::Outcome(abort), Err(panic)));
         }
         let state = self.state.get_mut();
-        match state.local.look_back {
-            LookBack::To(_) if P::VERSION_WORDS > 0 => {
+        match state.local.read_view {
+            ReadView::Snapshot(_) if P::VERSION_WORDS > 0 => {
                 engine.epochs.pin_for_memory(&state.local.slot)
             }
             _ => engine.epochs.pin(&state.local.slot),
@@ -397,8 +397,8 @@ impl<P: Protocol> Core<P> {
         pass(Point::Unpinned);
     }
 
-    /// As [`Core::end`], of an attempt that has not committed. Apart, so that the way of those that
-    /// have is short.
+    /// As [`TxnRunner::end`], of an attempt that has not committed. Apart, so that the way of those
+    /// that have is short.
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
@@ -463,7 +463,7 @@ fn settle<T, E: From<Abort>>(
     result: Result<Result<T, E>, Panic>,
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Abort> {
-    let unwanted = effects.take_back();
+    let unwanted = effects.discard();
     // What is the user's is dropped first: a panic of that, while another one is passed on, would
     // end the process.
     match verdict {
@@ -491,14 +491,14 @@ fn settle<T, E: From<Abort>>(
 
 /// Counts a transaction's conflicts, and holds the token once they are too many; gives it back when
 /// the transaction is over, however it ends.
-struct Starvation<'a> {
+struct StarvationGuard<'a> {
     engine: &'a Common,
     session: u64,
     conflicts: u32,
     turn: Option<(Turn<'a>, Held)>,
 }
 
-impl Starvation<'_> {
+impl StarvationGuard<'_> {
     /// Waits for the turn of those that have failed on a row, unless it is that of a transaction
     /// around this one, which goes on when this one has ended.
     fn wait_for_turn(&mut self, row: u64) {
@@ -512,7 +512,7 @@ impl Starvation<'_> {
         }
     }
 
-    fn suffer(&mut self) -> u32 {
+    fn record_conflict(&mut self) -> u32 {
         self.conflicts += 1;
         if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
             Held::Token(self.engine.id).note();
@@ -523,7 +523,7 @@ impl Starvation<'_> {
     }
 }
 
-impl Drop for Starvation<'_> {
+impl Drop for StarvationGuard<'_> {
     fn drop(&mut self) {
         if let Some((_turn, held)) = self.turn.take() {
             held.forget();

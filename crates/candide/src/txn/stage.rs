@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Home, State};
+use super::{InsertTarget, State};
 use crate::access::Intent;
 use crate::error::Abort;
 use crate::protocol::{Engine, Indexes, Protocol, TableCore};
@@ -104,7 +104,7 @@ impl<P: Protocol> State<P> {
         record: RecordAt,
         image: &[u64],
     ) -> Result<bool, Abort> {
-        let entered = self.enter_row(engine, table, record, image);
+        let entered = self.add_entries(engine, table, record, image);
         // That it is not there was not observed, since the commit asks for it anyway. This outcome
         // may be the last, and the key that is taken may be by this very row.
         let is_refused = entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved);
@@ -122,7 +122,7 @@ impl<P: Protocol> State<P> {
         key: &[u64],
         image: &[u64],
     ) -> Result<(), Abort> {
-        let Home { record, is_new } = self.record_for(engine, table, key)?;
+        let InsertTarget { record, is_new } = self.record_for(engine, table, key)?;
         if !is_new {
             self.make_room(engine, table)?;
         }
@@ -164,7 +164,7 @@ impl<P: Protocol> State<P> {
         record: RecordAt,
     ) -> Result<(), Abort> {
         if !table.indexes.is_empty() {
-            self.leave_row(engine, table, record)?;
+            self.remove_entries(engine, table, record)?;
         }
         let first = table.layout.first_of(record);
         if !self.can_delete(engine, first)? {

@@ -12,7 +12,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::entries::Workbench;
+use super::entries::IndexScratch;
 use crate::access::{self, Intent, WriteSet};
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -21,7 +21,7 @@ use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
 use crate::protocol::own_thread::{self, Held};
 use crate::protocol::{
-    Committed, ConflictNote, Context, Engine, Local, LookBack, Missing, Protocol, TableCore,
+    Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, ReadView, TableCore,
 };
 use crate::record::{CellAt, KeyPacking, Op, RecordAt, Unit, Units, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
@@ -49,7 +49,7 @@ pub(crate) struct State<P: Protocol> {
     /// The outcome of a pending update that this attempt has been shown; it can only end in it.
     failed: Option<Abort>,
     scratch: Vec<u64>,
-    pub(super) workbench: Workbench,
+    pub(super) workbench: IndexScratch,
     /// Operations that the attempt will have done when it is next looked over.
     operations: u32,
     /// Those of them that are still to come; one if the attempt is doomed, so that each further
@@ -66,7 +66,7 @@ pub(super) struct Unwound(pub(super) Abort);
 
 /// The record of a key that is to be inserted or put.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Home {
+pub(crate) struct InsertTarget {
     pub(crate) record: RecordAt,
     /// Whether the transaction has just linked it: then it has not written it, there is no row, and
     /// the record has room for one. Otherwise who writes makes room before.
@@ -92,7 +92,7 @@ impl<P: Protocol> State<P> {
             doomed: None,
             failed: None,
             scratch: Vec::new(),
-            workbench: Workbench::default(),
+            workbench: IndexScratch::default(),
             operations: FIRST_REVALIDATION,
             until_look: FIRST_REVALIDATION,
             held: 0,
@@ -152,8 +152,8 @@ impl<P: Protocol> State<P> {
         }
         self.until_look = self.operations;
         self.operations = self.operations.saturating_mul(2);
-        if self.local.look_back == LookBack::Now {
-            self.keep_seen(engine);
+        if self.local.read_view == ReadView::AtBegin {
+            self.register_snapshot(engine);
         }
         self.look_at_all(engine)
     }
@@ -175,7 +175,7 @@ impl<P: Protocol> State<P> {
         let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
         for item in self.writes.items() {
             if valid.is_ok() && !item.accepts(P::peek(&self.attempt, item.at)) {
-                valid = Err(context.conflict(Abort::Existence, item.at));
+                valid = Err(context.conflict(Abort::ExistenceChanged, item.at));
             }
         }
         valid.map_err(|abort| self.doom(abort))
@@ -198,13 +198,13 @@ impl<P: Protocol> State<P> {
 
     /// Has what an attempt sees that only reads, and has been running for long, kept as by a
     /// snapshot, so that it holds back no more than that.
-    fn keep_seen(&mut self, engine: &Engine<P>) {
+    fn register_snapshot(&mut self, engine: &Engine<P>) {
         let Local { slot, kept, .. } = &mut self.local;
         let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
         if kept.is_none()
             && let Some(epoch) = slot.pinned_epoch().filter(is_long)
             && let since = engine.epochs.moment_of(epoch)
-            && let Some(time) = P::keep_seen(&engine.clock, &self.attempt, since)
+            && let Some(time) = P::register_snapshot(&engine.clock, &self.attempt, since)
         {
             *kept = Some((time, since));
             engine.epochs.hold_memory_only(slot);
@@ -213,9 +213,9 @@ impl<P: Protocol> State<P> {
 
     /// Ends that.
     #[cold]
-    fn let_go(&mut self, engine: &Engine<P>) {
+    fn unregister_snapshot(&mut self, engine: &Engine<P>) {
         let (time, since) = self.local.kept.take().expect("it is kept");
-        P::let_go(&engine.clock, time, since);
+        P::unregister_snapshot(&engine.clock, time, since);
     }
 
     /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether
@@ -377,7 +377,7 @@ impl<P: Protocol> State<P> {
                 && !item.accepts(present)
             {
                 let context = &mut Context::new(engine, &mut self.local);
-                let abort = context.conflict(Abort::Existence, item.at);
+                let abort = context.conflict(Abort::ExistenceChanged, item.at);
                 below = Err(self.doom(abort));
             }
         }
@@ -398,7 +398,7 @@ impl<P: Protocol> State<P> {
     /// Dooms the attempt, which has seen a unit and what goes with it at different times.
     #[cold]
     pub(crate) fn torn(&mut self, engine: &Engine<P>, at: CellAt) -> Abort {
-        let abort = Context::new(engine, &mut self.local).conflict(Abort::Existence, at);
+        let abort = Context::new(engine, &mut self.local).conflict(Abort::ExistenceChanged, at);
         self.doom(abort)
     }
 
@@ -423,19 +423,19 @@ impl<P: Protocol> State<P> {
     /// Refuses to write, or to lock, where the transaction is only to read.
     #[inline(always)]
     pub(crate) fn admit_write(&self) -> Result<(), Abort> {
-        if self.local.look_back != LookBack::No { Err(Abort::ReadOnly) } else { Ok(()) }
+        if self.local.read_view != ReadView::Current { Err(Abort::ReadOnly) } else { Ok(()) }
     }
 
     /// Whether the attempt sees what has been put out of the way of all but snapshots. (What it
     /// only reads, and is not kept like one of those, nobody has put out of its way: its pin keeps
     /// it.) To be asked when it has been admitted, in which it may come to be kept.
     #[inline(always)]
-    pub(crate) fn needs_attic(&self) -> bool {
-        P::STOWS
-            && match self.local.look_back {
-                LookBack::No => false,
-                LookBack::Now => self.local.kept.is_some(),
-                LookBack::To(_) => true,
+    pub(crate) fn needs_deleted_index(&self) -> bool {
+        P::KEEPS_DELETED_INDEX
+            && match self.local.read_view {
+                ReadView::Current => false,
+                ReadView::AtBegin => self.local.kept.is_some(),
+                ReadView::Snapshot(_) => true,
             }
     }
 
@@ -444,7 +444,7 @@ impl<P: Protocol> State<P> {
     pub(crate) fn is_looking_back(&self, engine: &Engine<P>) -> bool {
         P::VERSION_WORDS > 0
             && engine.properties.version_words > 0
-            && self.local.look_back != LookBack::No
+            && self.local.read_view != ReadView::Current
     }
 
     /// Now, as something that a scan can look back to.
@@ -652,7 +652,7 @@ impl<P: Protocol> State<P> {
     ) -> Result<Found, Abort> {
         self.admit(engine, table)?;
         table.check_key(key);
-        if P::STOWS && self.local.look_back != LookBack::No {
+        if P::KEEPS_DELETED_INDEX && self.local.read_view != ReadView::Current {
             return Ok(self.find_back(table, key));
         }
         Ok(table.index.find(key))
@@ -696,26 +696,28 @@ impl<P: Protocol> State<P> {
     #[cold]
     #[inline(never)]
     fn find_back(&self, table: &TableCore, key: &[u64]) -> Found {
-        self.look_back(table, key, table.index.find(key))
+        self.read_view(table, key, table.index.find(key))
     }
 
     /// What there is of a key for who may look back, and has found this in the table's index: the
-    /// record in the attic, if that was the row's then.
-    pub(crate) fn look_back(&self, table: &TableCore, key: &[u64], found: Found) -> Found {
-        if !self.needs_attic() {
+    /// record in the index of deleted records, if that was the row's then.
+    pub(crate) fn read_view(&self, table: &TableCore, key: &[u64], found: Found) -> Found {
+        if !self.needs_deleted_index() {
             return found;
         }
-        let attic = table.attic.as_ref().filter(|attic| !attic.is_empty());
-        match attic.and_then(|attic| attic.find(key)) {
+        let deleted_index =
+            table.deleted_index.as_ref().filter(|deleted_index| !deleted_index.is_empty());
+        match deleted_index.and_then(|deleted_index| deleted_index.find(key)) {
             Some(record) if self.is_older(table, record) => Found::Record(record),
             _ => found,
         }
     }
 
-    /// Whether who looks back does so to before the deletion of a row that is in the attic. Then
-    /// there is no other record of its key that says what there was.
+    /// Whether who looks back does so to before the deletion of a row that is in the index of
+    /// deleted records. Then there is no other record of its key that says what there was.
     pub(crate) fn is_older(&self, table: &TableCore, record: RecordAt) -> bool {
-        mutant(Mutant::AtticPreferred) || P::is_older(&self.attempt, table.layout.first_of(record))
+        mutant(Mutant::DeletedIndexPreferred)
+            || P::is_older(&self.attempt, table.layout.first_of(record))
     }
 
     /// Observes that a key has no record.
@@ -739,13 +741,13 @@ impl<P: Protocol> State<P> {
         engine: &Engine<P>,
         table: &TableCore,
         key: &[u64],
-    ) -> Result<Home, Abort> {
+    ) -> Result<InsertTarget, Abort> {
         self.admit(engine, table)?;
         self.admit_write()?;
         table.check_key(key);
         let mut place = Place::default();
         match table.index.find_place(key, &mut place) {
-            Found::Record(record) => Ok(Home { record, is_new: false }),
+            Found::Record(record) => Ok(InsertTarget { record, is_new: false }),
             Found::Nothing { .. } => self.link(engine, table, key, &mut place),
         }
     }
@@ -766,7 +768,7 @@ impl<P: Protocol> State<P> {
         table: &TableCore,
         key: &[u64],
         place: &mut Place,
-    ) -> Result<Home, Abort> {
+    ) -> Result<InsertTarget, Abort> {
         table.check_key(key);
         self.admit_write()?;
         // A link raises a node's version and so disturbs others like a commit does.
@@ -777,14 +779,14 @@ impl<P: Protocol> State<P> {
         else {
             // Whoever has tried to link first does not know yet whether that is needed.
             return match table.index.find(key) {
-                Found::Record(record) => Ok(Home { record, is_new: false }),
+                Found::Record(record) => Ok(InsertTarget { record, is_new: false }),
                 Found::Nothing { .. } => Err(Abort::MemoryLimit),
             };
         };
         let cells = table.layout.cells(record);
-        cells.clone().for_each(|at| P::unborn(&engine.clock, at));
+        cells.clone().for_each(|at| P::init_absent_cell(&engine.clock, at));
         match place.link_near(record, key, &mut |node| {
-            cells.clone().for_each(|at| P::born(&engine.clock, node, at))
+            cells.clone().for_each(|at| P::inherit_from_node(&engine.clock, node, at))
         }) {
             Ok(linked) => Ok(self.note_link(table, record, linked)),
             Err(start) => self.link_afar(engine, table, (record, key), place, start),
@@ -800,7 +802,7 @@ impl<P: Protocol> State<P> {
         packing: KeyPacking,
         words: &[u64],
         place: &mut Place,
-    ) -> Result<Home, Abort> {
+    ) -> Result<InsertTarget, Abort> {
         self.link(engine, table, packing.pack(words).as_slice(), place)
     }
 
@@ -813,16 +815,18 @@ impl<P: Protocol> State<P> {
         (record, key): (RecordAt, &[u64]),
         place: &mut Place,
         start: Start,
-    ) -> Result<Home, Abort> {
+    ) -> Result<InsertTarget, Abort> {
         let local = &mut self.local;
-        let born =
-            |node| table.layout.cells(record).for_each(|at| P::born(&engine.clock, node, at));
+        let inherit_from_node = |node| {
+            table.layout.cells(record).for_each(|at| P::inherit_from_node(&engine.clock, node, at))
+        };
         let mut supplies = Supplies {
             caches: &mut local.caches,
             retired: &mut local.retired_parts,
             changes: &mut local.divided,
         };
-        let linked = table.index.link(record, key, (place, start), &mut supplies, born);
+        let linked =
+            table.index.link(record, key, (place, start), &mut supplies, inherit_from_node);
         local.retire_parts(table.number);
         local.divided.iter().for_each(|change| P::divided(&mut self.attempt, change));
         local.divided.clear();
@@ -835,7 +839,7 @@ impl<P: Protocol> State<P> {
 
     /// Takes note of what came of linking a record.
     #[inline(always)]
-    fn note_link(&mut self, table: &TableCore, record: RecordAt, linked: Linked) -> Home {
+    fn note_link(&mut self, table: &TableCore, record: RecordAt, linked: Linked) -> InsertTarget {
         let local = &mut self.local;
         match linked {
             Linked::New { node, before, after } => {
@@ -843,11 +847,11 @@ impl<P: Protocol> State<P> {
                 P::linked(&mut self.attempt, node, before, after, first);
                 local.linked.push(first);
                 local.count_linked(table, true);
-                Home { record, is_new: true }
+                InsertTarget { record, is_new: true }
             }
             Linked::Existing(existing) => {
                 Cache::of(&mut local.caches, &table.records).free(&table.records, record.block());
-                Home { record: existing, is_new: false }
+                InsertTarget { record: existing, is_new: false }
             }
         }
     }
@@ -889,13 +893,15 @@ impl<P: Protocol> State<P> {
         }
         let context = &mut Context::new(engine, &mut self.local);
         let mut images = Vec::new();
-        let applied = match P::renounce(context, &mut self.attempt, &self.writes, &mut images) {
-            Ok(applied) => applied,
-            Err(abort) => {
-                self.abort(engine);
-                return Err(abort);
-            }
-        };
+        let applied =
+            match P::validate_without_writes(context, &mut self.attempt, &self.writes, &mut images)
+            {
+                Ok(applied) => applied,
+                Err(abort) => {
+                    self.abort(engine);
+                    return Err(abort);
+                }
+            };
         let writes = std::mem::take(&mut self.writes);
         P::commit(context, &mut self.attempt, &mut self.writes)?;
         // Only now, on words that belong together, may updaters run.
@@ -952,15 +958,15 @@ impl<P: Protocol> State<P> {
     #[inline(always)]
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
         if P::VERSION_WORDS > 0 && self.local.kept.is_some() {
-            self.let_go(engine);
+            self.unregister_snapshot(engine);
         }
         if self.held > 0 {
             own_thread::forget_units(std::mem::take(&mut self.held));
         }
         self.writes.clear();
         while let Some(first) = self.local.linked.pop() {
-            if P::left_absent(&engine.clock, first) {
-                self.local.burials.push(first);
+            if P::enqueue_if_absent(&engine.clock, first) {
+                self.local.reap_queue.push(first);
             }
         }
     }

@@ -106,9 +106,9 @@ impl WordRange {
     }
 }
 
-/// Room for the slots of a leaf and a zero.
+/// VersionReservation for the slots of a leaf and a zero.
 const ROOM: usize = 16;
-/// Room for the slots of a twig and a zero. Layers of more are worth a frame.
+/// VersionReservation for the slots of a twig and a zero. Layers of more are worth a frame.
 const TWIG_ROOM: usize = 8;
 const _: () = assert!(WIDTH < ROOM);
 

@@ -2,7 +2,7 @@
 //! loom`), with three slots to a leaf and at most as many forced switches as each states.
 
 use super::*;
-use crate::index::{Advance, Attic, Retire};
+use crate::index::{Advance, DeletedIndex, Retire};
 use crate::memory::{Memory, SlabId};
 use crate::record::{Group, Layout, WordRange};
 use crate::sync::{AtomicU64, Ordering, full_fence, thread};
@@ -316,13 +316,13 @@ fn loom_ordered_absence_in_a_layer_that_ends() {
     });
 }
 
-/// Who misses a record that is on its way to the attic finds it there.
+/// Who misses a record that is on its way to the index of deleted records finds it there.
 #[test]
 fn loom_ordered_stowing_against_find() {
     explore(4, || {
         let rows = Rows::new(&[[10], [20]]);
-        let attic = Arc::new(Attic::beside(&rows.index).unwrap());
-        let theirs = attic.clone();
+        let deleted_index = Arc::new(DeletedIndex::beside(&rows.index).unwrap());
+        let theirs = deleted_index.clone();
         beside(
             &rows,
             move |rows| {
@@ -332,8 +332,8 @@ fn loom_ordered_stowing_against_find() {
             },
             |rows| {
                 if !rows.find(&[20]) {
-                    assert!(!attic.is_empty());
-                    assert!(attic.find(&[20]).is_some_and(|record| record.has_key(&[20])));
+                    assert!(!deleted_index.is_empty());
+                    assert!(deleted_index.find(&[20]).is_some_and(|record| record.has_key(&[20])));
                 }
             },
         );

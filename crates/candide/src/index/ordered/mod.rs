@@ -121,7 +121,7 @@ struct Linking<'a, B> {
     key: &'a [u64],
     caches: &'a mut Vec<Option<Cache>>,
     changes: &'a mut Vec<NodeChange>,
-    born: B,
+    inherit_from_node: B,
 }
 
 impl Near {
@@ -161,7 +161,7 @@ impl Place {
         &mut self,
         record: RecordAt,
         key: &[u64],
-        born: &mut impl FnMut(NodeAt),
+        inherit_from_node: &mut impl FnMut(NodeAt),
     ) -> Result<Linked, Start> {
         let Some(near) = self.0.as_mut() else { return Err(Start::ROOT) };
         let Spot { leaf, version: before, .. } = near.spot;
@@ -190,7 +190,7 @@ impl Place {
                 }
             }
         }
-        let after = unlock_linked(leaf, before, born);
+        let after = unlock_linked(leaf, before, inherit_from_node);
         (near.spot.version, near.record) = (after, Some(record));
         Ok(Linked::New { node: leaf.handle(), before, after })
     }
@@ -344,9 +344,9 @@ impl OrderedIndex {
     /// pinned, and has tried [`Place::link_near`], which said where to start.
     ///
     /// The restructuring that this takes is in `changes`; it comes before the step from one version
-    /// to the next that [`Linked::New`] tells of. `born` runs under the lock of the record's leaf,
-    /// or before that can be found: where a protocol lets the record inherit what the leaf knew
-    /// about the absent key.
+    /// to the next that [`Linked::New`] tells of. `inherit_from_node` runs under the lock of the
+    /// record's leaf, or before that can be found: where a protocol lets the record inherit what
+    /// the leaf knew about the absent key.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node; the index then contains what it did.
@@ -357,10 +357,10 @@ impl OrderedIndex {
         (place, start): (&mut Place, Start),
         caches: &mut Vec<Option<Cache>>,
         changes: &mut Vec<NodeChange>,
-        born: impl FnMut(NodeAt),
+        inherit_from_node: impl FnMut(NodeAt),
     ) -> Result<Linked, OutOfMemory> {
         debug_assert_eq!(key.len(), self.key_words);
-        let mut linking = Linking { record, key, caches, changes, born };
+        let mut linking = Linking { record, key, caches, changes, inherit_from_node };
         let from = match start.0 {
             Some(Taken { depth, by: Value::Layer(next), .. }) => (next, depth + 1),
             Some(Taken { depth, by: Value::Record(existing), .. })
@@ -447,7 +447,7 @@ fn link_at(
     // The version is the same, so at most something has been unlinked: the slice is still missing,
     // and there is room.
     leaf.insert(linking.key[depth], Value::Record(linking.record));
-    let after = unlock_linked(leaf, version, &mut linking.born);
+    let after = unlock_linked(leaf, version, &mut linking.inherit_from_node);
     let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };
     Some((near, Linked::New { node: leaf.handle(), before: version, after }))
 }
@@ -455,8 +455,8 @@ fn link_at(
 /// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and gives its
 /// version then.
 #[inline(always)]
-fn unlock_linked(leaf: Node, version: u64, born: &mut impl FnMut(NodeAt)) -> u64 {
-    born(leaf.handle());
+fn unlock_linked(leaf: Node, version: u64, inherit_from_node: &mut impl FnMut(NodeAt)) -> u64 {
+    inherit_from_node(leaf.handle());
     let after = version + VERSION_ONE;
     leaf.unlock(after); // T1
     after

@@ -442,8 +442,8 @@ impl Node {
     pub(super) fn raise_words(self, from: Node, node_words: usize) {
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
-            // Release as in `bequeath`: whoever sees it sees the leaf locked, or in a later version
-            // (E13).
+            // Release as in `merge_into_node`: whoever sees it sees the leaf locked, or in a later
+            // version (E13).
             self.handle().node_word(word).fetch_max(inherited, Ordering::Release);
         }
     }

@@ -27,18 +27,18 @@ impl OrderedIndex {
     /// Takes `record`, which is dead, out of its leaf. The caller is pinned and retires the record
     /// afterwards.
     ///
-    /// `bequeath` runs under the leaf's lock, before the slot is cleared. The version is raised
-    /// only where nodes keep timestamps: in commit order, the dead record's own cell already fails
-    /// everyone who saw its absence.
+    /// `merge_into_node` runs under the leaf's lock, before the slot is cleared. The version is
+    /// raised only where nodes keep timestamps: in commit order, the dead record's own cell already
+    /// fails everyone who saw its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
         key: &[u64],
         retired: &mut Vec<Retire>,
-        bequeath: impl FnOnce(NodeAt),
+        merge_into_node: impl FnOnce(NodeAt),
     ) {
         let (leaf, version, rank, depth) = self.lock_slot_of(record, key);
-        bequeath(leaf.handle());
+        merge_into_node(leaf.handle());
         let is_empty = leaf.remove(rank);
         leaf.unlock(self.after_removal(version));
         if is_empty {

@@ -91,7 +91,7 @@ impl OrderedIndex {
         depth: usize,
         linking: &mut Linking<'_, impl FnMut(NodeAt)>,
     ) -> Result<Option<(Near, Linked)>, OutOfMemory> {
-        let Linking { record, key, caches, changes, born } = linking;
+        let Linking { record, key, caches, changes, inherit_from_node } = linking;
         let slice = key[depth];
         let Spot { leaf, version, low, high } = spot;
         let spare = self.make_ready(nodes_to_split(above), caches)?;
@@ -133,7 +133,7 @@ impl OrderedIndex {
         let (home, before) = if goes_right { (right, 0) } else { (left, left_version) };
         let after = before + VERSION_ONE;
         home.insert(slice, Value::Record(*record));
-        born(home.handle());
+        inherit_from_node(home.handle());
         // Nobody finds the new leaves while the node above is locked, or the root is.
         home.unlock(after);
         match above {
@@ -230,7 +230,7 @@ impl OrderedIndex {
             self.hand_on(leaf, top);
             further.push((top.handle(), 0));
         }
-        (linking.born)(home.handle());
+        (linking.inherit_from_node)(home.handle());
         leaf.set_value(slot, Value::Layer(top));
         let after = version + VERSION_ONE;
         leaf.unlock(after); // T1

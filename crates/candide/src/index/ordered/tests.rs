@@ -108,17 +108,23 @@ impl Rows {
         &self,
         own: &mut Own,
         key: &[u64],
-        mut born: impl FnMut(NodeAt),
+        mut inherit_from_node: impl FnMut(NodeAt),
     ) -> Result<(RecordAt, Linked), OutOfMemory> {
         let record = RecordAt::allocate(&self.layout, key, &self.records, &mut own.caches).unwrap();
         own.changes.clear();
-        let start = match own.place.link_near(record, key, &mut born) {
+        let start = match own.place.link_near(record, key, &mut inherit_from_node) {
             Ok(linked) => return Ok((record, linked)),
             Err(start) => start,
         };
         let place = (&mut own.place, start);
-        let linked =
-            self.index.link(record, key, place, &mut own.caches, &mut own.changes, born)?;
+        let linked = self.index.link(
+            record,
+            key,
+            place,
+            &mut own.caches,
+            &mut own.changes,
+            inherit_from_node,
+        )?;
         Ok((record, linked))
     }
 

@@ -21,8 +21,8 @@
 //!
 //! A deleted row is buried when no snapshot is open that is older than its deletion, or when all
 //! that it was has been taken out of its chains before. What no snapshot sees is taken out soon, by
-//! whoever has put it aside. What one sees goes into the attic, if the table has an order, until
-//! the snapshots that see it have closed: everybody else would have to pass it.
+//! whoever has put it aside. What one sees goes into the index of deleted records, if the table has
+//! an order, until the snapshots that see it have closed: everybody else would have to pass it.
 //!
 //! # Why nobody looks at what was freed
 //! Of those who walk down a chain, readers follow a link from timestamp t only if they see what was
@@ -35,15 +35,16 @@
 //! had copied the list before cannot free what a snapshot sees that was opened meanwhile: that is
 //! no older than what all attempts had reached when his entries were due.
 //!
-//! A record whose undos are looked at is there: it is neither buried nor taken from the attic while
-//! one of them is in its chain, and a snapshot is open that is older than the deletion.
+//! A record whose undos are looked at is there: it is neither buried nor taken from the index of
+//! deleted records while one of them is in its chain, and a snapshot is open that is older than the
+//! deletion.
 
 #![forbid(unsafe_code)]
 
 use super::{Mvcc, block_size};
 use crate::memory::Block;
 use crate::protocol::locks;
-use crate::protocol::{Burial, Context, Due, Fate, PutAside, TableCore};
+use crate::protocol::{Context, Due, Fate, GcOutcome, TableCore, UndoEntry};
 use crate::record::undo::Undo;
 use crate::record::{CellAt, Tid, Words};
 use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
@@ -59,7 +60,7 @@ const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
 /// For [`Protocol::look_at`](super::Protocol::look_at).
 #[inline]
-pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
+pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
     let local = &*context.local;
     match local.snapshots.last() {
         Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
@@ -77,7 +78,7 @@ pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &T
 
 /// Looks at what was put aside by a commit that is later than an open snapshot, which does not see
 /// it.
-fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
+fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
     let undo = put.at.undo_in(put.block);
     if undo.is_out() {
         return Fate::Retire;
@@ -221,7 +222,7 @@ fn replace<'a>(
         context.free_version_block(table, size, block);
         return None;
     }
-    context.local.put_aside.push(PutAside { at: *at, block, size, ts: new.ts(), until });
+    context.local.undo_entries.push(UndoEntry { at: *at, block, size, ts: new.ts(), until });
     Some(new)
 }
 
@@ -233,7 +234,7 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
     let word = loop {
         let word = Tid(cell.load(Ordering::Relaxed));
         // That of a dead unit is taken for good.
-        let lock = if word.has(Tid::DEAD) { Tid::THINNING } else { Tid::LOCK };
+        let lock = if word.has(Tid::DEAD) { Tid::PRUNING } else { Tid::LOCK };
         let exchange =
             || cell.compare_exchange(word.0, word.0 | lock, Ordering::Acquire, Ordering::Relaxed);
         // Acquire: what others have linked or taken out is ours to see (E3).
@@ -255,22 +256,22 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
     Some(changed)
 }
 
-/// For [`Protocol::bury`](super::Protocol::bury): makes the record of a deleted row, or of an
+/// For [`Protocol::reap`](super::Protocol::reap): makes the record of a deleted row, or of an
 /// insert that failed, dead, if nobody has come for it, nor can see what it was.
-pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> Burial {
+pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> GcOutcome {
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
     debug_assert!(word.has(Tid::QUEUED));
     let seen = || seen_before(&context.local.snapshots, word, units);
     if word.has(Tid::DEAD) {
         return match seen() {
-            Before::Nothing => Burial::Forgotten,
-            Before::Unseen => Burial::NotYet,
-            Before::Seen(snapshot) => Burial::Kept(snapshot),
+            Before::Nothing => GcOutcome::Forgotten,
+            Before::Unseen => GcOutcome::NotYet,
+            Before::Seen(snapshot) => GcOutcome::Kept(snapshot),
         };
     }
     if word.has(Tid::LOCK) {
-        return Burial::NotYet;
+        return GcOutcome::NotYet;
     }
     if !word.has(Tid::ABSENT) {
         let left = cell.compare_exchange(
@@ -279,19 +280,19 @@ pub(super) fn bury(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
-        return if left.is_ok() { Burial::Alive } else { Burial::NotYet };
+        return if left.is_ok() { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
     // All units were deleted by one commit, or have never been written; or else somebody comes for
     // them, and has locked one.
     if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
-        return Burial::NotYet;
+        return GcOutcome::NotYet;
     }
     match seen() {
-        Before::Nothing if locks::kill(units, word) => Burial::Dead,
-        Before::Nothing | Before::Unseen => Burial::NotYet,
+        Before::Nothing if locks::kill(units, word) => GcOutcome::Dead,
+        Before::Nothing | Before::Unseen => GcOutcome::NotYet,
         Before::Seen(snapshot) => {
             due.note = word.version();
-            Burial::Stow(snapshot)
+            GcOutcome::MoveToDeletedIndex(snapshot)
         }
     }
 }
@@ -322,9 +323,9 @@ fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
     units.iter().filter_map(seen).max().map_or(Before::Unseen, Before::Seen)
 }
 
-/// For [`Protocol::stow`](super::Protocol::stow): makes a record dead that [`bury`] has just looked
-/// at, and that snapshots see.
-pub(super) fn stow(due: &Due, units: &[CellAt]) -> bool {
+/// For [`Protocol::detach_for_snapshots`](super::Protocol::detach_for_snapshots): makes a record
+/// dead that [`reap`] has just looked at, and that snapshots see.
+pub(super) fn detach_for_snapshots(due: &Due, units: &[CellAt]) -> bool {
     let word = Tid(due.at.cell_word(0).load(Ordering::Relaxed));
     let is_same = word.version() == due.note && word.has(Tid::ABSENT) && !word.has(Tid::LOCK);
     is_same && locks::kill(units, word)

@@ -32,7 +32,7 @@
 //!
 //! # Cell
 //! ```text
-//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED THINNING |  | newest undo |
+//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED PRUNING |  | newest undo |
 //! ```
 //! The words behind it are those of the newest version.
 //!
@@ -53,8 +53,8 @@
 //!   absent record is released QUEUED.
 //! * **M7** Nothing that can fail happens after phase 4.
 //! * **M8** The record of a deleted row that only open snapshots see may be dead, and in its
-//!   table's attic (`index/attic.rs`) instead of the index. What it was is looked at as before; who
-//!   thins its chains holds THINNING, since LOCK is taken for good.
+//!   table's index of deleted records (`index/deleted_index.rs`) instead of the index. What it was
+//!   is looked at as before; who thins its chains holds PRUNING, since LOCK is taken for good.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps; one that only reads comes after the commit whose timestamp is
@@ -72,11 +72,12 @@
 //! within the call, so the order agrees with real time.
 //!
 //! A time for which a record is missing in the index: it was not linked, so no row was inserted up
-//! to then; or it was buried or put into the attic, and then the row had been deleted before anyone
-//! began who is still running, but for those who look back to what an open snapshot sees. These
-//! look into the attic afterwards, and what is there has been there before it left the index. If
-//! the deletion is later than their time, it is the key's only record that was there then: the next
-//! one was linked after that. If it is not, they need it no more than others do.
+//! to then; or it was buried or put into the index of deleted records, and then the row had been
+//! deleted before anyone began who is still running, but for those who look back to what an open
+//! snapshot sees. These look into the index of deleted records afterwards, and what is there has
+//! been there before it left the index. If the deletion is later than their time, it is the key's
+//! only record that was there then: the next one was linked after that. If it is not, they need it
+//! no more than others do.
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
@@ -104,9 +105,9 @@ pub use clock::Clock;
 
 use super::locks::{self, Held, lock_all, look_again, release, release_cell};
 use super::nodes::NodeSet;
-use super::room::Room;
-use super::{BlockSize, Burial, Committed, Context, Due, Fate, LookBack, Missing};
-use super::{Protocol, PutAside, Seen, TableCore, Versioned};
+use super::version_reservation::VersionReservation;
+use super::{BlockSize, Committed, Context, Due, Fate, GcOutcome, Missing, ReadView};
+use super::{Protocol, Seen, TableCore, UndoEntry, Versioned};
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -126,7 +127,7 @@ const MOVED_READS_MAX: usize = 32;
 
 /// After an attempt wanted to write what it had read old versions for, so many take newer times
 /// from the beginning.
-const WARY_ATTEMPTS: u8 = 4;
+const REFRESH_ATTEMPTS: u8 = 4;
 
 /// Multi-version concurrency control, after MSTO and HyPer: commits put aside what they change, and
 /// whoever only reads sees one moment. Its databases have [snapshots](crate::Snapshot).
@@ -161,11 +162,11 @@ pub struct Attempt {
     /// noted any more.
     only_reads: bool,
     /// How many attempts more do not become such.
-    wary: u8,
+    refresh_attempts_left: u8,
     /// For the versions that do not go into their records.
-    room: Room,
+    room: VersionReservation,
     /// Units to be written that nobody has written yet, so that nothing is put aside.
-    unborn: Vec<CellAt>,
+    init_absent_cell: Vec<CellAt>,
     /// Where the unit that is read is made what it was.
     image: Vec<u64>,
 }
@@ -173,7 +174,7 @@ pub struct Attempt {
 impl Attempt {
     /// Whether it is bound to write, as far as it is known.
     fn will_write(&self) -> bool {
-        self.has_staged || self.wary > 0 || !self.held.is_empty()
+        self.has_staged || self.refresh_attempts_left > 0 || !self.held.is_empty()
     }
 }
 
@@ -198,8 +199,8 @@ impl Protocol for Mvcc {
     const NODE_WORDS: usize = 0;
     const VERSION_WORDS: usize = UNDO_WORDS;
     const SHORT_VERSION_WORDS: usize = SHORT_WORDS;
-    const STOWS: bool = true;
-    const READS_ALONE: bool = true;
+    const KEEPS_DELETED_INDEX: bool = true;
+    const SINGLE_READ_COMMITS: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
     type Policy = ();
     type Clock = Clock;
@@ -220,15 +221,15 @@ impl Protocol for Mvcc {
         attempt.nodes.clear();
         attempt.expected.clear();
         attempt.room.clear();
-        attempt.unborn.clear();
+        attempt.init_absent_cell.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
-        attempt.wary = attempt.wary.saturating_sub(1);
-        attempt.time = match context.local.look_back {
-            LookBack::To(ts) => ts,
-            LookBack::No | LookBack::Now => context.clock.now(), // M3
+        attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
+        attempt.time = match context.local.read_view {
+            ReadView::Snapshot(ts) => ts,
+            ReadView::Current | ReadView::AtBegin => context.clock.now(), // M3
         };
-        if context.local.look_back != LookBack::No {
-            (attempt.only_reads, attempt.wary) = (true, 0);
+        if context.local.read_view != ReadView::Current {
+            (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
         }
     }
 
@@ -362,7 +363,7 @@ impl Protocol for Mvcc {
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
         let result = if writes.is_empty() {
-            attempt.wary = 0;
+            attempt.refresh_attempts_left = 0;
             Ok(Committed { version: 0 })
         } else {
             commit(context, attempt, writes)
@@ -381,14 +382,14 @@ impl Protocol for Mvcc {
         release_held(context, attempt);
     }
 
-    fn unborn(_clock: &Clock, at: CellAt) {
+    fn init_absent_cell(_clock: &Clock, at: CellAt) {
         at.empty();
     }
 
     #[inline]
     fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
         if attempt.nodes.linked(node, before, after) {
-            attempt.reads.push((first, Tid::UNBORN));
+            attempt.reads.push((first, Tid::INITIAL));
         }
     }
 
@@ -396,8 +397,8 @@ impl Protocol for Mvcc {
         attempt.nodes.divided(change);
     }
 
-    fn left_absent(_clock: &Clock, first: CellAt) -> bool {
-        locks::left_absent(first)
+    fn enqueue_if_absent(_clock: &Clock, first: CellAt) -> bool {
+        locks::enqueue_if_absent(first)
     }
 
     fn time(clock: &Clock) -> u64 {
@@ -412,7 +413,7 @@ impl Protocol for Mvcc {
     ) -> Result<(), Abort> {
         if attempt.time >= time {
             Ok(())
-        } else if context.local.look_back != LookBack::No {
+        } else if context.local.read_view != ReadView::Current {
             Err(Abort::NoIndex)
         } else if attempt.only_reads {
             Err(context.phantom(table))
@@ -421,12 +422,12 @@ impl Protocol for Mvcc {
         }
     }
 
-    fn keep_seen(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
+    fn register_snapshot(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
         clock.snapshots.keep(attempt.time, since);
         Some(attempt.time)
     }
 
-    fn let_go(clock: &Clock, time: u64, since: Moment) {
+    fn unregister_snapshot(clock: &Clock, time: u64, since: Moment) {
         clock.snapshots.close(time, since);
     }
 
@@ -451,7 +452,7 @@ impl Protocol for Mvcc {
         }
     }
 
-    fn look_at(context: &mut Context<'_, Mvcc>, put: &PutAside, table: &TableCore) -> Fate {
+    fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
         collect::look_at(context, put, table)
     }
 
@@ -461,23 +462,23 @@ impl Protocol for Mvcc {
         }
     }
 
-    fn bury(
+    fn reap(
         context: &mut Context<'_, Mvcc>,
         due: &mut Due,
         _table: &TableCore,
         units: &[CellAt],
         _horizon: Epoch,
-    ) -> Burial {
-        collect::bury(context, due, units)
+    ) -> GcOutcome {
+        collect::reap(context, due, units)
     }
 
-    fn stow(
+    fn detach_for_snapshots(
         _context: &mut Context<'_, Mvcc>,
         due: &Due,
         _table: &TableCore,
         units: &[CellAt],
     ) -> bool {
-        collect::stow(due, units)
+        collect::detach_for_snapshots(due, units)
     }
 }
 
@@ -597,11 +598,11 @@ fn await_install(
         look_again(Context { local: context.local, ..*context }, at, word, look)
     };
     let mut awaited = again(context);
-    while awaited == Err(Abort::Locked) && context.local.look_back != LookBack::No {
+    while awaited == Err(Abort::Locked) && context.local.read_view != ReadView::Current {
         // It has no other chance to come, and nobody is waiting for it.
         awaited = again(context);
     }
-    if awaited == Err(Abort::Dead) && !attempt.will_write() && !attempt.has_moved {
+    if awaited == Err(Abort::RecordRemoved) && !attempt.will_write() && !attempt.has_moved {
         // It was buried after we began, so its row had been deleted before that, or no open
         // snapshot sees it; and whoever inserts the key again draws a later timestamp, or else we
         // would have found the new record.
@@ -655,7 +656,7 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
         let time = if mutant(Mutant::ExpectedAsNewest) { u64::MAX } else { now };
         let is_there = at.was_there(word, time);
         if is_there != expected || word.has(Tid::INSTALL) {
-            return Err(context.conflict(Abort::Existence, at));
+            return Err(context.conflict(Abort::ExistenceChanged, at));
         }
     }
     (attempt.time, attempt.has_moved) = (now, true);
@@ -690,7 +691,7 @@ fn prepare(
     }
     let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
     if word.ts() == 0 {
-        attempt.unborn.push(at);
+        attempt.init_absent_cell.push(at);
         return Ok(());
     }
     attempt.room.add(context, at, intent, room_for(item))
@@ -734,7 +735,7 @@ fn assume(
     }
     let is_there = at.was_there(word, attempt.time);
     if is_there != expected {
-        return Err(context.conflict(Abort::Existence, at));
+        return Err(context.conflict(Abort::ExistenceChanged, at));
     }
     attempt.expected.push((at, expected));
     Ok(())
@@ -743,7 +744,7 @@ fn assume(
 /// Refuses to let an attempt write that can only read any more.
 #[cold]
 fn too_late(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Abort {
-    attempt.wary = WARY_ATTEMPTS;
+    attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
     context.conflict(Abort::ReadChanged, at)
 }
 
@@ -780,7 +781,7 @@ fn commit(
 ) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
-    context.local.put_aside.reserve(writes.items().len());
+    context.local.undo_entries.reserve(writes.items().len());
     if context.engine.options.factors.has(Factor::SortedLocks) {
         writes.sort();
     }
@@ -821,7 +822,7 @@ fn commit(
     for index in 0..writes.items().len() {
         install(context, writes, index, ts);
     }
-    attempt.wary = 0;
+    attempt.refresh_attempts_left = 0;
     Ok(Committed { version: ts })
 }
 
@@ -846,9 +847,9 @@ fn install_held(at: CellAt, word: Tid) -> Tid {
 /// nothing of them is put aside.
 fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), Abort> {
     let is_taken = |at: &&CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).ts() != 0;
-    match attempt.unborn.iter().find(is_taken) {
+    match attempt.init_absent_cell.iter().find(is_taken) {
         None => Ok(()),
-        Some(&at) => Err(context.conflict(Abort::Existence, at)),
+        Some(&at) => Err(context.conflict(Abort::ExistenceChanged, at)),
     }
 }
 
@@ -867,8 +868,8 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
     if was.ts() != 0 {
         let (size, _) = room_for(item);
         let block = context.version_block(at.table(), size);
-        at.put_aside(block, was, if present { item.changed() } else { 0..0 });
-        context.local.put_aside.push(PutAside { at, block, size, ts: was.ts(), until: ts });
+        at.undo_entries(block, was, if present { item.changed() } else { 0..0 });
+        context.local.undo_entries.push(UndoEntry { at, block, size, ts: was.ts(), until: ts });
     }
     if present {
         writes.install(index, at.payload());

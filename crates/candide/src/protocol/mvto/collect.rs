@@ -7,12 +7,12 @@
 //! queued or parked. So an entry never dangles.
 //!
 //! When all that is left below the newest version is one that open snapshots see, the entry is
-//! *parked*, and the cell says PARKED instead: nobody looks at it until the newest of these
-//! snapshots has closed. Who writes the unit meanwhile queues it anew, so it can have two entries,
-//! of which the chain is the queued one's. That one is done when nothing is left but what the
-//! parked one is about; and who looks at the parked one, and finds the unit queued, gives it up.
-//! Where snapshots keep several versions, an entry stays in its queue. A commit that replaces the
-//! only version, and knows of an open snapshot that sees it, parks the unit at once.
+//! *parked*, and the cell says ON_SNAPSHOT_LIST instead: nobody looks at it until the newest of
+//! these snapshots has closed. Who writes the unit meanwhile queues it anew, so it can have two
+//! entries, of which the chain is the queued one's. That one is done when nothing is left but what
+//! the parked one is about; and who looks at the parked one, and finds the unit queued, gives it
+//! up. Where snapshots keep several versions, an entry stays in its queue. A commit that replaces
+//! the only version, and knows of an open snapshot that sees it, parks the unit at once.
 //!
 //! An entry is due when its epoch is behind the horizon. It has brought the clock's time from
 //! before that epoch was read (its *time*). Whoever is in a transaction now has pinned later, and
@@ -34,47 +34,55 @@ use super::Mvto;
 use super::flatten::flatten_latched;
 use crate::access::WriteSet;
 use crate::protocol::locks::LOCK_ROUNDS_MAX;
-use crate::protocol::{BlockSize, Burial, Context, Due, Retired, VERSIONS_AT_ONCE};
+use crate::protocol::{BlockSize, Context, Due, GcOutcome, Retired, VERSIONS_AT_ONCE};
 use crate::record::chain::{Latched, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Point, Spin, mutant, pass};
 
-/// For [`Protocol::bury`](super::Protocol::bury): collects what an entry is about.
-pub(super) fn collect(context: &mut Context<'_, Mvto>, due: &mut Due, units: &[CellAt]) -> Burial {
+/// For [`Protocol::reap`](super::Protocol::reap): collects what an entry is about.
+pub(super) fn collect(
+    context: &mut Context<'_, Mvto>,
+    due: &mut Due,
+    units: &[CellAt],
+) -> GcOutcome {
     let at = due.at;
-    let Some(mut cell) = latch_for_a_while(&at) else { return Burial::Busy };
-    let own = if due.is_parked { Tid::PARKED } else { Tid::QUEUED };
+    let Some(mut cell) = latch_for_a_while(&at) else { return GcOutcome::Busy };
+    let own = if due.is_parked { Tid::ON_SNAPSHOT_LIST } else { Tid::QUEUED };
     debug_assert!(cell.word().has(own));
     if due.is_parked && cell.word().has(Tid::QUEUED) {
         // The chain is the other entry's.
-        return leave(cell, if mutant(Mutant::ParkedForgotten) { 0 } else { own }, Burial::Alive);
+        return leave(
+            cell,
+            if mutant(Mutant::ParkedForgotten) { 0 } else { own },
+            GcOutcome::Alive,
+        );
     }
     // What has come since it was looked at last is left for the next time: to walk over that again
     // and again would take longer, the longer the chain, and the chain grow meanwhile.
     let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
     if !prune(context, &at, &mut cell, noted, due.time) {
         cell.release();
-        return Burial::Unfinished;
+        return GcOutcome::Unfinished;
     }
     let is_settled = is_settled(&cell, due.time);
     let keeper = if is_settled { None } else { keeper(context, &cell, due.time) };
     if !is_settled && keeper.is_none() {
         due.note = note(&cell).word();
         cell.release();
-        return Burial::NotYet;
+        return GcOutcome::NotYet;
     }
-    if !due.is_parked && cell.word().has(Tid::PARKED) {
+    if !due.is_parked && cell.word().has(Tid::ON_SNAPSHOT_LIST) {
         // The rest is the other entry's.
-        return leave(cell, own, Burial::Alive);
+        return leave(cell, own, GcOutcome::Alive);
     }
     match keeper {
         Some(snapshot) => {
-            cell.raise(Tid::PARKED);
-            leave(cell, own & !Tid::PARKED, Burial::Kept(snapshot))
+            cell.raise(Tid::ON_SNAPSHOT_LIST);
+            leave(cell, own & !Tid::ON_SNAPSHOT_LIST, GcOutcome::Kept(snapshot))
         }
-        None if is_absent(&cell) && due.at.is_first() => bury(context, due, units, cell),
+        None if is_absent(&cell) && due.at.is_first() => reap(context, due, units, cell),
         // Whoever comes for the unit from now on queues it again.
-        None => leave(cell, own, Burial::Alive),
+        None => leave(cell, own, GcOutcome::Alive),
     }
 }
 
@@ -93,7 +101,7 @@ fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
 }
 
 /// Lets a cell go without some flags.
-fn leave(mut cell: Latched<'_>, flags: u64, burial: Burial) -> Burial {
+fn leave(mut cell: Latched<'_>, flags: u64, burial: GcOutcome) -> GcOutcome {
     cell.clear(flags);
     cell.release();
     burial
@@ -189,12 +197,12 @@ pub(super) fn retire(context: &mut Context<'_, Mvto>, at: &CellAt, version: Vers
 
 /// Makes the record of a deleted row, or of an insert that failed, dead; `first` is its first
 /// unit's cell.
-fn bury<'a>(
+fn reap<'a>(
     context: &mut Context<'_, Mvto>,
     due: &Due,
     units: &'a [CellAt],
     first: Latched<'a>,
-) -> Burial {
+) -> GcOutcome {
     let mut cells = vec![first];
     cells.extend(units[1..].iter().map_while(|at| latch_dying(context, at, due.time)));
     let all = cells.len() == units.len();
@@ -208,7 +216,7 @@ fn bury<'a>(
         }
         cell.release();
     }
-    if all { Burial::Dead } else { Burial::NotYet }
+    if all { GcOutcome::Dead } else { GcOutcome::NotYet }
 }
 
 /// Latches another unit of a record that is to die, if nothing speaks against it: an entry of its
@@ -220,7 +228,8 @@ fn latch_dying<'a>(
 ) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
     let word = cell.word();
-    if !word.has(Tid::QUEUED) && (!word.has(Tid::PARKED) || mutant(Mutant::ParkedBuried)) {
+    if !word.has(Tid::QUEUED) && (!word.has(Tid::ON_SNAPSHOT_LIST) || mutant(Mutant::ParkedBuried))
+    {
         let newest = cell.newest();
         if prune(context, at, &mut cell, newest, time)
             && is_settled(&cell, time)
@@ -255,14 +264,14 @@ impl Context<'_, Mvto> {
         // That it was open when this session collected last is enough: what is parked for one that
         // has closed is looked at.
         if let Some(&snapshot) = self.local.snapshots.first()
-            && !word.has(Tid::PARKED)
+            && !word.has(Tid::ON_SNAPSHOT_LIST)
             && only().is_some_and(|only| only <= snapshot)
             && !mutant(Mutant::NeverParked)
         {
             self.local.parked.push((snapshot, at));
-            return Tid::PARKED;
+            return Tid::ON_SNAPSHOT_LIST;
         }
-        self.local.burials.push(at);
+        self.local.reap_queue.push(at);
         Tid::QUEUED
     }
 }

@@ -56,7 +56,9 @@ pub(super) fn flatten(
                     continue;
                 }
             }
-            Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, *at)),
+            Err(word) if word.has(Tid::DEAD) => {
+                return Err(context.conflict(Abort::RecordRemoved, *at));
+            }
             Err(_) => {}
         }
         if !spin.wait_at_most(LOCK_ROUNDS_MAX) && !is_patient {

@@ -42,7 +42,7 @@
 //!
 //! # Cell
 //! ```text
-//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED SPENT PARKED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED INLINE_USED ON_SNAPSHOT_LIST |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The first version of a unit lies beside its cell, in the record; the others in blocks of their
 //! own. LOCK says that a read for update holds the unit, INSTALL that the chain is being changed.
@@ -63,8 +63,8 @@
 //!   falls; its timestamp is above it.
 //! * **T6** A version stays in its chain while somebody can come to see it (`collect.rs`).
 //! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED,
-//!   PARKED, or in the `linked` list of the attempt that linked it; but for the other units of an
-//!   absent record, which are collected together with the first.
+//!   ON_SNAPSHOT_LIST, or in the `linked` list of the attempt that linked it; but for the other
+//!   units of an absent record, which are collected together with the first.
 //! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a
 //!   fence, and then found a row below it, whatever becomes of what is pending in between. Who
 //!   takes a row away at `t` finds that word at `2 t` at most, after its fence. Who makes a delta a
@@ -125,9 +125,9 @@ pub use clock::Clock;
 
 use super::locks::{self, patience};
 use super::nodes::NodeSet;
-use super::room::Room;
+use super::version_reservation::VersionReservation;
 use super::{
-    BlockSize, Burial, Committed, Context, Due, LookBack, Missing, Protocol, Seen, TableCore,
+    BlockSize, Committed, Context, Due, GcOutcome, Missing, Protocol, ReadView, Seen, TableCore,
     Versioned,
 };
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
@@ -155,7 +155,7 @@ const MOVED_READS_MAX: usize = 32;
 
 /// After an attempt wanted to write what it had read old versions for, so many take newer times
 /// from the beginning.
-const WARY_ATTEMPTS: u8 = 4;
+const REFRESH_ATTEMPTS: u8 = 4;
 
 /// The note of an item whose version has to go into the record, where nobody had linked one when it
 /// was staged: no block has been made ready. Otherwise it is zero, and then the version that has
@@ -185,10 +185,10 @@ pub struct Attempt {
     /// It looks back to a time at which nothing goes on, so nothing is noted.
     looks_back: bool,
     /// How many attempts more do not become such that only read.
-    wary: u8,
+    refresh_attempts_left: u8,
     /// For the versions that do not go into their records.
-    room: Room,
-    /// Room for a row.
+    room: VersionReservation,
+    /// VersionReservation for a row.
     image: Vec<u64>,
     part: Option<Arc<Part>>,
     others: Others,
@@ -197,7 +197,7 @@ pub struct Attempt {
 impl Attempt {
     /// Whether it has to end as one that writes, as far as one can tell.
     fn will_write(&self) -> bool {
-        self.has_staged || self.wary > 0 || !self.held.is_empty()
+        self.has_staged || self.refresh_attempts_left > 0 || !self.held.is_empty()
     }
 
     /// Reads what it sees of a unit, and takes note of it.
@@ -270,14 +270,14 @@ impl Protocol for Mvto {
         attempt.nodes.clear();
         attempt.room.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
-        attempt.wary = attempt.wary.saturating_sub(1);
-        attempt.looks_back = context.local.look_back != LookBack::No;
-        attempt.time = match context.local.look_back {
-            LookBack::To(ts) => ts,
-            LookBack::No | LookBack::Now => context.clock.now(), // T5
+        attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
+        attempt.looks_back = context.local.read_view != ReadView::Current;
+        attempt.time = match context.local.read_view {
+            ReadView::Snapshot(ts) => ts,
+            ReadView::Current | ReadView::AtBegin => context.clock.now(), // T5
         };
         if attempt.looks_back {
-            look_back(context, attempt);
+            read_view(context, attempt);
         }
     }
 
@@ -426,7 +426,7 @@ impl Protocol for Mvto {
             commit(context, attempt, writes)
         };
         if result.is_ok() {
-            attempt.wary = 0;
+            attempt.refresh_attempts_left = 0;
         }
         give_back(context, attempt);
         pass(Point::Released);
@@ -441,7 +441,7 @@ impl Protocol for Mvto {
         give_back(context, attempt);
     }
 
-    fn unborn(_clock: &Clock, at: CellAt) {
+    fn init_absent_cell(_clock: &Clock, at: CellAt) {
         at.empty_chain();
     }
 
@@ -455,7 +455,7 @@ impl Protocol for Mvto {
         attempt.nodes.divided(change);
     }
 
-    fn left_absent(_clock: &Clock, first: CellAt) -> bool {
+    fn enqueue_if_absent(_clock: &Clock, first: CellAt) -> bool {
         let mut spin = Spin::default();
         loop {
             match first.try_latch() {
@@ -464,7 +464,7 @@ impl Protocol for Mvto {
                     let newest = cell.newest().map(Version::stamp);
                     let is_row =
                         newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
-                    let queues = !is_row && !cell.word().has(Tid::QUEUED | Tid::PARKED);
+                    let queues = !is_row && !cell.word().has(Tid::QUEUED | Tid::ON_SNAPSHOT_LIST);
                     if queues {
                         cell.raise(Tid::QUEUED);
                     }
@@ -498,12 +498,12 @@ impl Protocol for Mvto {
         }
     }
 
-    fn keep_seen(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
+    fn register_snapshot(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
         clock.snapshots.keep(attempt.time, since);
         Some(attempt.time)
     }
 
-    fn let_go(clock: &Clock, time: u64, since: Moment) {
+    fn unregister_snapshot(clock: &Clock, time: u64, since: Moment) {
         clock.snapshots.close(time, since);
     }
 
@@ -525,13 +525,13 @@ impl Protocol for Mvto {
         due.for_each(|at| at.prefetch_newest_linked());
     }
 
-    fn bury(
+    fn reap(
         context: &mut Context<'_, Mvto>,
         due: &mut Due,
         _table: &TableCore,
         units: &[CellAt],
         _horizon: Epoch,
-    ) -> Burial {
+    ) -> GcOutcome {
         collect::collect(context, due, units)
     }
 }
@@ -548,9 +548,9 @@ impl Versioned for Mvto {
 
 /// Begins an attempt that looks back to its time.
 #[cold]
-fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
-    (attempt.only_reads, attempt.wary) = (true, 0);
-    if context.local.look_back == LookBack::Now && !mutant(Mutant::UnsettledSnapshot) {
+fn read_view(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
+    (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
+    if context.local.read_view == ReadView::AtBegin && !mutant(Mutant::UnsettledSnapshot) {
         context.clock.await_settled(&mut attempt.others, attempt.time);
     }
 }
@@ -578,7 +578,7 @@ fn prepare(
     intent: Intent,
 ) -> Result<(), Abort> {
     flatten::make_room(&mut attempt.image, &item.at);
-    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(Tid::SPENT) {
+    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(Tid::INLINE_USED) {
         item.note = NO_BLOCK;
         return Ok(());
     }
@@ -595,7 +595,7 @@ fn prepare(
 /// Refuses to let an attempt write that can only read any more.
 #[cold]
 fn too_late(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Abort {
-    attempt.wary = WARY_ATTEMPTS;
+    attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
     context.conflict(Abort::ReadChanged, at)
 }
 
@@ -634,7 +634,7 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
             }
             Err(word) if word.has(Tid::DEAD) => {
                 wait.as_mut().map(Wait::give_up);
-                return Err(context.conflict(Abort::Dead, at));
+                return Err(context.conflict(Abort::RecordRemoved, at));
             }
             Err(_) => {}
         }
@@ -749,7 +749,7 @@ fn read_older<'a>(
     loop {
         let word = at.chain_word();
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
-            return Err(context.conflict(Abort::Dead, *at));
+            return Err(context.conflict(Abort::RecordRemoved, *at));
         }
         // If it is dead otherwise, it was buried after we began: its row had been deleted before
         // that, or no open snapshot sees it.
@@ -822,7 +822,7 @@ fn look_at_all(
     for &(at, seen) in &attempt.reads {
         let word = at.chain_word();
         if later && word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed) {
-            return Err(context.conflict(Abort::Dead, at));
+            return Err(context.conflict(Abort::RecordRemoved, at));
         }
         let newest = at.newest_linked(word);
         if newest.map_or(VersionId::NONE, Version::id) == seen {
@@ -1028,7 +1028,7 @@ fn link(
         (false, NO_BLOCK) => {
             // Somebody has been faster.
             cell.release();
-            return Err(context.conflict(Abort::Existence, at));
+            return Err(context.conflict(Abort::ExistenceChanged, at));
         }
         (false, _) => Some(context.version_block(at.table(), BlockSize::Whole)),
     };
@@ -1038,7 +1038,7 @@ fn link(
     pass(Point::Linking);
     let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
     if !is_first
-        && (item.present || at.is_first() || cell.word().has(Tid::PARKED))
+        && (item.present || at.is_first() || cell.word().has(Tid::ON_SNAPSHOT_LIST))
         && !cell.word().has(Tid::QUEUED)
     {
         let is_only = |below: &Version<'_>| {
@@ -1084,7 +1084,9 @@ fn latch<'a>(
             Ok(cell) => {
                 cell.release();
             }
-            Err(word) if word.has(Tid::DEAD) => return Err(context.conflict(Abort::Dead, *at)),
+            Err(word) if word.has(Tid::DEAD) => {
+                return Err(context.conflict(Abort::RecordRemoved, *at));
+            }
             Err(_) => {}
         }
         if wait.wait() == Waited::InVain {
@@ -1190,7 +1192,7 @@ fn look_below(
     }
     let is_row = below.is_some_and(|below| !below.stamp().is_absent());
     if !item.accepts(is_row) {
-        return Err(context.conflict(Abort::Existence, at));
+        return Err(context.conflict(Abort::ExistenceChanged, at));
     }
     if let Some(below) = below
         && (item.present || item.looks_at_unit())
@@ -1218,7 +1220,7 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
             }
             break;
         }
-        return Err(context.conflict(Abort::Existence, item.at));
+        return Err(context.conflict(Abort::ExistenceChanged, item.at));
     }
 }
 
@@ -1265,10 +1267,10 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     let newest = cell.newest().map(Version::stamp);
     if newest.is_none_or(Stamp::is_absent)
         && item.at.is_first()
-        && !cell.word().has(Tid::QUEUED | Tid::PARKED)
+        && !cell.word().has(Tid::QUEUED | Tid::ON_SNAPSHOT_LIST)
     {
         cell.raise(Tid::QUEUED); // T7
-        context.local.burials.push(item.at);
+        context.local.reap_queue.push(item.at);
     }
     cell.release();
     collect::retire(context, &item.at, version);

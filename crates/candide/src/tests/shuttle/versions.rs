@@ -169,8 +169,13 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
             if let Some((older, before)) = &older {
                 assert_eq!(look(older), *before, "a snapshot has changed");
             }
-            if parcels.core().attic.as_ref().is_some_and(|attic| !attic.is_empty()) {
-                me.saw("attic");
+            if parcels
+                .core()
+                .deleted_index
+                .as_ref()
+                .is_some_and(|deleted_index| !deleted_index.is_empty())
+            {
+                me.saw("deleted_index");
             }
             older = Some((snapshot, seen));
             me.pass();
@@ -193,7 +198,7 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
                 "no snapshot is open, and something is kept"
             );
         });
-    if P::STOWS { scene.shows("attic") } else { scene }
+    if P::KEEPS_DELETED_INDEX { scene.shows("deleted_index") } else { scene }
 }
 
 /// Different columns of a row are written while an old snapshot and younger ones are open, and

@@ -9,7 +9,7 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocol::{
-    Burial, Committed, Context, Due, Missing, Protocol, Seen, TableCore, TicToc, begin_in_time,
+    Committed, Context, Due, GcOutcome, Missing, Protocol, Seen, TableCore, TicToc, begin_in_time,
 };
 use crate::record::{CellAt, Op, Words};
 use crate::timestamps::Timestamps;
@@ -97,12 +97,12 @@ impl Protocol for Untimed {
         TicToc::abort(&mut inner(context), attempt, writes);
     }
 
-    fn unborn(_clock: &(), at: CellAt) {
-        TicToc::unborn(&(), at);
+    fn init_absent_cell(_clock: &(), at: CellAt) {
+        TicToc::init_absent_cell(&(), at);
     }
 
     /// Absent from the beginning of time, and seen by nobody.
-    fn born(_clock: &(), _node: NodeAt, at: CellAt) {
+    fn inherit_from_node(_clock: &(), _node: NodeAt, at: CellAt) {
         begin_in_time(at, [0, 0]);
     }
 
@@ -114,17 +114,17 @@ impl Protocol for Untimed {
         TicToc::divided(attempt, change);
     }
 
-    fn left_absent(_clock: &(), first: CellAt) -> bool {
-        TicToc::left_absent(&(), first)
+    fn enqueue_if_absent(_clock: &(), first: CellAt) -> bool {
+        TicToc::enqueue_if_absent(&(), first)
     }
 
-    fn bury(
+    fn reap(
         context: &mut Context<'_, Untimed>,
         due: &mut Due,
         table: &TableCore,
         units: &[CellAt],
         horizon: Epoch,
-    ) -> Burial {
-        TicToc::bury(&mut inner(context), due, table, units, horizon)
+    ) -> GcOutcome {
+        TicToc::reap(&mut inner(context), due, table, units, horizon)
     }
 }

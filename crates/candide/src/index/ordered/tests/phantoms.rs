@@ -297,12 +297,12 @@ fn timestamps_follow_their_slices() {
                 }
                 own.place = Place::default();
                 let mut births = 0;
-                let born = |node: NodeAt| {
+                let inherit_from_node = |node: NodeAt| {
                     births += 1;
                     let inherited = node.node_word(1).load(Ordering::Relaxed);
                     assert!(readers.get(&key).is_none_or(|&step| step <= inherited), "{key:?}");
                 };
-                let (record, _) = rows.try_link(&mut own, &key, born).unwrap();
+                let (record, _) = rows.try_link(&mut own, &key, inherit_from_node).unwrap();
                 assert_eq!(births, 1);
                 linked.push((key, record));
             }

@@ -53,7 +53,7 @@ impl Store {
 
     fn attic_is_empty(&self) -> bool {
         let is_empty = |core: &crate::protocol::TableCore| {
-            core.attic.as_ref().is_some_and(|attic| attic.is_empty())
+            core.deleted_index.as_ref().is_some_and(|deleted_index| deleted_index.is_empty())
         };
         is_empty(self.parcels.core()) && is_empty(self.by_place.entries_for_tests())
     }

@@ -1,5 +1,5 @@
-//! Room for versions: the blocks that an attempt has made ready before its commit, which allocates
-//! nothing.
+//! VersionReservation for versions: the blocks that an attempt has made ready before its commit,
+//! which allocates nothing.
 
 #![forbid(unsafe_code)]
 
@@ -10,9 +10,9 @@ use crate::record::CellAt;
 
 /// By table and size: how many blocks.
 #[derive(Debug, Default)]
-pub(super) struct Room(Vec<((u16, BlockSize), usize)>);
+pub(super) struct VersionReservation(Vec<((u16, BlockSize), usize)>);
 
-impl Room {
+impl VersionReservation {
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,5 @@
-//! The attic of a table in order: where records of deleted rows are that only snapshots see.
+//! The index of deleted records of a table in order: where records of deleted rows are that only
+//! snapshots see.
 //!
 //! Where rows come at one end of a table and go at the other, as in a queue, all that have gone
 //! while a snapshot is open lie before the first that is there, and whoever looks for that would
@@ -24,24 +25,24 @@ use crate::sync::{AtomicUsize, Ordering};
 
 /// So many records are put together with those of the table's index at once: few enough for who
 /// wants the first only.
-const TOGETHER: usize = 32;
+const PREFETCH_BATCH: usize = 32;
 
-/// The attic of one table.
+/// The index of deleted records of one table.
 #[derive(Debug)]
-pub(crate) struct Attic {
+pub(crate) struct DeletedIndex {
     records: OrderedIndex,
     /// How many are here, or about to come.
     count: AtomicUsize,
 }
 
-impl Attic {
+impl DeletedIndex {
     /// One beside an index, with nodes from the same slab.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node.
-    pub(crate) fn beside(index: &OrderedIndex) -> Result<Attic, OutOfMemory> {
+    pub(crate) fn beside(index: &OrderedIndex) -> Result<DeletedIndex, OutOfMemory> {
         let records = OrderedIndex::new(index.nodes().clone(), index.key_words(), 0)?;
-        Ok(Attic { records, count: AtomicUsize::new(0) })
+        Ok(DeletedIndex { records, count: AtomicUsize::new(0) })
     }
 
     /// Whether nothing is here that the caller does not find in the table's index, where he has
@@ -95,7 +96,7 @@ impl Attic {
         into: &mut Vec<RecordAt>,
         is_wanted: impl Fn(RecordAt) -> bool,
     ) -> bool {
-        let most = into.len() + TOGETHER;
+        let most = into.len() + PREFETCH_BATCH;
         let mut cursor = self.records.cursor(range, direction);
         while into.len() < most {
             match self.records.advance(&mut cursor, &mut |_, _| {}) {
