@@ -18,7 +18,7 @@ impl<'a> Choices<'a> {
         Choices(bytes.iter())
     }
 
-    /// Whether there are no more.
+    /// Returns whether there are no more bytes.
     pub fn is_over(&self) -> bool {
         self.0.as_slice().is_empty()
     }

@@ -1,9 +1,9 @@
-//! Two or three transactions that take turns as the bytes say. What they have seen and left must be
-//! what some serial order would have shown and left.
+//! Two or three transactions whose operations interleave as the bytes say. What they have read and
+//! written must be what some serial order would have read and written.
 //!
 //! Each session has a thread, but only one of them runs at a time: before each operation it hands
-//! the turn over to the one that the next byte chooses. When there are no more bytes an attempt is
-//! no longer interrupted, so that one of them gets through.
+//! the turn to the session that the next byte chooses. When there are no more bytes an attempt is
+//! no longer interrupted, so that one of them commits.
 
 use crate::Choices;
 use candide::{Abort, Database, Record, Session, Table, Tx, Whole};
@@ -22,19 +22,19 @@ pub struct Cell {
     second: i64,
 }
 
-/// Rows that there may be.
+/// The number of keys.
 const KEYS: u8 = 4;
-/// Operations of one transaction.
+/// The number of operations of one transaction.
 const OPERATIONS: usize = 5;
 
-/// What a transaction does; the same on the database and on a map.
+/// An operation of a transaction, the same on the database and on a map.
 #[derive(Debug, Clone, Copy)]
 enum Operation {
     Read(u8),
     ReadForUpdate(u8),
-    /// Adds to the first column, blindly.
+    /// Adds to the first column without reading it.
     Add(u8, i64),
-    /// Sets the second column to the sum of what has been seen so far.
+    /// Sets the second column to the sum of what has been read so far.
     SetToSeen(u8),
     /// Doubles the first column, having read it.
     Double(u8),
@@ -68,7 +68,7 @@ impl Operation {
         Cell { id, first: 100, second: seen }
     }
 
-    /// Does it to the database; gives what it has seen.
+    /// Performs the operation on the database. Returns the sum of what has been read.
     fn perform(self, table: &Table<Cell>, tx: &Tx<'_>, seen: i64) -> Result<i64, Abort> {
         let value = |row: Option<Cell>| row.map_or(-1, |row| row.first + row.second);
         Ok(match self {
@@ -106,7 +106,7 @@ impl Operation {
         })
     }
 
-    /// Does it to the map; gives what it has seen.
+    /// Performs the operation on the map. Returns the sum of what has been read.
     fn model(self, map: &mut Map, seen: i64) -> i64 {
         match self {
             Operation::Read(key) | Operation::ReadForUpdate(key) => {
@@ -139,7 +139,7 @@ impl Operation {
     }
 }
 
-/// Whose turn it is.
+/// The session that has the turn, and the schedule.
 struct Turns {
     state: Mutex<State>,
     changed: Condvar,
@@ -148,7 +148,7 @@ struct Turns {
 struct State {
     current: usize,
     over: Vec<bool>,
-    /// The bytes that choose, last one first.
+    /// The bytes that choose the sessions, the last one first.
     choices: Vec<u8>,
 }
 
@@ -163,8 +163,8 @@ impl Turns {
         );
     }
 
-    /// Hands the turn to whoever is chosen, and waits for it to come back. Without a choice left,
-    /// only from one attempt to the next.
+    /// Hands the turn to the chosen session, and waits for it to come back. Without a choice left,
+    /// hands it over only between attempts.
     fn hand_over(&self, own: usize, between_attempts: bool) {
         let mut state = self.state.lock().expect("nobody panics with it");
         match state.choices.pop() {
@@ -188,7 +188,7 @@ impl Turns {
 }
 
 impl State {
-    /// The turn goes to this session, or the next one that is not over.
+    /// Gives the turn to this session, or to the next one that is not over.
     fn give(&mut self, wanted: usize) {
         let count = self.over.len();
         let next = (wanted..wanted + count)
@@ -198,7 +198,7 @@ impl State {
     }
 }
 
-/// Runs one session's transaction in turns; gives what it has seen.
+/// Runs one session's transaction in turns. Returns what it has read.
 fn run_one(
     own: usize,
     script: &[Operation],
@@ -222,7 +222,7 @@ fn run_one(
     seen.expect("a transaction commits in the end")
 }
 
-/// What an order of the transactions shows each of them, and leaves.
+/// Returns what a serial order of the transactions shows each of them, and the map it leaves.
 fn serially(order: &[usize], scripts: &[Vec<Operation>], mut map: Map) -> (Vec<Vec<i64>>, Map) {
     let mut seen = vec![Vec::new(); scripts.len()];
     for &one in order {

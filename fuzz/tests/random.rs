@@ -1,4 +1,4 @@
-//! The fuzz targets on random bytes: so that they cannot rot where nobody fuzzes.
+//! The fuzz targets on random bytes, so that they are tested without a fuzzer, too.
 
 /// Calls a target with so many inputs of up to `length` bytes; the same in every run.
 fn feed(inputs: u64, length: u64, target: fn(&[u8])) {

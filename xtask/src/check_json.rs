@@ -168,8 +168,8 @@ fn check_result(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether figures of a row can be true: those of the median and of the maximum, if it was looked
-/// at, and no others if it was not.
+/// Checks that figures of a row can be true: those of the median and of the maximum, if it was
+/// looked at, and no others if it was not.
 fn check_hottest(hottest: &Value) -> Result<(), String> {
     fields(hottest, HOTTEST)?;
     let number = |field: &str| hottest[field].as_f64();

@@ -50,7 +50,7 @@ impl Build {
     }
 }
 
-/// Has the library built under a model, in a folder of its own.
+/// Makes a command build the library under a model, in a folder of its own.
 fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
     cargo
         .args(["--package", "candide", "--release", "--target-dir"])
@@ -65,7 +65,7 @@ fn executable_in(message: &str) -> Option<PathBuf> {
     message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
 }
 
-/// Where cargo puts what it builds, from the workspace's folder.
+/// Returns the folder of cargo's builds, from the workspace's folder.
 pub(crate) fn target_folder() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
 }

@@ -388,7 +388,7 @@ fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, Str
     Ok(CHECKS.iter().filter(wanted).collect())
 }
 
-/// Where the output of the test at hand goes; each overwrites the one before.
+/// Returns the file for the output of the current test; each overwrites the one before.
 fn log_file() -> Result<PathBuf, String> {
     let folder = crate::root().join(target_folder());
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

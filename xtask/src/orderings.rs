@@ -206,7 +206,7 @@ fn on_all_cores<T: Sync, R: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Whether a place is one of the list's, or is not in the engine but in its tests.
+/// Returns whether a place is one of the list's, or is not in the engine but in its tests.
 fn is_listed(place: &str, all: &[Trial]) -> bool {
     !sites::is_engine(place) || all.iter().any(|trial| trial.site.place() == place)
 }

@@ -25,7 +25,7 @@ impl Progress {
         self.reach(self.done + 1);
     }
 
-    /// So many are done. Says so if nothing has been said for a while.
+    /// Notes how many are done, and prints it if nothing was printed for a while.
     pub(crate) fn reach(&mut self, done: u64) {
         self.done = done;
         if let Some(line) = self.line(self.begun.elapsed()) {

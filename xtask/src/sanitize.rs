@@ -148,12 +148,12 @@ fn run_telling(cargo: &mut Command) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// How many tests a line says that there are.
+/// Returns the number of tests that a line gives.
 fn announced(line: &str) -> Option<u64> {
     line.strip_prefix("running ")?.split(' ').next()?.parse().ok()
 }
 
-/// Whether a line says how a test has ended.
+/// Returns whether a line says how a test has ended.
 fn is_result(line: &str) -> bool {
     line.starts_with("test ") && !line.starts_with("test result")
 }

@@ -64,7 +64,7 @@ pub(crate) fn all(root: &Path) -> Result<Vec<Site>, String> {
     Ok(sites)
 }
 
-/// Whether a path is of the engine's source, and not of its tests.
+/// Returns whether a path is of the engine's source, and not of its tests.
 pub(crate) fn is_engine(path: &str) -> bool {
     let inside = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
     inside.is_some_and(|inside| !LEFT_OUT.iter().any(|left_out| inside.starts_with(left_out)))
@@ -110,7 +110,7 @@ fn site(path: &str, code: &str, at: usize, operation: &str, ordering: &str) -> S
     }
 }
 
-/// The same text with blanks for comments, so that places stay.
+/// Returns the text with blanks for comments, so that places stay.
 fn without_comments(text: &str) -> String {
     let blank = |line: &str| match line.find("//") {
         Some(comment) => line[..comment].to_string() + &" ".repeat(line.len() - comment),
@@ -141,7 +141,7 @@ fn call_around(code: &str, at: usize) -> Option<(usize, &str)> {
     None
 }
 
-/// Where the path begins whose last name is at `at`.
+/// Returns where the path begins whose last name is at `at`.
 fn path_start(code: &str, at: usize) -> usize {
     code[..at].rfind(|c: char| !is_name(c) && c != ':').map_or(0, |end| end + 1)
 }

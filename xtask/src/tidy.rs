@@ -124,7 +124,7 @@ pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
     entries.filter_map(|entry| entry.split(':').next()).collect()
 }
 
-/// What is wrong with one file: line numbers and what to do.
+/// Returns the faults of one file: line numbers and what to do.
 fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> {
     let mut problems = Vec::new();
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));

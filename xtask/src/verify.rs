@@ -209,9 +209,9 @@ fn scenes_in(text: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|rest| rest.split('"').next())
 }
 
-/// How many distinct schedules of each scene have been played under each protocol. Those that have
-/// never been are there, too, with none; which protocols there are, and which keep versions, is
-/// told by the lines that there are.
+/// Returns how many distinct schedules of each scene have been played under each protocol. Those
+/// that have never been are there, too, with none; which protocols there are, and which keep
+/// versions, is told by the lines that there are.
 fn totals<'a>(
     ledger: &'a str,
     [of_all, of_versioned]: [&'a [String]; 2],
@@ -326,8 +326,8 @@ fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> R
     Ok(())
 }
 
-/// How many schedules the scene that found a mutant by the first seed needs by the worst of all;
-/// nothing if one of them does not find it within `max`.
+/// Returns how many schedules the scene that found a mutant by the first seed needs by the worst of
+/// all; nothing if one of them does not find it within `max`.
 fn worst_of_seeds(
     root: &Path,
     binary: &Path,

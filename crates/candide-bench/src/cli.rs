@@ -93,7 +93,7 @@ pub(crate) fn command() -> clap::Command {
     with_negative_numbers(command)
 }
 
-/// Has values of a command and its subcommands begin with a minus, as far as they are numbers.
+/// Lets values of a command and its subcommands begin with a minus, if they are numbers.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let takes_values = arg.get_action().takes_values();

@@ -40,12 +40,12 @@ fn interrupt(child: &Child) {
     assert!(sent.success());
 }
 
-/// So many threads measure: more than ever load.
+/// The number of threads that measure: more than ever load.
 fn threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from) + 8
 }
 
-/// Waits until somebody waits for Ctrl-C, who is a thread of its own.
+/// Waits until the thread that waits for Ctrl-C is there.
 fn wait_for_listening(child: &mut Child) {
     wait_for_threads(child, 2);
 }
@@ -54,7 +54,7 @@ fn wait_for_listening(child: &mut Child) {
 /// busy machine.
 const LOOKS_MAX: usize = 12_000;
 
-/// Looks again and again until something is so. Gives whether it came to that.
+/// Polls until a condition holds. Returns whether it came to hold.
 fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     (0..LOOKS_MAX).any(|_| {
         let so = is_so();

@@ -38,7 +38,7 @@ fn bench(arguments: &str, name: &str) -> (String, Value) {
     (String::from_utf8(output.stdout).expect("text"), json)
 }
 
-/// Whether fewer settings are to be run, for who runs the tests after every change.
+/// Returns whether fewer settings are to be run, for tests after every change.
 fn is_short() -> bool {
     std::env::var_os("CANDIDE_SHORT").is_some()
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a history, by its name, and the evidence for it.
+//! The anomalies of a history, by their names, and the evidence for them.
 //!
 //! Names are those of Adya's thesis ("Weak Consistency: A Generalized Theory and Optimistic
 //! Implementations for Distributed Transactions", MIT 1999) and of the papers on snapshot
@@ -8,12 +8,12 @@ use crate::graph::Kind;
 use crate::history::{Key, Transaction};
 use std::fmt;
 
-/// What is wrong.
+/// An anomaly of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Anomaly {
     /// G0: a cycle of overwrites.
     DirtyWrite,
-    /// G1a: a version was read that nobody committed.
+    /// G1a: a version was read that was never committed.
     AbortedRead,
     /// G1b: a version was read that its writer replaced before it committed.
     IntermediateRead,
@@ -37,24 +37,24 @@ pub enum Anomaly {
     TwoWriters,
     /// A version was read with the row there, and written without it, or the other way round.
     WrongPresence,
-    /// A transaction that looked back saw what came later, or missed what was there at its moment.
+    /// A transaction that looked back saw a later version, or missed one of its moment.
     WrongMoment,
     /// A transaction did not see its own writes, or saw a key change under it.
     Internal,
-    /// A value was read that nobody wrote.
+    /// A value was read that was never written.
     UnknownValue,
     /// A list was read with the same element twice.
     DuplicateElement,
-    /// An append took effect, or was said to, and is missing from what was read after it.
+    /// An append took effect, or was reported to, and is missing from a later read.
     LostAppend,
-    /// Two reads of a list of which neither is the beginning of the other.
+    /// Neither of two reads of a list is the beginning of the other.
     IncompatibleOrder,
-    /// Not the database's fault: a value was written to the same key twice.
+    /// Not the database's fault: a value was written to one key twice.
     RepeatedValue,
 }
 
 impl Anomaly {
-    /// Its name in the literature.
+    /// Returns its name in the literature.
     pub fn name(self) -> &'static str {
         match self {
             Self::DirtyWrite => "G0, dirty write",
@@ -80,7 +80,7 @@ impl Anomaly {
         }
     }
 
-    /// What it means, in one sentence.
+    /// Returns its meaning, in one sentence.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::DirtyWrite => "Transactions overwrote one another in both directions.",
@@ -132,7 +132,7 @@ impl Anomaly {
         }
     }
 
-    /// The anomaly that a cycle of dependencies is.
+    /// Returns the anomaly that a cycle of dependencies is.
     pub fn of_cycle(cycle: &[Step]) -> Self {
         let count = |kind| cycle.iter().filter(|step| step.kind == kind).count();
         if count(Kind::RealTime) > 0 {
@@ -171,9 +171,9 @@ impl fmt::Display for Anomaly {
 pub struct Party {
     /// Its session.
     pub session: u64,
-    /// When it had not done anything yet.
+    /// The time before its first operation.
     pub begun: u64,
-    /// When it had done everything.
+    /// The time after its last operation.
     pub ended: u64,
     /// Whether it committed.
     pub committed: bool,
@@ -207,8 +207,8 @@ pub struct About {
     pub key: Key,
     /// The column group.
     pub group: u8,
-    /// The version that was overwritten; of an edge from a writer to a reader, that which was read.
-    /// `None` where the key had never been written, or where the history does not say.
+    /// The version that was overwritten; of an edge from a writer to a reader, the one that was
+    /// read. `None` where the key had never been written, or where the history does not say.
     pub before: Option<u64>,
     /// The version that overwrote it. `None` of an edge from a writer to a reader.
     pub after: Option<u64>,
@@ -224,50 +224,50 @@ impl fmt::Display for About {
     }
 }
 
-/// A transaction of a cycle, and why it comes before the next one; the last one comes before the
-/// first.
+/// A transaction of a cycle, and the reason why it comes before the next one; the last one comes
+/// before the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The transaction.
     pub from: Party,
-    /// Why it comes before the next.
+    /// The reason why it comes before the next.
     pub kind: Kind,
-    /// What that is about; nothing for sessions and real time.
+    /// The unit of that dependency; none for sessions and real time.
     pub about: Option<About>,
 }
 
-/// What shows that a history is wrong.
+/// The evidence that a history is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence {
     /// Each transaction has to come before the next, and the last before the first.
     Cycle(Vec<Step>),
-    /// One version is wrong by itself: who read or wrote it, and of which unit it is (`before`).
+    /// One version is wrong by itself: its readers or writers, and its unit (`before`).
     Version {
         /// The transactions concerned, the one at fault first.
         parties: Vec<Party>,
         /// The unit, and the version in `before`.
         about: About,
     },
-    /// What was read is wrong by itself.
+    /// A read is wrong by itself.
     Observation {
         /// The transactions concerned, the one that read first.
         parties: Vec<Party>,
-        /// What it read, and why that cannot be.
+        /// The value it read, and why that cannot be.
         observed: String,
     },
 }
 
-/// An anomaly and what shows it. It prints as a report of some lines.
+/// An anomaly and its evidence. It prints as a report of some lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What is wrong.
+    /// The anomaly.
     pub anomaly: Anomaly,
-    /// What shows it.
+    /// The evidence.
     pub evidence: Evidence,
 }
 
 impl Violation {
-    /// A cycle, named by what it consists of.
+    /// Returns a violation by a cycle, named by the kinds of its dependencies.
     pub fn cycle(cycle: Vec<Step>) -> Self {
         Self { anomaly: Anomaly::of_cycle(&cycle), evidence: Evidence::Cycle(cycle) }
     }
@@ -307,7 +307,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Says why T`.1` comes before T`.2`.
+/// The reason why T`.1` comes before T`.2`.
 struct Reason<'s>(&'s Step, usize, usize);
 
 impl fmt::Display for Reason<'_> {

@@ -37,7 +37,7 @@ impl Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// Whether the kind is one of them.
+    /// Returns whether the kind is one of them.
     pub const fn contain(self, kind: Kind) -> bool {
         self.0 & kind.alone().0 != 0
     }
@@ -58,7 +58,7 @@ pub struct Edge {
     pub from: u32,
     /// The node that comes after it.
     pub to: u32,
-    /// What it is about, as a number in the books of whoever made the edge.
+    /// The unit it is about, by its number in the caller's books.
     pub about: u32,
     /// Why.
     pub kind: Kind,
@@ -96,12 +96,12 @@ impl Graph {
         Self { transactions, starts, edges }
     }
 
-    /// How many nodes are transactions.
+    /// Returns the number of nodes that are transactions.
     pub fn transactions(&self) -> u32 {
         self.transactions
     }
 
-    /// How many nodes there are, moments included.
+    /// Returns the number of nodes, moments included.
     pub fn nodes(&self) -> u32 {
         (self.starts.len() - 1) as u32
     }

@@ -1,7 +1,7 @@
-//! What there is to say about the transactions of a run.
+//! The events of a run that a history records.
 //!
 //! A *unit* is what is read and written in versions of its own: one column group of the row of one
-//! key of one table. Whether the row exists is part of every unit: inserts and deletes write all
+//! key of one table. The row's existence is part of every unit: inserts and deletes write all
 //! groups. Group 0 is always there, so a key without a record is read as its group 0.
 
 use std::ops::Bound;
@@ -19,13 +19,13 @@ pub type Key = Box<[u64]>;
 pub enum Event {
     /// An attempt has ended.
     Transaction(Transaction),
-    /// A deleted row has left no trace.
+    /// The record of a deleted row has been removed.
     Forgotten(Forgotten),
 }
 
 impl Event {
-    /// By when it has to be fed: whoever has been told that the history is complete up to a later
-    /// moment does not expect it.
+    /// Returns the time by which it has to be fed: a checker that takes the history to be complete
+    /// up to a later time does not expect it.
     pub fn due(&self) -> u64 {
         match self {
             Event::Transaction(transaction) => transaction.begun,
@@ -45,23 +45,23 @@ impl Event {
     serde(deny_unknown_fields)
 )]
 pub struct Transaction {
-    /// Its session, which runs one at a time.
+    /// Its session, which runs one transaction at a time.
     pub session: u64,
-    /// Before it did anything.
+    /// The time before its first operation.
     pub begun: u64,
-    /// After it had done everything.
+    /// The time after its last operation.
     pub ended: u64,
-    /// Whether it committed. Who ended in an error of its own, on grounds that were true, counts as
-    /// committed without writes.
+    /// Whether it committed. An attempt that ended in an error of its own, having read a consistent
+    /// state, counts as committed without writes.
     pub committed: bool,
-    /// What it observed, in order; its own writes are not among it.
+    /// The units it read, in order, without its own writes.
     pub reads: Vec<Access>,
-    /// The ranges it went through.
+    /// The ranges it scanned.
     pub scans: Vec<Scan>,
-    /// What it wrote, each unit once; empty unless it committed.
+    /// The units it wrote, each once; empty unless it committed.
     pub writes: Vec<Access>,
-    /// If it looked back: no version that it saw can be above this, or below another one of the
-    /// same unit that is not above this. It has `begun` at the moment that it saw, or before.
+    /// The time it looked back to, if it did: no version that it saw can be above this, or below
+    /// another one of the unit that is not above this. It has `begun` at that time or before.
     #[cfg_attr(feature = "formats", serde(default, skip_serializing_if = "Option::is_none"))]
     pub as_of: Option<u64>,
 }
@@ -88,7 +88,7 @@ pub struct Access {
     pub present: bool,
 }
 
-/// A range of keys of a table that a transaction went through.
+/// A range of keys of a table that a transaction scanned.
 ///
 /// It observed every key in it: those among its `reads` in the version said there, all others as
 /// keys without a record.
@@ -101,21 +101,20 @@ pub struct Access {
 pub struct Scan {
     /// The table's number.
     pub table: u16,
-    /// Where the range begins.
+    /// The beginning of the range.
     #[cfg_attr(feature = "formats", serde(with = "crate::json::bound"))]
     pub from: Bound<Key>,
-    /// Where the range ends, at the last key it came to if it was given up there.
+    /// The end of the range; the last key reached if the scan was given up there.
     #[cfg_attr(feature = "formats", serde(with = "crate::json::bound"))]
     pub to: Bound<Key>,
 }
 
-/// A deleted row has been taken out of the index: from then on its key is read without a version.
+/// A deleted row whose record has been removed: from then on its key is read without a version.
 ///
-/// Every transaction that was running when the row was deleted has ended by then. So who reads a
+/// Every transaction that was running when the row was deleted has ended by then. So a read of a
 /// key without a version reads the latest version of it that was forgotten before the reader ended
-/// (of a reader that looked back, and may have been running before the row came: that is not above
-/// its [`as_of`](Transaction::as_of)); if there is none, the key as it was in the beginning,
-/// without a row.
+/// (for a reader that looked back, and may have been running before the row came: the latest not
+/// above its [`as_of`](Transaction::as_of)); if there is none, the initial version, without a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -129,6 +128,6 @@ pub struct Forgotten {
     pub key: Key,
     /// The version that deleted it.
     pub version: u64,
-    /// When, on the clock of the transactions.
+    /// The time of the removal, on the clock of the transactions.
     pub at: u64,
 }

@@ -41,7 +41,7 @@ pub struct Header {
     pub protocol: String,
     /// The seed with which the run can be repeated; 0 if there is none.
     pub seed: u64,
-    /// Whatever else whoever reads the file should know.
+    /// Other facts for the file's reader.
     pub text: String,
 }
 

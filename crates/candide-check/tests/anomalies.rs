@@ -177,7 +177,7 @@ fn a_delete_that_was_forgotten() {
     }
 }
 
-/// A row that has come and gone since is none that who looks back has seen go.
+/// A look-back has not seen the delete of a row that was inserted and deleted after its time.
 #[test]
 fn what_looks_back_has_not_seen_what_was_forgotten_since() {
     let insert = transaction(1, (10, 11), &[], &[row(7, 5), row(X, 5)]);
@@ -273,7 +273,7 @@ fn the_worst_is_reported() {
     assert!(cycle.len() == 3 && cycle.iter().all(|step| step.kind == Kind::Wr));
 }
 
-/// The same, looking back to a time.
+/// Returns the transaction, looking back to a time.
 fn as_of(time: u64, transaction: Transaction) -> Transaction {
     Transaction { as_of: Some(time), ..transaction }
 }

@@ -162,7 +162,7 @@ fn lost_update() {
         &[read(1, &[1, 2])],
     ]);
     lists(&history, PLAIN, Anomaly::LostUpdate, 2);
-    // Without anybody who reads both.
+    // Without a transaction that reads both.
     lists(&history[..2], PLAIN, Anomaly::LostUpdate, 2);
     let history = together(&[&[write(1, 9)], &[get(1, 9), write(1, 1)], &[get(1, 9), write(1, 2)]]);
     registers(&history, PLAIN, Anomaly::LostUpdate, 2);
@@ -246,7 +246,7 @@ fn duplicate_elements() {
 fn lost_appends() {
     let history = together(&[&[append(1, 1), append(1, 2)], &[read(1, &[2])]]);
     lists(&history, PLAIN, Anomaly::LostAppend, 2);
-    // Acknowledged before anybody looked, and in no read.
+    // Acknowledged before any read, and in none.
     let history = in_turn(&[(0, &[append(1, 1)]), (1, &[append(1, 2)]), (2, &[read(1, &[2])])]);
     lists(&history, REAL_TIME, Anomaly::LostAppend, 3);
     assert_eq!(check_lists(&history, PLAIN), Ok(()), "it may have come later");
@@ -405,7 +405,7 @@ fn unread_appends_are_told_apart() {
         violation.contains("read value none of key 2 and T1 wrote value 1 after it (rw)"),
         "{violation}"
     );
-    // Likewise for those who wrote a register.
+    // Likewise for the writers of a register.
     let history = together(&[
         &[write(1, 4)],
         &[get(1, None), write(2, 1)],

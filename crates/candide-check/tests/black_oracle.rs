@@ -40,8 +40,8 @@ impl Serial for RegisterOp {
 
 type State = HashMap<u64, Vec<u64>>;
 
-/// Whether some serial order of the committed transactions, and of some with an unknown outcome,
-/// explains all reads.
+/// Returns whether some serial order of the committed transactions, and of some with an unknown
+/// outcome, explains all reads.
 fn has_serial_order<O: Serial>(history: &[Transaction<O>], options: Options) -> bool {
     let before = |one: &Transaction<O>, other: &Transaction<O>| {
         let real_time = options.real_time && one.completed < other.invoked;
@@ -161,7 +161,7 @@ fn damage<O: Serial>(history: &mut [Transaction<O>], rng: &mut Rng) {
     }
 }
 
-/// How many histories have no serial order, and how many of those are accepted.
+/// Returns how many histories have no serial order, and how many of those are accepted.
 fn compare<O: Serial>(
     options: Options,
     check: fn(&[Transaction<O>], Options) -> Result<(), candide_check::Violation>,

@@ -45,7 +45,7 @@ fn a_serial_store_is_accepted() {
     }
 }
 
-/// A history that is all one key, and one that nobody reads.
+/// A history of one key only, and one without reads.
 #[test]
 fn a_serial_store_is_accepted_under_odd_loads() {
     for (keys, writes_per_key, sessions) in [(1, 400, 3), (1_000, 3, 40), (2, 1, 5)] {

@@ -41,7 +41,7 @@ impl<'h> Oracle<'h> {
             && self.extend(&mut vec![false; self.transactions.len()], &Model::new())
     }
 
-    /// Whether who looked back saw of each unit the highest version up to that time.
+    /// Returns whether a look-back saw of each unit the highest version up to its time.
     fn saw_its_moment(&self, transaction: &Transaction) -> bool {
         let Some(as_of) = transaction.as_of else { return true };
         let is_highest = |row: &Row, group: u8, seen: u64| {
@@ -66,7 +66,7 @@ impl<'h> Oracle<'h> {
         unmet.filter(|row| transaction.scans.iter().any(|scan| contains(scan, row)))
     }
 
-    /// Whether those that are not done can follow in some order.
+    /// Returns whether the transactions that are not done can follow in some order.
     fn extend(&self, done: &mut Vec<bool>, model: &Model) -> bool {
         let open: Vec<usize> = (0..done.len()).filter(|number| !done[*number]).collect();
         open.is_empty()
@@ -85,7 +85,7 @@ impl<'h> Oracle<'h> {
             })
     }
 
-    /// Whether a transaction can have run in this state.
+    /// Returns whether a transaction can have run in this state.
     fn replay(&self, transaction: &Transaction, model: &mut Model) -> bool {
         let current = |model: &Model, row: &Row, group| {
             model.get(&(row.clone(), group)).copied().unwrap_or((0, false))

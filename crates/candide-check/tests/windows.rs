@@ -80,7 +80,7 @@ fn strict_verdicts_do_not_depend_on_windows() {
         let whole = as_a_whole(&events, Options { horizon: u64::MAX, ..options });
         let windows = 1 + random.below(40);
         let windowed = in_windows(&mut random, events.clone(), options, windows).verdict;
-        // All that is forgotten with keys that have no row is to what time somebody looked back.
+        // Of look-backs that missed a dropped key only the latest time is kept.
         let unsure = matches!(&windowed, Verdict::Inconclusive(why) if why.starts_with("who had looked back"));
         assert!(
             same(&whole, &windowed) || unsure && whole != Verdict::Serializable,
@@ -275,7 +275,7 @@ fn what_was_forgotten_is_never_taken_for_good() {
     }
 }
 
-/// One key comes and goes, and is missed by whoever comes then; each time is three transactions.
+/// One key comes and goes, and the next reader misses it; each time is three transactions.
 fn coming_and_going(times: u64) -> Vec<Event> {
     let mut events = Vec::new();
     for number in 1..=times {
@@ -345,7 +345,7 @@ fn everything() -> Scan {
     Scan { table: 0, from: Bound::Unbounded, to: Bound::Unbounded }
 }
 
-/// The same transaction on another table.
+/// Returns the transaction moved to another table.
 fn moved(table: u16, mut event: Event) -> Event {
     match &mut event {
         Event::Transaction(transaction) => {

@@ -22,52 +22,52 @@ use crate::slices::{RunSlice, Slices};
 use crate::subject::Site;
 use crate::timeline::Phase;
 
-/// What a run's threads are told to do. One byte, changed by the thread that keeps the time and
-/// read by all others.
+/// The order to a run's threads. One byte, changed by the thread that keeps the time and read by
+/// all others.
 const WARM_UP: u8 = 0;
 const MEASURE: u8 = 1;
 const STOP: u8 = 2;
 /// Meet the others, while the workload changes.
 const MEET: u8 = 3;
 
-/// How a run goes.
+/// The timing of a run.
 pub(crate) struct Timing {
     pub(crate) warmup: Duration,
     pub(crate) duration: Duration,
-    /// How the workload changes meanwhile, if it does.
+    /// The changes of the workload during the run, if any.
     pub(crate) timeline: Option<Timeline>,
-    /// So many transactions per second are begun by all threads together; without it, as many as
-    /// they can.
+    /// The number of transactions per second that all threads together begin; without it, as many
+    /// as they can.
     pub(crate) rate: Option<f64>,
-    /// Of so much time are the slices of which it is told what they came to, unless the workload
-    /// changes and has slices of its own.
+    /// The length of the slices whose results are reported, unless the workload changes and has
+    /// slices of its own.
     pub(crate) slice: Option<Duration>,
     /// Whether threads look at the workload's hottest row now and then.
     pub(crate) hottest: bool,
 }
 
-/// What one run came to.
+/// The results of one run.
 pub(crate) struct Run {
-    /// How long it was measured.
+    /// The time it was measured.
     pub(crate) elapsed: Duration,
-    /// Each transaction type, in the workload's order.
+    /// The results of each transaction type, in the workload's order.
     pub(crate) kinds: Vec<Kind>,
     /// Aborted attempts by the engine's reason.
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
-    /// Where they were and whom they met, if the workload finds out.
+    /// The places of the aborted attempts and the types they met, if the workload finds out.
     pub(crate) causes: Option<Causes>,
-    /// What looks at the workload's hottest row came to, if there were to be any.
+    /// The results of looks at the workload's hottest row, if there were to be any.
     pub(crate) hottest: Option<Probes>,
-    /// What the workload's phases came to, if it has any.
+    /// The results of the workload's phases, if it has any.
     pub(crate) phases: Vec<Phase>,
-    /// What the slices came to, if it was cut into slices. Those of different runs are not put
-    /// together.
+    /// The results of the slices, if it was cut into slices. Slices of different runs are not
+    /// merged.
     pub(crate) slices: Vec<RunSlice>,
     /// Whether Ctrl-C ended it; if that was before anything was measured, no time has elapsed.
     pub(crate) ended_early: bool,
 }
 
-/// What one transaction type came to.
+/// The results of one transaction type.
 pub(crate) struct Kind {
     pub(crate) committed: u64,
     /// Attempts that a conflict ended.
@@ -81,14 +81,13 @@ pub(crate) struct Kind {
 
 impl Kind {
     pub(crate) fn new() -> Self {
-        // Two digits keep the buckets of a few types within the second-level cache; an hour is
-        // beyond any transaction here, and beyond what one waits for its turn where the rate is too
-        // high.
+        // Two digits keep the buckets of a few types within the second-level cache; an hour is more
+        // than any transaction here takes, with the wait for its turn where the rate is too high.
         let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
         Kind { committed: 0, aborted: 0, user_aborted: 0, latency }
     }
 
-    /// Enters a transaction.
+    /// Adds a transaction.
     #[inline]
     pub(crate) fn record(&mut self, step: &Step, latency: Duration) {
         if step.committed {
@@ -100,13 +99,13 @@ impl Kind {
         self.latency.saturating_record(latency.as_nanos() as u64);
     }
 
-    /// Forgets everything.
+    /// Clears all counts.
     pub(crate) fn clear(&mut self) {
         (self.committed, self.aborted, self.user_aborted) = (0, 0, 0);
         self.latency.reset();
     }
 
-    /// Adds what another thread or another run came to.
+    /// Adds the results of another thread or run.
     pub(crate) fn merge(&mut self, other: &Kind) {
         self.committed += other.committed;
         self.aborted += other.aborted;
@@ -116,7 +115,7 @@ impl Kind {
 }
 
 impl Run {
-    /// Nothing yet, of `kinds` transaction types.
+    /// Creates empty results of `kinds` transaction types.
     pub(crate) fn new(kinds: usize) -> Self {
         Run {
             elapsed: Duration::ZERO,
@@ -130,8 +129,7 @@ impl Run {
         }
     }
 
-    /// Adds what another thread or another run came to. The times of runs add up; threads do not
-    /// have any.
+    /// Adds the results of another thread or run. The times of runs add up; threads have none.
     pub(crate) fn merge(&mut self, other: &Run) {
         self.elapsed += other.elapsed;
         self.ended_early |= other.ended_early;
@@ -157,7 +155,7 @@ impl Run {
         self.kinds.iter().map(|kind| kind.committed).sum()
     }
 
-    /// Committed transactions per second.
+    /// Returns the committed transactions per second.
     pub(crate) fn throughput(&self) -> f64 {
         self.committed() as f64 / self.elapsed.as_secs_f64()
     }
@@ -185,8 +183,8 @@ pub(crate) fn run(
         let (started, measured) = (&started, &measured);
         let mut workers = Vec::with_capacity(threads);
         for (thread, prepared) in prepared.into_iter().enumerate() {
-            // A thread that does not come to the start, because it panics or is not there at all,
-            // is not waited for.
+            // A thread that does not come to the start, because it panics or does not exist, is not
+            // waited for.
             let member = meeting.member();
             let begun = thread::Builder::new().spawn_scoped(scope, move || {
                 cores.pin(thread);
@@ -256,9 +254,9 @@ pub(crate) fn run(
     Ok(total)
 }
 
-/// Has the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Gives how
-/// long it was. At the end of every `slice`, of the last one after the order to stop, it has a
-/// `look`.
+/// Makes the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Returns how
+/// long that was. Calls `look` at the end of every `slice`; for the last one after the order to
+/// stop.
 fn measure(
     duration: Duration,
     slice: Duration,
@@ -283,9 +281,9 @@ fn measure(
     }
 }
 
-/// Has the threads measure each phase of `duration`, and then stop; after the phase in which Ctrl-C
-/// is pressed, and which it ends. They meet in between, each having ended its transaction. Gives
-/// how long the phases were, without the meetings.
+/// Makes the threads measure each phase of `duration`, and then stop; Ctrl-C ends the phase in
+/// which it is pressed, which is then the last. They meet in between, each having ended its
+/// transaction. Returns the lengths of the phases, without the meetings.
 fn measure_phases(
     duration: Duration,
     timeline: &Timeline,
@@ -319,7 +317,7 @@ fn measure_phases(
     }
 }
 
-/// What a thread hears from the one that keeps the time, and from the others.
+/// The state that a thread shares with the one that keeps the time, and with the others.
 struct Told<'a> {
     orders: &'a AtomicU8,
     member: &'a Member<'a>,
@@ -359,7 +357,7 @@ fn repeat(
         if order == MEET {
             phase_begun = told.member.wait();
             run.phases.push(Phase::default());
-            // What a phase has not begun is not left to the next.
+            // Transactions that a phase has not begun are not left to the next.
             if let Some(pace) = &mut pace {
                 pace.restart(phase_begun);
             }
@@ -368,7 +366,7 @@ fn repeat(
         }
         if order == MEASURE && before.is_none() {
             before = Some(worker.stats());
-            // Those of the warm-up.
+            // The causes of the warm-up are dropped.
             drop(worker.take_causes());
             if timeline.is_none() {
                 let measured = *told.measured.wait();
@@ -417,8 +415,8 @@ fn repeat(
         for (number, ((reason, before), (_, after))) in
             before.abort_reasons().zip(after.abort_reasons()).enumerate()
         {
-            // What a transaction has come to, a guard that refuses for one, ends it as a rollback
-            // of its own.
+            // A transaction that its own result ends, as by a guard that refuses, rolled itself
+            // back.
             if !Abort::ALL[number].is_conflict() {
                 continue;
             }
@@ -453,7 +451,7 @@ mod tests {
         orders: &'a AtomicU8,
         steps: u64,
         stats: Stats,
-        /// How long the looks have taken.
+        /// The time that the looks have taken.
         looked: &'a Cell<Duration>,
     }
 
@@ -495,7 +493,7 @@ mod tests {
         }
     }
 
-    /// What it came to, and the time that it took without the looks.
+    /// Returns the results, and the time that the run took without the looks.
     fn repeated(hottest: bool) -> (Run, Duration) {
         let (orders, measured, meeting) =
             (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Rendezvous::of(1));
@@ -516,7 +514,7 @@ mod tests {
         assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
         assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
         // A busy machine may take time from transactions, but all of them together have no more
-        // than there was without the looks, which take much; what is kept of a latency is true to a
+        // than there was without the looks, which take much; a recorded latency is true to a
         // hundredth.
         let latencies = &run.kinds[0].latency;
         let sum = latencies.mean() * latencies.len() as f64;
@@ -524,14 +522,14 @@ mod tests {
         let looked = Hottest::new("rows[0]", run.hottest.as_ref().expect("asked for"));
         assert_eq!((looked.probes, looked.aborted, looked.versions_max), (3, 6, Some(4)));
         assert!(looked.p50_us > Some(49_000.0), "{looked:?}");
-        // What two runs came to.
+        // The results of two runs.
         let (mut both, _) = repeated(true);
         both.merge(&run);
         let looked = Hottest::new("rows[0]", both.hottest.as_ref().expect("asked for"));
         assert_eq!((looked.probes, looked.aborted), (6, 12));
     }
 
-    /// Its second thread panics before it has begun.
+    /// A workload whose second thread panics before it has begun.
     struct Unprepared;
 
     impl Site for Unprepared {

@@ -59,7 +59,7 @@ impl Probes {
         self.longest = self.longest.max(versions);
     }
 
-    /// How many attempts at reads a conflict ended that the engine calls number `reason`.
+    /// Returns the number of attempts at reads that a conflict with number `reason` ended.
     pub(crate) fn aborts(&self, reason: usize) -> u64 {
         self.aborts.get(reason).copied().unwrap_or(0)
     }

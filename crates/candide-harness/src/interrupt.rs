@@ -1,5 +1,5 @@
-//! Ctrl-C: the first one ends what is going on early, and what has been measured by then is
-//! reported; the second one ends the command at once.
+//! Ctrl-C: the first one ends the command early, with a report of what has been measured by then;
+//! the second one ends it at once.
 
 use std::io::{self, Write};
 use std::process;
@@ -12,22 +12,22 @@ use crate::failure::Failure;
 /// have it.
 pub const STATUS: u8 = 130;
 
-/// Whether somebody has had enough. Written by the thread that waits for the signal, read by those
-/// that keep the time and by loaders.
+/// Whether Ctrl-C has been pressed. Written by the thread that waits for the signal, read by the
+/// threads that keep the time and by loaders.
 struct Interrupt {
     pressed: Mutex<bool>,
     changed: Condvar,
 }
 
-/// A signal is the process's.
+/// The process's interrupt, since a signal goes to the process.
 static INTERRUPT: Interrupt = Interrupt::new();
 
-/// Has Ctrl-C mean what it says above, from now on. Whoever has nothing to report early leaves it
-/// as it is.
+/// Makes Ctrl-C do what the module describes from now on. A command with nothing to report early
+/// does not call it.
 pub fn listen() -> Result<(), Failure> {
     Ok(ctrlc::set_handler(|| {
         let say = || {
-            // Where nobody can be told, it is done all the same.
+            // A failure to print does not keep the command from ending early.
             let _ = writeln!(
                 io::stderr(),
                 "\ninterrupted: what is going on ends early and is reported; once more to stop at once"
@@ -39,12 +39,12 @@ pub fn listen() -> Result<(), Failure> {
     })?)
 }
 
-/// Whether Ctrl-C has been pressed.
+/// Returns whether Ctrl-C has been pressed.
 pub fn is_pressed() -> bool {
     *INTERRUPT.lock()
 }
 
-/// Lets time pass, until Ctrl-C is pressed. Gives whether it was not.
+/// Sleeps until the duration is over or Ctrl-C is pressed. Returns whether it was not pressed.
 pub(crate) fn sleep(duration: Duration) -> bool {
     INTERRUPT.sleep(duration)
 }
@@ -58,8 +58,8 @@ impl Interrupt {
         self.pressed.lock().expect("nobody panics while holding it")
     }
 
-    /// Wakes who sleeps, having `say` something first if it is the first time: whoever is woken may
-    /// end the process. Gives whether it had been pressed before.
+    /// Wakes the sleeping threads. On the first call it calls `say` before, since a woken thread
+    /// may end the process. Returns whether it had been called before.
     fn press(&self, say: impl FnOnce()) -> bool {
         let mut pressed = self.lock();
         if *pressed {

@@ -175,7 +175,7 @@ impl Footprint {
     }
 }
 
-/// What Linux says in a line of a file that describes the process.
+/// Returns what Linux says in a line of a file that describes the process.
 fn bytes_of(file: &str, field: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
@@ -259,7 +259,7 @@ impl Measurement {
         })
     }
 
-    /// Where timestamps come from, if it is not a counter.
+    /// Returns the source of timestamps, if it is not a counter.
     pub(crate) fn other_timestamps(&self) -> Option<&'static str> {
         self.timestamps.filter(|&timestamps| timestamps != Timestamps::default().name())
     }
@@ -271,7 +271,7 @@ impl Measurement {
             .fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
     }
 
-    /// Where latencies begin and end.
+    /// Returns where latencies begin and end.
     pub(crate) fn latency_span(&self) -> &'static str {
         if self.params.get("rate").is_some() {
             "from the intended beginning to the end, waiting and retries included"

@@ -1,6 +1,6 @@
-//! Telling a person at a terminal what is going on and how long it may still take. Drawn by the
-//! thread that waits, never by one that works for a measurement; nothing is drawn where standard
-//! error is not a terminal.
+//! Progress at a terminal: the current step and how long it may still take. Drawn by the thread
+//! that waits, never by one that works for a measurement; nothing is drawn where standard error is
+//! not a terminal.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,23 +14,23 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use crate::interrupt;
 
-/// How often something is drawn.
+/// The time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The turns of an invocation, all of which take about as long as one another.
 #[derive(Clone)]
 pub struct Agenda {
     begun: Instant,
-    /// No turn takes less.
+    /// The least time of a turn.
     least: Duration,
     turns: usize,
-    /// How many turns are over, and how long all of them took.
+    /// The number of turns that are over, and their time in all.
     done: usize,
     took: Duration,
 }
 
 impl Agenda {
-    /// Plans so many turns, none of which takes less than `least`.
+    /// Plans a number of turns, none of which takes less than `least`.
     pub fn new(turns: usize, least: Duration) -> Agenda {
         Agenda { begun: Instant::now(), least, turns, done: 0, took: Duration::ZERO }
     }
@@ -45,9 +45,8 @@ impl Agenda {
         self.took = since_begun;
     }
 
-    /// Returns how long the turns that are left will take: as long as those that are over, and no
-    /// less than is known to be left, which is `turn_left` of the one that is going on, and `later`
-    /// for each that follows.
+    /// Returns how long the turns that are left will take: as long as those that are over, but not
+    /// less than `turn_left` for the current one and `later` for each that follows.
     fn left(&self, since_begun: Duration, turn_left: Duration, later: Duration) -> Duration {
         let count = |turns: usize| u32::try_from(turns).unwrap_or(u32::MAX);
         let per_turn =
@@ -57,13 +56,13 @@ impl Agenda {
         like_others.max(turn_left.saturating_add(later.saturating_mul(following)))
     }
 
-    /// Says which turn is going on, of which `turn_left` is left, and how long all may take, if
-    /// there is more than one.
+    /// Returns which turn is going on, with `turn_left` to go, and how long all may take, if there
+    /// is more than one.
     fn place(&self, turn_left: Duration) -> String {
         self.place_before(turn_left, self.least)
     }
 
-    /// Says the same where each turn that follows takes so long.
+    /// Returns which turn is going on, where each turn that follows takes `later`.
     fn place_before(&self, turn_left: Duration, later: Duration) -> String {
         if self.turns < 2 {
             return String::new();
@@ -73,7 +72,7 @@ impl Agenda {
     }
 }
 
-/// A duration to the second.
+/// Returns a duration to the second.
 fn in_words(duration: Duration) -> String {
     humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string()
 }
@@ -83,8 +82,8 @@ fn bar(total: u64, template: &str) -> ProgressBar {
     ProgressBar::new(total).with_style(style)
 }
 
-/// Does `work`, which is told where to add up what it has done of `total`, and draws a bar
-/// meanwhile. It comes before a turn, or before `each_turn`.
+/// Runs `work`, which adds to a counter what it has done of `total`, and draws a bar meanwhile. It
+/// comes before a turn, or before `each_turn`.
 pub(crate) fn with_bar<T: Send>(
     agenda: &Agenda,
     title: &str,
@@ -107,8 +106,8 @@ pub(crate) fn with_bar<T: Send>(
     result
 }
 
-/// Does `work` that does not tell how far it is, and draws how long it has taken so far, and what
-/// it took `before`.
+/// Runs `work` that does not report progress, and draws how long it has taken so far, and what it
+/// took `before`.
 pub(crate) fn with_line<T: Send>(
     agenda: &Agenda,
     title: &str,
@@ -130,7 +129,7 @@ pub(crate) fn with_line<T: Send>(
     result
 }
 
-/// Does `work` on a thread of its own, and `draw`s from time to time meanwhile.
+/// Runs `work` on a thread of its own, and calls `draw` from time to time meanwhile.
 fn beside<T: Send>(work: impl FnOnce() -> T + Send, draw: impl Fn()) -> T {
     let (mut work, mut result) = (Some(work), None);
     let mut once = || result = work.take().map(|work| work());
@@ -138,8 +137,7 @@ fn beside<T: Send>(work: impl FnOnce() -> T + Send, draw: impl Fn()) -> T {
     result.expect("the work is over")
 }
 
-/// The same for work that keeps its result: many kinds of work are done here, and this is compiled
-/// once.
+/// Runs work that keeps its result: many kinds of work are run here, and this is compiled once.
 fn run_beside(work: &mut (dyn FnMut() + Send), draw: &dyn Fn()) {
     thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
@@ -161,7 +159,7 @@ pub(crate) fn reading(file: File) -> io::Result<impl Read> {
     Ok(bar.with_finish(ProgressFinish::AndClear).wrap_read(file))
 }
 
-/// Time that passes as planned, drawn as a bar.
+/// A clock of a planned time, drawn as a bar.
 pub(crate) struct Clock {
     bar: ProgressBar,
     agenda: Agenda,
@@ -169,21 +167,21 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// For so much time in all.
+    /// Creates a clock for a time in all.
     pub(crate) fn new(agenda: &Agenda, title: &str, total: Duration) -> Clock {
         let bar = bar(total.as_millis() as u64, "{prefix} {wide_bar} {msg}");
         bar.set_prefix(agenda.place(total) + title);
-        // Those who are going to be measured draw their inputs first.
+        // The threads draw their inputs before they are measured.
         bar.set_message("preparing");
         bar.tick();
         Clock { bar, agenda: agenda.clone(), title: title.to_string() }
     }
 
-    /// Lets time pass, until Ctrl-C is pressed. Gives whether it was not.
+    /// Sleeps until the time is over or Ctrl-C is pressed. Returns whether it was not pressed.
     pub(crate) fn sleep(&self, duration: Duration) -> bool {
         let begun = Instant::now();
         let before = self.bar.position();
-        // Where nobody looks nobody is woken.
+        // If the bar is hidden, there is no need to wake in between.
         let tick = if self.bar.is_hidden() { duration } else { TICK };
         loop {
             let passed = begun.elapsed().min(duration);
@@ -197,7 +195,7 @@ impl Clock {
         }
     }
 
-    /// Draws how much has passed in all.
+    /// Draws how much time has passed in all.
     pub(crate) fn show(&self, passed: Duration) {
         self.bar.set_position(passed.as_millis() as u64);
         let left = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());

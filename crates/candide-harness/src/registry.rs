@@ -70,7 +70,7 @@ impl Choice {
         threads == 1 || !self.properties().one_session
     }
 
-    /// Whether one can choose where its timestamps come from.
+    /// Returns whether one can choose where its timestamps come from.
     pub(crate) fn leaves_timestamps(self) -> bool {
         self.properties().timestamps.len() > 1
     }
@@ -86,7 +86,8 @@ impl Choice {
     }
 }
 
-/// Where the protocol called so is in the registry, which is the order in which reports show them.
+/// Returns where the protocol called so is in the registry, which is the order in which reports
+/// show them.
 ///
 /// # Panics
 /// If there is none.

@@ -20,7 +20,7 @@ struct State {
 }
 
 impl Rendezvous {
-    /// For so many members, each of whom has to be made one.
+    /// Creates a meeting of a number of members, each of which has to be made one.
     pub(crate) fn of(members: usize) -> Self {
         let state = State { members, waiting: 0, partings: 0, parted: Instant::now() };
         Rendezvous { state: Mutex::new(state), changed: Condvar::new() }
@@ -31,8 +31,8 @@ impl Rendezvous {
         Member { meeting: self }
     }
 
-    /// How many have not ended yet. One that panics has ended before a meeting that does not wait
-    /// for it begins.
+    /// Returns how many have not ended yet. One that panics has ended before a meeting that does
+    /// not wait for it begins.
     pub(crate) fn members(&self) -> usize {
         self.lock().members
     }

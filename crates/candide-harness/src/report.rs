@@ -85,7 +85,7 @@ impl Report {
         Ok(Report { machine, notes, ended_early, figure: None, results })
     }
 
-    /// Where latencies begin and end: in all results alike.
+    /// Returns where latencies begin and end: in all results alike.
     pub(crate) fn latency_span(&self) -> &'static str {
         self.results.first().map_or("", Measurement::latency_span)
     }

@@ -30,7 +30,7 @@ impl Sink {
         Ok(Sink { path: path.to_path_buf(), place, file: is_there.then_some(file) })
     }
 
-    /// Whether both are the same file.
+    /// Returns whether both are the same file.
     pub(crate) fn is_same(&self, other: &Sink) -> bool {
         self.place.is_some() && self.place == other.place
     }

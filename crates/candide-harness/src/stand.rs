@@ -1,5 +1,5 @@
 //! One workload on one database: loaded when it is needed, run with each number of threads,
-//! checked; and what that came to.
+//! checked; and the results.
 
 use std::time::{Duration, Instant};
 
@@ -12,28 +12,28 @@ use crate::measurement::{Measurement, Memory, Profile, Setting};
 use crate::progress::{self, Agenda, Clock};
 use crate::subject::{self, Filling, Site, Subject, Variant};
 
-/// What all turns of an invocation have in common.
+/// The settings that all turns of an invocation share.
 pub struct Rules {
     /// The cores that threads may use.
     pub cores: Cores,
-    /// How long a run goes on before it is measured.
+    /// The time a run goes on before it is measured.
     pub warmup: Duration,
-    /// How long a run is measured.
+    /// The time a run is measured.
     pub duration: Duration,
-    /// How many turns each number of threads has.
+    /// The number of turns of each number of threads.
     pub runs: usize,
     /// The seed of everything random.
     pub seed: u64,
-    /// So many transactions per second are begun by all threads together; without it, as many as
-    /// they can.
+    /// The number of transactions per second that all threads together begin; without it, as many
+    /// as they can.
     pub rate: Option<f64>,
-    /// The length of the slices of which it is told what they came to.
+    /// The length of the slices whose results are reported.
     pub slice: Option<Duration>,
     /// Whether threads look at the workload's hottest row now and then.
     pub hottest: bool,
     /// Whether workloads are run that take more memory than is free.
     pub force: bool,
-    /// What the workloads are like.
+    /// The settings of the workloads.
     pub profile: Profile,
 }
 
@@ -41,16 +41,16 @@ pub struct Rules {
 pub(crate) struct Stand<'a> {
     pub(crate) subject: &'a dyn Subject,
     pub(crate) variant: Variant,
-    /// One for each number of threads.
+    /// The tallies, one for each number of threads.
     tallies: Vec<Tally>,
     site: Option<Box<dyn Site>>,
     /// The tally whose runs have not been checked.
     unchecked: Option<usize>,
-    /// How long the last check took.
+    /// The time that the last check took.
     check_took: Option<Duration>,
 }
 
-/// What came of one number of threads.
+/// The results of one number of threads.
 struct Tally {
     threads: usize,
     runs: Vec<Run>,
@@ -62,7 +62,7 @@ struct Tally {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     Whole,
-    /// Ctrl-C was pressed: if anything was measured by then, it has been entered.
+    /// Ctrl-C was pressed: if anything was measured by then, it has been added.
     EndedEarly,
 }
 
@@ -78,19 +78,19 @@ impl<'a> Stand<'a> {
         Stand { subject, variant, tallies, site: None, unchecked: None, check_took: None }
     }
 
-    /// How many numbers of threads there are.
+    /// Returns the number of numbers of threads.
     pub(crate) fn len(&self) -> usize {
         self.tallies.len()
     }
 
-    /// The runs so far with number `index` of the numbers of threads.
+    /// Returns the runs so far with number `index` of the numbers of threads.
     pub(crate) fn runs(&self, index: usize) -> (usize, &[Run]) {
         (self.tallies[index].threads, &self.tallies[index].runs)
     }
 
-    /// One more run with number `index` of the numbers of threads; the last one is followed by the
-    /// check. A workload that grows begins anew for each run, so that later ones do not work on
-    /// larger tables, and is checked after each.
+    /// Makes one more run with number `index` of the numbers of threads; the last one is followed
+    /// by the check. A workload that grows begins anew for each run, so that later ones do not work
+    /// on larger tables, and is checked after each.
     pub(crate) fn turn(
         &mut self,
         index: usize,
@@ -122,7 +122,7 @@ impl<'a> Stand<'a> {
         drop(clock);
         let turn = if run.ended_early { Turn::EndedEarly } else { Turn::Whole };
         self.unchecked = Some(index);
-        // What is left of a run that was ended early says less than the whole ones before.
+        // The rest of a run that was ended early says less than the whole ones before.
         let is_wanted = !run.elapsed.is_zero() && (!run.ended_early || tally.runs.is_empty());
         if is_wanted {
             tally.runs.push(run);
@@ -137,15 +137,15 @@ impl<'a> Stand<'a> {
         Ok(turn)
     }
 
-    /// Checks what has not been checked yet, and gives the memory back: the next turn begins with a
-    /// new database.
+    /// Checks the runs that have not been checked yet, and frees the memory: the next turn begins
+    /// with a new database.
     pub(crate) fn close(&mut self, agenda: &Agenda) -> Result<(), Failure> {
         self.check(agenda)?;
         self.site = None;
         Ok(())
     }
 
-    /// Checks what has been run and not been checked yet.
+    /// Checks the runs that have not been checked yet.
     fn check(&mut self, agenda: &Agenda) -> Result<(), Failure> {
         let (Some(site), Some(index)) = (&self.site, self.unchecked.take()) else { return Ok(()) };
         let title = format!("checking {} {},", self.subject.name(), self.variant.protocol.name());
@@ -156,7 +156,7 @@ impl<'a> Stand<'a> {
         Ok(())
     }
 
-    /// What came of each number of threads; `None` if nothing was measured.
+    /// Returns the results of each number of threads; `None` if nothing was measured.
     pub(crate) fn into_measurements(
         self,
         rules: &Rules,

@@ -183,12 +183,12 @@ pub(crate) fn latency_rows(result: &Measurement) -> impl Iterator<Item = [String
     })
 }
 
-/// Whether any setting was asked to find out whom aborted attempts met.
+/// Returns whether any setting was asked for the causes of aborts.
 pub(crate) fn finds_causes(report: &Report) -> bool {
     report.results.iter().any(|result| result.causes.is_some())
 }
 
-/// So many causes of a setting are printed.
+/// The most causes of a setting that are printed.
 const CAUSES_SHOWN: usize = 20;
 
 /// What is said of the table of causes.
@@ -213,7 +213,7 @@ pub(crate) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 
     })
 }
 
-/// Whether any setting was asked to look at its hottest row.
+/// Returns whether any setting was asked to look at its hottest row.
 pub(crate) fn looks_at_hottest(report: &Report) -> bool {
     report.results.iter().any(|result| result.hottest.is_some())
 }

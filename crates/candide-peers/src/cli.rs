@@ -70,7 +70,7 @@ impl Options {
         }
     }
 
-    /// Whether a map is wanted.
+    /// Returns whether a map is wanted.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }

@@ -85,11 +85,11 @@ pub(crate) trait Contender<K: Key> {
     /// Drops what it holds and lets `threads` threads insert `keys` into an empty map; inserts in a
     /// second.
     fn fill(&mut self, keys: &[K], threads: usize) -> f64;
-    /// Has the map do something.
+    /// Makes the map perform an operation.
     fn measure(&self, input: &Input<K>, turn: Turn) -> Sample;
-    /// Whether all keys are found, and no others.
+    /// Checks that all keys are found, and no others.
     fn verify_lookups(&self, sorted: &[K]) -> Result<(), String>;
-    /// Whether scans are ordered and complete.
+    /// Checks that scans are ordered and complete.
     fn verify_scans(&self, sorted: &[K]) -> Result<(), String>;
     /// Drops what it holds.
     fn empty(&mut self);

@@ -1,4 +1,4 @@
-//! Why attempts were aborted, where, and by whom: what a workload can tell beside its figures.
+//! The causes of aborts that a workload can tell: the reason, the place and the types it met.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ impl Cause {
         }
     }
 
-    /// Where it was: `warehouses.takings`, or `orders, absent key`.
+    /// Returns the place of the conflict: `warehouses.takings`, or `orders, absent key`.
     pub fn place(&self) -> String {
         match (&self.table, self.group) {
             (None, _) => "no table".to_string(),
@@ -60,7 +60,7 @@ impl Causes {
         }
     }
 
-    /// How many attempts were aborted.
+    /// Returns the number of attempts that were aborted.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }

@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    /// The numbers after those of `loaded` rows, which began with 1.
+    /// Creates the numbers after those of `loaded` rows, which began with 1.
     pub(crate) fn after(loaded: u64) -> Self {
         Counter(AtomicU64::new(loaded + 1))
     }
 
-    /// The next number, which nobody else gets.
+    /// Draws the next number, which no other caller gets.
     pub(crate) fn draw(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the next number would be.
+    /// Returns the number that would be drawn next.
     pub(crate) fn peek(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -18,7 +18,7 @@ pub trait Probe {
     /// None that are expected.
     fn read(&mut self) -> Result<(), Abort>;
 
-    /// How many versions of it there are, as [`Table::versions_of`] counts them.
+    /// Returns how many versions of it there are, as [`Table::versions_of`] counts them.
     ///
     /// # Errors
     /// None that are expected.

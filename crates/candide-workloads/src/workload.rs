@@ -22,13 +22,13 @@ pub trait Workload: Serialize + Sync {
     /// The name to report results under.
     fn name(&self) -> String;
 
-    /// How many times [`Loading::progress`] will be told of a key.
+    /// Returns the number of keys that will be reported to [`Loading::progress`].
     fn keys(&self) -> u64;
 
     /// Returns about how much memory it takes with these knobs.
     fn size(&self) -> Size;
 
-    /// What the check leaves out with these knobs, for a report to admit.
+    /// Returns what the check leaves out with these knobs, for a report to state.
     fn unchecked(&self) -> Option<&'static str>;
 
     /// In what these knobs make it differ from the standard it is named after, for a report to
@@ -37,13 +37,13 @@ pub trait Workload: Serialize + Sync {
         Vec::new()
     }
 
-    /// Whether its tables grow while it runs: then each run should begin with new ones, as large as
-    /// those of the others.
+    /// Returns whether its tables grow while it runs: then each run should begin with new ones, as
+    /// large as those of the others.
     fn grows(&self) -> bool {
         false
     }
 
-    /// How it changes while it runs, if it does.
+    /// Returns how the workload changes while it runs, if it does.
     fn timeline(&self) -> Option<Timeline> {
         None
     }

@@ -189,7 +189,7 @@ impl Drop for Browser {
 }
 
 impl Page<'_> {
-    /// Has the page evaluate an expression.
+    /// Makes the page evaluate an expression.
     pub(super) fn evaluate(&mut self, script: &str) -> Result<Value, String> {
         let answer =
             self.order("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }))?;

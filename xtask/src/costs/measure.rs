@@ -151,7 +151,7 @@ fn build(root: &Path, scale: Scale) -> Result<PathBuf, String> {
         .ok_or_else(|| "cargo built the program and did not say where".to_string())
 }
 
-/// What a command prints, if it succeeds.
+/// Returns what a command prints, if it succeeds.
 pub(super) fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{name} does not start: {error}"))?;

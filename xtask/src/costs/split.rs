@@ -130,7 +130,7 @@ fn short(name: &str) -> String {
     parts.last().unwrap_or(name).to_string()
 }
 
-/// Whether this is what the compiler adds to a symbol.
+/// Returns whether this is what the compiler adds to a symbol.
 fn is_hash(part: &str) -> bool {
     part.len() == 17
         && part.starts_with('h')

@@ -139,7 +139,7 @@ impl TpccArgs {
         each_once(&self.warehouses).into_iter().flat_map(mixes).collect()
     }
 
-    /// What the options change.
+    /// Returns the knobs with the changes of the options.
     fn profile(&self) -> Tpcc {
         let strict = Tpcc::strict();
         let like = self.like.map(|system| match system {

@@ -156,7 +156,7 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
     let first = outline.line(&panel(&aware), "contention-aware keys", &base, None, None);
     let starved = Published::words("almost completely starved at high contention");
     let second = outline.line(&panel(&contended), "index contention", &base, Some(first), starved);
-    // The same runs, all of their transactions counted.
+    // These runs again, with all of their transactions counted.
     for (line, base) in [(first, None), (second, Some(outline.lines.len()))] {
         let of_all = Line {
             panel: "all transactions",

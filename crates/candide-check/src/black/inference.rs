@@ -1,4 +1,4 @@
-//! What both black-box checkers do: collect what is wrong by itself, and who comes before whom.
+//! The part that both black-box checkers share: collecting faults and the order of transactions.
 
 use super::{Options, Outcome, Transaction};
 use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
@@ -59,7 +59,7 @@ impl<'h, O> Inference<'h, O> {
         self.history[of as usize].outcome
     }
 
-    /// Whether its writes count.
+    /// Returns whether its writes count.
     pub(super) fn effective(&self, writer: Place) -> bool {
         match self.outcome(writer) {
             Outcome::Committed => true,

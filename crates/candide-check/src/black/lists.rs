@@ -6,7 +6,7 @@ use crate::anomaly::{Anomaly, Violation};
 use crate::graph::Kind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Says whether some serial order of the transactions explains everything that committed ones read.
+/// Checks whether a serial order of the transactions explains everything that committed ones read.
 ///
 /// Takes time and memory in proportion to the operations and the elements that were read, except
 /// that finding a smallest cycle in a history that is refused can take some seconds more.
@@ -42,11 +42,11 @@ pub fn check_lists(history: &[Transaction<ListOp>], options: Options) -> Result<
 /// One append.
 struct Append {
     writer: Place,
-    /// What the same transaction appended to the same key just before it.
+    /// The value that the transaction appended to the key just before it.
     before: Option<u64>,
-    /// Whether the same transaction appended more to the same key.
+    /// Whether the transaction appended more to the key.
     intermediate: bool,
-    /// Where it is in the longest read of the list.
+    /// The position in the longest read of the list.
     position: Option<usize>,
 }
 
@@ -57,16 +57,16 @@ type Appends = HashMap<(u64, u64), Append>;
 struct Read<'h> {
     reader: Place,
     values: &'h [u64],
-    /// How much of it others appended; nothing if it is not the first read of that list in its
-    /// transaction.
+    /// The number of its elements that others appended; none if it is not the first read of that
+    /// list in its transaction.
     others: Option<usize>,
 }
 
-/// What committed transactions read of one list.
+/// The reads of one list by committed transactions.
 #[derive(Default)]
 struct List<'h> {
     reads: Vec<Read<'h>>,
-    /// The number of the longest.
+    /// The number of the longest read.
     longest: usize,
 }
 
@@ -78,7 +78,7 @@ impl<'h> List<'h> {
 
 fn appends(inference: &mut Inference<'_, ListOp>) -> Appends {
     let mut appends = Appends::new();
-    // The last append to each key, and whose it is.
+    // The last append to each key, and its transaction.
     let mut last: HashMap<u64, (Place, u64)> = HashMap::new();
     for (writer, transaction) in (0..).zip(inference.history) {
         for operation in &transaction.operations {
@@ -105,7 +105,7 @@ fn appends(inference: &mut Inference<'_, ListOp>) -> Appends {
 
 /// Sorts reads by list, and checks that no transaction contradicts itself.
 fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
-    /// What the current transaction knows of a list.
+    /// The current transaction's knowledge of a list.
     struct Known<'h> {
         reader: Place,
         read: Option<&'h [u64]>,
@@ -159,8 +159,8 @@ fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
     lists
 }
 
-/// Whether the reads of a list have one order, and every element one append. Marks where in it the
-/// appends are.
+/// Checks that the reads of a list have one order, and every element one append. Notes the
+/// positions of the appends in it.
 fn order(
     inference: &mut Inference<'_, ListOp>,
     appends: &mut Appends,
@@ -211,7 +211,7 @@ fn order(
     ordered
 }
 
-/// Whether somebody appended what was read at a position, and did not abort.
+/// Returns whether the value read at a position was appended, and not by an aborted transaction.
 fn exists(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -239,8 +239,8 @@ fn exists(
     true
 }
 
-/// What a transaction appended before something that was read must have been read too, and before
-/// it.
+/// Checks that the elements that a transaction appended before one that was read were read too, and
+/// before it.
 fn own_order(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -284,7 +284,7 @@ fn intermediate_reads(
     }
 }
 
-/// A transaction cannot have read what it appended only later.
+/// Checks that no transaction read what it appended only later.
 fn later_appends(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -311,7 +311,7 @@ fn later_appends(
     }
 }
 
-/// What was appended for certain and read by nobody, by key.
+/// Returns the appends that certainly took effect and were never read, by key.
 fn unread(inference: &Inference<'_, ListOp>, appends: &Appends) -> HashMap<u64, Vec<(Place, u64)>> {
     let mut unread: HashMap<u64, Vec<(Place, u64)>> = HashMap::new();
     for (&(key, value), append) in appends {
@@ -326,8 +326,8 @@ fn unread(inference: &Inference<'_, ListOp>, appends: &Appends) -> HashMap<u64, 
     unread
 }
 
-/// What had been appended before something that was read was even asked for must have been read
-/// too.
+/// Checks that elements appended before another element's append was invoked were read if that one
+/// was.
 fn lost(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -352,7 +352,7 @@ fn lost(
     }
 }
 
-/// Who comes before whom, as the order of one list says.
+/// Notes the order of transactions that the order of one list shows.
 fn dependencies(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,

@@ -1,9 +1,9 @@
 //! Checking what clients saw, without believing anything the database says of itself.
 //!
 //! Clients append values to lists and read whole lists ([`check_lists`]), or write and read
-//! registers ([`check_registers`]), never the same value twice to a key; so a read says whose
-//! writes it saw. The method is that of Elle (K. Kingsbury and P. Alvaro, "Elle: Inferring
-//! Isolation Anomalies from Experimental Observations", PVLDB 14(3), 2020).
+//! registers ([`check_registers`]), never one value twice to a key; so a read says whose writes it
+//! saw. The method is that of Elle (K. Kingsbury and P. Alvaro, "Elle: Inferring Isolation
+//! Anomalies from Experimental Observations", PVLDB 14(3), 2020).
 //!
 //! ```
 //! use candide_check::Anomaly;
@@ -28,21 +28,22 @@
 //! # What is refused, and what is not
 //!
 //! *Lists.* The longest read of a list by a committed transaction gives the order of its elements,
-//! and every other read must be the beginning of it. What committed transactions appended and
-//! nobody read comes after it, in an order that does not matter. From that follows who comes before
-//! whom, and a history is refused if and only if no serial order explains what its committed
-//! transactions read: with the order of sessions or of real time too, if [`Options`] say so.
+//! and every other read must be the beginning of it. Elements that committed transactions appended
+//! and none read come after it, in an order that does not matter. From that follows the order of
+//! transactions, and a history is refused if and only if no serial order explains what its
+//! committed transactions read: with the order of sessions or of real time too, if [`Options`] say
+//! so.
 //!
 //! *Registers.* The order of values is known in part, and only that is used:
-//! 1. Who read a value comes after who wrote it.
-//! 2. A register has no value before anybody writes to it: who read none comes before all who
-//!    wrote.
-//! 3. Who read a value and then wrote the register wrote the next value: it comes after who wrote
-//!    the value that it read, and after all others who read that.
+//! 1. A transaction that read a value comes after the one that wrote it.
+//! 2. A register has no value before the first write to it: a transaction that read none comes
+//!    before all that wrote.
+//! 3. A transaction that read a value and then wrote the register wrote the next value: it comes
+//!    after the writer of the value that it read, and after all its other readers.
 //! 4. With the order of sessions or of real time, what was written later in a session, or in a
 //!    transaction that was invoked after another completed, is a later value.
 //!
-//! So what is refused has no serial order, but not the other way round: of two values whose order
+//! So a refused history has no serial order, but not the other way round: of two values whose order
 //! none of the four tells, either order is taken to be possible, each time it matters. (To decide
 //! it exactly is NP-complete.) Prefer lists.
 //!
@@ -64,17 +65,16 @@
 //! assert_eq!(violation.anomaly, Anomaly::RealTime);
 //! ```
 //!
-//! An unknown outcome counts as committed if a committed transaction read something of it,
-//! otherwise as aborted. What transactions read that did not commit is not looked at.
+//! An unknown outcome counts as committed if a committed transaction read a write of it, otherwise
+//! as aborted. Reads of transactions that did not commit are not examined.
 //!
 //! # What this cannot see
 //!
-//! * What nobody reads. A lost append that no later read of its list would show is not noticed; end
-//!   a run with a read of all keys.
+//! * Writes that are never read. A lost append that no later read of its list would show is not
+//!   noticed; end a run with a read of all keys.
 //! * Phantoms, deletes, and indexes: there are only single keys, always there.
-//! * What doomed transactions saw (opacity), and what happened within a database as long as no
-//!   client could tell.
-//! * That a run met few conflicts. A history that is accepted says nothing of those that did not
+//! * What doomed transactions saw (opacity), and what happened within a database unseen by clients.
+//! * That a run met few conflicts. An accepted history says nothing of conflicts that did not
 //!   happen.
 //! * Wrong clocks: if times are not of one clock, do not ask for real time.
 
@@ -87,7 +87,7 @@ pub use history::{ListOp, Outcome, RegisterOp, Transaction};
 pub use lists::check_lists;
 pub use registers::check_registers;
 
-/// What a serial order has to respect besides what was read.
+/// The orders that a serial order has to respect besides that of reads and writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
     /// Transactions of a session come in the order of the session.

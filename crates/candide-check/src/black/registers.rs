@@ -1,4 +1,4 @@
-//! Histories of registers: reads show who wrote what was read, and little of the order of writes.
+//! Histories of registers: a read shows the writer of its value, and little of the order of writes.
 
 use super::inference::{Crowd, Inference, Place, Values, sessions};
 use super::{Options, Outcome, RegisterOp, Transaction};
@@ -6,8 +6,8 @@ use crate::anomaly::{Anomaly, Violation};
 use crate::graph::Kind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Says whether what is known of the order of writes leaves room for a serial order that explains
-/// everything that committed transactions read. `Ok` does not mean that there is one; the module's
+/// Checks whether the known order of writes leaves room for a serial order that explains everything
+/// that committed transactions read. `Ok` does not mean that there is one; the module's
 /// documentation says what is known.
 ///
 /// Takes time and memory in proportion to the operations, up to a logarithm, except that finding a
@@ -46,17 +46,17 @@ struct Write {
 /// All writes of a history, by key and value.
 type Writes = HashMap<(u64, u64), Write>;
 
-/// The first look of a committed transaction at a key that it had not written before.
+/// The first read by a committed transaction of a key that it had not written before.
 struct Read {
     key: u64,
     reader: Place,
     value: Option<u64>,
 }
 
-/// What is known of one register.
+/// The known reads and writes of one register.
 #[derive(Default)]
 struct Register {
-    /// Who read each value, or that there was none.
+    /// The readers of each value, and those that found none.
     readers: BTreeMap<Option<u64>, Vec<Place>>,
     /// The last writes to it of all transactions that took effect, by the time they were invoked.
     writers: Vec<(Place, u64)>,
@@ -85,11 +85,10 @@ fn writes(inference: &mut Inference<'_, RegisterOp>) -> Writes {
     writes
 }
 
-/// Checks each read by itself, and keeps those that tell something of others.
+/// Checks each read by itself, and keeps those that tell something of other transactions.
 fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read> {
     let mut reads = Vec::new();
-    // What the current transaction knows of a key: who it is, what the key holds, and whether it
-    // wrote that.
+    // For each key, the current transaction's place, the key's value, and whether it wrote that.
     let mut known: HashMap<u64, (Place, Option<u64>, bool)> = HashMap::new();
     for (reader, transaction) in inference.committed() {
         for operation in &transaction.operations {
@@ -124,7 +123,7 @@ fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read
     reads
 }
 
-/// Whether somebody else wrote what was read, last of all that it wrote there, and did not abort.
+/// Returns whether another transaction wrote the value as its last write there, and did not abort.
 fn exists(
     inference: &mut Inference<'_, RegisterOp>,
     writes: &Writes,
@@ -181,7 +180,7 @@ fn registers(
     registers
 }
 
-/// Who comes before whom, as one register says.
+/// Notes the order of transactions that one register shows.
 fn dependencies(
     inference: &mut Inference<'_, RegisterOp>,
     writes: &Writes,
@@ -198,7 +197,7 @@ fn dependencies(
                 inference.edge(writer, *reader, Kind::Wr, Values { key, before, after: None });
             }
         }
-        // Rule 3. There should be one who overwrote it; two are a cycle.
+        // Rule 3. There should be one transaction that overwrote it; two are a cycle.
         let next: Vec<(Place, u64)> =
             readers.iter().filter_map(|reader| Some((*reader, *wrote.get(reader)?))).collect();
         for &(next, value) in &next {
@@ -223,7 +222,7 @@ fn dependencies(
     }
 }
 
-/// Those who wrote a register in transactions that were invoked after one had completed.
+/// Returns the writers of a register that were invoked after a transaction had completed.
 fn after(
     inference: &Inference<'_, RegisterOp>,
     register: &Register,
@@ -240,7 +239,7 @@ fn after(
         ..all.end
 }
 
-/// Rule 4: what a session wrote is later than what it had written before.
+/// Rule 4: a session's later write is a later value.
 fn later_in_sessions(
     inference: &mut Inference<'_, RegisterOp>,
     registers: &BTreeMap<u64, Register>,

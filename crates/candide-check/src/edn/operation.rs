@@ -15,7 +15,7 @@ pub trait Micro {
     /// The opposite.
     fn print(&self, done: bool, out: &mut String);
 
-    /// Whether it is `asked` with nothing but values that were read filled in.
+    /// Returns whether it is `asked` with only the values that were read filled in.
     fn answers(&self, asked: &Self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! From accesses to dependencies, and from dependencies to violations.
+//! Derives dependencies from accesses, and violations from dependencies.
 
 use super::live::NodeId;
 use super::units::{Version, Writer};
@@ -18,7 +18,7 @@ impl Checker {
         }
         let writes = fed.first + fed.reads as usize;
         let end = writes + fed.writes as usize;
-        // Loads that do not wait for one another: what is looked at below one by one is fetched
+        // Loads that do not wait for one another: the units looked at one by one below are fetched
         // here at once.
         let newest = self.items[fed.first..end].iter().map(|item| self.units.unpin(item.unit));
         black_box(newest.fold(0, |all, newest| all ^ newest));
@@ -116,8 +116,8 @@ impl Checker {
         }
     }
 
-    /// Somebody looked back to a time and saw a version of a unit. False if it is not what there
-    /// was.
+    /// Notes that a transaction looked back to a time and read a version of a unit. Returns false
+    /// if that is not the version there was.
     fn look_back(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind, as_of: u64) -> bool {
         let by = self.live.party(node.slot);
         if version > as_of {
@@ -144,8 +144,8 @@ impl Checker {
         true
     }
 
-    /// A version has come. Whoever looked back to its time or later, and saw an earlier one, was
-    /// shown something wrong.
+    /// Reports the transactions that looked back to the time of a new version or later and read an
+    /// earlier version.
     fn meet_look_backs(&mut self, node: NodeId, unit: u32, before: u64, version: u64) {
         let Some((seen, as_of, by)) = self.units.get(unit).looked_back(before, version) else {
             return;
@@ -199,7 +199,7 @@ impl Checker {
             live.edge(slot, node.slot, unit, Kind::Ww);
         }
         let before = before.number;
-        // Versions in between may turn out not to exist, so whoever read them is overwritten, too.
+        // Versions in between may turn out not to exist, so their readers are overwritten, too.
         units.live_readers(unit, before, version - 1, live, readers);
         for (reader, kind) in readers {
             live.edge(reader.slot, node.slot, unit, *kind);
@@ -207,8 +207,8 @@ impl Checker {
         self.meet_look_backs(node, unit, before, version);
     }
 
-    /// Puts the writer of a version that was read before it came before its readers. False if they
-    /// read something else.
+    /// Puts the writer of a version that was read before it came before its readers. Returns false
+    /// if they read something else.
     fn meet_readers(&mut self, node: NodeId, unit: u32, place: usize, present: bool) -> bool {
         let Self { units, live, readers, .. } = self;
         let version = &mut units.get_mut(unit).versions[place];
@@ -249,7 +249,7 @@ impl Checker {
         self.scans.push(LiveScan { node, sight, scan: scan.clone() });
     }
 
-    /// A scan did not meet a key.
+    /// Notes that a scan did not meet a key.
     fn miss(&mut self, node: NodeId, head: u32, sight: Sight) {
         self.read_item(
             node,
@@ -259,7 +259,7 @@ impl Checker {
         );
     }
 
-    /// Scans that were processed before a key came did not meet it.
+    /// Finds the scans that were processed before a key came and so did not meet it.
     pub(super) fn meet_new_keys(&mut self) {
         let mut missed = Vec::new();
         for table in (0..=u16::MAX).take(self.units.tables()) {
@@ -284,7 +284,7 @@ impl Checker {
         missed.into_iter().for_each(|(node, unit, sight)| self.miss(node, unit, sight));
     }
 
-    /// Reads of versions whose writers would have come by now.
+    /// Judges reads of versions whose writers would have come by now.
     pub(super) fn judge_pending(&mut self, watermark: u64) {
         while let Some(Pending { deadline, unit, version, reader }) = self.pending.front().copied()
         {
@@ -402,9 +402,8 @@ impl Checker {
         });
     }
 
-    /// A transaction comes before the one that wrote the floor of a unit, which has been peeled.
-    ///
-    /// That one was closed before this one began.
+    /// Puts a transaction before the writer of a unit's floor, which has been peeled, and so was
+    /// closed before this transaction began.
     fn overtaken(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind) {
         let floor = self.units.get(unit).floor();
         match self.units.overwriter(unit) {
@@ -444,7 +443,7 @@ fn words(bound: &Bound<Key>) -> Bound<&[u64]> {
     bound.as_ref().map(|key| &**key)
 }
 
-/// Whether no key can be in the range; maps do not take all such ranges.
+/// Returns whether no key can be in the range; maps do not take all such ranges.
 fn is_empty(scan: &Scan) -> bool {
     match (&scan.from, &scan.to) {
         (Bound::Included(from), Bound::Included(to)) => from > to,

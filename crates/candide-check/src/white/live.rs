@@ -11,7 +11,7 @@ use crate::graph::{Edge, Kind};
 /// No node, tie or unit.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Generations leave a bit to those who keep many of them.
+/// The greatest generation. It leaves a bit free for structures that keep many of them.
 pub(super) const GENERATION_MAX: u32 = u32::MAX >> 1;
 
 /// A node that may have been peeled since: its place is taken again, under another generation.
@@ -31,12 +31,12 @@ struct Node {
     /// A peeled node leaves the place for them to the next one in its slot.
     ties: Vec<Tie>,
     moment: bool,
-    /// Whether it can get no new predecessors.
+    /// Whether the node can get no new predecessors.
     closed: bool,
     live: bool,
 }
 
-/// Something that goes when a node is peeled.
+/// An edge or a write that goes when a node is peeled.
 #[derive(Debug, Clone, Copy)]
 struct Tie {
     /// The successor, or `NONE` if this is the node's write of `unit`.
@@ -45,7 +45,7 @@ struct Tie {
     kind: Kind,
 }
 
-/// A peeled node with place for more ties than this gives it back.
+/// The number of ties above which a peeled node gives their memory back.
 const TIES_KEPT: usize = 256;
 
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -115,7 +115,7 @@ impl Live {
         self.nodes[slot as usize].ties.push(Tie { to: NONE, unit, kind: Kind::Ww });
     }
 
-    /// Keeps a node from being peeled, until it is released as often.
+    /// Keeps a node from being peeled until [`release`](Self::release) was called as often.
     pub(super) fn hold(&mut self, slot: u32) {
         self.nodes[slot as usize].predecessors += 1;
     }
@@ -128,7 +128,7 @@ impl Live {
         }
     }
 
-    /// Says that no new predecessors can come.
+    /// Closes a node: no new predecessors can come.
     pub(super) fn close(&mut self, slot: u32) {
         let node = &mut self.nodes[slot as usize];
         node.closed = true;
@@ -137,7 +137,8 @@ impl Live {
         }
     }
 
-    /// Peels off what can be. Tells of each unit that a peeled transaction wrote.
+    /// Peels the nodes that can be peeled. Calls `wrote` with each unit that a peeled transaction
+    /// wrote.
     pub(super) fn peel(&mut self, mut wrote: impl FnMut(u32, Party)) {
         while let Some(slot) = self.peelable.pop() {
             let node = &mut self.nodes[slot as usize];
@@ -164,8 +165,8 @@ impl Live {
         self.nodes[slot as usize].ties.iter().filter(|tie| tie.to != NONE)
     }
 
-    /// What would be left if all nodes were closed: those on cycles and those that come after them;
-    /// moments last. Holds do not count. Nothing is changed.
+    /// Returns the nodes that would be left if all were closed: those on cycles and those that come
+    /// after them, moments last. Holds do not count. Nothing is changed.
     pub(super) fn knot(&self) -> Vec<u32> {
         let mut predecessors = vec![0; self.nodes.len()];
         let live = (0..self.nodes.len() as u32).filter(|slot| self.nodes[*slot as usize].live);
@@ -187,8 +188,8 @@ impl Live {
         knot
     }
 
-    /// The edges among some nodes, which are numbered by their places in the list, and how many are
-    /// transactions.
+    /// Returns the edges among some nodes, which are numbered by their places in the list, and the
+    /// number of transactions.
     pub(super) fn edges_among(&self, nodes: &[u32]) -> (u32, Vec<Edge>) {
         let mut number = vec![NONE; self.nodes.len()];
         (0..).zip(nodes).for_each(|(place, slot)| number[*slot as usize] = place);

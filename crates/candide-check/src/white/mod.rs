@@ -3,48 +3,48 @@
 //! # Why linear time suffices
 //!
 //! To tell from values alone whether a history is serializable is NP-complete (Papadimitriou, "The
-//! serializability of concurrent database updates", JACM 1979): somebody has to guess the order of
-//! the writes of each unit. Here the versions say it. Then which of two transactions comes first is
-//! forced wherever they meet, and a history is serializable exactly if these dependencies have no
-//! cycle (Adya, "Weak Consistency", MIT 1999; "Elle", VLDB 2020, finds them in histories of other
-//! databases). A cycle is found, or its absence shown, in time linear in the dependencies, and
-//! between neighbouring versions there are not more of them than there are reads and writes.
+//! serializability of concurrent database updates", JACM 1979), since the order of the writes of
+//! each unit has to be guessed. Here the versions say it. Then which of two transactions comes
+//! first is forced wherever they access the same unit, and a history is serializable exactly if
+//! these dependencies have no cycle (Adya, "Weak Consistency", MIT 1999; "Elle", VLDB 2020, finds
+//! them in histories of other databases). A cycle is found, or its absence shown, in time linear in
+//! the dependencies, and between neighbouring versions there are not more of them than there are
+//! reads and writes.
 //!
 //! # The dependencies
 //!
 //! * ww: from the writer of a version of a unit to the writer of its next one.
-//! * wr: from the writer of a version to everyone who read it.
-//! * rw: from everyone who read a version to the writer of the next one.
-//! * predicate: the same as rw, where the reader went through a range and did not meet the key, or
-//!   met no row. What it saw is the version that [`Forgotten`] says, or the key as it was in the
-//!   beginning, so the next version is the insert that it missed. From the delete that it saw to
-//!   the reader there is a wr.
+//! * wr: from the writer of a version to every reader of it.
+//! * rw: from every reader of a version to the writer of the next one.
+//! * predicate: an rw whose reader scanned a range and did not meet the key, or met no row. What it
+//!   saw is the version that [`Forgotten`] says, or the initial version of the key, so the next
+//!   version is the insert that it missed. From the delete that it saw to the reader there is a wr.
 //! * real time, in a strict order: from each transaction to those that began after it had ended.
 //!   Each end is a moment, and moments are a chain; a transaction comes before the moment of its
 //!   end and after the last moment before its begin.
 //!
-//! Who looked back to a time ([`Transaction::as_of`]) saw of each unit the highest version that is
-//! not above it. That is no dependency: no version that it read may be above, and none above that
-//! one may turn out not to be.
+//! A transaction that looked back to a time ([`Transaction::as_of`]) saw of each unit the highest
+//! version that is not above it. That is no dependency but a check: no version that it read may be
+//! above that time, and no version between the one read and that time may turn out to exist.
 //!
-//! A dependency on a later version than the next one follows from these. So when a version turns
-//! out to lie between two others the dependencies that were found before stay true.
+//! A dependency on a later version than the next one follows from these. So the dependencies found
+//! before stay true when a version turns out to lie between two others.
 //!
 //! # Bounded memory
 //!
 //! Transactions are processed in the order in which they ended, once the watermark is past that. A
 //! transaction is *closed* when all unprocessed ones began later than it ended, by more than the
 //! horizon. If then nothing live comes before it, it is on no cycle, whatever follows, and is
-//! peeled off (`live`). What it overwrote is forgotten. If somebody who comes later refers to that
-//! all the same, he missed a transaction that ended before he began: a violation if the order is to
-//! be strict, and otherwise something that a longer horizon could decide, so that the verdict is
-//! [`Inconclusive`](Verdict::Inconclusive). Transactions on a cycle, and what comes after them, are
-//! never peeled; so windows lose no cycle, however many of them it spans.
+//! peeled off (`live`). The versions it overwrote are forgotten. A later transaction that refers to
+//! one of them all the same missed a transaction that ended before it began: a violation if the
+//! order is to be strict, and otherwise something that a longer horizon could decide, so that the
+//! verdict is [`Inconclusive`](Verdict::Inconclusive). Transactions on a cycle, and what comes
+//! after them, are never peeled; so no cycle is lost, however many windows it spans.
 //!
-//! Keys without a row are dropped when nobody live saw them. The versions of the last 65,536 of a
-//! table are remembered, and beyond these only the greatest of all, so a key that is written again
-//! in a version not above that one is inconclusive, too. So is one that comes in a version not
-//! above the latest time to which somebody looked back who is forgotten and may have missed it.
+//! Keys without a row are dropped when no live transaction saw them. The versions of the last
+//! 65,536 of a table are remembered, and beyond these only the greatest of all, so a key that is
+//! written again in a version not above that one is inconclusive, too. So is a key in a version not
+//! above the latest time to which a forgotten transaction looked back that may have missed it.
 //! Databases whose versions grow with time never come near this.
 
 mod derive;
@@ -61,49 +61,49 @@ use live::{Live, NodeId};
 use std::collections::VecDeque;
 use units::Units;
 
-/// What to check.
+/// The options of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the serial order has to agree with real time: who began after another one had ended
-    /// comes after it.
+    /// Whether the serial order has to agree with real time: a transaction that began after another
+    /// one had ended comes after it.
     pub strict: bool,
     /// Whether attempts that did not commit have to have seen a state of the same serial order,
     /// too.
     pub opaque: bool,
     /// How long after its end a transaction may be overtaken by one that begins then, on the clock
     /// of the transactions. Costs memory for all transactions of that time. A strict order needs
-    /// none, since there nobody may be overtaken.
+    /// none, since it allows no overtaking.
     pub horizon: u64,
 }
 
 impl Default for Options {
-    /// Serializable in any order, with memory for the whole history, so that the verdict is never
-    /// inconclusive.
+    /// Returns options for serializability in any order, with memory for the whole history, so that
+    /// the verdict is never inconclusive.
     fn default() -> Self {
         Self { strict: false, opaque: false, horizon: u64::MAX }
     }
 }
 
-/// Whether a history is serializable.
+/// The verdict on whether a history is serializable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is, in the sense of the options.
+    /// The history is serializable, in the sense of the options.
     Serializable,
-    /// It is not.
+    /// The history is not serializable.
     Violated(Box<Violation>),
     /// No violation was found, but something referred to what had been forgotten already. The text
-    /// says what, and what to do.
+    /// says to what, and what to do.
     Inconclusive(String),
 }
 
-/// What was checked.
+/// The outcome of a check, with counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Whether it is serializable.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Transactions that were checked, aborted attempts among them if the options ask for that.
+    /// Transactions that were checked, among them aborted attempts if the options are opaque.
     pub transactions: u64,
-    /// Transactions that committed. If there are none, nothing is wrong and nothing is shown.
+    /// Transactions that committed. If there are none, the verdict shows nothing.
     pub committed: u64,
     /// Aborted attempts, checked or not.
     pub aborted: u64,
@@ -119,24 +119,24 @@ pub struct Summary {
     pub live_max: usize,
 }
 
-/// What was fed and is not yet processed.
+/// A transaction that was fed and is not yet processed.
 #[derive(Debug)]
 struct Fed {
     party: Party,
     sight: Sight,
-    /// Its reads and then its writes, in `items`.
+    /// The place of its reads and then its writes in `items`.
     first: usize,
     reads: u32,
     writes: u32,
     scans: Box<[Scan]>,
-    /// The earliest begin among those fed that end later, and itself.
+    /// The earliest begin among the fed transactions that do not end before this one.
     begun_min: u64,
 }
 
 /// An access to an interned unit.
 #[derive(Debug, Clone, Copy)]
 struct Item {
-    /// 0 for none.
+    /// The version; 0 for none.
     version: u64,
     unit: u32,
     present: bool,
@@ -150,66 +150,67 @@ struct LiveScan {
     scan: Scan,
 }
 
-/// What tells which deletes a transaction has seen by finding no record, and what else it can have
-/// seen.
+/// The times that say which deletes a transaction has seen by finding no record, and which other
+/// versions it can have seen.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     ended: u64,
-    /// If it looked back: of each unit it saw the highest version that is not above this.
+    /// The time it looked back to, if it did: of each unit it saw the highest version not above
+    /// this.
     as_of: Option<u64>,
 }
 
-/// A read of a version that nobody has written so far.
+/// A read of a version whose writer has not been processed so far.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
-    /// By then its writer has been processed if it has one.
+    /// The time by which the version's writer has been processed if it has one.
     deadline: u64,
     unit: u32,
     version: u64,
     reader: Party,
 }
 
-/// Checks a history of any length as it comes.
+/// A checker of a history of any length, fed as it comes.
 #[derive(Debug)]
 pub struct Checker {
     options: Options,
     units: Units,
     live: Live,
-    /// Those that end last come first, unless `unsorted`.
+    /// The fed transactions; those that end last come first, unless `unsorted`.
     fed: Vec<Fed>,
     unsorted: bool,
     items: Vec<Item>,
     items_live: usize,
-    /// Whatever begins before it has been fed.
+    /// Every transaction that begins before this has been fed.
     watermark: u64,
-    /// The latest end of all that were fed.
+    /// The latest end of all fed transactions.
     ended_max: u64,
-    /// Processed and not yet closed, in the order of their ends.
+    /// The transactions processed and not yet closed, in the order of their ends.
     closing: VecDeque<(u64, u32)>,
     /// The moments of ends that are live.
     moments: VecDeque<(u64, NodeId)>,
     scans: Vec<LiveScan>,
     pending: VecDeque<Pending>,
-    /// A place to collect readers in.
+    /// A buffer that readers are collected in.
     readers: Vec<(NodeId, Kind)>,
     processed: u64,
-    /// When to look for cycles next, in processed transactions.
+    /// The number of processed transactions at which cycles are looked for next.
     look_at: u64,
     violation: Option<Box<Violation>>,
     doubt: Option<String>,
     summary: Summary,
 }
 
-/// Cycles are looked for when at least so many transactions have come since the last time, and
-/// several times as many as were live then, so that looking costs little beside all else.
+/// The least number of transactions between two searches for cycles. The number is also several
+/// times that of the transactions live at the last search, so that searching costs little.
 const LOOK_MIN: u64 = 1 << 14;
 
-/// Transactions are peeled not only when a window ends, but so often, since what is held then stays
-/// in the caches.
+/// The number of transactions after which peeling is done within a window, too, since what is held
+/// then stays in the caches.
 const PEEL_EVERY: u64 = 512;
 
 impl Checker {
-    /// A checker of a history that begins with empty tables.
+    /// Creates a checker of a history that begins with empty tables.
     pub fn new(options: Options) -> Self {
         let verdict = Verdict::Serializable;
         let (transactions, committed, aborted, reads, writes, scans, edges, live_max) =
@@ -252,9 +253,9 @@ impl Checker {
     ///
     /// # Panics
     ///
-    /// If the line came too late, which is to say that it should have been fed before
-    /// [`advance`](Self::advance); if a transaction did not end after it had begun, or ended at
-    /// `u64::MAX`; or if a write has no version, or version 0.
+    /// If the line came too late, that is, after an [`advance`](Self::advance) that says it had
+    /// been fed; if a transaction did not end after it had begun, or ended at `u64::MAX`; or if a
+    /// write has no version, or version 0.
     pub fn feed(&mut self, event: &Event) {
         if self.violation.is_some() {
             return;
@@ -334,9 +335,9 @@ impl Checker {
         self.items.push(Item { version, unit, present: access.present });
     }
 
-    /// Processes what can be. Says that every transaction that began before `watermark` has been
-    /// fed, and every row that was forgotten before it. A watermark below an earlier one says
-    /// nothing new.
+    /// Processes the transactions that can be. Says that every transaction that began before
+    /// `watermark` has been fed, and every row that was forgotten before it. A watermark below an
+    /// earlier one says nothing new.
     pub fn advance(&mut self, watermark: u64) {
         self.watermark = self.watermark.max(watermark);
         self.sort_fed();
@@ -365,23 +366,23 @@ impl Checker {
         }
     }
 
-    /// A violation that was found so far. Most show only some time after they were fed. What is fed
-    /// after it is not checked.
+    /// Returns a violation that was found so far. Most show only some time after they were fed.
+    /// Lines fed after it are not checked.
     pub fn violation(&self) -> Option<&Violation> {
         self.violation.as_deref()
     }
 
-    /// How many transactions and moments are held.
+    /// Returns the number of transactions and moments that are held.
     pub fn live(&self) -> usize {
         self.live.count() + self.fed.len()
     }
 
-    /// How many units are held.
+    /// Returns the number of units that are held.
     pub fn units(&self) -> usize {
         self.units.count()
     }
 
-    /// Says that everything has been fed, and gives the verdict.
+    /// Says that everything has been fed, and returns the verdict.
     pub fn finish(mut self) -> Summary {
         self.advance(u64::MAX);
         if self.violation.is_none() {
@@ -420,7 +421,7 @@ impl Checker {
         }
     }
 
-    /// Closes those that ended before everything unprocessed began, and longer ago than the
+    /// Closes the transactions that ended before everything unprocessed began, by more than the
     /// horizon.
     fn close(&mut self, watermark: u64) {
         let begun_min = self.fed.last().map_or(u64::MAX, |fed| fed.begun_min).min(watermark);

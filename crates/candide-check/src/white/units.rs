@@ -1,5 +1,5 @@
-//! The units of a history, by number, and the versions of each that something live may still refer
-//! to.
+//! The units of a history, by number, and the versions of each that a live transaction may still
+//! refer to.
 
 use super::Sight;
 use super::live::{Live, NONE, NodeId};
@@ -9,12 +9,12 @@ use crate::history::Key;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Who wrote a version.
+/// The writer of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writer {
-    /// Nobody, or a transaction that has been peeled.
+    /// No writer, or a transaction that has been peeled.
     Gone,
-    /// Somebody read it, but its writer has not come yet.
+    /// The version was read, but its writer has not come yet.
     Unknown,
     /// The live transaction of this slot.
     Live(u32),
@@ -27,17 +27,17 @@ pub(super) struct Version {
     pub(super) present: bool,
 }
 
-/// Lists of readers are cleaned when they have doubled, but not below this length.
+/// Lists of readers are pruned when they have doubled, but not below this length.
 const READERS_MIN: u32 = 16;
 
-/// Who read a version, and how. Two words, since these are most of what is held of a unit that is
-/// often read.
+/// The reader of a version, and its kind of read. Two words, since readers are most of what is held
+/// of a unit that is often read.
 #[derive(Debug, Clone, Copy)]
 struct Reader {
     version: u64,
     slot: u32,
-    /// The node's generation, and whether the reader went through a range and did not meet the key,
-    /// in the lowest bit.
+    /// The node's generation, and in the lowest bit whether the reader scanned a range and did not
+    /// meet the key.
     generation: u32,
 }
 
@@ -51,20 +51,19 @@ impl Reader {
         NodeId { slot: self.slot, generation: self.generation >> 1 }
     }
 
-    /// What a write over the version makes of it.
+    /// Returns the kind of dependency that a write over the version makes of the read.
     fn kind(self) -> Kind {
         if self.generation & 1 == 0 { Kind::Rw } else { Kind::Predicate }
     }
 }
 
-/// Deletes of a key that have left no trace: version and time.
+/// The deletes of a key that have left no record: version and time.
 #[derive(Debug, Default)]
 struct Forgets {
-    /// In order, if `is_sorted`.
+    /// The deletes, in order if `is_sorted`.
     deletes: Vec<(u64, u64)>,
     is_sorted: bool,
-    /// Whether they have been forgotten in the order of their versions, as they are wherever the
-    /// history is right.
+    /// Whether they were forgotten in the order of their versions, as in every correct history.
     is_in_time: bool,
 }
 
@@ -74,12 +73,12 @@ impl Forgets {
         if last.is_none() {
             (self.is_sorted, self.is_in_time) = (true, true);
         }
-        // That is how they come; otherwise they are sorted when somebody asks.
+        // Deletes come in this order; otherwise they are sorted when they are read.
         self.is_sorted &= last.is_none_or(|(before, then)| before < version && then <= at);
         self.deletes.push((version, at));
     }
 
-    /// Puts them in order, and takes out those of versions below the floor, at once or some time.
+    /// Sorts the deletes. Takes out those of versions below the floor once they are more than half.
     fn settle(&mut self, floor: u64) {
         if !self.is_sorted {
             self.deletes.sort_unstable();
@@ -93,7 +92,8 @@ impl Forgets {
         }
     }
 
-    /// The latest version up to `as_of` that had been forgotten before a time. They are settled.
+    /// Returns the latest version up to `as_of` that was forgotten before a time. Needs a settled
+    /// list.
     fn latest(&self, time: u64, as_of: u64) -> Option<u64> {
         let seen = &self.deletes[..self.deletes.partition_point(|(version, _)| *version <= as_of)];
         let last = match self.is_in_time {
@@ -103,17 +103,17 @@ impl Forgets {
         last.map(|(version, _)| *version)
     }
 
-    /// The latest version, if it is not below another one. They are settled.
+    /// Returns the latest version, if it is not below another one. Needs a settled list.
     fn last_from(&self, version: u64) -> Option<(u64, u64)> {
         self.deletes.last().copied().filter(|(last, _)| *last >= version)
     }
 }
 
-/// Somebody looked back and saw a version.
+/// The latest time to which a transaction looked back that saw a version.
 #[derive(Debug, Clone, Copy)]
 struct ReadView {
     as_of: u64,
-    /// Nobody who could be named, if somebody who is forgotten may have.
+    /// The transaction; none if a forgotten one, which cannot be named, may have looked back.
     by: Option<Party>,
 }
 
@@ -121,32 +121,32 @@ struct ReadView {
 pub(super) struct Unit {
     pub(super) table: u16,
     pub(super) group: u8,
-    /// Whether it waits to be looked at by [`Units::sweep`].
+    /// Whether the unit waits to be looked at by [`Units::sweep`].
     candidate: bool,
-    /// How many items are yet to be processed, and how many reads to be judged.
+    /// The number of items yet to be processed and of reads yet to be judged.
     pub(super) pins: u32,
     key: Key,
     first_word: u64,
     words: u32,
-    /// Group 0 of the same key.
+    /// The unit of group 0 of the same key.
     pub(super) head: u32,
-    /// The next group of the same key.
+    /// The unit of the next group of the same key.
     next_group: u32,
     /// The last transaction with scans that read the key.
     pub(super) stamp: u64,
-    /// In order. The first is the *floor*: what is older has been forgotten. In the beginning it is
-    /// version 0, without a row.
+    /// The versions, in order. The first is the *floor*: older ones have been forgotten. It begins
+    /// as version 0, without a row.
     pub(super) versions: VecDeque<Version>,
-    /// In the order of what they read. Some may have been peeled since.
+    /// The readers, in the order of the versions they read. Some may have been peeled since.
     readers: VecDeque<Reader>,
-    /// The length at which those are taken out.
+    /// The length at which peeled readers are taken out.
     readers_max: u32,
-    /// Only of group 0.
+    /// The deletes without a record; only of group 0.
     forgotten: Forgets,
-    /// By version: who saw it looking back to the latest time.
+    /// By version, the look-back to the latest time that saw it.
     look_backs: BTreeMap<u64, ReadView>,
-    /// The latest time to which somebody looked back who read the unit, in whatever version, and
-    /// not in a range.
+    /// The latest time to which a transaction looked back that read the unit, in whatever version,
+    /// and not by a scan.
     looked_back: u64,
 }
 
@@ -166,7 +166,7 @@ impl Unit {
         self.versions[0].number
     }
 
-    /// The version that a reader without one read.
+    /// Returns the version that a reader that found no record read.
     pub(super) fn unversioned(&mut self, reader: Sight) -> u64 {
         self.settle_forgotten();
         self.forgotten.latest(reader.ended, reader.as_of.unwrap_or(u64::MAX)).unwrap_or(0)
@@ -177,15 +177,15 @@ impl Unit {
         self.forgotten.settle(floor);
     }
 
-    /// Whether who ends from this time on reads the floor without a version, until there is a new
-    /// version. What was forgotten is settled.
+    /// Returns whether a transaction that ends from this time on and finds no record reads the
+    /// floor, until there is a new version. Needs the forgotten deletes settled.
     fn is_traceless(&self, time: u64) -> bool {
         let floor = self.floor();
         let is_past = |(version, at)| version == floor && at < time;
         self.forgotten.last_from(floor).map_or(floor == 0, is_past)
     }
 
-    /// Notes that somebody looked back and saw a version.
+    /// Notes that a transaction looked back and saw a version.
     pub(super) fn look_back(&mut self, version: u64, as_of: u64, by: Party, kind: Kind) {
         let by = Some(by);
         let latest = self.look_backs.entry(version).or_insert(ReadView { as_of, by });
@@ -197,8 +197,8 @@ impl Unit {
         }
     }
 
-    /// Who looked back to a version or later and saw another one, from `before` on: that one, the
-    /// time, and by whom.
+    /// Returns a look-back to a version or later that saw an earlier one, from `before` on: the
+    /// version seen, the time, and the transaction.
     pub(super) fn looked_back(
         &self,
         before: u64,
@@ -210,7 +210,7 @@ impl Unit {
         Some((*seen, *as_of, *by))
     }
 
-    /// Puts a version where it would be.
+    /// Inserts a version at a place from [`find`](Self::find).
     pub(super) fn insert(&mut self, place: usize, version: Version) {
         if place == self.versions.len() {
             self.versions.push_back(version)
@@ -219,9 +219,9 @@ impl Unit {
         }
     }
 
-    /// Where a version is, or would be.
+    /// Returns the place of a version, or where it would be.
     pub(super) fn find(&self, number: u64) -> Result<usize, usize> {
-        // Histories are processed in the order of time, so that most look for one of the last.
+        // Histories are processed in the order of time, so most searches are for one of the last.
         let last = self.versions.len() - 1;
         match self.versions[last].number {
             newest if newest == number => Ok(last),
@@ -234,7 +234,7 @@ impl Unit {
 /// Deleted keys whose last version is remembered exactly after everything else of them was dropped.
 const DROPPED_MAX: usize = 1 << 16;
 
-/// The last version of a unit, and who wrote it.
+/// The last version of a unit, and its writer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Floor {
     group: u8,
@@ -245,30 +245,31 @@ struct Floor {
 #[derive(Debug, Default)]
 struct Table {
     keys: BTreeMap<Key, u32>,
-    /// The keys that came since this was last taken.
+    /// The keys that came since this list was last taken.
     new: Vec<u32>,
     /// Dropped keys, with the versions that deleted them.
     dropped: HashMap<Key, Box<[Floor]>>,
     dropped_order: VecDeque<Key>,
-    /// The latest version of dropped keys that are no longer remembered.
+    /// The greatest version of dropped keys that are no longer remembered.
     suspect: u64,
-    /// The latest time to which somebody looked back who is no longer remembered, and may have
-    /// missed any key that comes.
+    /// The latest time to which a forgotten transaction looked back that may have missed any new
+    /// key.
     looked_back: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Units {
-    /// Whether to note who wrote the floors.
+    /// Whether to note the writers of the floors.
     strict: bool,
     units: Vec<Unit>,
-    /// Who wrote the floor of each unit.
+    /// The writer of the floor of each unit.
     overwriters: Vec<Option<Party>>,
     free: Vec<u32>,
-    /// What hashes begin with: another number each time, so that no history can have all its keys
-    /// in one place.
+    /// The number that hashes begin with, drawn anew each time, so that no history can have all its
+    /// keys collide.
     seed: u64,
-    /// Open addressing: the numbers of the units of group 0, with the upper half of their hashes.
+    /// The slots, in open addressing: the numbers of the units of group 0, with the upper half of
+    /// their hashes.
     slots: Vec<(u32, u32)>,
     taken: usize,
     tables: Vec<Table>,
@@ -293,7 +294,7 @@ impl Units {
         hash(self.seed, unit.table, &unit.key)
     }
 
-    /// Who wrote the floor of a unit, if the order is strict and there was somebody.
+    /// Returns the writer of a unit's floor, if the order is strict and there was one.
     pub(super) fn overwriter(&self, unit: u32) -> Option<Party> {
         self.overwriters.get(unit as usize).copied().flatten()
     }
@@ -313,7 +314,7 @@ impl Units {
         &mut self.units[unit as usize]
     }
 
-    /// How many units are held.
+    /// Returns the number of units that are held.
     pub(super) fn count(&self) -> usize {
         self.units.len() - self.free.len()
     }
@@ -326,7 +327,7 @@ impl Units {
         &mut self.tables[table]
     }
 
-    /// The number of a unit, new or not.
+    /// Returns the number of a unit, new or not.
     pub(super) fn intern(&mut self, table: u16, key: &Key, group: u8) -> u32 {
         let mut unit = self.head(table, key);
         while self.units[unit as usize].group != group {
@@ -344,14 +345,14 @@ impl Units {
         unit
     }
 
-    /// The last version of a unit that was dropped, or that in the beginning.
+    /// Returns the last version of a unit that was dropped, or the initial version.
     fn restored_floor(&self, table: u16, key: &Key, group: u8) -> Floor {
         let floors = self.tables.get(usize::from(table)).and_then(|table| table.dropped.get(key));
         let floor = floors.and_then(|floors| floors.iter().find(|floor| floor.group == group));
         floor.copied().unwrap_or(Floor { group, ..Floor::default() })
     }
 
-    /// The unit of group 0 of a key.
+    /// Returns the unit of group 0 of a key.
     pub(super) fn head(&mut self, table: u16, key: &Key) -> u32 {
         if self.taken * 2 >= self.slots.len() {
             self.grow();
@@ -394,7 +395,7 @@ impl Units {
         }
     }
 
-    /// Takes a unit of group 0 out of the slots, and moves those behind it that it had pushed on.
+    /// Takes a unit of group 0 out of the slots, and moves those behind it that it had displaced.
     fn unlink(&mut self, unit: u32) {
         let mask = self.slots.len() - 1;
         let mut hole = self.hash_of(unit) as usize & mask;
@@ -461,24 +462,24 @@ impl Units {
         unit
     }
 
-    /// The tables with keys that came since this was last asked, and those keys in order.
+    /// Takes the keys of a table that came since the last call, in order.
     pub(super) fn take_new(&mut self, table: u16) -> Vec<u32> {
         let mut new = std::mem::take(&mut self.table(table).new);
         new.sort_by(|one, other| self.get(*one).key.cmp(&self.get(*other).key));
         new
     }
 
-    /// One more than the highest number of a table.
+    /// Returns one more than the highest number of a table.
     pub(super) fn tables(&self) -> usize {
         self.tables.len()
     }
 
-    /// The keys of a table, each with its unit of group 0.
+    /// Returns the keys of a table, each with its unit of group 0.
     pub(super) fn keys(&mut self, table: u16) -> &BTreeMap<Key, u32> {
         &self.table(table).keys
     }
 
-    /// Whether a version of a unit that was never seen may be one that has been dropped.
+    /// Returns whether a version of a unit that was never seen may be one that has been dropped.
     pub(super) fn is_suspect(&self, unit: u32, number: u64) -> bool {
         let unit = self.get(unit);
         unit.floor() == 0 && number > 0 && number <= self.tables[usize::from(unit.table)].suspect
@@ -489,13 +490,14 @@ impl Units {
         self.consider(unit);
     }
 
-    /// Forgets who looked back to a time, and would have missed any key of a table that comes.
+    /// Forgets a transaction that looked back to a time and would have missed any new key of a
+    /// table.
     pub(super) fn forget_look_back(&mut self, table: u16, as_of: u64) {
         let books = self.table(table);
         books.looked_back = books.looked_back.max(as_of);
     }
 
-    /// Has a key looked at by the next sweeps.
+    /// Makes the next sweeps look at a key.
     pub(super) fn consider(&mut self, unit: u32) {
         if !std::mem::replace(&mut self.get_mut(unit).candidate, true) {
             self.candidates.push_back(unit);
@@ -517,7 +519,7 @@ impl Units {
             *readers_max = (2 * readers.len() as u32).max(READERS_MIN);
         }
         let reader = Reader::new(version, node, kind);
-        // Most read the latest version.
+        // Most transactions read the latest version.
         if readers.back().is_none_or(|last| last.version <= version) {
             readers.push_back(reader);
         } else {
@@ -526,8 +528,8 @@ impl Units {
         }
     }
 
-    /// The live readers of the versions from one to another, both included, each with what a write
-    /// over its version makes of it.
+    /// Collects the live readers of the versions from one to another, both included, each with the
+    /// kind of dependency that a write over its version makes.
     pub(super) fn live_readers(
         &self,
         unit: u32,
@@ -544,7 +546,7 @@ impl Units {
         found.extend(readers.filter(|(node, _)| live.is_live(*node)));
     }
 
-    /// The latest version before another one that the live transaction of a slot read.
+    /// Returns the latest version before another one that the live transaction of a slot read.
     pub(super) fn last_read(&self, unit: u32, slot: u32, before: u64, live: &Live) -> Option<u64> {
         let own = |reader: &&Reader| {
             reader.slot == slot && reader.version < before && live.is_live(reader.node())
@@ -552,7 +554,7 @@ impl Units {
         self.get(unit).readers.iter().rev().find(own).map(|reader| reader.version)
     }
 
-    /// Forgets what is behind the first version that has a live writer, who was peeled now.
+    /// Forgets the versions behind the first one with a live writer, which has now been peeled.
     pub(super) fn raise_floor(&mut self, unit: u32, overwriter: Party) {
         if self.strict {
             self.overwriters[unit as usize] = Some(overwriter);
@@ -574,8 +576,9 @@ impl Units {
         }
     }
 
-    /// Drops keys that have no row and nobody who saw that. Looks at no more than `count` of those
-    /// that were considered; who ended before `watermark` has been processed.
+    /// Drops keys that have no row and no live reader that saw that. Looks at no more than `count`
+    /// of those that were considered. Transactions that ended before `watermark` have been
+    /// processed.
     pub(super) fn sweep(&mut self, count: usize, watermark: u64, live: &Live) {
         for _ in 0..count.min(self.candidates.len()) {
             let head = self.candidates.pop_front().expect("there are that many");
@@ -584,7 +587,7 @@ impl Units {
             let forgotten = self.get(head).forgotten.last_from(floor.max(1)).is_some();
             let row = newest > 0 || self.get(head).versions[0].present;
             if row && !forgotten {
-                // It has a row, and comes back when that has been deleted.
+                // It has a row, and is considered again when that has been deleted.
                 self.get_mut(head).candidate = false;
             } else if self.is_droppable(head, watermark, live) {
                 self.drop_key(head);
@@ -610,7 +613,7 @@ impl Units {
             && self.groups(head).into_iter().all(|group| {
                 let unit = self.get(group);
                 let quiet = unit.versions.len() == 1 && unit.pins == 0 && !unit.versions[0].present;
-                // A live scan meets the key again if it should come back.
+                // A live scan meets the key again if it comes back.
                 let holds =
                     |reader: &Reader| reader.kind() == Kind::Rw && live.is_live(reader.node());
                 let read = unit.readers.iter().any(holds);
@@ -625,7 +628,8 @@ impl Units {
         let table = self.get(head).table;
         let key = std::mem::take(&mut self.get_mut(head).key);
         for unit in groups {
-            // Of ranges that somebody who is live went through those are noted who looked back.
+            // Look-backs of live scans are noted with the ranges, so only the others are noted
+            // here.
             let (floor, looked_back) = (self.get(unit).floor(), self.get(unit).looked_back);
             if looked_back > floor {
                 self.forget_look_back(table, looked_back);
@@ -636,7 +640,7 @@ impl Units {
         }
         let books = self.table(table);
         books.keys.remove(&key);
-        // Groups that were not met since the key was dropped before.
+        // Groups that were not met since the key was dropped the last time.
         let before = books.dropped.remove(&key).unwrap_or_default();
         let unmet =
             before.into_iter().filter(|old| floors.iter().all(|floor| floor.group != old.group));
@@ -660,7 +664,7 @@ mod tests {
 
     #[test]
     fn no_history_has_all_its_keys_in_one_place() {
-        // With what hashes began with before it was drawn each of these keys has the same one.
+        // With the number that hashes began with before it was drawn, these keys have one hash.
         let seed = 0x9e37_79b9_7f4a_7c15;
         let keys = (0..4_000).map(|first| -> Key { [first, hash(seed, 0, &[first]) ^ 1].into() });
         let mut units = Units::new(false);
@@ -695,11 +699,11 @@ mod tests {
                 assert_eq!(forgets.latest(time, as_of), found, "before {time}, as of {as_of}");
             }
             assert_eq!((forgets.last_from(9), forgets.last_from(10)), (Some((9, 30)), None));
-            // What is below the floor may be gone.
+            // Versions below the floor may be taken out.
             forgets.settle(6);
             assert_eq!(forgets.deletes, [(9, 30)]);
         }
-        // A later version that was forgotten before an earlier one, in a history that cannot be.
+        // A later version was forgotten before an earlier one, in a history that cannot be.
         let mut forgets = Forgets::default();
         [(5, 30), (2, 40), (9, 20), (5, 35)]
             .into_iter()

@@ -2,8 +2,8 @@
 
 use crate::history::Event;
 
-/// Finds out how far a history is complete after so many lines, whatever the order of the lines, by
-/// going through it once before it is fed.
+/// Finds out how far a history is complete after each window of lines, whatever the order of the
+/// lines, by going through it once before it is fed.
 ///
 /// ```
 /// use candide_check::{Checker, Event, Forgotten, Options, Windows};
@@ -20,13 +20,13 @@ use crate::history::Event;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Windows {
-    /// By window: by when its lines have to be fed.
+    /// For each window, the time by which its lines have to be fed.
     dues: Vec<u64>,
     lines: usize,
 }
 
 impl Windows {
-    /// Lines in a window: enough for what is done between windows to cost little.
+    /// The number of lines in a window: enough for the work between windows to cost little.
     pub const LINES: usize = 10_000;
 
     /// Takes note of the next line.
@@ -40,8 +40,8 @@ impl Windows {
         }
     }
 
-    /// For each window up to when the history is complete once that has been fed: nothing that
-    /// follows is due before.
+    /// Returns, for each window, the time up to which the history is complete once that window has
+    /// been fed: nothing that follows is due before.
     pub fn watermarks(mut self) -> Vec<u64> {
         let mut due = u64::MAX;
         for window in self.dues.iter_mut().rev() {

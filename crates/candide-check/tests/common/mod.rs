@@ -83,7 +83,7 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
     let mut forgotten = Vec::new();
     let mut transactions = Vec::new();
     let mut states = Vec::new();
-    // First who writes what, one after another.
+    // First the writes, one transaction after another.
     for number in 0..shape.transactions {
         states.push(state.clone());
         let mut transaction = timed(random, shape, number);
@@ -129,7 +129,7 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
         }
         transactions.push(transaction);
     }
-    // Then who reads what, since when a delete was forgotten decides how a key is read.
+    // Then the reads, since the time at which a delete was forgotten decides how a key is read.
     for (number, transaction) in transactions.iter_mut().enumerate() {
         let mut seen = &states[number];
         if random.below(1000) < 3 * shape.wrong {
@@ -266,7 +266,7 @@ fn range(random: &mut Random, shape: Shape) -> Scan {
     Scan { table: random.below(2) as u16, from, to }
 }
 
-/// Whether a row is in a range.
+/// Returns whether a row is in a range.
 pub fn contains(scan: &Scan, row: &Row) -> bool {
     let after = match &scan.from {
         Bound::Included(from) => row.1 >= *from,

@@ -36,7 +36,7 @@ pub struct Load {
     pub keys: u64,
     /// After how many writes a key is replaced by a new one.
     pub writes_per_key: u64,
-    /// Whether some transactions abort, and of some nobody knows.
+    /// Whether some transactions abort, and some have an unknown outcome.
     pub mishaps: bool,
 }
 

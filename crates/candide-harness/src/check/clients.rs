@@ -117,7 +117,7 @@ where
     }
 }
 
-/// Has a client run transactions until it is told to stop.
+/// Makes a client run transactions until it has to stop.
 fn work<O: Object>(
     mut client: Client<'_, O>,
     seed: u64,

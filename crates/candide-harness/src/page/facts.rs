@@ -6,7 +6,7 @@ use super::subject::Subject;
 use crate::report::Report;
 use crate::table::label;
 
-/// So many notes on single results are shown without being asked for.
+/// The most notes on single results that are shown without being unfolded.
 const FEW: usize = 4;
 
 /// The head of the page.

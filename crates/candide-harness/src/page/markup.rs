@@ -26,7 +26,7 @@ pub(crate) fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section id=\"{}\">\n<h2>{}</h2>\n{body}</section>\n", escape(id), escape(title))
 }
 
-/// A part that is unfolded when somebody asks, and in print.
+/// A part that is unfolded on request, and in print.
 pub(crate) fn folded(summary: &str, body: &str) -> String {
     format!("<details>\n<summary>{}</summary>\n{body}</details>\n", escape(summary))
 }

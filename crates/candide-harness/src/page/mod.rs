@@ -63,7 +63,7 @@ fn body(subject: &Subject<'_>) -> String {
     format!("{}<div class=\"subject\">\n{}</div>\n", about(subject), charts::all(subject))
 }
 
-/// Where the subject's section is.
+/// Returns the anchor of the subject's section.
 fn place(index: usize) -> String {
     format!("workload-{index}")
 }

@@ -32,7 +32,7 @@ pub(crate) fn percent(part: f64) -> String {
     }
 }
 
-/// How many times as much.
+/// Returns how many times as much it is.
 pub(crate) fn times(ratio: f64) -> String {
     format!("{ratio:.2}\u{d7}")
 }

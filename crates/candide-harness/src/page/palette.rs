@@ -6,7 +6,7 @@
 use super::markup::escape;
 use crate::registry;
 
-/// So many colours has the style sheet.
+/// The number of colours of the style sheet.
 const COLOURS: usize = 10;
 
 /// The dashes of lines, drawn and left out in turn.
@@ -67,7 +67,7 @@ fn outline(x: f64, y: f64, corners: &[(f64, f64)]) -> String {
     format!("M{}Z", corners.iter().map(corner).collect::<Vec<_>>().join("L"))
 }
 
-/// What the protocols look like: a line with a marker, and the name.
+/// Returns the legend of the protocols: a line with a marker, and the name.
 pub(crate) fn legend<'a>(protocols: impl Iterator<Item = &'a str>) -> String {
     let entry = |protocol: &str| {
         let look = Look::of(protocol);

@@ -172,7 +172,7 @@ impl<'a> Subject<'a> {
         series.filter(|series| !series.entries.is_empty()).collect()
     }
 
-    /// Whether any switch is off in any result.
+    /// Returns whether any switch is off in any result.
     pub(crate) fn is_switched(&self) -> bool {
         self.entries.iter().any(|entry| switches_of(entry.result) != (true, true, None))
     }

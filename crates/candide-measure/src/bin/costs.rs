@@ -116,7 +116,7 @@ impl Product {
     }
 }
 
-/// The same in the order of keys.
+/// A product, in a table ordered by keys.
 #[derive(Record, Debug, Clone, Copy)]
 #[record(ordered)]
 struct Listed {
@@ -170,7 +170,7 @@ fn measured(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
     done
 }
 
-/// Where one part ends and another begins, within what is counted.
+/// Returns where one part ends and another begins, within what is counted.
 #[inline(never)]
 fn divide() {
     keep("divide");

@@ -77,7 +77,7 @@ impl Obstacles {
     }
 }
 
-/// Whether a line touches an area; looked at in steps that are small beside a label.
+/// Returns whether a line touches an area; looked at in steps that are small beside a label.
 fn crosses(area: &Area, from: Point, to: Point) -> bool {
     let steps = ((to.0 - from.0).hypot(to.1 - from.1) / 3.0).ceil().max(1.0);
     (0..=steps as u32).any(|step| {

@@ -58,7 +58,7 @@ impl Scale {
         }
     }
 
-    /// Where a value is: 0 at the beginning of the axis, 1 at its end.
+    /// Returns the place of a value: 0 at the beginning of the axis, 1 at its end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if self.logarithmic { value.log10() } else { value };
         (value - self.low) / (self.high - self.low)

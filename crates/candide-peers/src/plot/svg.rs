@@ -54,7 +54,7 @@ impl Svg {
         ));
     }
 
-    /// A line through `points`, which says its name to who points at it.
+    /// Draws a line through `points`, which shows its name under the pointer.
     pub(super) fn polyline(&mut self, points: &[Point], colour: &str, width: f64, name: &str) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         self.element(format_args!(
@@ -64,7 +64,7 @@ impl Svg {
         ));
     }
 
-    /// A marker, which says `what` it stands for to who points at it.
+    /// Draws a marker, which shows `what` it stands for under the pointer.
     pub(super) fn marker(&mut self, marker: Marker, (x, y): Point, colour: &str, what: &str) {
         let path = match marker {
             Marker::Circle => "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",

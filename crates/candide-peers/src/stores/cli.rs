@@ -54,7 +54,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether a peer is wanted.
+    /// Returns whether a peer is wanted.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.peers.iter().any(|peer| peer == name || peer == ALL)
     }

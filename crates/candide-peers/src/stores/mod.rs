@@ -179,7 +179,7 @@ pub trait Writing<V: Value> {
 
 /// A transaction that is running.
 pub trait Read<V: Value> {
-    /// What a row holds. A missing row is a failure: all have been loaded, and none is deleted.
+    /// Returns the contents of a row, which is never missing: all were loaded, and none is deleted.
     fn get(&mut self, place: Place) -> Result<V, Stopped>;
 }
 

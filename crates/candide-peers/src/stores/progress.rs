@@ -1,4 +1,4 @@
-//! What is being measured, while it is, for people who wait.
+//! Progress of the measurement at a terminal.
 
 use std::io::{IsTerminal, stderr};
 

@@ -4,7 +4,7 @@ use super::figures::{BASELINE, Figure};
 use super::report::Report;
 use crate::table::{grouped, short, table};
 
-/// Prints who takes part, and what a reader must know beside the tables.
+/// Prints the peers, and what a reader must know beside the tables.
 pub(crate) fn print_head(report: &Report) {
     println!("{}", report.machine);
     for peer in &report.peers {
@@ -62,7 +62,7 @@ fn cells(figure: &Figure) -> [String; 5] {
     ]
 }
 
-/// Who is faster than Candide's default, the fastest first.
+/// Returns the peers faster than Candide's default, the fastest first.
 fn ahead(figures: &[Figure]) -> Option<String> {
     figures.iter().find(|figure| figure.peer == BASELINE)?.of_candide?;
     let mut ahead: Vec<_> =

@@ -39,7 +39,7 @@ impl List {
     }
 }
 
-/// Appends a value to a list that nobody has looked at.
+/// Appends a value to a list without reading it.
 #[derive(Debug, Clone, Copy)]
 struct Append(u64);
 

@@ -111,7 +111,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
         self.run(session, turn, |tx| script.iter().map(|drawn| self.carry_out(tx, drawn)).collect())
     }
 
-    /// Reads every key that has been in use, a few at a time: what nobody reads is not checked.
+    /// Reads every key that has been in use, a few at a time: an unread key is not checked.
     ///
     /// # Errors
     /// An outcome that no such transaction should have.
@@ -161,7 +161,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
                 match turn {
                     Turn::Commit => Ok(()),
                     Turn::Fail => Err(Abort::NotFound),
-                    // The panic hook has nothing to tell anyone here.
+                    // The panic hook has nothing to print here.
                     Turn::Panic => resume_unwind(Box::new(Panicked)),
                 }
             })

@@ -137,7 +137,7 @@ impl<P: Protocol> Worker for RandomWorker<P> {
                 match script.turn {
                     Turn::Commit => Ok(()),
                     Turn::Fail => Err(Abort::NotFound),
-                    // The panic hook has nothing to tell anyone here.
+                    // The panic hook has nothing to print here.
                     Turn::Panic => resume_unwind(Box::new(Drawn)),
                 }
             })

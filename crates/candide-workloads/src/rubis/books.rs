@@ -86,7 +86,7 @@ impl Books {
         self.fingerprint = self.fingerprint.wrapping_add(fingerprint(id ^ table << 62, &bytes));
     }
 
-    /// Whether two ways of reading have met the same rows.
+    /// Returns whether two ways of reading have met the same rows.
     pub(super) fn agrees(&self, other: &Books) -> bool {
         self.counts() == other.counts()
     }

@@ -62,7 +62,7 @@ pub struct Rubis {
 }
 
 impl Rubis {
-    /// What was measured: half a million items, ten bids on each.
+    /// Returns what was measured: half a million items, ten bids on each.
     pub fn published() -> Self {
         Rubis {
             items: 500_000,

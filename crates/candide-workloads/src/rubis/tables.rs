@@ -56,22 +56,22 @@ pub struct Item {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct Bid {
-    /// For which item.
+    /// The item.
     #[key]
     pub item: u64,
-    /// By whom.
+    /// The user.
     #[key]
     pub user: u64,
     /// Its number.
     #[key]
     pub id: u64,
-    /// For how many.
+    /// The number of pieces.
     pub quantity: u32,
-    /// How much.
+    /// The amount.
     pub bid: u32,
-    /// How much at most.
+    /// The highest amount to bid.
     pub max_bid: u32,
-    /// When.
+    /// The date.
     pub date: u32,
 }
 
@@ -79,18 +79,18 @@ pub struct Bid {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct Purchase {
-    /// Of which item.
+    /// The item.
     #[key]
     pub item: u64,
-    /// By whom.
+    /// The user.
     #[key]
     pub user: u64,
     /// Its number.
     #[key]
     pub id: u64,
-    /// Of how many.
+    /// The number of pieces.
     pub quantity: u32,
-    /// When.
+    /// The date.
     pub date: u32,
 }
 

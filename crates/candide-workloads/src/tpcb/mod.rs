@@ -65,7 +65,7 @@ impl TpcB {
         }
     }
 
-    /// What FOEDUS measures: a hundred branches, and updates that look at nothing.
+    /// Returns what FOEDUS measures: a hundred branches, and updates that read nothing.
     pub fn published() -> Self {
         TpcB {
             branches: 100,

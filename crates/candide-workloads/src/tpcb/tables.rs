@@ -27,9 +27,9 @@ pub struct Teller {
     /// His number.
     #[key]
     pub id: u64,
-    /// His branch.
+    /// Its branch.
     pub branch: u64,
-    /// What is paid in to him, less what he pays out.
+    /// The sum paid in, less the sum paid out.
     #[group(money)]
     pub balance: i64,
     /// Whatever else there is to say.
@@ -51,25 +51,25 @@ pub struct Account {
     pub filler: Bytes<76>,
 }
 
-/// What was paid when to whom.
+/// A payment.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct History {
-    /// The worker who wrote it.
+    /// The worker that wrote it.
     #[key]
     pub worker: u64,
-    /// The number of his transaction, from 0.
+    /// The number of the worker's transaction, from 0.
     #[key]
     pub number: u64,
     /// The account.
     pub account: u64,
     /// The teller.
     pub teller: u64,
-    /// His branch.
+    /// Its branch.
     pub branch: u64,
-    /// How much.
+    /// The amount.
     pub amount: i64,
-    /// When.
+    /// The date.
     pub time: u64,
     /// Whatever else there is to say.
     pub filler: Bytes<22>,

@@ -1,7 +1,7 @@
 //! Audit: the first four consistency conditions, in one transaction while others work.
 //!
-//! What they say of all orders of a district is examined of its newest ones, or nobody could place
-//! another one meanwhile.
+//! Conditions on all orders of a district are examined on its newest ones only, since reading all
+//! would keep any order from being entered meanwhile.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use super::rows::{
 };
 use super::{OrderIds, Store};
 
-/// So many newest orders have their lines counted.
+/// The number of newest orders whose lines are counted.
 const ORDERS: usize = 50;
 
 impl<P: Protocol> Store<P> {
-    /// A sentence for each condition that does not hold.
+    /// Returns a sentence for each condition that does not hold.
     pub(super) fn audit(
         &self,
         tx: &Tx<'_, P>,
@@ -51,7 +51,7 @@ impl<P: Protocol> Store<P> {
         for order in tables.orders.scan(tx, range, Order::CARRIER) {
             undelivered += u32::from(order?.1 == 0);
         }
-        // What is there has got its number before; the counter may be ahead.
+        // An order that is there has drawn its number before; the counter may be ahead.
         let (next, is_exact) = match self.knobs.order_ids {
             OrderIds::PerAttempt | OrderIds::Once => {
                 (self.numbers.next_order(warehouse, district), false)
@@ -117,9 +117,9 @@ impl Waiting {
         self.count += 1;
     }
 
-    /// Condition 3. Numbers that are drawn outside the database and then not used leave holes; but
-    /// what orders there are between the first and the last and are not delivered must be new ones,
-    /// and no others.
+    /// Returns whether condition 3 holds. Numbers that are drawn outside the database and then not
+    /// used leave holes; but of the orders between the first and the last exactly those not
+    /// delivered must be new ones.
     pub(super) fn agrees(&self, is_exact: bool, undelivered: u32) -> bool {
         let span = if self.count == 0 { 0 } else { self.last - self.first + 1 };
         undelivered == self.count && (!is_exact || span == self.count)
@@ -132,8 +132,8 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Condition 2. With numbers from outside the database an order may be the newest and delivered
-/// while an older one, which came in later, is not.
+/// Returns whether condition 2 holds. With numbers from outside the database an order may be the
+/// newest and delivered while an older one, which came in later, is not.
 pub(super) fn numbers_agree(
     is_exact: bool,
     next: OrderId,

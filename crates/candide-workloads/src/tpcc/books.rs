@@ -1,4 +1,4 @@
-//! What the tables say, gathered so that the conditions between them can be examined.
+//! The contents of the tables, gathered so that the conditions between them can be examined.
 
 use super::Tpcc;
 use super::audit::Waiting;
@@ -31,19 +31,19 @@ pub(super) struct Books {
     size: Size,
 }
 
-/// How many there are of what.
+/// The sizes of the tables.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Size {
     customers: CustomerId,
     items: ItemId,
-    /// No order has this number or a higher one.
+    /// A bound above the numbers of all orders.
     orders: OrderId,
     /// The last order that was loaded.
     loaded: OrderId,
 }
 
 impl Size {
-    /// The key of the customer at a place of the list of all.
+    /// Returns the key of the customer at a place of the list of all.
     fn customer(&self, place: usize) -> (WarehouseId, DistrictId, CustomerId) {
         let (district, customer) =
             (place / usize::from(self.customers), place % usize::from(self.customers));
@@ -52,7 +52,7 @@ impl Size {
     }
 }
 
-/// What somebody has taken, by his own account and by that of the payments.
+/// The sum taken, by the taker's own row and by the payments.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Takings {
     pub(super) is_there: bool,
@@ -65,7 +65,7 @@ pub(super) struct DistrictBook {
     pub(super) takings: Takings,
     pub(super) next_order: OrderId,
     pub(super) waiting: Waiting,
-    /// By their number; the first place is empty.
+    /// The orders by their number; the first place is empty.
     pub(super) orders: Vec<OrderBook>,
 }
 
@@ -76,15 +76,15 @@ pub(super) struct OrderBook {
     pub(super) customer: CustomerId,
     pub(super) lines: u8,
     pub(super) carrier: u8,
-    /// How many entries by customer lead here, and from whom the last one does.
+    /// The number of entries by customer that lead here, and the customer of the last one.
     pub(super) leads: u8,
     pub(super) led_from: CustomerId,
-    /// How many lines were found, with which numbers (a bit each), and how many of them are not
+    /// The number of lines found, their numbers (a bit each), and the number of those not
     /// delivered.
     pub(super) found: u8,
     pub(super) numbers: u16,
     pub(super) undelivered: u8,
-    /// What the delivered ones cost.
+    /// The price of the delivered lines.
     pub(super) amount: i64,
 }
 
@@ -95,11 +95,11 @@ pub(super) struct CustomerBook {
     pub(super) ytd_payment: i64,
     pub(super) payments: u32,
     pub(super) deliveries: u32,
-    /// By the account of the payments.
+    /// The sum paid, by the payments.
     pub(super) paid: i64,
     pub(super) payments_found: u32,
     last: Option<LastName>,
-    /// How many lists of namesakes he is in.
+    /// The number of lists of namesakes with this customer.
     pub(super) named: u8,
 }
 
@@ -108,12 +108,12 @@ pub(super) struct StockBook {
     pub(super) is_there: bool,
     pub(super) quantity: i32,
     pub(super) counts: StockCounts,
-    /// By the account of the order lines.
+    /// The counts by the order lines.
     pub(super) found: StockCounts,
     dist: [Option<DistInfo>; DISTRICTS as usize],
 }
 
-/// All modulo 2³².
+/// The counts of a stock, all modulo 2³².
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct StockCounts {
     pub(super) ytd: u32,
@@ -122,7 +122,7 @@ pub(super) struct StockCounts {
 }
 
 impl Books {
-    /// Empty ones, for orders with numbers below `orders`.
+    /// Creates empty books, for orders with numbers below `orders`.
     pub(super) fn new(knobs: &Tpcc, orders: OrderId) -> Self {
         let warehouses = usize::from(knobs.warehouses);
         let districts = warehouses * usize::from(DISTRICTS);
@@ -303,7 +303,7 @@ impl Books {
         }
     }
 
-    /// Notes which rows are missing of the tables that never lose or get any.
+    /// Notes the missing rows of the tables that never lose or get any.
     pub(super) fn close(&mut self) {
         let there = |is_there: bool| u64::from(is_there);
         let missing = [
@@ -327,12 +327,12 @@ impl Books {
         }
     }
 
-    /// The key of the customer at a place of the list of all.
+    /// Returns the key of the customer at a place of the list of all.
     pub(super) fn customer_at(&self, place: usize) -> (WarehouseId, DistrictId, CustomerId) {
         self.size.customer(place)
     }
 
-    /// The key of the stock at a place of the list of all.
+    /// Returns the key of the stock at a place of the list of all.
     pub(super) fn stock_at(&self, place: usize) -> (WarehouseId, ItemId) {
         let items = self.size.items as usize;
         ((place / items) as WarehouseId + 1, (place % items) as ItemId + 1)

@@ -11,21 +11,21 @@ use super::trail::Announcer;
 /// The order that was delivered in each district; 0 where there was none.
 pub(super) type Delivered = [OrderId; DISTRICTS as usize];
 
-/// Where to look for the next order of each district.
+/// The order number at which to look for the next order of each district.
 pub(super) struct Hints(Vec<OrderId>);
 
 impl Hints {
-    /// None yet.
+    /// Creates hints for no order yet.
     pub(super) fn new(warehouses: WarehouseId) -> Self {
         Hints(vec![0; usize::from(warehouses) * usize::from(DISTRICTS)])
     }
 
-    /// Where to look in the districts of a warehouse.
+    /// Returns the hints for the districts of a warehouse.
     pub(super) fn of(&self, warehouse: WarehouseId) -> &[OrderId] {
         &self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)]
     }
 
-    /// Remembers what a delivery that has committed found. Where it found nothing the next one
+    /// Remembers the orders that a committed delivery found. Where it found none the next one
     /// begins at the beginning.
     pub(super) fn remember(&mut self, warehouse: WarehouseId, delivered: &Delivered) {
         self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)].copy_from_slice(delivered);
@@ -33,7 +33,7 @@ impl Hints {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Delivers; looks for each district's order from a hint on.
+    /// Delivers the oldest order of each district, looking for it from a hint on.
     pub(super) fn delivery(
         &self,
         tx: &Tx<'_, P>,

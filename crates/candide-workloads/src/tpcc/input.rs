@@ -1,4 +1,4 @@
-//! What a transaction is asked to do, drawn before its first attempt.
+//! The inputs of a transaction, drawn before its first attempt.
 
 use std::ops::RangeInclusive;
 
@@ -36,7 +36,7 @@ impl NewOrderInput {
     }
 }
 
-/// A customer, who may be known by his last name only.
+/// A customer, given by number or by last name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Who {
     Number(CustomerId),
@@ -55,7 +55,7 @@ pub(super) struct PaymentInput {
     pub(super) date: u32,
 }
 
-/// Whose newest order is asked for.
+/// The customer whose newest order is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OrderStatusInput {
     pub(super) warehouse: WarehouseId,
@@ -71,7 +71,7 @@ pub(super) struct DeliveryInput {
     pub(super) date: u32,
 }
 
-/// Below which stock an item counts.
+/// The district, and the stock below which an item counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StockLevelInput {
     pub(super) warehouse: WarehouseId,
@@ -87,7 +87,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Those of thread number `thread` of `threads`.
+    /// Creates the inputs of thread number `thread` of `threads`.
     pub(super) fn new(rng: Rng, knobs: &Tpcc, thread: usize, threads: usize) -> Self {
         let home = match knobs.homes {
             Homes::Range => home(knobs.warehouses, thread, threads),
@@ -96,7 +96,7 @@ impl Inputs {
         Inputs { rng, home, date: 1 }
     }
 
-    /// The number of a transaction type, by the percentages of each.
+    /// Draws the number of a transaction type, by the percentages of each.
     pub(super) fn kind(&mut self, percentages: &[u8; 5]) -> usize {
         let mut lot = self.rng.u8(..100);
         let mut kind = 0;
@@ -161,7 +161,7 @@ impl Inputs {
         StockLevelInput { warehouse, district, threshold: self.rng.i32(10..=20) }
     }
 
-    /// One of the thread's warehouses.
+    /// Draws one of the thread's warehouses.
     pub(super) fn warehouse(&mut self) -> WarehouseId {
         self.rng.u16(self.home.clone())
     }
@@ -170,7 +170,7 @@ impl Inputs {
         self.rng.u8(1..=DISTRICTS)
     }
 
-    /// Six of ten customers give their name only.
+    /// Draws a customer. Six of ten are given by last name.
     fn who(&mut self, knobs: &Tpcc) -> Who {
         if self.rng.u32(..100) < 60 {
             Who::Name(text::last_name(text::name_asked_for(&mut self.rng, knobs.names())))
@@ -179,15 +179,15 @@ impl Inputs {
         }
     }
 
-    /// A date, which is not 0.
+    /// Returns a date, which is not 0.
     fn now(&mut self) -> u32 {
         self.date = self.date.wrapping_add(1).max(1);
         self.date
     }
 }
 
-/// In so many of a hundred cases a warehouse other than `warehouse`, if there is one; otherwise
-/// that one.
+/// Returns, with the given percentage, a warehouse other than `warehouse`, if there is one;
+/// otherwise `warehouse`.
 fn other_warehouse(
     rng: &mut Rng,
     percentage: u32,
@@ -201,7 +201,7 @@ fn other_warehouse(
     if other < warehouse { other } else { other + 1 }
 }
 
-/// The warehouses of one thread: its share, or the one it shares with its neighbours.
+/// Returns the warehouses of one thread: its share, or the one it shares with its neighbours.
 fn home(warehouses: WarehouseId, thread: usize, threads: usize) -> RangeInclusive<WarehouseId> {
     let count = usize::from(warehouses);
     if count < threads {

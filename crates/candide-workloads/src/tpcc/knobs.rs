@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::rows::WarehouseId;
 use super::text::LAST_NAMES;
 
-/// Which transactions are drawn how often.
+/// The shares of the transaction types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mix {
@@ -26,7 +26,7 @@ pub enum Mix {
 impl Mix {
     const ALL: [Mix; 5] = [Mix::Full, Mix::Three, Mix::Two, Mix::Even, Mix::NewOrder];
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Mix::Full => "full",
@@ -41,7 +41,7 @@ impl Mix {
         self.percentages()[4] > 0
     }
 
-    /// Percentages of new order, payment, order status, delivery and stock level.
+    /// Returns the percentages of new order, payment, order status, delivery and stock level.
     pub(super) fn percentages(self) -> [u8; 5] {
         match self {
             Mix::Full => [45, 43, 4, 4, 4],
@@ -64,7 +64,7 @@ impl FromStr for Mix {
     }
 }
 
-/// Where the numbers of new orders come from.
+/// The source of the numbers of new orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OrderIds {
@@ -76,7 +76,7 @@ pub enum OrderIds {
     District,
 }
 
-/// In which order payments are kept.
+/// The order in which payments are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HistoryKeys {
@@ -86,7 +86,7 @@ pub enum HistoryKeys {
     Customer,
 }
 
-/// Whose orders a thread enters.
+/// The warehouses whose orders a thread enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Homes {
@@ -107,18 +107,18 @@ pub struct Tpcc {
     pub customers: u16,
     /// Items. The standard has 100,000.
     pub items: u32,
-    /// Which transactions are drawn how often.
+    /// The shares of the transaction types.
     pub mix: Mix,
-    /// How many of a hundred order lines ask for an item of another warehouse, if there is one.
+    /// The percentage of order lines that ask for an item of another warehouse, if there is one.
     pub remote_item_pct: u32,
-    /// How many of a hundred payments are by customers of another warehouse, if there is one.
+    /// The percentage of payments by customers of another warehouse, if there is one.
     pub remote_payment_pct: u32,
-    /// How many of a hundred new orders find that their last item does not exist, and roll back.
+    /// The percentage of new orders whose last item does not exist, so that they roll back.
     pub rollback_pct: u32,
-    /// Where the numbers of new orders come from.
+    /// The source of the numbers of new orders.
     pub order_ids: OrderIds,
     /// Whether deliveries are queued for the one thread that makes those of a warehouse, or made by
-    /// whoever draws them.
+    /// the thread that draws them.
     pub delivery_queue: bool,
     /// Whether a delivery looks for the next order where the last one was found, instead of at the
     /// beginning.
@@ -128,37 +128,37 @@ pub struct Tpcc {
     pub contention_aware_keys: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
     pub hash_index: bool,
-    /// In which order payments are kept.
+    /// The order in which payments are kept.
     pub history_keys: HistoryKeys,
-    /// Whether a payment gives the customer's balance, and so observes it.
+    /// Whether a payment returns the customer's balance, and so reads it.
     pub payment_observes_balance: bool,
-    /// Whether customers of one last name are sorted by first name, of whom transactions take the
-    /// one in the middle.
+    /// Whether customers of one last name are sorted by first name; transactions take the middle
+    /// one.
     pub sorted_names: bool,
-    /// Whether transactions read and compute all that the standard wants printed: but for what new
-    /// orders leave in stock, since who looks at that is in conflict with all who take of it.
+    /// Whether transactions read and compute all that the standard wants printed, except what new
+    /// orders leave in stock: reading that conflicts with all orders that take of it.
     pub full_output: bool,
     /// Whether stock level scans nothing, as it does in the code behind the published measurements,
     /// which gives its bounds in the wrong order.
     pub stock_level_empty_scan: bool,
-    /// Whether orders, their lines and payments are written down. If not, they are only counted,
-    /// and there is nothing to deliver or to look up.
+    /// Whether orders, their lines and payments are inserted. If not, they are only counted, and
+    /// there is nothing to deliver or to look up.
     pub inserts: bool,
-    /// Whether what customers of bad credit have paid is noted down in their rows.
+    /// Whether payments of customers of bad credit are noted in their rows.
     pub credit_data: bool,
-    /// Whose orders a thread enters.
+    /// The warehouses whose orders a thread enters.
     pub homes: Homes,
-    /// After how many transactions a worker audits a district, which means examining consistency
-    /// conditions while others work; never, if 0.
+    /// The number of transactions after which a worker audits a district, that is, examines
+    /// consistency conditions while others work; never, if 0.
     pub audit_every: u64,
-    /// Whether it is found out, for each attempt that a conflict ends, where that was and which
-    /// types of transactions met. Then workers announce to one another what they write, which slows
-    /// them down by some percent.
+    /// Whether workers find out, for each attempt that a conflict ends, where that was and which
+    /// types of transactions met. They then announce their writes to one another, which slows them
+    /// down by some percent.
     pub causes: bool,
 }
 
 impl Tpcc {
-    /// The standard's transactions and data.
+    /// Returns the standard's transactions and data.
     pub fn strict() -> Self {
         Tpcc {
             warehouses: 1,
@@ -186,8 +186,8 @@ impl Tpcc {
         }
     }
 
-    /// What was measured for the papers on optimistic engines: Huang et al., VLDB 2020, and its
-    /// code of that time.
+    /// Returns what was measured for the papers on optimistic engines: Huang et al., VLDB 2020, and
+    /// its code of that time.
     pub fn published() -> Self {
         Tpcc {
             rollback_pct: 0,
@@ -201,9 +201,9 @@ impl Tpcc {
         }
     }
 
-    /// What was measured on FOEDUS, and for MOCC (Wang and Kimura, VLDB 2016), there with as many
-    /// warehouses as threads: numbers of orders from the districts' rows, and deliveries made by
-    /// whoever draws them.
+    /// Returns what was measured on FOEDUS, and for MOCC (Wang and Kimura, VLDB 2016), there with
+    /// as many warehouses as threads: numbers of orders from the districts' rows, and deliveries
+    /// made by the thread that draws them.
     pub fn foedus() -> Self {
         Tpcc {
             order_ids: OrderIds::District,
@@ -215,9 +215,9 @@ impl Tpcc {
         }
     }
 
-    /// What DBx1000 makes of TPC-C: as many payments as new orders, which insert nothing, and of
-    /// which none rolls back. There no order has two lines of one item, as it may have in the
-    /// standard and here.
+    /// Returns DBx1000's form of TPC-C: as many payments as new orders, which insert nothing and
+    /// never roll back. There no order has two lines of one item, as it may have in the standard
+    /// and here.
     pub fn dbx1000() -> Self {
         Tpcc {
             mix: Mix::Even,
@@ -230,17 +230,18 @@ impl Tpcc {
         }
     }
 
-    /// How many last names there are in a district.
+    /// Returns the number of last names in a district.
     pub(super) fn names(&self) -> u16 {
         self.customers.min(LAST_NAMES)
     }
 
-    /// The last of the loaded orders of a district that has been delivered.
+    /// Returns the last of the loaded orders of a district that has been delivered.
     pub(super) fn delivered(&self) -> u32 {
         u32::from(self.customers) * 7 / 10
     }
 
-    /// What differs from the standard, but for the mix, which is part of the workload's name.
+    /// Returns the differences from the standard, except the mix, which is part of the workload's
+    /// name.
     pub(super) fn departures(&self) -> Vec<&'static str> {
         let departures = [
             (

@@ -55,7 +55,7 @@ pub(super) fn read<P: Protocol>(
 }
 
 impl Ledger<'_> {
-    /// By transactions: by key where tables are hashed, by scans where they are ordered.
+    /// Reads by transactions: by key where tables are hashed, by scans where they are ordered.
     fn looked_up(&self, knobs: &Tpcc, orders: OrderId) -> Result<Books, Failure> {
         let mut books = Books::new(knobs, orders);
         let warehouses = || 1..=knobs.warehouses;
@@ -88,7 +88,7 @@ impl Ledger<'_> {
         Ok(books)
     }
 
-    /// By raw iteration, which also meets what no lookup finds.
+    /// Reads by raw iteration, which also meets rows that no lookup finds.
     fn iterated(&self, knobs: &Tpcc, orders: OrderId) -> Result<Books, Failure> {
         let mut books = Books::new(knobs, orders);
         self.items.by_iteration(&mut |row| books.item(row))?;

@@ -1,4 +1,4 @@
-//! Filling the tables.
+//! The loader of the tables.
 
 use candide::{Bytes, Database, Protocol, Session};
 use fastrand::Rng;
@@ -16,26 +16,25 @@ use super::text;
 use crate::load::run_unmeasured;
 use crate::{Failure, Loading, rng};
 
-/// Items, or stocks of one warehouse, that one loader fills in at a time.
+/// The number of items, or stocks of one warehouse, that one loader inserts as a part.
 const CHUNK: ItemId = 1000;
-/// Rows of a kilobyte or so, and orders with their lines, that one transaction inserts.
+/// The number of rows of about a kilobyte, or orders with lines, that one transaction inserts.
 const BATCH: usize = 16;
-/// Random streams below are those of the threads that run transactions.
+/// The first random stream of loaders; those below belong to the threads that run transactions.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// What customers have paid before, in cents.
+/// The sum that each customer has paid before, in cents.
 pub(super) const FIRST_PAYMENT: i64 = 1000;
-/// When everything was loaded.
+/// The date of loading.
 const DATE: u32 = 1;
 
-/// How many times a loader will tell of its progress: once for each item, stock, customer and
-/// order.
+/// Returns how often a loader reports progress: once for each item, stock, customer and order.
 pub(super) fn keys(knobs: &Tpcc) -> u64 {
     let people = u64::from(DISTRICTS) * u64::from(knobs.customers) * 2;
     u64::from(knobs.items) + u64::from(knobs.warehouses) * (u64::from(knobs.items) + people)
 }
 
-/// Fills the tables from several threads. What a row holds follows from the seed alone.
+/// Fills the tables from several threads. The contents of a row follow from the seed alone.
 pub(super) fn load<P: Protocol>(
     db: &Database<P>,
     tables: &Tables<P>,
@@ -55,7 +54,7 @@ pub(super) fn load<P: Protocol>(
     })
 }
 
-/// What one loader fills in at a time.
+/// The rows that one loader inserts at a time.
 #[derive(Clone, Copy)]
 enum Part {
     Warehouse(WarehouseId),
@@ -65,7 +64,7 @@ enum Part {
 }
 
 impl Part {
-    /// All parts, the largest first, so that the loaders end together.
+    /// Returns all parts, the largest first, so that the loaders end together.
     fn all(knobs: &Tpcc) -> Vec<Part> {
         let warehouses = 1..=knobs.warehouses;
         let firsts = || (1..=knobs.items).step_by(CHUNK as usize);
@@ -82,7 +81,7 @@ impl Part {
     }
 }
 
-/// Fills in one part.
+/// A loader of parts.
 struct Loader<'a, P: Protocol> {
     session: &'a mut Session<P>,
     tables: &'a Tables<P>,
@@ -92,7 +91,7 @@ struct Loader<'a, P: Protocol> {
 }
 
 impl<P: Protocol> Loader<'_, P> {
-    /// Tells that so many rows are in, and fails if loading is to stop.
+    /// Reports the number of rows that are in, and fails if loading is to stop.
     fn loaded(&self, rows: usize) -> Result<(), Failure> {
         (self.loading.progress)(rows as u64);
         self.loading.go_on()
@@ -157,7 +156,7 @@ impl<P: Protocol> Loader<'_, P> {
         Ok(())
     }
 
-    /// A district, its customers with a payment each, and its orders.
+    /// Inserts a district, its customers with a payment each, and its orders.
     fn district(&mut self, warehouse: WarehouseId, id: DistrictId) -> Result<(), Failure> {
         let rng = &mut self.rng;
         let row = District {
@@ -219,7 +218,7 @@ impl<P: Protocol> Loader<'_, P> {
         Ok(())
     }
 
-    /// The number of a customer's last name. Each name has somebody.
+    /// Returns the number of a customer's last name. Each name has a customer.
     fn name_of(&mut self, id: CustomerId) -> u16 {
         let names = self.knobs.names();
         if id <= names { id - 1 } else { text::name_given(&mut self.rng, names) }
@@ -258,7 +257,7 @@ impl<P: Protocol> Loader<'_, P> {
         }
     }
 
-    /// The list of those who have a name, of whom there is at least one.
+    /// Returns the list of the customers of a name; there is at least one.
     fn namesakes(&self, name: u16, mut people: Vec<Customer>) -> Namesakes {
         if self.knobs.sorted_names {
             people.sort_by_key(|person| (person.first, person.id));

@@ -9,18 +9,18 @@
 //! Dates count a worker's transactions instead of seconds, and all inputs follow from the seed, so
 //! one thread leaves the same state behind under every protocol.
 //!
-//! # Who meets whom
-//! With [`Tpcc::causes`] workers find out, for each attempt that a conflict ends, where that was
-//! and whom it met ([`Worker::take_causes`](crate::Worker::take_causes)). The place and the reason
-//! are the engine's. The types that it *met* are those of the attempts that wrote that column group
-//! of that row (where it was about an absent key: that inserted into that table) and overlapped
-//! with the aborted one, whether they committed or not. If that is one type, then a transaction of
-//! this type was in the way; of several, it was one of them. It may be none, and unknown: where the
-//! engine removed a deleted row or an empty leaf, which is nobody's transaction; where the attempt
-//! gave way to one that had failed too often; and where it took so long that what others did
-//! meanwhile is forgotten. An attempt that several things would have ended has the first that the
-//! engine came upon, so a new order whose warehouse has changed does not tell that its district
-//! has, too.
+//! # Which transactions meet
+//! With [`Tpcc::causes`] workers find out, for each attempt that a conflict ends, where the
+//! conflict was and which types of transactions the attempt met
+//! ([`Worker::take_causes`](crate::Worker::take_causes)). The place and the reason are the
+//! engine's. The types that it *met* are those of the attempts that wrote that column group of that
+//! row (for an absent key: inserted into that table) and overlapped with the aborted one, whether
+//! they committed or not. If that is one type, a transaction of this type was in the way; of
+//! several, it was one of them. There may be none, and the cause is unknown: where the engine
+//! removed a deleted row or an empty leaf, which no transaction does; where the attempt gave way to
+//! one that had failed too often; and where it took so long that what others did meanwhile is
+//! forgotten. An attempt with several conflicts reports the first that the engine came upon, so a
+//! new order whose warehouse has changed does not tell that its district has, too.
 //!
 //! With one warehouse and numbers of orders from outside the database, under protocols that
 //! validate what was read:
@@ -34,13 +34,13 @@
 //! | delivery, payment | the same customer | locks |
 //! | delivery, new-order | the head of the district's new orders | the same |
 //! | delivery, delivery | always, hence the queue | the same |
-//! | order-status, anyone | the customer's balance, his newest order and its lines | the same |
+//! | order-status, any | the customer's balance, its newest order and its lines | the same |
 //! | stock-level, new-order | the district's latest lines, the stock of their items | the same |
 //! | stock-level, delivery | the district's latest lines | never |
 //!
-//! *Locks*: whoever updates without reading does not mind what others do, but has to wait for the
-//! lock of the row, in vain if its owner has lost the processor. A new order that rolls back reads
-//! what it would have updated.
+//! *Locks*: a transaction that updates without reading does not mind what others do, but has to
+//! wait for the lock of the row, in vain if its owner has lost the processor. A new order that
+//! rolls back reads what it would have updated.
 
 mod audit;
 mod books;
@@ -86,8 +86,8 @@ use worker::{Queues, Tally};
 const KINDS: [&str; 6] =
     ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
 
-/// What a customer takes with the orders that are loaded, and a stock; a warehouse of the standard
-/// takes 200 MB in all.
+/// The bytes that a customer takes with the loaded orders, and that a stock takes; a warehouse of
+/// the standard takes 200 MB in all.
 const CUSTOMER_BYTES: u64 = 4_500;
 const STOCK_BYTES: u64 = 650;
 
@@ -175,12 +175,12 @@ impl Workload for Tpcc {
     }
 }
 
-/// What workers share.
+/// The state that workers share.
 struct Store<P: Protocol> {
     tables: Tables<P>,
     numbers: Numbers,
     queues: Queues,
-    /// Who is at work on what, if that is to be known.
+    /// The running transactions and their writes, if causes are asked for.
     trails: Option<Arc<Trails>>,
     knobs: Tpcc,
 }
@@ -189,10 +189,9 @@ struct Store<P: Protocol> {
 pub struct TpccTables<P: Protocol> {
     store: Arc<Store<P>>,
     seed: u64,
-    /// What all workers that are gone have done.
+    /// The work of all workers that have finished.
     tally: Mutex<Tally>,
-    /// How many workers there are in this round. Written between rounds, read by workers at their
-    /// start.
+    /// The number of workers in this round. Written between rounds, read by workers at their start.
     workers: AtomicUsize,
 }
 
@@ -228,7 +227,7 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
         self.tally().add(worker.into_tally());
     }
 
-    /// Carries out what deliveries are still queued, and then examines the consistency conditions.
+    /// Makes the deliveries that are still queued, and then examines the consistency conditions.
     fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
         let mut tally = self.tally();
         let drained = worker::drain(&mut session, &self.store, &mut tally)?;

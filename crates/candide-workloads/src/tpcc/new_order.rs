@@ -11,7 +11,7 @@ use super::text::BRAND;
 use super::trail::Announcer;
 use super::{OrderIds, Store};
 
-/// Why a new order was not entered.
+/// The reason why a new order was not entered.
 pub(super) enum Refusal {
     /// An item does not exist.
     UnusedItem,
@@ -25,7 +25,7 @@ impl From<Abort> for Refusal {
     }
 }
 
-/// Takes some of an item out of stock, and gets more before it runs out.
+/// Takes some of an item out of stock, and restocks before it runs out.
 #[derive(Debug, Clone, Copy)]
 struct Take {
     quantity: i32,
@@ -55,7 +55,7 @@ impl Updater<Stock> for Take {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Enters an order and gives what it costs. `drawn` is its number, if it was drawn before.
+    /// Enters an order and returns its price. `drawn` is its number, if it was drawn before.
     pub(super) fn new_order(
         &self,
         tx: &Tx<'_, P>,
@@ -128,7 +128,7 @@ impl<P: Protocol> Store<P> {
         Ok(sum * (10_000 - i64::from(discount)) / 10_000 * (10_000 + tax) / 10_000)
     }
 
-    /// Enters the lines of an order, `N` at most, and gives what they cost.
+    /// Enters the lines of an order, `N` at most, and returns their price.
     fn enter_lines<const N: usize>(
         &self,
         tx: &Tx<'_, P>,
@@ -187,8 +187,8 @@ impl<P: Protocol> Store<P> {
         refusal.map_or(Ok(sum), Err)
     }
 
-    /// Takes the items of one line out of stock. Gives the price of one and what to print on the
-    /// line.
+    /// Takes the items of one line out of stock. Returns the price of one and the text to print on
+    /// the line.
     fn take(
         &self,
         item: &Row<'_, Item, P>,

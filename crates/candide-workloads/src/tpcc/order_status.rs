@@ -1,4 +1,4 @@
-//! Order-status: a customer asks about his newest order.
+//! Order-status: a customer asks about its newest order.
 
 use candide::{Abort, Prefix, Protocol, Tx};
 

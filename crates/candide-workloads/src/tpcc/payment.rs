@@ -10,14 +10,13 @@ use super::rows::{
 use super::trail::Announcer;
 use super::{Store, text};
 
-/// Who has bad credit.
+/// The mark of bad credit.
 const BAD_CREDIT: Bytes<2> = Bytes::new(*b"BC");
 
-/// Of so many customers of one name at most the published code looks for the middle one.
+/// The most customers of one name among which the published code looks for the middle one.
 const NAMESAKES_PUBLISHED: u16 = 100;
 
-/// Writes down, before everything else there is to say about a customer of bad credit, what he has
-/// paid where.
+/// Puts the payment and its place before all other text about a customer of bad credit.
 #[derive(Debug, Clone, Copy)]
 struct Remark([u64; 6]);
 
@@ -43,7 +42,7 @@ impl Updater<Customer> for Remark {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Pays. `number` is the payment's among those of the customer's warehouse.
+    /// Makes a payment. `number` is the payment's among those of the customer's warehouse.
     pub(super) fn payment(
         &self,
         tx: &Tx<'_, P>,
@@ -158,7 +157,7 @@ impl<P: Protocol> Store<P> {
         )
     }
 
-    /// The number of a customer; of several of the same name, that of the one in the middle.
+    /// Returns the number of a customer; of several of one name, that of the one in the middle.
     pub(super) fn customer_of(
         &self,
         tx: &Tx<'_, P>,
@@ -181,7 +180,7 @@ impl<P: Protocol> Store<P> {
     }
 }
 
-/// What a payment is found by among those of the customers of one warehouse.
+/// Returns the payment's key among those of the customers of one warehouse.
 pub(super) fn history_id(
     keys: HistoryKeys,
     district: DistrictId,

@@ -1,8 +1,8 @@
 //! The rows of the nine tables, and of the two that serve as indexes.
 //!
-//! What is read by many and hardly ever written is in the group `row`; what most transactions write
-//! is in a group of its own. Money is in cents, taxes and discounts are in ten-thousandths. Numbers
-//! begin with 1, and zero means that there is none: no carrier, not delivered.
+//! Columns read by many and hardly ever written are in the group `row`; those most transactions
+//! write have a group of their own. Money is in cents, taxes and discounts are in ten-thousandths.
+//! Numbers begin with 1, and zero means that there is none: no carrier, not delivered.
 
 use candide::{Bytes, Key, Record, Text};
 
@@ -10,7 +10,7 @@ use candide::{Bytes, Key, Record, Text};
 pub type WarehouseId = u16;
 /// The number of a district within its warehouse.
 pub type DistrictId = u8;
-/// The number of a customer within his district.
+/// The number of a customer within its district.
 pub type CustomerId = u16;
 /// The number of an order within its district.
 pub type OrderId = u32;
@@ -19,12 +19,12 @@ pub type ItemId = u32;
 
 /// A last name, made of three syllables.
 pub type LastName = Text<16>;
-/// What a stock prints on the order lines of one district.
+/// The text that a stock prints on the order lines of one district.
 pub type DistInfo = Bytes<24>;
 
-/// Districts of a warehouse.
+/// The number of districts of a warehouse.
 pub const DISTRICTS: DistrictId = 10;
-/// Customers that may have one last name in one district; about fifty are expected of the most
+/// The most customers of one last name in one district; about fifty are expected of the most
 /// frequent names.
 pub const NAMESAKES_MAX: usize = 128;
 
@@ -48,7 +48,7 @@ pub struct Warehouse {
     pub zip: Bytes<9>,
     /// Its sales tax.
     pub tax: u16,
-    /// What customers have paid it.
+    /// The sum that customers have paid it.
     #[group(takings)]
     pub ytd: i64,
 }
@@ -76,7 +76,7 @@ pub struct District {
     pub zip: Bytes<9>,
     /// Its sales tax.
     pub tax: u16,
-    /// What customers have paid it.
+    /// The sum that customers have paid it.
     #[group(takings)]
     pub ytd: i64,
     /// The number of its next order, unless counters outside the database give the numbers.
@@ -87,59 +87,59 @@ pub struct District {
 /// A customer of a district.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Customer {
-    /// His warehouse.
+    /// Its warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// His district.
+    /// Its district.
     #[key]
     pub district: DistrictId,
-    /// His number.
+    /// Its number.
     #[key]
     pub id: CustomerId,
-    /// His first name.
+    /// Its first name.
     pub first: Text<16>,
     /// Always "OE".
     pub middle: Bytes<2>,
-    /// His last name.
+    /// Its last name.
     pub last: LastName,
-    /// The first line of his address.
+    /// The first line of its address.
     pub street_1: Text<20>,
-    /// The second line of his address.
+    /// The second line of its address.
     pub street_2: Text<20>,
-    /// His city.
+    /// Its city.
     pub city: Text<20>,
-    /// His state.
+    /// Its state.
     pub state: Bytes<2>,
-    /// His postal code.
+    /// Its postal code.
     pub zip: Bytes<9>,
-    /// His telephone number.
+    /// Its telephone number.
     pub phone: Bytes<16>,
-    /// When he became a customer.
+    /// The date on which it became a customer.
     pub since: u32,
-    /// His credit: "GC" is good, "BC" is bad.
+    /// Its credit: "GC" is good, "BC" is bad.
     pub credit: Bytes<2>,
-    /// How much credit he has.
+    /// Its credit limit.
     pub credit_limit: i64,
-    /// His discount.
+    /// Its discount.
     pub discount: u16,
-    /// What he owes; negative if he has paid in advance.
+    /// The sum it owes; negative if it has paid in advance.
     #[group(account)]
     pub balance: i64,
-    /// What he has paid.
+    /// The sum it has paid.
     #[group(account)]
     pub ytd_payment: i64,
-    /// How often he has paid.
+    /// The number of its payments.
     #[group(account)]
     pub payments: u32,
-    /// How many orders have been delivered to him.
+    /// The number of its delivered orders.
     #[group(account)]
     pub deliveries: u32,
-    /// Whatever there is to say about him.
+    /// Any text about it.
     #[group(account)]
     pub data: Bytes<500>,
 }
 
-/// What the customers of one last name are found by.
+/// The key of the customers of one last name.
 #[derive(Debug, Clone, Copy, PartialEq, Key)]
 pub struct NameKey {
     /// Their warehouse.
@@ -150,13 +150,13 @@ pub struct NameKey {
     pub last: LastName,
 }
 
-/// The customers of one last name; nothing of it ever changes.
+/// The customers of one last name, which never change.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Namesakes {
-    /// What they are found by.
+    /// Their key.
     #[key]
     pub name: NameKey,
-    /// How many they are.
+    /// Their count.
     pub count: u16,
     /// Their numbers.
     pub customers: [CustomerId; NAMESAKES_MAX],
@@ -181,9 +181,9 @@ pub struct History {
     pub district: DistrictId,
     /// The warehouse that was paid.
     pub warehouse: WarehouseId,
-    /// When.
+    /// The date of the payment.
     pub date: u32,
-    /// How much.
+    /// The sum that was paid.
     pub amount: i64,
     /// The names of the warehouse and of the district that were paid.
     pub data: Text<24>,
@@ -217,30 +217,30 @@ pub struct Order {
     /// Its number.
     #[key]
     pub id: OrderId,
-    /// Whose it is.
+    /// The customer.
     pub customer: CustomerId,
-    /// When it was entered.
+    /// The date of its entry.
     pub entered: u32,
-    /// How many lines it has.
+    /// The number of its lines.
     pub lines: u8,
     /// Whether everything comes from its own warehouse.
     pub all_local: bool,
-    /// Who has delivered it.
+    /// The number of the carrier that delivered it.
     #[group(delivery)]
     pub carrier: u8,
 }
 
-/// Leads from a customer to his orders.
+/// An entry that leads from a customer to an order.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct CustomerOrder {
-    /// His warehouse.
+    /// The customer's warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// His district.
+    /// The customer's district.
     #[key]
     pub district: DistrictId,
-    /// His number.
+    /// The customer's number.
     #[key]
     pub customer: CustomerId,
     /// The order's number.
@@ -264,22 +264,22 @@ pub struct OrderLine {
     /// The line's number.
     #[key]
     pub number: u8,
-    /// What was ordered.
+    /// The item ordered.
     pub item: ItemId,
-    /// Where it comes from.
+    /// The warehouse that supplies it.
     pub supplier: WarehouseId,
-    /// How many of it.
+    /// The number of pieces.
     pub quantity: u8,
-    /// What they cost together.
+    /// The price of all pieces together.
     pub amount: u32,
-    /// What the stock has printed on it.
+    /// The text that the stock has printed on it.
     pub dist_info: DistInfo,
-    /// When it was delivered.
+    /// The date of its delivery.
     #[group(delivery)]
     pub delivered: u32,
 }
 
-/// Something to buy.
+/// An item for sale.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Item {
     /// Its number.
@@ -287,7 +287,7 @@ pub struct Item {
     pub id: ItemId,
     /// The number of its picture.
     pub image: u32,
-    /// What one costs.
+    /// The price of one piece.
     pub price: u32,
     /// Its name.
     pub name: Text<24>,
@@ -295,7 +295,7 @@ pub struct Item {
     pub data: Text<50>,
 }
 
-/// What a warehouse has of an item.
+/// The stock of an item in a warehouse.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Stock {
     /// The warehouse.
@@ -304,20 +304,20 @@ pub struct Stock {
     /// The item.
     #[key]
     pub item: ItemId,
-    /// What to print on the order lines of each district.
+    /// The text to print on the order lines of each district.
     pub dist: [DistInfo; DISTRICTS as usize],
     /// Brand information.
     pub data: Text<50>,
-    /// How many are there.
+    /// The number of pieces in stock.
     #[group(supply)]
     pub quantity: i32,
-    /// How many have been ordered, modulo 2³².
+    /// The number of pieces ordered, modulo 2³².
     #[group(supply)]
     pub ytd: u32,
-    /// How many order lines have asked for it, modulo 2³².
+    /// The number of order lines that have asked for it, modulo 2³².
     #[group(supply)]
     pub orders: u32,
-    /// How many of those were of orders of other warehouses, modulo 2³².
+    /// The number of those in orders of other warehouses, modulo 2³².
     #[group(supply)]
     pub remote_orders: u32,
 }

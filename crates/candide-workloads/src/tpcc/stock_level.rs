@@ -1,4 +1,4 @@
-//! Stock-level: how many of the items that a district has ordered lately are running out.
+//! Stock-level: the number of recently ordered items of a district that are running out.
 
 use candide::{Abort, Protocol, Tx};
 
@@ -7,13 +7,13 @@ use super::rows::{District, ItemId, OrderLine, Stock};
 use super::tables::find_up_to;
 use super::{OrderIds, Store};
 
-/// So many orders are lately.
+/// The number of a district's newest orders that count as recent.
 const ORDERS: u32 = 20;
-/// So many stocks are looked for at once.
+/// The number of stocks that are looked up at once.
 const AT_ONCE: usize = 16;
 
 impl<P: Protocol> Store<P> {
-    /// Counts the items. `items` is room for their numbers.
+    /// Counts the items. `items` is a buffer for their numbers.
     pub(super) fn stock_level(
         &self,
         tx: &Tx<'_, P>,

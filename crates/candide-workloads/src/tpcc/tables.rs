@@ -1,4 +1,4 @@
-//! The tables, and where numbers of orders and payments come from.
+//! The tables, and the source of the numbers of orders and payments.
 
 use std::any::TypeId;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -31,9 +31,9 @@ pub struct Tables<P: Protocol> {
     pub customer_orders: Table<CustomerOrder, P>,
     /// Their lines.
     pub order_lines: Table<OrderLine, P>,
-    /// What can be ordered.
+    /// The items that can be ordered.
     pub items: Table<Item, P>,
-    /// What of it is where.
+    /// The stock of each item in each warehouse.
     pub stocks: Table<Stock, P>,
 }
 
@@ -66,7 +66,7 @@ impl<P: Protocol> Tables<P> {
         })
     }
 
-    /// What each table is called, and the type of its rows.
+    /// Returns the name of each table, and the type of its rows.
     pub(super) fn names(&self) -> Vec<(String, TypeId)> {
         fn name<R: Record, P: Protocol>(table: &Table<R, P>) -> (String, TypeId) {
             (table.name().to_string(), TypeId::of::<R>())
@@ -105,16 +105,16 @@ pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abo
 #[repr(align(128))]
 struct Counter<T>(T);
 
-/// Numbers that are given away outside of concurrency control: whoever has drawn one keeps it,
-/// whatever becomes of his transaction.
+/// Numbers given out outside of concurrency control: a number that was drawn is used up, whether
+/// its transaction commits or not.
 pub(super) struct Numbers {
     orders: Box<[Counter<AtomicU32>]>,
     payments: Box<[Counter<AtomicU64>]>,
 }
 
 impl Numbers {
-    /// The numbers after those of `loaded` orders in each district and as many payments of each
-    /// district's customers.
+    /// Creates the numbers after those of `loaded` orders in each district and as many payments of
+    /// each district's customers.
     pub(super) fn after(warehouses: WarehouseId, loaded: OrderId) -> Self {
         let districts = usize::from(warehouses) * usize::from(DISTRICTS);
         let payments = u64::from(loaded) * u64::from(DISTRICTS);
@@ -129,7 +129,7 @@ impl Numbers {
         self.orders_of(warehouse, district).fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The number that the next order of a district will have.
+    /// Returns the number that the next order of a district will have.
     pub(super) fn next_order(&self, warehouse: WarehouseId, district: DistrictId) -> OrderId {
         self.orders_of(warehouse, district).load(Ordering::Relaxed)
     }
@@ -144,12 +144,12 @@ impl Numbers {
     }
 }
 
-/// The place of a district in a list of all.
+/// Returns the place of a district in a list of all.
 pub(super) fn district_index(warehouse: WarehouseId, district: DistrictId) -> usize {
     (usize::from(warehouse) - 1) * usize::from(DISTRICTS) + usize::from(district) - 1
 }
 
-/// The district at a place of that list.
+/// Returns the district at a place of that list.
 pub(super) fn district_at(place: usize) -> (WarehouseId, DistrictId) {
     let districts = usize::from(DISTRICTS);
     ((place / districts) as WarehouseId + 1, (place % districts) as DistrictId + 1)

@@ -1,19 +1,19 @@
-//! Who meets whom: each worker announces what its transactions write, so that one that is aborted
-//! can look who was there.
+//! Which transactions meet: each worker announces what its transactions write, so that an aborted
+//! attempt can look up the types of the attempts it met.
 //!
 //! The engine says in which row and group, or in which table for an absent key, an attempt met a
-//! conflict, not with whom. So every attempt announces its writes before it makes them, and when it
-//! has ended that is noted with the time, a counter. The aborted attempt has *met* the types of all
-//! attempts that announced a write of that row and group (an insert into that table, for an absent
-//! key) and ended after it began, or have not ended. Whoever changed the row, or had it locked, is
-//! among them: he announced it before he did, and was not done before the aborted attempt had begun
-//! to read. So if all are of one type, it was that type.
+//! conflict, not with which transaction. So every attempt announces its writes before it makes
+//! them, and its end is noted with the time, a counter. The aborted attempt has *met* the types of
+//! all attempts that announced a write of that row and group (an insert into that table, for an
+//! absent key) and ended after it began, or have not ended. The attempt that changed or locked the
+//! row is among them: it announced the write before, and had not ended when the aborted attempt
+//! began to read. So if all are of one type, it was that type.
 //!
-//! None may be found: a record that is removed after its row was deleted, or a leaf that has become
-//! empty, is nobody's transaction; or the aborted attempt took so long that not everything is
-//! remembered.
+//! The set is empty where a record is removed after its row was deleted or a leaf has become empty,
+//! since no transaction does that, and where the aborted attempt took so long that not every end in
+//! between is remembered.
 //!
-//! Nothing of this takes place unless it is asked for.
+//! The trails are kept only if [`Tpcc::causes`](super::Tpcc::causes) is set.
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -26,21 +26,21 @@ use candide::{Conflict, Key, Record};
 use super::KINDS;
 use crate::causes::{Cause, Causes};
 
-/// So many attempts of each worker are remembered. Who has lost the processor in the middle of an
-/// attempt finds what two others did in two or three of the scheduler's turns.
+/// The number of attempts of each worker that are remembered. An attempt that loses the processor
+/// midway finds what two others did in two or three of the scheduler's turns.
 const REMEMBERED: usize = 2048;
 
 /// The most words of a key that a conflict names.
 const KEY_WORDS: usize = 4;
 
-/// What is written of a row.
+/// The part of a row that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     /// One column group.
     Group(&'static str),
-    /// All of it, which was not there.
+    /// The whole row, inserted.
     Insert,
-    /// All of it.
+    /// The whole row, deleted.
     Delete,
 }
 
@@ -53,7 +53,7 @@ struct Write {
     what: What,
 }
 
-/// Where a conflict was.
+/// The place of a conflict.
 struct Place<'a> {
     row: TypeId,
     /// The key and the group, unless it was about an absent key.
@@ -73,17 +73,17 @@ impl Place<'_> {
     }
 }
 
-/// The words of a key, of which there are few enough.
+/// Returns the words of a key, which has at most [`KEY_WORDS`].
 fn words_of(key: &[u64]) -> [u64; KEY_WORDS] {
     std::array::from_fn(|index| key.get(index).copied().unwrap_or(0))
 }
 
-/// What one attempt is about to write.
+/// The writes that one attempt is about to make.
 #[derive(Debug, Default)]
 pub(super) struct Writes(Vec<Write>);
 
 impl Writes {
-    /// An update of columns of one group.
+    /// Adds an update of columns of one group.
     pub(super) fn update<R: Record>(&mut self, key: &R::Key, group: &'static str) {
         debug_assert!(
             R::GROUPS.iter().any(|known| known.name == group),
@@ -93,12 +93,12 @@ impl Writes {
         self.add::<R>(key, What::Group(group));
     }
 
-    /// An insert.
+    /// Adds an insert.
     pub(super) fn insert<R: Record>(&mut self, key: &R::Key) {
         self.add::<R>(key, What::Insert);
     }
 
-    /// A delete.
+    /// Adds a delete.
     pub(super) fn delete<R: Record>(&mut self, key: &R::Key) {
         self.add::<R>(key, What::Delete);
     }
@@ -117,21 +117,21 @@ struct Past {
     writes: Writes,
 }
 
-/// What one worker writes and has written.
+/// The writes that one worker has announced.
 #[derive(Debug, Default)]
 struct Trail {
     /// The running attempt: its type, and what it has announced.
     kind: usize,
     writes: Writes,
-    /// Those that have ended and had announced anything, the latest last.
+    /// The attempts that have ended and had announced a write, the latest last.
     past: VecDeque<Past>,
-    /// When the latest of those that are not remembered ended.
+    /// The time at which the latest attempt that is no longer remembered ended.
     forgotten: u64,
 }
 
 impl Trail {
-    /// Adds the types of all attempts that were writing at a place and had not ended at a time;
-    /// false if not all are remembered.
+    /// Adds the types of all attempts that were writing at a place and had not ended at a time.
+    /// Returns false if not all are remembered.
     fn look(&self, place: &Place<'_>, since: u64, kinds: &mut [bool; KINDS.len()]) -> bool {
         let at_work = self.past.iter().rev().take_while(|past| past.ended > since);
         let attempts =
@@ -142,7 +142,7 @@ impl Trail {
         self.forgotten <= since
     }
 
-    /// The running attempt ends, at a time.
+    /// Notes that the running attempt ended at a time.
     fn end(&mut self, ended: u64) {
         if self.writes.0.is_empty() {
             return;
@@ -162,21 +162,21 @@ impl Trail {
 /// The trails of all workers.
 #[derive(Debug)]
 pub(super) struct Trails {
-    /// How many attempts have ended.
+    /// The number of attempts that have ended.
     time: AtomicU64,
-    /// By worker; those of workers that are gone stay for the next ones of their number.
+    /// The trails by worker. The trail of a finished worker passes to the next one of its number.
     all: RwLock<Vec<Arc<Mutex<Trail>>>>,
     /// The tables' names.
     tables: Vec<(String, TypeId)>,
 }
 
 impl Trails {
-    /// Those of workers on tables with these names.
+    /// Creates the trails of workers on tables with these names.
     pub(super) fn new(tables: Vec<(String, TypeId)>) -> Self {
         Trails { time: AtomicU64::new(0), all: RwLock::default(), tables }
     }
 
-    /// What worker number `worker` traces with.
+    /// Returns the tracer of worker number `worker`.
     pub(super) fn tracer(self: &Arc<Self>, worker: usize) -> Tracer {
         let mut all = self.all.write().expect("nobody panics here");
         let missing = (worker + 1).saturating_sub(all.len());
@@ -189,8 +189,8 @@ impl Trails {
         }
     }
 
-    /// The types of all attempts, but for those of `own`, that were writing where a conflict was
-    /// and had not ended at a time; none if that is not known.
+    /// Returns the types of all attempts, except those of `own`, that were writing where a conflict
+    /// was and had not ended at a time; none if that is not known.
     fn met(&self, conflict: &Conflict, since: u64, own: &Arc<Mutex<Trail>>) -> Vec<usize> {
         let table = self.tables.iter().find(|(name, _)| conflict.table.as_ref() == Some(name));
         let Some(&(_, row)) = table else { return Vec::new() };
@@ -218,37 +218,37 @@ fn lock(trail: &Mutex<Trail>) -> MutexGuard<'_, Trail> {
     trail.lock().expect("nobody panics here")
 }
 
-/// A worker's own trail, its view of the others, and what it has found.
+/// A worker's own trail, its view of the others, and the causes it has found.
 #[derive(Debug)]
 pub(super) struct Tracer {
     trails: Arc<Trails>,
     own: Arc<Mutex<Trail>>,
-    /// When the running attempt began.
+    /// The time at which the running attempt began.
     since: Cell<u64>,
     causes: RefCell<Causes>,
 }
 
 impl Tracer {
-    /// What has been found since the last call.
+    /// Takes the causes found since the last call.
     pub(super) fn take_causes(&self) -> Causes {
         self.causes.take()
     }
 
-    /// An attempt of a type begins.
+    /// Notes that an attempt of a type begins.
     fn begin(&self, kind: usize) {
         lock(&self.own).kind = kind;
-        // Acquire: whoever had ended by then did what he did before what this attempt reads.
+        // Acquire: what an attempt did that had ended by then happens before this attempt's reads.
         self.since.set(self.trails.time.load(Ordering::Acquire));
     }
 
-    /// The running attempt has ended.
+    /// Notes that the running attempt has ended.
     fn end(&self) {
         // Release: see `begin`.
         let ended = self.trails.time.fetch_add(1, Ordering::AcqRel) + 1;
         lock(&self.own).end(ended);
     }
 
-    /// The running attempt has ended in a conflict.
+    /// Notes that the running attempt has ended in a conflict.
     fn aborted(&self, conflict: &Conflict) {
         let met = self.trails.met(conflict, self.since.get(), &self.own);
         self.causes.borrow_mut().count(Cause::new(conflict, lock(&self.own).kind, met));
@@ -256,7 +256,7 @@ impl Tracer {
     }
 }
 
-/// Where transactions announce their writes, if anybody wants to know.
+/// The place where transactions announce their writes, if causes are asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Announcer<'a>(Option<&'a Tracer>);
 
@@ -265,7 +265,7 @@ impl<'a> Announcer<'a> {
         Announcer(tracer)
     }
 
-    /// Whether anybody does.
+    /// Returns whether causes are asked for.
     pub(super) fn is_heard(self) -> bool {
         self.0.is_some()
     }
@@ -278,7 +278,7 @@ impl<'a> Announcer<'a> {
         }
     }
 
-    /// An attempt of a type begins.
+    /// Notes that an attempt of a type begins.
     #[inline]
     pub(super) fn begin(self, kind: usize) {
         if let Some(tracer) = self.0 {
@@ -286,7 +286,7 @@ impl<'a> Announcer<'a> {
         }
     }
 
-    /// The running attempt, the transaction's last, has ended.
+    /// Notes that the running attempt, the transaction's last, has ended.
     #[inline]
     pub(super) fn end(self) {
         if let Some(tracer) = self.0 {
@@ -294,7 +294,7 @@ impl<'a> Announcer<'a> {
         }
     }
 
-    /// The running attempt has ended in a conflict.
+    /// Notes that the running attempt has ended in a conflict.
     pub(super) fn aborted(self, conflict: &Conflict) {
         if let Some(tracer) = self.0 {
             tracer.aborted(conflict);
@@ -312,7 +312,7 @@ mod tests {
     const DELIVERY: usize = 3;
     const NOBODY: [usize; 0] = [];
 
-    /// The trails of three workers.
+    /// Returns the tracers of three workers.
     fn tracers() -> [Tracer; 3] {
         let names =
             [("customers", TypeId::of::<Customer>()), ("districts", TypeId::of::<District>())];
@@ -321,14 +321,14 @@ mod tests {
         std::array::from_fn(|worker| trails.tracer(worker))
     }
 
-    /// An attempt that updates a group of customer 7, and ends.
+    /// Runs an attempt that updates a group of customer 7, and ends it.
     fn update(tracer: &Tracer, kind: usize, group: &'static str) {
         tracer.begin(kind);
         Announcer(Some(tracer)).writes(|writes| writes.update::<Customer>(&(1, 2, 7), group));
         tracer.end();
     }
 
-    /// A conflict on a column group of a customer.
+    /// Returns the place of a conflict on a column group of a customer.
     fn on_customer(customer: u16, group: &str) -> Place<'_> {
         Place {
             row: TypeId::of::<Customer>(),
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Whom the running attempt of `tracer` met there, as far as that is known.
+    /// Returns the types that the running attempt of `tracer` met there, as far as they are known.
     fn met(tracer: &Tracer, place: &Place<'_>) -> Vec<usize> {
         tracer.trails.met_at(place, tracer.since.get(), &tracer.own)
     }

@@ -253,7 +253,7 @@ fn accounts(books: &Books, knobs: &Tpcc) -> [Condition; 3] {
     for (district, book) in books.districts.iter().enumerate() {
         for (id, order) in book.orders.iter().enumerate().filter(|(_, order)| order.is_there) {
             let place = usize::from(order.customer).wrapping_sub(1);
-            // An order of nobody is missing from the index, which is condition 15.
+            // An order without a customer is missing from the index, which is condition 15.
             if place < customers {
                 let (amount, count) = &mut received[district * customers + place];
                 *amount += order.amount;

@@ -120,7 +120,7 @@ pub struct TpccWorker<P: Protocol> {
     items: Vec<ItemId>,
     until_audit: u64,
     tally: Tally,
-    /// Finds out who is met in conflicts, if that is to be known.
+    /// The tracer of conflicts, if causes are asked for.
     tracer: Option<Tracer>,
 }
 

@@ -17,7 +17,7 @@ pub use shifting::{Shifting, ShiftingTables, ShiftingWorker};
 pub struct TwoTables<P: Protocol, L: Layout> {
     /// One row, with a counter of committed writes at the head of each column.
     pub small: YcsbTables<P, Joint>,
-    /// The rows that nobody writes.
+    /// The rows that are never written.
     pub large: YcsbTables<P, L>,
 }
 
@@ -56,7 +56,8 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
         })
     }
 
-    /// Whether the small table counts what was committed, and the large one is as it was loaded.
+    /// Checks that the small table counts what was committed, and the large one is as it was
+    /// loaded.
     fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();
         for (name, found) in

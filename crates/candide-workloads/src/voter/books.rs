@@ -1,4 +1,4 @@
-//! What the tables come to, however they are read.
+//! The contents of the tables, in whichever way they are read.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Books {
     contestants: HashMap<u32, Text<50>>,
     area_codes: HashMap<u16, [u8; 2]>,
     votes: u64,
-    /// Counts as they are, and as the votes say.
+    /// The counts as they are, and as the votes say.
     callers: HashMap<u64, u32>,
     callers_found: HashMap<u64, u32>,
     state_counts: HashMap<InState, u64>,
@@ -36,7 +36,7 @@ impl Books {
         self.area_codes.insert(row.code, *row.state.as_bytes());
     }
 
-    /// Area codes have to be entered before.
+    /// Adds a vote. Area codes have to be added before.
     pub(super) fn vote(&mut self, row: &Vote) {
         let area = (row.telephone / u64::from(TELEPHONES)) as u16;
         self.misplaced +=
@@ -60,12 +60,13 @@ impl Books {
         self.state_counts.insert(row.place, row.votes);
     }
 
-    /// The telephones from which there are votes.
+    /// Returns the telephones with votes.
     pub(super) fn telephones(&self) -> Vec<u64> {
         self.callers_found.keys().copied().collect()
     }
 
-    /// Rows of the five tables, and the sum of the votes' fingerprints.
+    /// Returns the number of rows of each of the five tables, and the sum of the votes'
+    /// fingerprints.
     pub(super) fn counts(&self) -> [u64; 6] {
         let rows = [
             self.contestants.len(),
@@ -77,7 +78,7 @@ impl Books {
         [contestants, area_codes, self.votes, callers, state_counts, self.fingerprint]
     }
 
-    /// Examines what can be examined of one way of reading.
+    /// Examines the conditions on one way of reading.
     pub(super) fn settle(
         &self,
         way: &str,

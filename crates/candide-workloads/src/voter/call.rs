@@ -1,11 +1,11 @@
-//! Who calls, and for whom.
+//! The calls: the caller's telephone number and the contestant.
 
 use fastrand::Rng;
 
 use super::area_codes::area_codes;
 use super::{TELEPHONES, Voter};
 
-/// Who does not exist.
+/// The number of a contestant that does not exist.
 const NOBODY: u32 = 999;
 
 /// One transaction's inputs.
@@ -15,12 +15,12 @@ pub(super) struct Call {
     pub(super) contestant: u32,
 }
 
-/// Draws the calls of one thread. Calls that were replayed would soon all be refused, and drawing
-/// one takes a few nanoseconds.
+/// Draws the calls of one thread. Replayed calls would soon all be refused, and drawing one takes a
+/// few nanoseconds.
 pub(super) struct Calls {
     rng: Rng,
     areas: Vec<u16>,
-    /// Whom each area favours.
+    /// The contestant that each area favours.
     favourites: Vec<u32>,
     contestants: u32,
     telephones: u32,
@@ -53,8 +53,8 @@ impl Calls {
     }
 }
 
-/// Whom the area at a place of the list favours: the same in all threads. Three areas in ten favour
-/// the first contestant, the others anybody.
+/// Returns the contestant that the area at a place of the list favours, the same in all threads.
+/// Three areas in ten favour the first contestant, the others any contestant.
 fn favourite(area: usize, contestants: u32) -> u32 {
     let mut rng = crate::stream(0, area as u64);
     if rng.u32(..100) < 30 { 1 } else { rng.u32(1..=contestants) }

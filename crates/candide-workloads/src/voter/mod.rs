@@ -1,11 +1,11 @@
 //! Voter: telephone votes for the contestants of a talent show, as VoltDB defined it and H-Store,
 //! BenchBase and STO took it over.
 //!
-//! A vote looks up the contestant, the caller's count, and his state by the area code, and is then
-//! added to the votes and to two counts: that of the caller, and that of the contestant in that
-//! state. In VoltDB these counts are views, of which the transaction reads the first; here they are
-//! tables. One call in a hundred is for a contestant who does not exist. Half of the others are for
-//! the area's favourite, the other half for anyone.
+//! A vote looks up the contestant, the caller's count, and the caller's state by the area code, and
+//! is then added to the votes and to two counts: that of the caller, and that of the contestant in
+//! that state. In VoltDB these counts are views, of which the transaction reads the first; here
+//! they are tables. One call in a hundred is for a contestant that does not exist. Half of the
+//! others are for the area's favourite, the other half for any contestant.
 //!
 //! [`Voter::strict`] allows two votes to a telephone, as VoltDB does; [`Voter::published`] a
 //! thousand, as all others do.
@@ -42,27 +42,27 @@ pub(crate) const TELEPHONES: u32 = 10_000_000;
 pub struct Voter {
     /// Contestants, with numbers from 1.
     pub contestants: u32,
-    /// How many votes a telephone has.
+    /// The most votes of a telephone.
     pub votes_max: u32,
-    /// How many telephones there are in each area. There are ten million numbers of seven digits.
+    /// The number of telephones in each area. There are ten million numbers of seven digits.
     pub telephones: u32,
-    /// How many of a hundred calls are for a contestant who does not exist.
+    /// The percentage of calls for a contestant that does not exist.
     pub invalid_pct: u32,
 }
 
 impl Voter {
-    /// VoltDB's rules.
+    /// Returns VoltDB's rules.
     pub fn strict() -> Self {
         Voter { contestants: 6, votes_max: 2, telephones: TELEPHONES, invalid_pct: 1 }
     }
 
-    /// The rules of the benchmarks that came after it.
+    /// Returns the rules of the benchmarks that came after it.
     pub fn published() -> Self {
         Voter { votes_max: 1000, ..Self::strict() }
     }
 }
 
-/// What a contestant takes with the votes of each state, before there are any.
+/// The bytes that a contestant takes with the votes of each state, before there are any.
 const CONTESTANT_BYTES: u64 = 1_000;
 
 impl Workload for Voter {
@@ -138,7 +138,7 @@ pub struct VoterTables<P: Protocol> {
     knobs: Voter,
     seed: u64,
     done: Mutex<Done>,
-    /// How many workers there have been. Each gives its votes numbers of its own.
+    /// The number of workers so far. Each gives its votes numbers of its own.
     workers: AtomicU64,
 }
 

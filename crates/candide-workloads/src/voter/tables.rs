@@ -4,7 +4,7 @@ use candide::{Abort, Bytes, Database, Error, Key, Protocol, Record, Table, Text,
 
 use super::area_codes::{NOWHERE, STATES, area_codes};
 
-/// Who may be voted for.
+/// The names of the contestants.
 pub const NAMES: [&str; 12] = [
     "Candide",
     "Cunégonde",
@@ -20,7 +20,7 @@ pub const NAMES: [&str; 12] = [
     "The Old Woman",
 ];
 
-/// Somebody to vote for.
+/// A contestant.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Contestant {
     /// Number, from 1.
@@ -30,7 +30,7 @@ pub struct Contestant {
     pub name: Text<50>,
 }
 
-/// In which state an area is.
+/// The state that an area is in.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct AreaCode {
     /// The first three digits of its telephone numbers.
@@ -44,21 +44,21 @@ pub struct AreaCode {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct Vote {
-    /// From which telephone.
+    /// The telephone it came from.
     #[key]
     pub telephone: u64,
     /// Its number among all votes.
     #[key]
     pub id: u64,
-    /// For whom.
+    /// The contestant.
     pub contestant: u32,
-    /// From which state.
+    /// The state it came from.
     pub state: Bytes<2>,
-    /// When.
+    /// The time of the vote.
     pub time: u64,
 }
 
-/// How many votes have come from a telephone. Who has not called has no row.
+/// The number of votes from a telephone. A telephone without votes has no row.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Caller {
     /// The telephone.
@@ -77,10 +77,10 @@ pub struct InState {
     pub state: Bytes<2>,
 }
 
-/// How many votes a contestant has in a state. Each has a row, with no votes at first.
+/// The number of votes for a contestant in a state. Each has a row, with no votes at first.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct StateCount {
-    /// Who, and where.
+    /// The contestant and the state.
     #[key]
     pub place: InState,
     /// The votes.
@@ -131,7 +131,7 @@ impl<P: Protocol> Contest<P> {
         })
     }
 
-    /// Enters contestant number `number`, for whom nobody has voted yet.
+    /// Inserts contestant number `number`, with no votes yet.
     pub(super) fn enter(&self, tx: &Tx<'_, P>, number: u32) -> Result<(), Abort> {
         let name = Text::new(NAMES[number as usize - 1]).expect("names are short");
         self.contestants.insert(tx, Contestant { number, name })?;
@@ -142,7 +142,7 @@ impl<P: Protocol> Contest<P> {
     }
 }
 
-/// All states, and the one of telephones that are nowhere.
+/// Returns all states, and the one of telephones that are in no state.
 pub(super) fn states() -> impl Iterator<Item = Bytes<2>> {
     STATES.iter().map(|(state, _)| *state).chain([NOWHERE]).map(Bytes::new)
 }

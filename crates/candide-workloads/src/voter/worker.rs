@@ -10,7 +10,7 @@ use crate::hottest::probe;
 use crate::workload::run_counted;
 use crate::{Probe, Step, Worker};
 
-/// What transactions have done.
+/// The work of committed transactions.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// Votes that were counted.
@@ -23,7 +23,7 @@ impl Done {
     }
 }
 
-/// Why a vote was not counted.
+/// The reason why a vote was not counted.
 enum Refusal {
     /// There is no such contestant.
     NoContestant,
@@ -39,7 +39,7 @@ impl From<Abort> for Refusal {
     }
 }
 
-/// Carries out the transactions of one thread.
+/// The worker of one thread.
 pub struct VoterWorker<P: Protocol> {
     session: Session<P>,
     contest: Contest<P>,

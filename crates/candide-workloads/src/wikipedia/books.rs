@@ -48,7 +48,7 @@ pub(super) struct ChangeEntry {
 /// All tables.
 #[derive(Debug, Default)]
 pub(super) struct Books {
-    /// How often each user has edited, as is said of him.
+    /// The number of each user's edits, by the user's row.
     pub(super) users: HashMap<UserId, i32>,
     pub(super) pages: HashMap<PageId, PageEntry>,
     pub(super) names: HashMap<PageName, PageId>,

@@ -9,13 +9,13 @@ use fastrand::Rng;
 use super::rows::{PageId, PageName, text};
 use crate::rng::{draw_kind, stream};
 
-/// Of which seed titles are made: every database has the same.
+/// The seed of titles: every database has the same titles.
 const TITLE_SEED: u64 = 0;
 
-/// No text becomes longer: a page that is edited very often would in theory.
+/// The greatest length of a text; a page that is edited very often would exceed it.
 const TEXT_MAX: usize = 256 * 1024;
 
-/// In thousandths: where the quantiles lie.
+/// The places of the quantiles, in thousandths.
 const PLACES: [u32; 10] = [0, 10, 100, 250, 500, 750, 900, 950, 990, 1000];
 
 /// A distribution by the values at [`PLACES`].
@@ -29,7 +29,7 @@ const TEXT_LENGTH: Quantiles = Quantiles([
 ]);
 const NAME_LENGTH: Quantiles = Quantiles([3.0, 3.0, 6.0, 7.0, 9.0, 11.0, 14.0, 16.0, 20.0, 63.0]);
 
-/// By how much an edit changes the length of a text of at most so many bytes.
+/// The change of length by an edit, for texts of at most the given number of bytes.
 const CHANGES: [(usize, Quantiles); 3] = [
     (1000, Quantiles([-400.0, -400.0, 0.0, 0.0, 0.0, 100.0, 500.0, 1200.0, 20_000.0, 100_000.0])),
     (
@@ -42,12 +42,12 @@ const CHANGES: [(usize, Quantiles); 3] = [
     ),
 ];
 
-/// Namespaces, and how frequent they are.
+/// The namespaces, and their frequencies.
 const NAMESPACES: [i32; 18] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 100, 101];
 const NAMESPACE_WEIGHTS: [u32; 18] =
     [40847, 15304, 4718, 23563, 2562, 268, 6991, 330, 9, 6, 1187, 263, 3, 2, 2831, 694, 393, 29];
 
-/// How many edits are not minor, and how many are.
+/// The frequencies of edits that are not minor, and of minor ones.
 const MINOR_WEIGHTS: [u32; 2] = [1_142_822, 362_171];
 
 impl Quantiles {
@@ -66,46 +66,46 @@ impl Quantiles {
     }
 }
 
-/// How many revisions a page has.
+/// Draws the number of revisions of a page.
 pub(super) fn revisions(rng: &mut Rng) -> u64 {
     REVISIONS.sample_count(rng) as u64
 }
 
-/// The text of a page's first revision.
+/// Draws the text of a page's first revision.
 pub(super) fn first_text(rng: &mut Rng) -> Vec<u8> {
     let length = TEXT_LENGTH.sample_count(rng);
     printable(rng, length)
 }
 
-/// A user's name.
+/// Draws a user's name.
 pub(super) fn name(rng: &mut Rng) -> String {
     let length = NAME_LENGTH.sample_count(rng);
     (0..length).map(|_| rng.alphanumeric()).collect()
 }
 
-/// Whether an edit is minor: 1 if so.
+/// Draws whether an edit is minor: 1 if so.
 pub(super) fn minor_edit(rng: &mut Rng) -> i32 {
     draw_kind(&MINOR_WEIGHTS, rng) as i32
 }
 
-/// Who may not edit a page; hardly ever anybody.
+/// Draws the users that may not edit a page; hardly ever any.
 pub(super) fn restrictions(rng: &mut Rng) -> &'static str {
     if rng.u32(..100_000) < 83 { "edit=sysop:move=sysop" } else { "" }
 }
 
-/// Makes of one revision's text the next one's: longer by new characters, or cut off.
+/// Turns one revision's text into the next one's: longer by new characters, or cut off.
 pub(super) fn edit(content: &mut Vec<u8>, rng: &mut Rng) {
     let old = content.len();
     let (_, change) =
         CHANGES.iter().find(|(most, _)| old <= *most).expect("the last one is for all");
     let new = old as f64 + change.sample(rng).trunc();
-    // Nobody empties a page.
+    // No edit empties a page.
     let new = if new < 1.0 { old - shrink(old) } else { (new as usize).min(TEXT_MAX) };
     content.truncate(new);
     content.extend((old..new).map(|_| character(rng)));
 }
 
-/// What is cut off if all of so many bytes would be.
+/// Returns how much is cut off if all `old` bytes would be.
 fn shrink(old: usize) -> usize {
     let most = (old as f64 / 1.5).round() as usize;
     if most < old { most } else { most / 2 }
@@ -119,12 +119,12 @@ fn character(rng: &mut Rng) -> u8 {
     rng.u8(b' '..=b'~')
 }
 
-/// Whether a byte can be in a text.
+/// Returns whether a byte can be in a text.
 pub(super) fn is_character(byte: u8) -> bool {
     (b' '..=b'~').contains(&byte)
 }
 
-/// The name of page number `page`: the same in every database, and no other page's.
+/// Returns the name of page number `page`: equal in every database, and no other page's.
 pub(super) fn page_name(page: PageId) -> PageName {
     let mut rng = stream(TITLE_SEED, page);
     let namespace = NAMESPACES[draw_kind(&NAMESPACE_WEIGHTS, &mut rng)];
@@ -137,7 +137,7 @@ pub(super) fn page_name(page: PageId) -> PageName {
 mod tests {
     use super::*;
 
-    /// The mean of 100,000 draws.
+    /// Returns the mean of 100,000 draws.
     fn mean(quantiles: &Quantiles) -> f64 {
         let mut rng = stream(1, 0);
         (0..100_000).map(|_| quantiles.sample(&mut rng).trunc()).sum::<f64>() / 100_000.0

@@ -1,5 +1,5 @@
-//! Editing a page: a new text, a new revision, an entry in two lists, and news for those who watch
-//! the page.
+//! Editing a page: a new text, a new revision, an entry in two lists, and notifications of the
+//! users that watch the page.
 
 use std::ops::RangeInclusive;
 
@@ -14,11 +14,11 @@ use super::rows::{
 };
 use super::tables::{AT_ONCE, EditNumbers};
 
-/// An edit, made of what its author had read.
+/// An edit, based on what its author had read.
 pub(super) struct Edit<'a> {
     pub(super) user: UserId,
     pub(super) name: &'a PageName,
-    /// What the author had read, in a transaction before.
+    /// The page as the author had read it, in a transaction before.
     pub(super) read: Found,
     pub(super) content: &'a [u8],
     pub(super) numbers: EditNumbers,
@@ -27,7 +27,7 @@ pub(super) struct Edit<'a> {
 }
 
 impl Edit<'_> {
-    /// A title among texts that have more room.
+    /// Returns the title as a text with more room.
     fn title(&self) -> Text255 {
         text(self.name.title.as_str())
     }
@@ -99,8 +99,8 @@ impl Edit<'_> {
 }
 
 impl<P: Protocol> Site<P> {
-    /// Puts the new text in its place and collects who watches the page. If nobody does, the edit
-    /// is complete.
+    /// Points the page at the new text and collects the users that watch it. If there are none, the
+    /// edit is complete.
     pub(super) fn update_page(
         &self,
         tx: &Tx<'_, P>,
@@ -128,7 +128,7 @@ impl<P: Protocol> Site<P> {
         if watchers.is_empty() { self.conclude(tx, edit) } else { Ok(()) }
     }
 
-    /// Tells those who watched the page, if they still do.
+    /// Notifies the users that watched the page and still do.
     pub(super) fn notify(
         &self,
         tx: &Tx<'_, P>,
@@ -150,7 +150,7 @@ impl<P: Protocol> Site<P> {
         Ok(())
     }
 
-    /// Enters the edit into the log, and counts it as its author's.
+    /// Enters the edit into the log, and adds it to its author's count.
     pub(super) fn conclude(&self, tx: &Tx<'_, P>, edit: &Edit<'_>) -> Result<(), Abort> {
         self.tables.log.insert(tx, edit.log_entry())?;
         self.tables.users.update(
@@ -161,7 +161,7 @@ impl<P: Protocol> Site<P> {
     }
 }
 
-/// The keys of all who watch a page.
+/// Returns the range of the keys of all users that watch a page.
 pub(super) fn all_watchers(page: &PageName) -> RangeInclusive<WatcherKey> {
     let key = |user| WatcherKey { page: *page, user };
     key(0)..=key(UserId::MAX)

@@ -116,7 +116,7 @@ impl<P: Protocol> Loader<'_, P> {
         })?)
     }
 
-    /// A user, who has edited already, and the pages that he watches.
+    /// Inserts a user with edits, and the pages that the user watches.
     fn user(&self, tx: &Tx<'_, P>, id: UserId) -> Result<(), Abort> {
         let mut rng = stream(self.loading.seed, FIRST_STREAM + (self.knobs.pages + 1 + id) * 2);
         let user = User {

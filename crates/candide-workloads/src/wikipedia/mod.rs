@@ -2,14 +2,14 @@
 //! listed, edited and watched.
 //!
 //! An edit is up to four transactions, as in STOv2, and counted as one: it reads the page, then
-//! adds a text, a revision and a recent change and makes the page point at them, then tells those
-//! who watch the page, then enters itself into the log. What its author had read may be older than
-//! what it replaces; that is how Wikipedia is edited. Lengths, namespaces and shares are those of
-//! OLTP-Bench's histograms, by their quantiles; titles keep to 160 bytes and texts to 256 KiB, in
-//! parts of 2 KiB, where the schema has strings of any length. Addresses, groups and blocked users
-//! are not modelled, as in STOv2.
+//! adds a text, a revision and a recent change and makes the page point at them, then notifies the
+//! users that watch the page, then enters itself into the log. What its author had read may be
+//! older than what it replaces; that is how Wikipedia is edited. Lengths, namespaces and shares are
+//! those of OLTP-Bench's histograms, by their quantiles; titles keep to 160 bytes and texts to 256
+//! KiB, in parts of 2 KiB, where the schema has strings of any length. Addresses, groups and
+//! blocked users are not modelled, as in STOv2.
 //!
-//! [`Wikipedia::strict`] keeps both directions of the list of watched pages alike;
+//! [`Wikipedia::strict`] keeps both directions of the list of watched pages equal;
 //! [`Wikipedia::published`] is what was measured, which differs in the ways that
 //! [`Workload::differences`] names. Times count a worker's transactions.
 
@@ -56,7 +56,7 @@ const KINDS: [&str; 6] = [
 
 /// The skew of the pages.
 const THETA_PAGES: f64 = 1.0001;
-/// The skew of how many pages a user watches at first, and the most of them.
+/// The skew of the number of pages that a user watches at first, and the most of them.
 const THETA_WATCHES: f64 = 1.75;
 const WATCHES_MAX: u64 = 1000;
 
@@ -68,10 +68,11 @@ pub struct Wikipedia {
     /// Pages, with numbers from 1; the smaller the number the more often it is drawn. Each takes
     /// about 200 KB with its texts.
     pub pages: u64,
-    /// How often each transaction type is drawn, relative to the others.
+    /// The frequency of each transaction type, relative to the others.
     pub weights: [u32; KINDS.len()],
-    /// Whether who watches an article is listed among those who watch what is said about it, and no
-    /// more once he has stopped. In the published code he is not listed, and watches that for ever.
+    /// Whether a user that watches an article is listed among those that watch its talk page, and
+    /// unlisted on ceasing to watch it. In the published code the user is not listed, and watches
+    /// the talk page for ever.
     pub index_talk: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
     pub hash_index: bool,
@@ -80,7 +81,7 @@ pub struct Wikipedia {
 }
 
 impl Wikipedia {
-    /// What was measured: ten times OLTP-Bench's unit.
+    /// Returns what was measured: ten times OLTP-Bench's unit.
     pub fn published() -> Self {
         Wikipedia {
             users: 20_000,
@@ -92,7 +93,7 @@ impl Wikipedia {
         }
     }
 
-    /// OLTP-Bench's unit.
+    /// Returns OLTP-Bench's unit.
     pub fn strict() -> Self {
         Wikipedia {
             users: 2_000,
@@ -104,7 +105,7 @@ impl Wikipedia {
     }
 }
 
-/// What a page takes with its revisions, and a user with what they watch.
+/// The bytes that a page takes with its revisions, and a user with the pages it watches.
 const PAGE_BYTES: u64 = 200_000;
 const USER_BYTES: u64 = 6_000;
 
@@ -186,11 +187,11 @@ impl Workload for Wikipedia {
     }
 }
 
-/// What workers share.
+/// The state that workers share.
 struct Site<P: Protocol> {
     tables: Tables<P>,
     numbers: Numbers,
-    /// What pages are called, by their numbers less one.
+    /// The names of pages, by their numbers less one.
     names: Box<[PageName]>,
     knobs: Wikipedia,
 }

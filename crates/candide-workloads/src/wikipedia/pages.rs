@@ -7,7 +7,7 @@ use super::rows::{
     NamedPage, Page, PageId, PageName, Revision, RevisionId, TextId, User, UserId, text,
 };
 
-/// So many pages of a namespace are listed.
+/// The number of pages of a namespace that are listed.
 const LISTED: usize = 20;
 
 /// What was found of a page.

@@ -1,7 +1,7 @@
 //! The rows, with the columns of the published schema.
 //!
-//! In users and pages, what an edit changes is apart from what hardly ever changes. Numbers begin
-//! with 1. A text is longer than a row may be, so it is kept in parts.
+//! In users and pages, the columns that an edit changes are apart from those that hardly ever
+//! change. Numbers begin with 1. A text is longer than a row may be, so it is kept in parts.
 
 use candide::{Bytes, Key, Record, Text};
 
@@ -20,10 +20,10 @@ pub type Time = Bytes<14>;
 /// A text with the room that most columns have.
 pub(super) type Text255 = Text<255>;
 
-/// Bytes in one part of a text.
+/// The number of bytes in one part of a text.
 pub const PART_BYTES: usize = 2048;
 
-/// Whoever may edit.
+/// A user.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct User {
     /// Number.
@@ -35,75 +35,75 @@ pub struct User {
     pub real_name: Text<255>,
     /// Password.
     pub password: Text<32>,
-    /// Password to come.
+    /// New password, not yet in use.
     pub new_password: Text<32>,
-    /// When the password to come was asked for.
+    /// The time at which the new password was asked for.
     pub new_password_time: Time,
-    /// Where to write to.
+    /// Address for mail.
     pub email: Text<40>,
-    /// What the user has chosen.
+    /// Preferences.
     pub options: Text<255>,
-    /// What identifies the user.
+    /// Token that identifies the user.
     pub token: Text<32>,
-    /// When the address was found to be right.
+    /// The time at which the address was verified.
     pub email_authenticated: Text<32>,
-    /// What proves that the address is right.
+    /// Token that verifies the address.
     pub email_token: Text<32>,
-    /// Until when.
+    /// The time at which that token expires.
     pub email_token_expires: Time,
-    /// When the user came.
+    /// The time of registration.
     pub registration: Time,
-    /// When the user was last seen doing something.
+    /// The time of the user's last activity.
     #[group(activity)]
     pub touched: Time,
-    /// How often the user has edited.
+    /// The number of the user's edits.
     #[group(activity)]
     pub edit_count: i32,
 }
 
-/// A page, of which the newest revision has the text.
+/// A page, whose text is that of its newest revision.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Page {
     /// Number.
     #[key]
     pub id: PageId,
-    /// Which kind of page it is.
+    /// The kind of page.
     pub namespace: i32,
     /// Title.
     pub title: Title,
-    /// Who may not edit.
+    /// The users that may not edit.
     pub restrictions: Text<255>,
-    /// How often it was looked at, if somebody counted.
+    /// The number of views, if they were counted.
     pub counter: i64,
-    /// By which pages are drawn.
+    /// The number by which pages are drawn at random.
     pub random: f32,
-    /// Whether it only leads to another one.
+    /// Whether it only leads to another page.
     #[group(revision)]
     pub is_redirect: i32,
-    /// Whether nobody has edited it yet.
+    /// Whether it has not been edited yet.
     #[group(revision)]
     pub is_new: i32,
-    /// When it was edited.
+    /// The time of the last edit.
     #[group(revision)]
     pub touched: Time,
     /// Newest revision.
     #[group(revision)]
     pub latest: RevisionId,
-    /// Length of that one's text.
+    /// Length of the newest revision's text.
     #[group(revision)]
     pub len: u32,
 }
 
-/// What a page is found by.
+/// The key by which a page is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Key)]
 pub struct PageName {
-    /// Which kind of page it is.
+    /// The kind of page.
     pub namespace: i32,
     /// Title.
     pub title: Title,
 }
 
-/// Leads from a name to a page.
+/// An entry that leads from a name to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct NamedPage {
@@ -114,7 +114,7 @@ pub struct NamedPage {
     pub page: PageId,
 }
 
-/// One state of a page.
+/// A revision of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Revision {
     /// Number.
@@ -124,17 +124,17 @@ pub struct Revision {
     pub page: PageId,
     /// Text.
     pub text: TextId,
-    /// What its author says about it.
+    /// The author's comment.
     pub comment: Text<1024>,
     /// Author.
     pub user: UserId,
     /// Name or address of the author.
     pub user_text: Text<255>,
-    /// When.
+    /// The time of the edit.
     pub timestamp: Time,
-    /// Whether little is changed.
+    /// Whether the edit is minor.
     pub minor_edit: i32,
-    /// What of it is hidden.
+    /// The hidden parts.
     pub deleted: i32,
     /// Length of the text.
     pub len: u32,
@@ -142,13 +142,13 @@ pub struct Revision {
     pub parent: RevisionId,
 }
 
-/// A text, but for its bytes.
+/// A text without its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Article {
     /// Number.
     #[key]
     pub id: TextId,
-    /// How it is encoded.
+    /// The encoding.
     pub flags: Text<30>,
     /// Page.
     pub page: PageId,
@@ -162,7 +162,7 @@ pub struct Part {
     /// Text.
     #[key]
     pub text: TextId,
-    /// Which part, from 0.
+    /// The number of the part, from 0.
     #[key]
     pub number: u32,
     /// The bytes.
@@ -175,21 +175,21 @@ pub struct RecentChange {
     /// Number.
     #[key]
     pub id: u64,
-    /// When.
+    /// The time of the change.
     pub timestamp: Time,
-    /// When, again.
+    /// The time of the change, again.
     pub cur_time: Time,
-    /// Who.
+    /// The user.
     pub user: UserId,
     /// Name or address.
     pub user_text: Text<255>,
-    /// Which kind of page.
+    /// The kind of page.
     pub namespace: i32,
     /// Title of the page.
     pub title: Text<255>,
-    /// What the author says about it.
+    /// The author's comment.
     pub comment: Text<255>,
-    /// Whether little was changed.
+    /// Whether the edit was minor.
     pub minor: i32,
     /// Whether a program did it.
     pub bot: i32,
@@ -203,11 +203,11 @@ pub struct RecentChange {
     pub last_text: TextId,
     /// Kind of change.
     pub kind: i32,
-    /// Which kind of page it has become.
+    /// The kind of page after a move.
     pub moved_to_namespace: i32,
-    /// The title it has got.
+    /// The title after a move.
     pub moved_to_title: Text<255>,
-    /// Whether somebody has looked at it.
+    /// Whether the change has been reviewed.
     pub patrolled: i32,
     /// Address of the author.
     pub ip: Text<40>,
@@ -215,15 +215,15 @@ pub struct RecentChange {
     pub old_len: u32,
     /// Length.
     pub new_len: u32,
-    /// What of it is hidden.
+    /// The hidden parts.
     pub deleted: i32,
     /// Entry of the log.
     pub log: u64,
     /// Kind of that entry.
     pub log_type: Text<255>,
-    /// What it says.
+    /// Action of that entry.
     pub log_action: Text<255>,
-    /// And of what.
+    /// Parameters of that action.
     pub params: Text<255>,
 }
 
@@ -235,21 +235,21 @@ pub struct LogEntry {
     pub id: u64,
     /// Kind.
     pub kind: Text<32>,
-    /// What was done.
+    /// Action.
     pub action: Text<32>,
-    /// When.
+    /// The time of the action.
     pub timestamp: Time,
-    /// Who.
+    /// The user.
     pub user: UserId,
-    /// Which kind of page.
+    /// The kind of page.
     pub namespace: i32,
     /// Title of the page.
     pub title: Text<255>,
-    /// What the author says about it.
+    /// The author's comment.
     pub comment: Text<255>,
-    /// Of what.
+    /// Parameters of the action.
     pub params: Text<255>,
-    /// What of it is hidden.
+    /// The hidden parts.
     pub deleted: i32,
     /// Name or address of the author.
     pub user_text: Text<255>,
@@ -257,7 +257,7 @@ pub struct LogEntry {
     pub page: PageId,
 }
 
-/// A user and a page that he watches.
+/// A user and a page that the user watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Key)]
 pub struct WatchKey {
     /// User.
@@ -266,18 +266,18 @@ pub struct WatchKey {
     pub page: PageName,
 }
 
-/// That a user wants to know of edits of a page.
+/// An entry that makes edits of a page notify a user.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct Watch {
-    /// Who watches what.
+    /// The user and the page.
     #[key]
     pub key: WatchKey,
-    /// When the user was told; zeros if never.
+    /// The time of the notification; zeros if there was none.
     pub notified: Time,
 }
 
-/// A page and a user who watches it.
+/// A page and a user that watches it.
 #[derive(Debug, Clone, Copy, PartialEq, Key)]
 pub struct WatcherKey {
     /// Page.
@@ -286,21 +286,21 @@ pub struct WatcherKey {
     pub user: UserId,
 }
 
-/// Leads from a page to those who watch it.
+/// An entry that leads from a page to a user that watches it.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct Watcher {
-    /// What is watched by whom.
+    /// The page and the user.
     #[key]
     pub key: WatcherKey,
 }
 
-/// `text`, which is known to fit.
+/// Returns `text`, which is known to fit.
 pub(super) fn text<const N: usize>(text: &str) -> Text<N> {
     Text::new(text).expect("made to fit")
 }
 
-/// A time as fourteen digits.
+/// Returns a time as fourteen digits.
 pub(super) fn time(moment: u64) -> Time {
     let mut rest = moment;
     let mut digits = [b'0'; 14];

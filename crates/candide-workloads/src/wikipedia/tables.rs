@@ -9,7 +9,7 @@ use super::rows::{
 };
 use crate::counter::Counter;
 
-/// So many parts of a text, or watched pages, are looked up at once.
+/// The number of parts of a text, or watched pages, that are looked up at once.
 pub(super) const AT_ONCE: usize = 8;
 
 /// All tables.
@@ -104,7 +104,7 @@ fn numbered<R: Record, P: Protocol>(
     db.table_with(name, if knobs.hash_index { options } else { options.ordered() })
 }
 
-/// How many parts a text of `len` bytes has.
+/// Returns the number of parts of a text of `len` bytes.
 pub(super) fn parts_of(len: u32) -> u32 {
     len.div_ceil(PART_BYTES as u32)
 }
@@ -146,7 +146,7 @@ impl Numbers {
         }
     }
 
-    /// What the next edit would draw.
+    /// Returns the number that the next edit would draw.
     pub(super) fn next(&self) -> EditNumbers {
         EditNumbers {
             revision: self.revisions.peek(),

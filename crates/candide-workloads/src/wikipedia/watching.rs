@@ -88,8 +88,8 @@ impl<P: Protocol> Site<P> {
     }
 }
 
-/// Where an article is talked about; other pages have no such place. The page itself does not
-/// exist.
+/// Returns where an article is talked about; other pages have no such place. The page itself does
+/// not exist.
 pub(super) fn talk_about(page: &PageName) -> Option<PageName> {
     (page.namespace == ARTICLES).then_some(PageName { namespace: TALK, ..*page })
 }

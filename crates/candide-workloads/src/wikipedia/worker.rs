@@ -47,7 +47,7 @@ pub struct WikipediaWorker<P: Protocol> {
     /// In which round of workers it works.
     round: u64,
     time: u64,
-    /// Room for a text and for the users who watch a page.
+    /// Buffers for a text and for the users that watch a page.
     content: Vec<u8>,
     watchers: Vec<UserId>,
     tally: Tally,

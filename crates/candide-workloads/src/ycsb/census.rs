@@ -25,7 +25,7 @@ impl Verify {
         }
     }
 
-    /// Whether what a column holds can have been written by the loader and the committed
+    /// Returns whether what a column holds can have been written by the loader and the committed
     /// transactions.
     fn explains<V: Value>(self, slot: usize, value: &V, tally: &Tally) -> bool {
         let bytes = value.bytes();

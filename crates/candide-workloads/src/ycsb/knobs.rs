@@ -95,7 +95,7 @@ pub enum Writes {
     /// Each with this probability.
     #[serde(rename = "write_probability")]
     Probability(f64),
-    /// So many of each transaction, the first ones.
+    /// This number of operations of each transaction, the first ones.
     #[serde(rename = "writes")]
     First(usize),
 }

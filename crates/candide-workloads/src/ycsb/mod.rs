@@ -158,7 +158,7 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
         self.tally().absorb(writer);
     }
 
-    /// What the check finds in the table.
+    /// Returns what the check finds in the table.
     pub(crate) fn census(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         census::check(&self.table, session, &self.knobs, &self.tally())
     }

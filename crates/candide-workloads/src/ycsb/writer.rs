@@ -1,4 +1,4 @@
-//! What writes write, and the account that is kept of them.
+//! The values that writes write, and the tally that is kept of them.
 
 use candide::{Abort, Protocol, Row};
 use fastrand::Rng;
@@ -8,22 +8,20 @@ use super::layout::{Layout, Value};
 use super::operation::Operation;
 use super::row::{Pool, UserRow};
 
-/// One thread's source of values.
-///
-/// Within a transaction it is not changed, so that every attempt writes the same; a commit moves it
-/// on.
+/// One thread's source of values. Only a commit advances it, so that every attempt of a transaction
+/// writes the same values.
 pub(crate) enum Writer<V> {
     /// Random values, from number `next` of the pool.
     Values { pool: Pool<V>, next: usize },
-    /// Increments, of which so many were committed.
+    /// Increments, and the number of committed ones.
     Increments { committed: u64 },
     /// Tags.
     Tags { thread: usize, log: TagLog, torn: u64 },
 }
 
 impl<V: Value> Writer<V> {
-    /// The writer of thread number `thread`. The thread's log of tags is taken out of `tally` until
-    /// it is absorbed again.
+    /// Creates the writer of thread number `thread`. The thread's log of tags is taken out of
+    /// `tally` until it is absorbed again.
     pub(super) fn new<L: Layout<Value = V>>(
         knobs: &Ycsb<L>,
         thread: usize,
@@ -35,7 +33,7 @@ impl<V: Value> Writer<V> {
             Verify::Increment => Writer::Increments { committed: 0 },
             Verify::Tag => {
                 let mut log = tally.take_log(thread);
-                // Who never writes needs no room to note it.
+                // A thread that never writes needs no log.
                 if knobs.writes != Writes::First(0) {
                     log.last.resize(UserRow::<L>::slot(knobs.rows, 0), 0);
                 }
@@ -72,13 +70,13 @@ impl<V: Value> Writer<V> {
         }
     }
 
-    /// Whether a value that was read mixes two writes, as far as that can be told.
+    /// Returns whether a value that was read mixes two writes, as far as that can be told.
     #[inline]
     pub(super) fn is_torn(&self, value: &V) -> bool {
         matches!(self, Writer::Tags { .. }) && Tag::of(value).is_none()
     }
 
-    /// Enters a committed transaction, which met `torn_reads`, into the account.
+    /// Adds a committed transaction, which met `torn_reads`, to the tally.
     #[inline]
     pub(crate) fn committed<L: Layout<Value = V>>(
         &mut self,
@@ -101,7 +99,7 @@ impl<V: Value> Writer<V> {
     }
 }
 
-/// What was committed since the table was filled.
+/// The writes committed since the table was filled.
 #[derive(Default)]
 pub(super) struct Tally {
     /// Committed increments.
@@ -131,8 +129,8 @@ impl Tally {
         }
     }
 
-    /// Whether `value` may be what is left in a column: filled with one tag, which is its writer's
-    /// last committed one there, or the first content if nobody committed a write to it.
+    /// Returns whether `value` may be the final value of a column: filled with one tag, which is
+    /// its writer's last committed one there, or the first content if no write to it was committed.
     pub(super) fn explains<V: Value>(&self, slot: usize, value: &V) -> bool {
         match Tag::of(value) {
             None => false,
@@ -161,18 +159,19 @@ impl TagLog {
 }
 
 impl<L: Layout> UserRow<L> {
-    /// The place of a column in a [`TagLog`].
+    /// Returns the place of a column in a [`TagLog`].
     pub(super) fn slot(key: u64, column: usize) -> usize {
         key as usize * Self::COUNT + column
     }
 }
 
-/// Who wrote a column and when: a thread in the upper 16 bits, a sequence number in the others.
+/// The writer and the time of a write: a thread in the upper 16 bits, a sequence number in the
+/// others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
 impl Tag {
-    /// What the loader leaves in a column. Nobody's tag, as sequence numbers begin with 1.
+    /// The tag that the loader writes. No thread's, as sequence numbers begin with 1.
     pub(super) const INITIAL: Tag = Tag(0);
     const SEQUENCE_BITS: u32 = 48;
 
@@ -188,13 +187,13 @@ impl Tag {
         self.0 & ((1 << Self::SEQUENCE_BITS) - 1)
     }
 
-    /// A column full of the tag, over and over.
+    /// Returns a column filled with the tag.
     pub(super) fn fill<V: Value>(self) -> V {
         let bytes = self.0.to_le_bytes();
         V::from_fn(|index| bytes[index % bytes.len()])
     }
 
-    /// The tag that fills `value`, unless it is a mix.
+    /// Returns the tag that fills `value`, unless it is a mix.
     fn of<V: Value>(value: &V) -> Option<Tag> {
         let (head, _) = value.bytes().split_first_chunk()?;
         let tag = Tag(u64::from_le_bytes(*head));

@@ -62,7 +62,7 @@ enum How {
 }
 
 impl How {
-    /// Whether it can be aborted so.
+    /// Returns whether it can be aborted so.
     fn permits(self, reason: Abort, knobs: &Tpcc, switches: Switches) -> bool {
         // Whoever writes the same has to wait for the lock, and not every wait ends well.
         let updates = !switches.updates || reason == Abort::Locked;
@@ -144,7 +144,7 @@ const INSERTED: &[(&str, &[&str])] = &[
     ("payment", &["history"]),
 ];
 
-/// Whether an attempt was aborted by the removal of what the one before it has left.
+/// Returns whether an attempt was aborted by the removal of what the one before it has left.
 fn is_left_over(cause: &Cause, table: &str) -> bool {
     let inserts = |&(kind, tables): &(&str, &[&str])| {
         Tpcc::KINDS[cause.aborted] == kind && tables.contains(&table)
@@ -152,7 +152,7 @@ fn is_left_over(cause: &Cause, table: &str) -> bool {
     cause.reason == Abort::RecordRemoved && cause.met.is_empty() && INSERTED.iter().any(inserts)
 }
 
-/// Whether a cause is among the predictions. Where it was one of several types, one that is
+/// Returns whether a cause is among the predictions. Where it was one of several types, one that is
 /// predicted suffices; where nobody knows whom it met, somebody must be.
 fn is_predicted(cause: &Cause, knobs: &Tpcc, switches: Switches) -> bool {
     let Some(table) = &cause.table else { return cause.reason == Abort::Yielded };
@@ -176,7 +176,7 @@ fn is_predicted(cause: &Cause, knobs: &Tpcc, switches: Switches) -> bool {
     })
 }
 
-/// What is found out in a setting.
+/// Returns the causes found in a setting.
 fn run<P: Protocol>(knobs: &Tpcc, switches: Switches) -> Causes {
     let db: Database<P> = database_of(P::Policy::default(), switches.updates, switches.splitting);
     let tables = load(&db, knobs, THREADS);
@@ -213,12 +213,12 @@ fn work<P: Protocol>(tables: &TpccTables<P>, session: Session<P>, thread: usize)
     causes
 }
 
-/// How many attempts had causes of some kind.
+/// Returns how many attempts had causes of some kind.
 fn count(causes: &Causes, of: impl Fn(&Cause) -> bool) -> u64 {
     causes.by_frequency().into_iter().filter(|(cause, _)| of(cause)).map(|(_, count)| count).sum()
 }
 
-/// Whether a new order was aborted by a payment, or the other way round, in one table.
+/// Returns whether a new order was aborted by a payment, or the other way round, in one table.
 fn is_between_order_and_payment(cause: &Cause, table: &str) -> bool {
     let types = |aborted: &str, met: &str| {
         Tpcc::KINDS[cause.aborted] == aborted

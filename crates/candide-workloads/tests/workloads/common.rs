@@ -244,7 +244,7 @@ pub(crate) fn run_unaccounted<P: Protocol, L: Loaded<P>>(
     }
 }
 
-/// What the workload's own check finds.
+/// Returns what the workload's own check finds.
 pub(crate) fn check<P: Protocol, L: Loaded<P>>(db: &Database<P>, loaded: &L) -> Consistency {
     loaded.check(db.session().expect("a session")).expect("readable")
 }

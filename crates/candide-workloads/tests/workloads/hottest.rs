@@ -19,7 +19,7 @@ use crate::common::{UnderEach, database, database_of, load, run, sorted, under_e
 /// writes.
 struct CanLook<'a, W> {
     workload: &'a W,
-    /// So many transactions write it for sure.
+    /// The number of transactions that certainly write it.
     steps: usize,
 }
 

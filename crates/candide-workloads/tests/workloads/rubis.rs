@@ -41,7 +41,7 @@ fn every_type_is_reported_under_its_own_number() {
     assert_types_are_told_apart(|weights| Rubis { weights, ..knobs() });
 }
 
-/// What the check says after `damage`.
+/// Returns what the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Auction<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
     let (db, tables) = honest(&knobs(), 1_000);
     db.run(|tx| damage(&tables.auction, tx)).expect("can be done");

@@ -39,7 +39,7 @@ fn steps_are_reported() {
     assert_eq!(TpcB::KINDS, ["deposit"]);
 }
 
-/// What the check says after `damage`.
+/// Returns what the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Bank<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
     let (db, tables) = honest(&knobs(), STEPS);
     db.run(|tx| damage(&tables.bank, tx)).expect("can be done");

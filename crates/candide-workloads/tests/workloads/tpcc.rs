@@ -327,7 +327,7 @@ fn rows_that_no_key_leads_to_are_noticed() {
 
 #[test]
 fn rows_that_no_transaction_accounts_for_are_noticed() {
-    // An order with everything that belongs to it, which nobody has entered.
+    // An order with everything that belongs to it, which no transaction has entered.
     let forge = |tx: &Tx<'_, Occ>, tables: &Tables<Occ>| {
         let id = tables.districts.modify(tx, &(1, 1), District::NEXT_ORDER, |next| {
             *next += 1;

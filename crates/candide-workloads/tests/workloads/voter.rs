@@ -42,7 +42,7 @@ fn votes_are_refused_for_nobody_and_beyond_the_limit() {
     assert_eq!((step.kind, step.committed, step.retries), (0, false, 0));
 }
 
-/// What the check says after `damage`.
+/// Returns what the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Contest<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
     let (db, tables) = honest(&knobs(), STEPS);
     db.run(|tx| damage(&tables.contest, tx)).expect("can be done");

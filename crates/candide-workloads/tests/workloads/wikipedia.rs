@@ -50,7 +50,7 @@ fn every_type_is_reported_under_its_own_number() {
     assert_types_are_told_apart(|weights| Wikipedia { weights, ..knobs() });
 }
 
-/// What the check says after `damage`.
+/// Returns what the check says after `damage`.
 fn assert_noticed(words: &str, damage: impl Fn(&Tables<Occ>, &Tx<'_, Occ>) -> Result<(), Abort>) {
     let (db, site) = honest(&knobs(), STEPS);
     db.run(|tx| damage(site.tables(), tx)).expect("can be done");

@@ -1,4 +1,4 @@
-//! Attempts that conflicts ended: how many, why, and whom they met.
+//! Attempts that conflicts ended: how many, why, and which types they met.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const RATE: Quantity = Quantity {
     words: |value| format!("{} of attempts aborted", percent(value / 100.0)),
 };
 
-/// So many causes of a result are drawn. The table has all.
+/// The most causes of a result that are drawn. The table has all.
 const CAUSES_DRAWN: usize = 6;
 
 /// The charts, or a sentence if there is nothing to draw.

@@ -21,7 +21,7 @@ const APART: f64 = 22.0;
 
 /// What is drawn.
 pub(crate) struct Quantity {
-    /// Its field in the results, for whoever compares.
+    /// Its field in the results, for comparison.
     pub(crate) field: &'static str,
     /// What follows a number at the axis.
     pub(crate) unit: &'static str,

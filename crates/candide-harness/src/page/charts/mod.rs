@@ -46,7 +46,7 @@ fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
 }
 
 /// One drawing, so many units high, under what it shows in particular, if that has to be said.
-/// `about` is for those who cannot see it.
+/// `about` describes it for screen readers.
 fn panel(caption: &str, about: &str, height: f64, body: &str) -> String {
     let caption = if caption.is_empty() {
         String::new()

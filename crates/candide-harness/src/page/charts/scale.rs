@@ -24,7 +24,7 @@ impl Scale {
         Scale { zero, far, end: steps * step, step }
     }
 
-    /// Where `value` is drawn.
+    /// Returns the place where `value` is drawn.
     pub(crate) fn place(&self, value: f64) -> f64 {
         self.zero + value / self.end * (self.far - self.zero)
     }

@@ -119,7 +119,7 @@ impl<V: Value> Write<V> for Transaction<'_> {
     }
 }
 
-/// Whether a value is a number, which it is if it is as long as one.
+/// Returns whether a value is a number, that is, as long as one.
 const fn is_number<V: Value>() -> bool {
     size_of::<V>() == size_of::<i64>()
 }

@@ -135,7 +135,7 @@ struct Running<'s, V> {
 }
 
 impl<V: Value> Running<'_, V> {
-    /// Installs what was written, unless somebody else has overwritten it since it was read.
+    /// Installs the writes, unless what was read has been overwritten since.
     fn commit(self) -> bool {
         let mut rows = self.store.0.lock().unwrap();
         if self.written.keys().any(|key| rows[key].1 != self.seen[key]) {

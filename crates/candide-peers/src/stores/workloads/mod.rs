@@ -28,7 +28,7 @@ pub(crate) trait Workload: Sync {
     /// Rows in each table, with keys from 0.
     fn rows(&self) -> u64;
 
-    /// What a row holds at first.
+    /// Returns the initial contents of a row.
     fn initial(&self, table: usize, key: u64) -> Self::Value;
 
     /// Draws a transaction.
@@ -52,8 +52,8 @@ pub(crate) trait Workload: Sync {
 /// Rows that are read in one transaction when a store is examined.
 const PORTION: u64 = 1000;
 
-/// Whether what is in the store can have been left there by transactions that made the sum over all
-/// rows grow by `growth`.
+/// Checks that what is in the store can have been left there by transactions that made the sum
+/// over all rows grow by `growth`.
 pub(crate) fn examine<W: Workload>(
     workload: &W,
     session: &mut impl Session<W::Value>,

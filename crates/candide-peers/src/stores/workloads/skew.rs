@@ -83,7 +83,7 @@ impl Writing<i64> for Leave {
     fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<i64, Stopped> {
         let here = tx.get(self.place())?;
         let there = tx.get(self.other())?;
-        // Lets the others come in between, where somebody can.
+        // Lets other transactions come in between, where they can.
         std::thread::yield_now();
         match here + there {
             2 => {
