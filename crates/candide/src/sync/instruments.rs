@@ -422,7 +422,7 @@ mod active {
         ("parted-at-once", Mutant::PartedAtOnce),
         ("move-untracked", Mutant::MoveUntracked),
         ("stowed-late", Mutant::StowedLate),
-        ("deleted_index-preferred", Mutant::DeletedIndexPreferred),
+        ("deleted-index-preferred", Mutant::DeletedIndexPreferred),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
         ("never-parked", Mutant::NeverParked),
