@@ -45,24 +45,24 @@
 //! Let s(T) be T's fence, in the single order of such fences, if T writes. wr: T reads what U
 //! installed after U's fence, so s(U) < s(T). ww: T locks after U released. rw: T read x and U
 //! replaced it. If s(U) < s(T), U's INSTALL, set before its fence, is visible to T's validation,
-//! which comes after T's fence: T sees INSTALL or a new version and fails. So s(T) < s(U). An absent
-//! key is a cell (an absent record) or a node, whose version rises before the insert's record can be
-//! locked. All edges agree with s, and s lies within the call. A lock that is held early adds no
-//! edge and needs no proof: what was read under it is validated like any other read.
+//! which comes after T's fence: T sees INSTALL or a new version and fails. So s(T) < s(U). An
+//! absent key is a cell (an absent record) or a node, whose version rises before the insert's
+//! record can be locked. All edges agree with s, and s lies within the call. A lock that is held
+//! early adds no edge and needs no proof: what was read under it is validated like any other read.
 //!
-//! *Transactions that only read.* Where closures see one moment, s(T) is that of T's view (invariant
-//! V1 of `protocol/view.rs`), and nothing is left to validate. Without, T passes no fence, so it is
-//! placed by what it read: just before the first V, in the order of fences, that replaces something
-//! of it, or after all others if none does. Let U be a transaction that T read from, or one that had
-//! ended when T began. Were V's fence before U's, V's INSTALL, set before it, would be visible to
-//! T's validation, which comes after U's end, and T would fail. So s(U) < s(V), and T fits between
-//! the two. One observation needs no validation: it is true at the moment of its load, and no other
-//! has to agree with it.
+//! *Transactions that only read.* Where closures see one moment, s(T) is that of T's view
+//! (invariant V1 of `protocol/view.rs`), and nothing is left to validate. Without, T passes no
+//! fence, so it is placed by what it read: just before the first V, in the order of fences, that
+//! replaces something of it, or after all others if none does. Let U be a transaction that T read
+//! from, or one that had ended when T began. Were V's fence before U's, V's INSTALL, set before it,
+//! would be visible to T's validation, which comes after U's end, and T would fail. So s(U) < s(V),
+//! and T fits between the two. One observation needs no validation: it is true at the moment of its
+//! load, and no other has to agree with it.
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
-//! `ReadChanged`, `Phantom`: a view that cannot move on, and phase 3. `Existence`, `Dead`: phase 1.
-//! `Guard`, `Overflow`: phase 4, definite.
+//! `ReadChanged`, `Phantom`: a view that cannot move on, and phase 3. `ExistenceChanged`,
+//! `RecordRemoved`: phase 1. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
 //! A read compares the version with the view's base. One that others have written since then, and

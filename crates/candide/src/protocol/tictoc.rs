@@ -69,8 +69,8 @@
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
-//! `ReadChanged`: a version could not be extended. `Phantom`: a node changed. `Existence`, `Dead`:
-//! phase 1. `Guard`, `Overflow`: phase 4, definite.
+//! `ReadChanged`: a version could not be extended. `Phantom`: a node changed. `ExistenceChanged`,
+//! `RecordRemoved`: phase 1. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
 //! Readers write: who reads an old version beside a new one raises its rts, who misses a key its

@@ -100,8 +100,8 @@
 //! # Aborts
 //! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or a version
 //! read was replaced before the attempt met a newer one, and it had written, or wanted to
-//! afterwards. `Phantom`: a node read was changed likewise. `Existence`, `Dead`: phases 2 and 4.
-//! `MemoryLimit`: staging. `Guard`, `Overflow`: phase 5, definite.
+//! afterwards. `Phantom`: a node read was changed likewise. `ExistenceChanged`, `RecordRemoved`:
+//! phases 2 and 4. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 5, definite.
 //!
 //! # Costs
 //! One counter, which every begin reads and every writing commit changes; or else the system's
