@@ -34,8 +34,8 @@ usage: cargo xtask <task>
   verify --minutes N     run schedules of whole transactions with a fresh seed, and append what ran to
                          docs/verification-ledger.csv. `--scene NAME` and `--protocol NAME` choose one.
                          `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect
-  costs                  count instructions and cache misses of every operation under every protocol, and write the tables
-                         of docs/cost-model.md. `--check` compares instructions with docs/costs.csv, `--renew` writes it
+  costs                  count instructions and cache misses of every operation under every protocol, and print the tables
+                         that docs/cost-model.md explains. `--check` compares instructions with docs/costs.csv, `--renew` writes it
   build-budget           build the command from nothing, and compare CPU time, size and copies of
                          functions with docs/build-budget.csv. `--built FILE` takes a command that
                          is there and checks size and copies; `--profile NAME` says whose limits,

@@ -2,7 +2,7 @@
 //! depends on the machine.
 //!
 //! The program that is run is `crates/candide-measure/src/bin/costs.rs`; it also knows the
-//! protocols. By default the tables of `docs/cost-model.md` are written anew. `--check` is for the
+//! protocols. By default it prints tables, which `docs/cost-model.md` explains. `--check` is for the
 //! checks of a change: it runs less, and compares instructions with `docs/costs.csv`, which
 //! `--renew` writes.
 
@@ -23,10 +23,10 @@ const RENEW: &str = "cargo xtask costs --renew";
 /// Set to anything, it lets the check pass where Valgrind cannot be had.
 const SKIP: &str = "CANDIDE_SKIP_COSTS";
 
-/// Writes the page, checks a change, or renews what changes are checked against.
+/// Prints the tables, checks a change, or renews the baseline of the checks.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => page::write(root, &Tools::find()?, &measure::run(root, Scale::Full)?),
+        [] => page::print(&Tools::find()?, &measure::run(root, Scale::Full)?),
         ["--check"] if env::var_os(SKIP).is_some() => {
             println!("costs: NOT CHECKED, because {SKIP} is set");
             Ok(())

@@ -1,17 +1,10 @@
-//! The generated part of `docs/cost-model.md`: tables between two marks, with what was written by
-//! hand around them.
+//! The tables of counts, as `docs/cost-model.md` explains them.
 
 use super::measure::{Cost, Measured, Tools};
 use super::profile::Counts;
 use super::split::{self, Function};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
-
-const PAGE: &str = "docs/cost-model.md";
-const BEGIN: &str = "<!-- The rest of this section is written by `cargo xtask costs`. -->\n";
-const END: &str = "<!-- Here it ends. -->\n";
 
 /// The transaction that is split up by functions, and the two protocols that are compared.
 const SPLIT: &str = "transaction of TPC-C";
@@ -19,11 +12,8 @@ const COMPARED: [&str; 2] = ["occ", "serial"];
 /// Functions that differ by less than this many instructions are one line.
 const DIFFERENCE_MIN: f64 = 100.0;
 
-/// Writes the tables into the page, and prints them.
-pub(super) fn write(root: &Path, tools: &Tools, measured: &Measured) -> Result<(), String> {
-    let path = root.join(PAGE);
-    let explain = |error: std::io::Error| format!("{PAGE}: {error}");
-    let page = fs::read_to_string(&path).map_err(explain)?;
+/// Prints the tables.
+pub(super) fn print(tools: &Tools, measured: &Measured) -> Result<(), String> {
     let mut tables = tables(tools, &measured.costs);
     let mut split_up = COMPARED.iter().filter_map(|protocol| {
         measured.costs.iter().find(|cost| cost.protocol == *protocol && cost.operation == SPLIT)
@@ -32,20 +22,8 @@ pub(super) fn write(root: &Path, tools: &Tools, measured: &Measured) -> Result<(
         let split = |cost: &Cost| split::by_function(&measured.program, &cost.places);
         tables += &differences(&split(first)?, &split(second)?);
     }
-    tables += "\n";
-    fs::write(&path, replaced(&page, &tables)?).map_err(explain)?;
-    print!("{tables}");
-    println!("costs: {PAGE} is written; what is said there about the tables is not");
+    println!("{tables}");
     Ok(())
-}
-
-/// The page with other tables.
-fn replaced(page: &str, tables: &str) -> Result<String, String> {
-    let marks =
-        page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) =
-        marks.ok_or_else(|| format!("{PAGE} does not have the marks {BEGIN:?} and {END:?}"))?;
-    Ok(format!("{before}{BEGIN}{tables}{END}{after}"))
 }
 
 /// In order, each once.
@@ -172,13 +150,6 @@ mod tests {
     fn figures_are_readable() {
         let figures = [0.0, -0.01, 0.25, 12.4, 999.6, 1000.0, 43_217.4, -1_234_567.0].map(figure);
         assert_eq!(figures, ["0.0", "0.0", "0.3", "12", "1,000", "1,000", "43,217", "-1,234,567"]);
-    }
-
-    #[test]
-    fn only_what_is_between_the_marks_is_replaced() {
-        let page = format!("a\n{BEGIN}old\n{END}z\n");
-        assert_eq!(replaced(&page, "new\n"), Ok(format!("a\n{BEGIN}new\n{END}z\n")));
-        assert!(replaced("a\n", "new\n").is_err());
     }
 
     #[test]
