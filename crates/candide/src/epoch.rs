@@ -10,11 +10,11 @@
 //! smallest pin that a pass of the advancer saw (or the new epoch, if it saw none). What has a
 //! stamp below the bound is free.
 //!
-//! Who reads in a snapshot sees what that keeps, however long it takes, and needs nothing else but
+//! A reader in a snapshot sees what that keeps, however long it takes, and needs nothing else but
 //! memory that stays: such pins are *for memory* only. A pin may become one of these, once what its
 //! session sees is in the list of snapshots. The *horizon* is the smallest of the others, and so
-//! never below the bound. What nobody has been able to come to see since before the horizon, but in
-//! snapshots, nobody will.
+//! never below the bound. A version that no transaction outside of snapshots could come to see
+//! since before the horizon will not be seen by one any more.
 //!
 //! # Invariants
 //! * **P1** A pin is published, and a full fence passed, before its session loads any link.
@@ -32,10 +32,10 @@
 //! after a later one, and the epoch only grows. So the bound is at most `f`, a contradiction.
 //!
 //! The links in a bucket that has been moved (`index::hash`, H3) are not removed, and are there
-//! when the records and lines that they lead to are unlinked elsewhere. Who follows them has
-//! loaded, since it was pinned, a version of that bucket that did not say MOVED; who looks at the
-//! neighbours of a full bucket, an array without a successor. So the moving, and with it U's fence,
-//! comes after R's.
+//! when the records and lines that they lead to are unlinked elsewhere. A reader that follows them
+//! has loaded, since it was pinned, a version of that bucket that did not say MOVED; an insert that
+//! looks at the neighbours of a full bucket, an array without a successor. So the moving, and with
+//! it U's fence, comes after R's.
 //!
 //! # Source
 //! The scheme of "Opportunities for Optimism" (VLDB 2020), section 2, with one change: there a
@@ -80,7 +80,7 @@ pub(crate) const EPOCH_MAX: Epoch = (1 << 38) - 1;
 #[derive(Debug)]
 pub struct Epochs {
     clock: CachePadded<Clock>,
-    /// Written by passes, read by whoever frees.
+    /// Written by passes, read by sessions that free memory.
     bounds: CachePadded<Bounds>,
     slots: Mutex<Slots>,
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
@@ -143,7 +143,7 @@ impl Alarm {
 #[derive(Debug)]
 struct Clock {
     epoch: AtomicU64,
-    /// The advancer sleeps until someone pins.
+    /// The advancer sleeps until a session pins.
     parked: AtomicBool,
     /// Passes so far, from 1, and the last of them in which an attempt has had its tick.
     passes: AtomicU64,
@@ -165,7 +165,7 @@ struct Sleep {
     waiting: usize,
 }
 
-/// Who keeps garbage that idle sessions have left. Called by the advancer after each pass.
+/// A database whose idle sessions may have left garbage. Called by the advancer after each pass.
 pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
     /// Collects the garbage of sessions that have not pinned since `idle_before`, or only for
     /// memory and before that; says whether any garbage is left anywhere.
@@ -236,9 +236,9 @@ impl Slot {
         self.pinned_epoch().is_some()
     }
 
-    /// Whether nobody else need wait with the session's garbage: it has not been pinned since
-    /// `epoch` began, or is in a transaction from before that, which reads in a snapshot and may
-    /// take long.
+    /// Returns whether another thread may collect the session's garbage: it has not been pinned
+    /// since `epoch` began, or is in a transaction from before that, which reads in a snapshot and
+    /// may take long.
     pub(crate) fn leaves_garbage_since(&self, epoch: Epoch) -> bool {
         let (last, pin) = self.look();
         pin != Pin::Full && last < epoch
@@ -317,8 +317,8 @@ impl Epochs {
         self.bounds.bound.load(Ordering::Acquire)
     }
 
-    /// What was there to be seen in a smaller epoch, and not since, is seen by nobody any more but
-    /// in snapshots.
+    /// Returns the horizon: a version that was replaced in a smaller epoch is seen in snapshots
+    /// only.
     #[inline]
     pub(crate) fn horizon(&self) -> Epoch {
         // Acquire as for the bound (E6).
@@ -382,8 +382,8 @@ impl Epochs {
     pub(crate) fn hold_memory_only(&self, slot: &Slot) {
         let (epoch, pin) = slot.look();
         debug_assert_eq!(pin, Pin::Full);
-        // Release: who finds that the pin holds back nothing else finds the snapshot in the list
-        // (E5).
+        // Release: a pass that finds that the pin holds back nothing else finds the snapshot in the
+        // list (E5).
         slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
     }
 
@@ -554,7 +554,7 @@ impl Epochs {
         lock(&self.slots).all.values().all(|slot| slot.idle_since(since))
     }
 
-    /// Announces that the advancer is about to sleep; says whether nobody has become active
+    /// Announces that the advancer is about to sleep; returns whether no session has become active
     /// meanwhile.
     fn announce_parked(&self) -> bool {
         self.clock.parked.store(true, Ordering::Relaxed);
@@ -726,14 +726,13 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    /// Either the advancer sees that somebody is active and stays awake, or whoever is active rings
-    /// for it.
+    /// Either the advancer sees that a session is active and stays awake, or that session wakes it.
     #[test]
     fn loom_pin_against_parking() {
         loom::model(|| {
             let epochs = Epochs::manual(5);
             let slot = epochs.register();
-            // Long after anybody was active.
+            // Long after a session was active.
             epochs.clock.epoch.store(6 + IDLE_PASSES, Ordering::Relaxed);
             let advancer = {
                 let epochs = epochs.clone();

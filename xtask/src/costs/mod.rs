@@ -2,8 +2,8 @@
 //! depends on the machine.
 //!
 //! The program that is run is `crates/candide-measure/src/bin/costs.rs`; it also knows the
-//! protocols. By default it prints tables, which `docs/cost-model.md` explains. `--check` is for the
-//! checks of a change: it runs less, and compares instructions with `docs/costs.csv`, which
+//! protocols. By default it prints tables, which `docs/cost-model.md` explains. `--check` is for
+//! the checks of a change: it runs less, and compares instructions with `docs/costs.csv`, which
 //! `--renew` writes.
 
 mod baseline;

@@ -120,7 +120,7 @@ impl Token {
         Token(CachePadded::new(AtomicU64::new(0)))
     }
 
-    /// Takes the token for session `id` (not zero) if nobody has it, that session included; says
+    /// Takes the token for session `id` (not zero) if no session has it, that one included; returns
     /// whether it did.
     pub(crate) fn try_take(&self, id: u64) -> bool {
         // Relaxed: the token carries no data; seeing it late costs its holder one more attempt.
@@ -148,9 +148,9 @@ impl Token {
 /// What a session knows that looks at what was put aside.
 #[derive(Debug, Default)]
 pub(crate) struct Looking {
-    /// It is among those who look through chains.
+    /// The session is counted among those that prune chains.
     pub(crate) is_listed: bool,
-    /// So is somebody else.
+    /// So is another session.
     pub(crate) others_are: bool,
     /// All attempts that run have reached this timestamp, but for those which see what an open
     /// snapshot keeps.
@@ -184,7 +184,7 @@ pub(crate) struct Local {
     /// By table: its part in the number of records.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
     pub(crate) random: Random,
-    /// Records this attempt has linked; whoever leaves one absent queues it for burial.
+    /// Records this attempt has linked; one that is left absent is queued for burial.
     pub(crate) linked: Vec<CellAt>,
     /// First cells of absent records that this session has to bury.
     pub(crate) reap_queue: Vec<CellAt>,
@@ -296,7 +296,7 @@ pub(crate) enum BlockSize {
     Whole = 1,
 }
 
-/// Memory that nobody new can reach.
+/// Memory that no new reader can reach.
 #[derive(Debug)]
 pub(crate) enum Retired {
     Record { table: u16, record: RecordAt },
@@ -394,7 +394,7 @@ impl<'a, P: Protocol> Context<'a, P> {
         self.local.reap_queue.reserve(writes.items().len());
     }
 
-    /// Takes a record out of its index for good; it is freed once nobody can hold it.
+    /// Unlinks a record from its index; it is freed once no reader can hold it.
     pub(crate) fn unlink(
         &mut self,
         record: RecordAt,
@@ -447,7 +447,7 @@ impl<'a, P: Protocol> Context<'a, P> {
         true
     }
 
-    /// Takes a record out of the index of deleted records; it is freed once nobody can hold it.
+    /// Takes a record out of the index of deleted records; it is freed once no reader can hold it.
     pub(crate) fn clear_out(&mut self, record: RecordAt, table: &TableCore) {
         let deleted_index = table.deleted_index.as_ref().expect("it has been put there");
         let key = record.key_words(table.layout.key_words());
@@ -458,7 +458,7 @@ impl<'a, P: Protocol> Context<'a, P> {
 }
 
 impl Retired {
-    /// Frees the memory: nobody can reach it any more.
+    /// Frees the memory, which no reader can reach any more.
     pub(crate) fn free(self, tables: &[Arc<TableCore>], caches: &mut Vec<Option<Cache>>) {
         match self {
             Retired::Record { table, record } => {
@@ -550,8 +550,8 @@ impl<P: Protocol> Context<'_, P> {
         self.prepare_versions_of(&self.engine.table(number), size, count, beyond_limit)
     }
 
-    /// As [`Context::prepare_versions`], for who has the table. (Who collects has the list of
-    /// tables, and may not ask for it again.)
+    /// As [`Context::prepare_versions`], for a caller that has the table. (The collector has locked
+    /// the list of tables, and may not lock it again.)
     pub(crate) fn prepare_versions_of(
         &mut self,
         table: &TableCore,
@@ -568,7 +568,7 @@ impl<P: Protocol> Context<'_, P> {
         Cache::of(&mut self.local.caches, slab).make_ready(slab, count, beyond_limit)
     }
 
-    /// Takes back a block that [`Context::version_block`] gave, and nobody else can reach.
+    /// Frees a block that [`Context::version_block`] gave and no other session can reach.
     pub(crate) fn free_version_block(&mut self, table: &TableCore, size: BlockSize, block: Block) {
         let slab = table.version_slab(size);
         Cache::of(&mut self.local.caches, slab).free(slab, block);

@@ -6,7 +6,7 @@
 //!   owner is committing. Both are set together in phase 1; or LOCK first, by a read for update,
 //!   and INSTALL by its owner in phase 1. Either way words change only between INSTALL and the
 //!   release, and a cell with LOCK alone has the words of its version: readers and validation pass
-//!   it, and only who wants to lock has to wait.
+//!   it, and only another lock has to wait.
 //! * **K2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it
 //!   releases. An absent cell is released QUEUED, or is in the `linked` list of the attempt that
 //!   linked it. So what a holder found is what it gives back. The same goes for ON_SNAPSHOT_LIST,
@@ -285,7 +285,8 @@ fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
             return Err(Abort::RecordRemoved);
         }
         if !tid.has(Tid::LOCK) {
-            // Before locking: who is going to fail must not hold a lock that others wait for.
+            // Before locking: an attempt that is going to fail must not hold a lock that others
+            // wait for.
             if !item.accepts(!tid.has(Tid::ABSENT)) {
                 return Err(Abort::ExistenceChanged);
             }
@@ -392,7 +393,7 @@ pub(super) fn free<P: Protocol>(
 pub(super) fn enqueue_if_absent(first: CellAt) -> bool {
     // A locked cell is its owner's business: it installs a row, or releases the cell queued (K2).
     // This is tried until it is settled: where versions carry timestamps, the exchange may fail
-    // because somebody extends one.
+    // because another session extends one.
     let cell = first.cell_word(0);
     let mut tid = Tid(cell.load(Ordering::Relaxed));
     while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED | Tid::ON_SNAPSHOT_LIST) {
@@ -409,13 +410,13 @@ pub(super) fn enqueue_if_absent(first: CellAt) -> bool {
     false
 }
 
-/// For [`Protocol::reap`]: makes an absent record dead, cell after cell, unless somebody has come
-/// for it.
+/// For [`Protocol::reap`]: makes an absent record dead, cell after cell, unless an insert has
+/// locked it.
 ///
-/// Whoever ran when the row was deleted must have ended, so that the end of a transaction tells
-/// what a key without a record was to it. Where versions are epochs, they say when that was;
-/// elsewhere it is the queue's entry, unless the row came back and was deleted again. Then the cell
-/// is REQUEUE, and its entry begins anew.
+/// All transactions that ran when the row was deleted must have ended, so that the end of a
+/// transaction tells what a key without a record was to it. Where versions are epochs, they say
+/// when that was; elsewhere it is the queue's entry, unless the row came back and was deleted
+/// again. Then the cell is REQUEUE, and its entry begins anew.
 pub(super) fn reap(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> GcOutcome {
     let first = units[0].cell_word(0);
     let tid = Tid(first.load(Ordering::Relaxed));
@@ -429,7 +430,7 @@ pub(super) fn reap(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> GcOutco
         return if exchange(tid.0 & !Tid::QUEUED) { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
     if tid.has(Tid::REQUEUE) && !mutant(Mutant::BuriedEarly) {
-        // If somebody has come for it, the next round will see.
+        // If an insert has locked it, the next round will see that.
         exchange(tid.0 & !Tid::REQUEUE);
         return GcOutcome::NotYet;
     }
@@ -437,9 +438,9 @@ pub(super) fn reap(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> GcOutco
 }
 
 /// Makes a record dead whose first cell says `tid`: it is absent, queued and unlocked. False if
-/// somebody has come for it.
+/// an insert has locked it.
 pub(super) fn kill(units: &[CellAt], tid: Tid) -> bool {
-    // Whoever commits an insert locks all cells, and all are absent together, so the others follow
+    // A commit of an insert locks all cells, and all are absent together, so the others follow
     // the first; a failure means that an insert has locked some already and is about to fail on the
     // first.
     let mut tid = tid;

@@ -172,8 +172,8 @@ pub struct Due {
     pub(crate) is_parked: bool,
 }
 
-/// What a commit has put aside of a unit that it has changed: who sees what was there before looks
-/// at it.
+/// The undo record of a unit that a commit has changed, for transactions that see the version
+/// before.
 #[derive(Debug, Clone, Copy)]
 pub struct UndoEntry {
     pub(crate) at: CellAt,
@@ -181,26 +181,26 @@ pub struct UndoEntry {
     pub(crate) size: BlockSize,
     /// The timestamp of the version that it stands for.
     pub(crate) ts: u64,
-    /// The timestamp of that commit, or of a later one, if nobody can come to see what there was in
-    /// between.
+    /// The timestamp of that commit, or of a later one, if no transaction can come to see the
+    /// versions in between.
     pub(crate) until: u64,
 }
 
 /// What becomes of something that was [put aside](UndoEntry).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Nobody looks at it any more.
+    /// No reader can reach it any more.
     Free,
-    /// Nobody will come to look at it, but somebody may be at it.
+    /// No new reader can reach it, but one that is running may hold it.
     Retire,
     /// An open snapshot of this timestamp sees it.
     Kept(u64),
-    /// Somebody is in the way; try again later.
+    /// Another session uses the chain; try again later.
     NotYet,
 }
 
-/// So many versions are taken out of a chain at one look: few enough for who wants to write the
-/// unit to wait for.
+/// The most versions that are taken out of a chain at once: few enough for a writer of the unit to
+/// wait for.
 pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
 
 /// What can be done about what is queued.
@@ -210,9 +210,9 @@ pub enum GcOutcome {
     Dead,
     /// It is a row again; the queue forgets it.
     Alive,
-    /// Someone may still depend on it; try again later.
+    /// A transaction may still depend on it; try again later.
     NotYet,
-    /// Someone has it just now, so nothing is known of it; it is the first to be tried next time.
+    /// It is locked, so nothing is known of it; it is the first to be tried next time.
     Busy,
     /// More is left than is taken out of a chain at once ([`VERSIONS_AT_ONCE`]); go on when others
     /// have had their turn.
@@ -222,7 +222,7 @@ pub enum GcOutcome {
     /// The same, and only snapshots see the record: it may be [put out of the
     /// way](Protocol::detach_for_snapshots).
     MoveToDeletedIndex(u64),
-    /// It was put out of the way, and nobody sees it any more.
+    /// It was moved to the index of deleted records, and no snapshot sees it any more.
     Forgotten,
 }
 
@@ -431,7 +431,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     }
 
     /// How many versions of a unit its chain holds right now, those included of commits that are
-    /// under way; nothing if there is no row. Observes nothing, and waits for nobody. `attempt` is
+    /// under way; nothing if there is no row. Observes nothing, and does not wait. `attempt` is
     /// not running.
     #[doc(hidden)]
     fn chain_length(_clock: &Self::Clock, attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
@@ -524,7 +524,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Takes note of the insertion of a row whose record the attempt has just linked, so that none
     /// of its units is in the write set. `cells` are all of them; their words are operands, one
     /// unit's after another's. By default into the shared write set, as
-    /// [`Protocol::stage`]: who overrides that overrides this.
+    /// [`Protocol::stage`]: a protocol that overrides that overrides this.
     #[doc(hidden)]
     #[inline(always)]
     fn stage_new(
@@ -610,8 +610,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool;
 
-    /// A time of the protocol's own: whoever pins in a later epoch than one that is read after this
-    /// begins at that time or later.
+    /// Returns a lower bound of the begin timestamps of all transactions that pin in a later epoch
+    /// than one that is read after this.
     #[doc(hidden)]
     #[inline(always)]
     fn time(_clock: &Self::Clock) -> u64 {
@@ -699,8 +699,8 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[inline(always)]
     fn begin_burying(_context: &mut Context<'_, Self>) {}
 
-    /// Brings words `first..first + count` of a unit nearer, where whoever reads or updates them
-    /// next finds them.
+    /// Prefetches words `first..first + count` of a unit, from where the next read or update of
+    /// them takes them.
     #[doc(hidden)]
     #[inline(always)]
     fn prefetch(_clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
@@ -727,7 +727,7 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     ) -> GcOutcome;
 
     /// Makes a record dead that is [`GcOutcome::MoveToDeletedIndex`], and is in the index of
-    /// deleted records by now, unless somebody has come for it since; says whether it did.
+    /// deleted records by now, unless an insert has locked it since; returns whether it did.
     #[doc(hidden)]
     fn detach_for_snapshots(
         _context: &mut Context<'_, Self>,

@@ -10,7 +10,7 @@
 //! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2.
 //! Differences: rows are words of atomics read between two looks at the version word, without
 //! fences; what a blind write assumes about its row's existence is checked under the lock instead
-//! of being read; an insert's record belongs to nobody until it is committed; a read for update may
+//! of being read; an insert's record is absent until it is committed; a read for update may
 //! lock early.
 //!
 //! # Phases
@@ -22,9 +22,9 @@
 //! opaque and it has read more than one cell.
 //!
 //! A read for update locks a cell during execution and *holds* it until the attempt ends. Phase 1
-//! begins by raising INSTALL in the held cells that are written. Whoever held a cell and did not
-//! write it gives it back when the attempt is over: that is at the end of `commit`, whatever comes
-//! of it, and in `abort`; every attempt ends in one of the two.
+//! begins by raising INSTALL in the held cells that are written. A cell that is held
+//! and not written is released when the attempt is over: at the end of `commit`, whatever comes of
+//! it, and in `abort`; every attempt ends in one of the two.
 //!
 //! # Cell
 //! ```text
@@ -38,8 +38,8 @@
 //!   session's last one.
 //! * **O3** Nothing that can fail happens after phase 4.
 //! * **O4** The epoch in a version is read when the last lock has been taken and the fence passed.
-//!   So whoever comes later in the serial order is of no earlier epoch, though it may replace what
-//!   was only read: the commits up to an epoch lack nothing that comes before one of them.
+//!   So a later commit of the serial order is of no earlier epoch, though it may replace what was
+//!   only read: the commits up to an epoch lack nothing that comes before one of them.
 //!
 //! # Why it is serializable
 //! Let s(T) be T's fence, in the single order of such fences, if T writes. wr: T reads what U
@@ -390,7 +390,7 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
     // (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    // Somebody may have begun or ceased to hold the cell: the words are still those of the version.
+    // The cell may be held now, or not any more: the words are still those of the version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     if same { Ok(before) } else { Err(before) }
 }
@@ -488,7 +488,7 @@ fn commit(
 fn install_held(at: CellAt, tid: Tid) -> Tid {
     let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
     if !mutant(Mutant::HeldNotInstalling) {
-        // No exchange: while we have the lock nobody else changes the cell. Relaxed: the fence is
+        // No exchange: only the lock's owner changes the cell. Relaxed: the fence is
         // still to come (E1).
         at.cell_word(0).store(owned.0, Ordering::Relaxed);
     }
@@ -528,8 +528,8 @@ fn choose_version(
     }
 }
 
-/// Phase 3: every cell is what it was when it was read and nobody else is committing to it; every
-/// node vouches as before.
+/// Phase 3: every cell is what it was when it was read and no other session is committing to it;
+/// every node vouches as before.
 fn validate(
     context: &mut Context<'_, Occ>,
     attempt: &Attempt,

@@ -18,8 +18,8 @@
 //! # Phases
 //! 1 lock the write set, checking each item's expectation - 2 choose the timestamp - 3 validate
 //! reads, extending them, and nodes - 4 evaluate updaters - 5 install and release. A transaction
-//! that wrote nothing does only 2 and 3. Phase 1 ends without a fence: who extends a version and
-//! who locks it meet in the exchange of one word; nodes bring their own.
+//! that wrote nothing does only 2 and 3. Phase 1 ends without a fence: extending a version
+//! and locking it are exchanges of the same word; nodes bring their own.
 //!
 //! # Cell
 //! ```text
@@ -30,8 +30,8 @@
 //! The first word locks the cell as `protocol/locks.rs` says, with invariants K1 to K5; besides:
 //! * **L1** Words, wts and ABSENT change only under INSTALL; the rts of a cell with INSTALL only by
 //!   its owner, as it releases, and that of any other cell by exchange, even if it is held.
-//! * **L2** A version (a row, or its absence) is valid from wts to rts. rts never falls; whoever
-//!   replaces a version commits above the rts it found as it raised INSTALL.
+//! * **L2** A version (a row, or its absence) is valid from wts to rts. rts never falls; a
+//!   commit that replaces a version has a timestamp above the rts it found as it raised INSTALL.
 //! * **L3** Nothing that can fail happens after phase 4.
 //! * **L4** UNWRITTEN says that the version is what the record has inherited. A DEAD cell's rts is
 //!   final.
@@ -41,22 +41,22 @@
 //! * **L6** A tombstone is buried when all have ended that ran as the row was deleted: its burial
 //!   was queued then or later, or it says REQUEUE, and is not buried before it has been queued
 //!   again. (Nothing here rests on it, but histories do: a key without a record then means the same
-//!   to all who are running.)
+//!   to all transactions that are running.)
 //!
 //! # Why it is serializable
 //! Let c(T) be T's commit timestamp. wr: T reads what U installed, so c(T) is at least the wts,
 //! c(U). ww: L2. rw: T read x and U replaced it. T saw an rts of at least c(T) on the version it
 //! read: with the version; at validation, where wts was still the version's after rts was loaded;
 //! or by its own exchange. U's INSTALL comes later in the order of that one word, so c(U) > c(T).
-//! rw without a record: T raises nrts to c(T), fences, and finds the node's version unchanged;
-//! whoever links raises the version, fences, and reads nrts. Either T fails, or the record's first
-//! rts is at least c(T); L5 carries it through reap_queue. So no edge falls, and only wr edges are
-//! level. A cycle would have these alone, but each of them leads from a commit to one later in real
-//! time.
+//! rw without a record: T raises nrts to c(T), fences, and finds the node's version unchanged; an
+//! insert that links raises the version, fences, and reads nrts. Either T fails, or the record's
+//! first rts is at least c(T); L5 carries it through reap_queue. So no edge falls, and only wr
+//! edges are level. A cycle would have these alone, but each of them leads from a commit to one
+//! later in real time.
 //!
 //! # Inheritance
-//! Whoever takes timestamps over has locked the node they are in, and passes a fence before it
-//! reads them (E1).
+//! A session that takes timestamps over has locked the node they are in, and passes a fence before
+//! it reads them (E1).
 //!
 //! | when | from | to | where |
 //! |---|---|---|---|
@@ -73,9 +73,9 @@
 //! `RecordRemoved`: phase 1. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
-//! Readers write: who reads an old version beside a new one raises its rts, who misses a key its
-//! node's nrts. A burial fails whoever has missed a key in its node. Cells take a word more than
-//! under OCC, reads a load more.
+//! Readers write: a read of an old version beside a new one raises its rts, a lookup that misses a
+//! key its node's nrts. A burial fails the attempts that have missed a key in its node. Cells take
+//! a word more than under OCC, reads a load more.
 //!
 //! [YU16]: https://doi.org/10.1145/2882903.2882935
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
@@ -216,7 +216,8 @@ impl Protocol for TicToc {
         if attempt.held.has(at) || attempt.held.hold(context, at)?.has(Tid::ABSENT) {
             return Self::read(context, attempt, at, copy);
         }
-        // Nobody replaces the version while we hold it, though others may extend it.
+        // No other session replaces the version while this one holds it, though others may extend
+        // it.
         let [rts, wts] = [RTS, WTS].map(|word| at.cell_word(word).load(Ordering::Relaxed));
         attempt.observe(Read { at, wts, rts: Tid(rts) });
         copy(Words::Shared(at.payload()));
@@ -317,7 +318,7 @@ impl Protocol for TicToc {
             }
         }
         if let Some(wts) = birth {
-            // The node no longer tells us when someone else commits an insert of this key; the
+            // The node no longer tells when another session commits an insert of this key; the
             // record does. It was born with the nwts of version `before` and an rts not below (L5),
             // whatever has become of it since.
             attempt.observe(Read { at: first, wts, rts: Tid(wts) });
@@ -343,7 +344,7 @@ impl Protocol for TicToc {
 
     fn see_node_until(_clock: &(), node: NodeAt, time: u64) -> bool {
         let before = node.node_word(NRTS).fetch_max(time, Ordering::Relaxed);
-        full_fence(); // E1, with `inherit_from_node` and with whoever takes the node's words over
+        full_fence(); // E1, with `inherit_from_node` and with a takeover of the node's words
         before < time
     }
 
@@ -387,8 +388,8 @@ impl Protocol for TicToc {
         }
         let [rts, wts] = [tid, wts].map(Tid::version);
         node.node_word(NRTS).fetch_max(rts, Ordering::Relaxed);
-        // Release pairs with `absent`: whoever sees it sees the node locked, or already in a new
-        // version.
+        // Release pairs with `absent`: a reader that sees it sees the node locked, or already in a
+        // new version.
         node.node_word(NWTS).fetch_max(wts, Ordering::Release);
     }
 }
@@ -477,11 +478,11 @@ fn commit(
     Ok(Committed { version: cts })
 }
 
-/// Beginning of phase 1 for a held cell: raises INSTALL. From here on nobody extends the version,
-/// so this exchange says how far it is valid (L2).
+/// Beginning of phase 1 for a held cell: raises INSTALL. From here on the version is not
+/// extended, so this exchange says how far it is valid (L2).
 fn install_held(at: CellAt, was: Tid) -> Tid {
     let cell = at.cell_word(RTS);
-    // Relaxed: whoever extends the version and we meet in the order of this one word.
+    // Relaxed: extensions of the version are exchanges of the same word.
     let install = if mutant(Mutant::HeldNotInstalling) { 0 } else { Tid::INSTALL };
     let now = Tid(cell.fetch_or(install, Ordering::Relaxed) | Tid::INSTALL);
     if mutant(Mutant::HeldExtensionMissed) { Tid(was.0 | Tid::LOCK | Tid::INSTALL) } else { now }
@@ -502,7 +503,7 @@ fn release_held(context: &Context<'_, TicToc>, attempt: &mut Attempt) {
 
 /// Phases 2 and 3: gives the smallest timestamp at which everything read may be valid and
 /// everything locked can be replaced (L2), once every version read is valid there, and every node
-/// vouches as before and will for whoever comes up to it.
+/// vouches as before, up to that timestamp.
 #[inline]
 fn certify(
     context: &mut Context<'_, TicToc>,
@@ -538,7 +539,7 @@ fn certify(
     Ok(cts)
 }
 
-/// Makes a version valid at `cts`; false if it has been replaced, or someone is about to.
+/// Makes a version valid at `cts`; false if it has been replaced, or is about to be.
 #[inline]
 fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
     let (cell, cell_wts) = (read.at.cell_word(RTS), read.at.cell_word(WTS));
@@ -563,8 +564,8 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
             return true;
         }
         if tid.has(Tid::INSTALL) && !mutant(Mutant::ExtendedUnderLock) {
-            // Locked by us; or by someone who may replace the version below `cts`, or has buried it
-            // below.
+            // Locked by this session; or by another one that may replace the version below `cts`,
+            // or has buried it below.
             return writes.find(read.at).is_some();
         }
         // Relaxed: the order of this one word decides whether we or a lock came first (L2).

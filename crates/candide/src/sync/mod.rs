@@ -73,7 +73,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The same, if nobody holds it.
+/// Locks a mutex if it is free.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -110,9 +110,9 @@ pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
 /// operation.
 ///
 /// # Safety
-/// Nobody else reads or writes the word meanwhile: whoever did so happened before, and whoever will
-/// happens after. Where [`MODELLED`], where words hold numbers and nothing else, all bits have
-/// values, and none are a pointer's.
+/// No other thread reads or writes the word meanwhile: all such accesses happen before or after.
+/// Where [`MODELLED`], where words hold numbers and nothing else, all bits have values, and none
+/// are a pointer's.
 pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
     #[cfg(not(any(loom, shuttle)))]
     // SAFETY: the word is borrowed, and for now ours alone, by this function's contract. An atomic
@@ -128,11 +128,10 @@ pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
 /// Reads what [`write_as_is`] has written, or a number. Not an atomic operation.
 ///
 /// # Safety
-/// Nobody writes the word meanwhile: whoever did so happened before, and whoever will happens
-/// after.
+/// No other thread writes the word meanwhile: all writes happen before or after.
 pub(crate) unsafe fn read_as_is(word: &AtomicU64) -> MaybeUninit<u64> {
     #[cfg(not(any(loom, shuttle)))]
-    // SAFETY: as in `write_as_is`; nobody writes, by this function's contract.
+    // SAFETY: as in `write_as_is`; no other thread writes, by this function's contract.
     return unsafe { word.as_ptr().cast::<MaybeUninit<u64>>().read() };
     #[cfg(any(loom, shuttle))]
     return MaybeUninit::new(word.load(Ordering::Relaxed));
