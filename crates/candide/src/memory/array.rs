@@ -97,8 +97,8 @@ mod real {
         fn drop(&mut self) {
             if let Kind::Small { lines } = self.kind {
                 let first: *mut Line = std::ptr::with_exposed_provenance_mut(self.address);
-                // SAFETY: `new` made this boxed slice of `lines` lines, and whoever drops the array
-                // has shown that nobody uses it any more.
+                // SAFETY: `new` made this boxed slice of `lines` lines, and the caller that drops
+                // the array has shown that no thread uses it any more.
                 drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, lines)) });
             }
         }

@@ -89,9 +89,9 @@ impl Block {
     /// atomics they would be one by one.
     ///
     /// # Safety
-    /// As for [`Block::words`], for each of the words of both; and until this returns nobody else
-    /// uses those of this block, nor writes those of the other one, whose last writes the caller
-    /// has seen.
+    /// As for [`Block::words`], for each of the words of both; and until this returns no other
+    /// thread uses those of this block, nor writes those of the other one, whose last writes the
+    /// caller has seen.
     #[inline(always)]
     pub(crate) unsafe fn copy_words(self, from: Block, first: usize, count: usize) {
         if MODELLED {

@@ -171,7 +171,7 @@ impl Region {
 #[cfg(target_os = "linux")]
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and whole; whoever dropped the memory has shown that no block
+        // SAFETY: the mapping is ours and whole; the caller that dropped it has shown that no block
         // is in use.
         let unmapped = unsafe {
             rustix::mm::munmap(std::ptr::with_exposed_provenance_mut(self.address), self.bytes)

@@ -152,7 +152,7 @@ impl Cache {
         Ok(cache.take_ready())
     }
 
-    /// The number of blocks that can be allocated without asking anybody.
+    /// Returns the number of blocks that can be allocated without asking the slab.
     pub(crate) fn ready(&self) -> usize {
         self.free.len()
     }
@@ -186,7 +186,7 @@ impl Cache {
         self.free.pop().expect("as many blocks have been made ready as are taken")
     }
 
-    /// Takes a block back that nobody else can reach.
+    /// Takes back a block that no other thread can reach.
     #[inline]
     pub(crate) fn free(&mut self, slab: &Slab, block: Block) {
         if cfg!(debug_assertions) {
@@ -232,8 +232,8 @@ mod real {
     pub(super) struct Store {
         free: Vec<Block>,
         fresh: std::ops::Range<usize>,
-        /// The rest of a span for which the limit has been passed: for who has to, and for nobody
-        /// else.
+        /// The rest of a span for which the limit has been passed: for callers that
+        /// must not fail only.
         beyond: std::ops::Range<usize>,
         /// Where blocks come from and go to one by one, if they do.
         system: Option<SystemBlocks>,
@@ -367,7 +367,8 @@ mod modelled {
 
     fn free(block: Block, words: usize) {
         let first: *mut AtomicU64 = std::ptr::with_exposed_provenance_mut(block.address() as usize);
-        // SAFETY: `grow` made this boxed slice of `words` atomics, and nobody else can reach it.
+        // SAFETY: `grow` made this boxed slice of `words` atomics, and no other thread can reach
+        // it.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, words)) });
     }
 
@@ -431,7 +432,7 @@ mod tests {
                 .for_each(|word| word.store(value, Ordering::Relaxed));
             block
         });
-        // SAFETY: both are ours, and nobody else's.
+        // SAFETY: both belong to this test alone.
         unsafe { new.copy_words(old, 3, 12) };
         // SAFETY: as above.
         let words = unsafe { new.words(0, 16) }.iter().map(|word| word.load(Ordering::Relaxed));

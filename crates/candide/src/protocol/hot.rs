@@ -8,7 +8,7 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
 
-/// Entries of units that had more to collect whenever somebody looked: whoever collects takes some.
+/// Entries of units that had more to collect at each look: every session that collects takes some.
 /// Otherwise they would never leave the session that happened to be the first to write these units,
 /// which would have to collect alone what all others add.
 #[derive(Debug, Default)]

@@ -175,8 +175,8 @@ impl Indexes {
     /// Whether there is no index to keep.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: whoever has to know was pinned after the bit was set; the wait between the
-        // stages sees to that.
+        // Relaxed: a transaction that has to know was pinned after the bit was set; the wait
+        // between the stages sees to that.
         self.kept.load(Ordering::Relaxed) == 0
     }
 

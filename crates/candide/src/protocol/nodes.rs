@@ -89,7 +89,7 @@ impl NodeSet {
     }
 
     /// The attempt itself has taken a node from one version to another; says whether it had
-    /// observed the first. Then the node no longer tells when somebody else commits an insert of
+    /// observed the first. Then the node no longer tells when another session commits an insert of
     /// the key that has been linked; its record does.
     #[inline]
     pub(super) fn linked(&mut self, node: NodeAt, before: u64, after: u64) -> bool {

@@ -201,8 +201,8 @@ impl<C> Recorder<C> {
         batch.complete_before =
             first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
         for share in &self.shares {
-            // Whoever has begun before that tick is noted here as running, or has been and has
-            // ended.
+            // An attempt that has begun before that tick is noted here as running, or has been
+            // and has ended.
             let share = &mut *lock(share);
             batch.events.append(&mut share.events);
             let first = share.running.iter().map(|&(_, begun)| begun).min();

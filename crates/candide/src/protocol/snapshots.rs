@@ -13,8 +13,8 @@ pub(super) struct Snapshots(Mutex<Open>);
 struct Open {
     /// Their timestamps, in rising order, with the moments at which they were opened.
     snapshots: Vec<(u64, Moment)>,
-    /// How many threads look through chains of what was put aside, for what nobody sees any more,
-    /// or to count it. While there is one, others retire what they otherwise would free.
+    /// How many threads look through chains of undo records, for those that no reader sees any
+    /// more, or to count them. While there is one, others retire what they otherwise would free.
     lookers: usize,
     /// What was put aside by commits up to this timestamp may have been freed, but for what an open
     /// snapshot sees.
@@ -36,7 +36,7 @@ impl Snapshots {
     }
 
     /// The same for who may free what was put aside by commits up to `until`, and will look through
-    /// chains if there are open snapshots. Says whether somebody else does so; and gives a
+    /// chains if there are open snapshots. Returns whether another session does so; and gives a
     /// timestamp that has been reached by all attempts that run, but for those which see what an
     /// open snapshot keeps.
     pub(super) fn begin_looking(&self, into: &mut Vec<u64>, until: u64) -> (bool, u64) {
@@ -103,7 +103,7 @@ impl Snapshots {
     }
 }
 
-/// Somebody who looks through chains, until this is dropped.
+/// A session that looks through chains, until this is dropped.
 struct Listed<'a>(&'a Snapshots);
 
 impl Drop for Listed<'_> {

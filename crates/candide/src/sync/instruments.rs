@@ -44,7 +44,7 @@ pub(crate) enum Point {
     Looked,
     /// Validation: one of a version's two timestamps is loaded, the other is not.
     Extending,
-    /// Commit: nobody has read what a version is to replace, and it has not been linked.
+    /// Commit: the version that is to be replaced has not been read, and the new one is not linked.
     Linking,
     /// Collecting: a chain is locked, and about to be gone through.
     Thinning,
@@ -141,7 +141,7 @@ pub(crate) enum Mutant {
     UnlockBeforeInstall,
     /// Updaters are evaluated when the first unit has been installed.
     EvaluateBetweenInstalls,
-    /// Nobody gives way to the token.
+    /// No session gives way to the token.
     TokenIgnored,
     /// An owner that has just freed a lock does not look whether there are sleepers now.
     SleepersUnseen,
@@ -158,7 +158,7 @@ pub(crate) enum Mutant {
     NodeNotExtended,
     /// Timestamps: a commit that has missed a key may come before the delete that it saw by that.
     NodeWtsIgnored,
-    /// Timestamps: a version is extended though somebody has locked it to replace it.
+    /// Timestamps: a version is extended though a commit has locked it to replace it.
     ExtendedUnderLock,
     /// Timestamps: a commit is above what it replaces was written at, not above what it was read
     /// at.
@@ -198,8 +198,8 @@ pub(crate) enum Mutant {
     /// Versions: who looks back takes what is in the index of deleted records for what there was,
     /// whenever that was.
     DeletedIndexPreferred,
-    /// Versions: an old version is collected when there is a newer one, whoever may still come to
-    /// see it.
+    /// Versions: an old version is collected when there is a newer one, though a reader may still
+    /// come to see it.
     CollectedEarly,
     /// Versions: collecting heeds no open snapshot.
     SnapshotsIgnored,
@@ -208,10 +208,9 @@ pub(crate) enum Mutant {
     /// Versions: when a chain is thinned, what stays is without the words that only those had which
     /// went.
     WordsLost,
-    /// Versions: who thins a chain goes by when the unit had been written before somebody wrote it
-    /// once more.
+    /// Versions: pruning goes by when the unit had been written before a commit wrote it once more.
     ThinnedByOldWord,
-    /// Versions: what was put aside is freed while somebody looks through chains.
+    /// Versions: undo records are freed while a session looks through chains.
     FreedInSight,
     /// Versions: what was parked is given up without a word, since the unit has been queued
     /// meanwhile.
@@ -230,14 +229,14 @@ pub(crate) enum Mutant {
     /// Versions: what a long attempt sees that only reads is not kept, though it does not hold it
     /// back either.
     KeptUnlisted,
-    /// Epochs: memory is free when nobody but who reads in a snapshot can come to look at it.
+    /// Epochs: memory is free when only readers in snapshots can come to look at it.
     FreedByHorizon,
     /// Indexes: whether a key is taken is asked of entries that may be from before they were all
     /// right.
     RefusedEarly,
     /// Indexes: a row is refused for a key that is taken, and may be its own.
     TwinUnobserved,
-    /// Indexes: nobody waits for those who have been refused by an index that is dropped.
+    /// Indexes: dropping an index does not wait for transactions that it has refused.
     DroppedAtOnce,
     /// TicToc: an attempt may come before the time at which an index that it reads was complete.
     IndexReadEarly,
@@ -256,7 +255,7 @@ pub(crate) enum Mutant {
     /// Timestamps from the clock: a commit waits for the tick of its timestamp to be over when it
     /// has validated.
     TickAwaitedLate,
-    /// Timestamps from the clock: nobody waits for the tick of a timestamp to be over.
+    /// Timestamps from the clock: commits do not wait for the tick of a timestamp to be over.
     TickNotAwaited,
     /// Timestamp order: what looks back does not wait for commits that are going on.
     UnsettledSnapshot,
@@ -266,8 +265,8 @@ pub(crate) enum Mutant {
     LinkedUnlooked,
     /// Timestamp order: a commit takes what its version follows for what it has raised.
     RaisedUnlooked,
-    /// Timestamp order: nobody looks again, after linking, whether a version has come below those
-    /// who have read what it follows.
+    /// Timestamp order: a commit does not look again, after linking, whether its version has come
+    /// below readers of what it follows.
     RelinkedUnlooked,
     /// Timestamp order: an update that reads no row is not held against there being one.
     RestedOnNothing,

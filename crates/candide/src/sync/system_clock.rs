@@ -1,4 +1,4 @@
-//! The system's clock, which everybody reads and nobody in the program writes.
+//! The system's clock, which all threads read and none in the program writes.
 //!
 //! # What is taken for granted
 //! A reading falls into the time between the full fences before and after it, and those happen in
@@ -6,8 +6,8 @@
 //! after that and reads the clock, the second reading is not the earlier one; nor is it if the
 //! first happens before the second in any other way. A word would be such a clock that grows by
 //! itself and is loaded without any order (the language promises as much of such loads on both
-//! sides of fences), and under a model it is one. No reading brings along what anybody has done:
-//! that takes the fences (edges E15 and E19 of `docs/memory-ordering.md`).
+//! sides of fences), and under a model it is one. No reading brings along what another thread has
+//! done: that takes the fences (edges E15 and E19 of `docs/memory-ordering.md`).
 //!
 //! Of the machine this asks for what `Instant` promises, a clock that never goes back wherever it
 //! is read, and that it is not read earlier or later than the program says. Where Linux maps the
@@ -64,12 +64,12 @@ impl SystemClock {
 }
 
 /// Readings after which a model's clock goes on by itself. With loom it does not: it stands still
-/// until somebody waits for it, and who does not read it again, or is not made to by fences, may go
-/// on seeing the time before that.
+/// until a thread waits for it, and one that does not read it again, or is not made to by fences,
+/// may go on seeing the time before that.
 #[cfg(any(loom, shuttle))]
 const READINGS: u64 = if cfg!(loom) { 1 } else { 6 };
 
-/// A clock that stands still for some time, and goes on when somebody waits for it.
+/// A clock that stands still for some time, and goes on when a thread waits for it.
 #[cfg(any(loom, shuttle))]
 #[derive(Debug)]
 pub(crate) struct SystemClock {

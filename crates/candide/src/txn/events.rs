@@ -1,6 +1,6 @@
 //! Events for the `tracing` crate, under the feature of that name. A subscriber is the user's code:
-//! whoever calls these is between two attempts, holds no lock and no pin (the token perhaps, which
-//! nobody waits for without end), and may be left by a panic.
+//! the caller of these is between two attempts, holds no lock and no pin (the token perhaps, for
+//! which no wait is endless), and may be left by a panic.
 
 #![forbid(unsafe_code)]
 

@@ -261,8 +261,8 @@ impl Garbage {
         hot_before: Epoch,
     ) {
         let budget = BUDGET_MIN + 2 * std::mem::take(&mut self.added);
-        // Before the open snapshots are listed: of what was queued before it, nobody's time is
-        // later than that (`look_at`).
+        // Before the open snapshots are listed: of what was queued before it, no attempt's
+        // time is later than that (`look_at`).
         let horizon = engine.epochs.horizon();
         let tables = engine.tables.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tables: &[Arc<TableCore>] = &tables;
@@ -307,7 +307,7 @@ impl Garbage {
             || self.aside.is_due(engine.epochs.horizon())
     }
 
-    /// Whether there is memory that nobody can look at any more.
+    /// Returns whether there is memory that no reader can reach any more.
     fn has_free<P: Protocol>(&self, engine: &Engine<P>) -> bool {
         self.retired.front().is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp))
     }
@@ -391,8 +391,8 @@ impl Garbage {
             }
             left -= next.len();
             // Chains may be long, and what others have to collect would wait for as long as all of
-            // them take together. Not only for memory: nobody shall collect meanwhile what is
-            // queued from here on.
+            // them take together. Not only for memory: no other session shall collect
+            // meanwhile what is queued from here on.
             engine.epochs.pin(slot);
             P::begin_burying(&mut Context::new(engine, local));
             P::approach(&engine.clock, next.iter().map(|due: &Due| due.at));
@@ -465,7 +465,7 @@ impl Garbage {
             engine.hot.put_first(&mut unfinished);
             engine.hot.put(&mut hot);
         }
-        // Whoever has its unit will let go of it soon: it is the first that is looked at next time.
+        // The lock of its unit is released soon: it is the first that is looked at next time.
         match of {
             Of::Hot => engine.hot.put_first(&mut busy),
             _ => busy.into_iter().rev().for_each(|due| self.reap_queue.push_front(due)),

@@ -410,8 +410,9 @@ impl<P: Protocol> TxnRunner<P> {
         });
     }
 
-    /// Whether there is garbage of the session's or everybody's, and epochs have moved on since it
-    /// looked. Asked in this order, what a session without garbage does is always the same.
+    /// Returns whether there is garbage of the session or of all sessions, and epochs have moved on
+    /// since it looked. Asked in this order, what a session without garbage does is always the
+    /// same.
     #[inline(always)]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
         (self.has_garbage || !engine.hot.is_empty())
@@ -435,14 +436,14 @@ impl<P: Protocol> TxnRunner<P> {
         let progress = engine.epochs.progress();
         if progress != self.collected_at {
             garbage.collect(engine, local, &self.public.slot, Epoch::MAX);
-            // After somebody's long report there is much at once. It does not wait for epochs, of
+            // After a long report there is much at once. It does not wait for epochs, of
             // which the next may be long in coming.
             self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
         }
         self.has_garbage = !garbage.is_empty();
     }
 
-    /// Waits, unpinned, until nobody has the token; not for ever.
+    /// Waits, unpinned, until no other session has the token; not for ever.
     fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
         let id = self.state.get_mut().local.id;
         let left =

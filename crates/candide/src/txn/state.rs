@@ -220,7 +220,7 @@ impl<P: Protocol> State<P> {
 
     /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether
     /// the row exists. Nothing, and nothing has been observed, if it has to be read by
-    /// [`State::read`] or [`State::read_at_mark`]. Whoever uses this has entered.
+    /// [`State::read`] or [`State::read_at_mark`]. The caller has entered.
     #[inline(always)]
     pub(crate) fn read_at_once(&mut self, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<bool> {
         if self.writes.find(at).is_some() || mutant(Mutant::AbsentSkippedByScan) {
@@ -253,7 +253,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads a unit as the transaction sees it; false if the row does not exist. Whoever uses this
+    /// Reads a unit as the transaction sees it; false if the row does not exist. The caller
     /// has entered.
     #[inline(always)]
     pub(crate) fn read(
@@ -307,7 +307,7 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// As [`State::read`], having locked the unit if the protocol can; whoever uses this has been
+    /// As [`State::read`], having locked the unit if the protocol can; the caller has been
     /// admitted to write. Where the transaction's own writes say what the unit will be, whatever it
     /// is now, there is nothing to lock before they are committed.
     fn read_for_update(
@@ -427,8 +427,8 @@ impl<P: Protocol> State<P> {
     }
 
     /// Whether the attempt sees what has been put out of the way of all but snapshots. (What it
-    /// only reads, and is not kept like one of those, nobody has put out of its way: its pin keeps
-    /// it.) To be asked when it has been admitted, in which it may come to be kept.
+    /// only reads, and is not kept like one of those, has not been put out of its way: its pin
+    /// keeps it.) To be asked when it has been admitted, in which it may come to be kept.
     #[inline(always)]
     pub(crate) fn needs_deleted_index(&self) -> bool {
         P::KEEPS_DELETED_INDEX
@@ -777,7 +777,7 @@ impl<P: Protocol> State<P> {
         let local = &mut self.local;
         let Ok(record) = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches)
         else {
-            // Whoever has tried to link first does not know yet whether that is needed.
+            // A caller that has tried to link first does not know yet whether that is needed.
             return match table.index.find(key) {
                 Found::Record(record) => Ok(InsertTarget { record, is_new: false }),
                 Found::Nothing { .. } => Err(Abort::MemoryLimit),
