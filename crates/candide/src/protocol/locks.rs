@@ -161,6 +161,18 @@ impl Held {
         Err(context.conflict(Abort::Locked, at))
     }
 
+    /// Locks a cell as [`Held::hold`] does, unless it is held. Returns whether it is held then.
+    pub(super) fn hold_once<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
+        if !self.has(at) {
+            self.hold(context, at)?;
+        }
+        Ok(self.has(at))
+    }
+
     /// Beginning of phase 1: the held cells that are written become their items' (K5), and say so
     /// (K1). `install` raises INSTALL in a cell that was so, and gives what it is then.
     #[cold]

@@ -250,10 +250,7 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         at: CellAt,
     ) -> Result<bool, Abort> {
-        if !attempt.held.has(at) {
-            attempt.held.hold(context, at)?;
-        }
-        Ok(attempt.held.has(at))
+        attempt.held.hold_once(context, at)
     }
 
     #[inline(always)]

@@ -229,10 +229,7 @@ impl Protocol for TicToc {
         attempt: &mut Attempt,
         at: CellAt,
     ) -> Result<bool, Abort> {
-        if !attempt.held.has(at) {
-            attempt.held.hold(context, at)?;
-        }
-        Ok(attempt.held.has(at))
+        attempt.held.hold_once(context, at)
     }
 
     #[inline(always)]
