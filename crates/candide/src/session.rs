@@ -226,7 +226,7 @@ impl<P: Protocol> Session<P> {
     }
 
     /// Returns the session's number, by which [`Health`](crate::Health) and
-    /// [histories](crate::history) name it. No other session of the database has or had it.
+    /// histories name it. No other session of the database has or had it.
     pub fn number(&self) -> u64 {
         self.core.public.session
     }

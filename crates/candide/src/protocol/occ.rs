@@ -52,12 +52,16 @@
 //!
 //! *Transactions that only read.* Where closures see one moment, s(T) is that of T's view
 //! (invariant V1 of `protocol/view.rs`), and nothing is left to validate. Without, T passes no
-//! fence, so it is placed by what it read: just before the first V, in the order of fences, that
-//! replaces something of it, or after all others if none does. Let U be a transaction that T read
-//! from, or one that had ended when T began. Were V's fence before U's, V's INSTALL, set before it,
-//! would be visible to T's validation, which comes after U's end, and T would fail. So s(U) < s(V),
-//! and T fits between the two. One observation needs no validation: it is true at the moment of its
-//! load, and no other has to agree with it.
+//! fence, so it is placed by what it read. Let U be any writer that T read from, or that a reader
+//! which had ended when T began read from, or that had itself ended then. T comes just after the
+//! last such U, or first if there is none; readers of one place come in the order of their ends.
+//! Let V replace something that T read. Were V's fence before U's, V's INSTALL, set before it,
+//! would be visible to T's validation, which comes after U's install in each of the three cases,
+//! and T would fail. So s(U) < s(V), and T comes before V. The order agrees with real time: each U
+//! passed its fence before T ended, and a writer that begins later passes its own after that; and
+//! what a reader that had ended when T began was placed after, T is placed after, too. One cell and
+//! no node needs no validation: it is true at the moment of its load, and nothing else has to agree
+//! with it.
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
