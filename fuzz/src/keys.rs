@@ -134,6 +134,6 @@ pub fn run(bytes: &[u8]) {
             }
             Ok::<_, Abort>(())
         })
-        .expect("nobody is in the way");
+        .expect("no other transaction is in the way");
     }
 }

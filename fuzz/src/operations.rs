@@ -207,5 +207,5 @@ fn check<P: Protocol>(db: &Database<P>, table: &Table<Parcel, P>, map: &Map) {
         }
         Ok::<_, Abort>(())
     })
-    .expect("nobody is in the way");
+    .expect("no other transaction is in the way");
 }

@@ -155,18 +155,18 @@ struct State {
 impl Turns {
     /// Waits for the turn of session `own`.
     fn wait(&self, own: usize) {
-        let state = self.state.lock().expect("nobody panics with it");
+        let state = self.state.lock().expect("no thread panics with it");
         drop(
             self.changed
                 .wait_while(state, |state| state.current != own)
-                .expect("nobody panics with it"),
+                .expect("no thread panics with it"),
         );
     }
 
     /// Hands the turn to the chosen session, and waits for it to come back. Without a choice left,
     /// hands it over only between attempts.
     fn hand_over(&self, own: usize, between_attempts: bool) {
-        let mut state = self.state.lock().expect("nobody panics with it");
+        let mut state = self.state.lock().expect("no thread panics with it");
         match state.choices.pop() {
             Some(choice) => state.give(usize::from(choice)),
             None if between_attempts => state.give(own + 1),
@@ -178,7 +178,7 @@ impl Turns {
     }
 
     fn end(&self, own: usize) {
-        let mut state = self.state.lock().expect("nobody panics with it");
+        let mut state = self.state.lock().expect("no thread panics with it");
         state.over[own] = true;
         let choice = state.choices.pop().map_or(own + 1, usize::from);
         state.give(choice);

@@ -33,7 +33,7 @@ const SEEDS: u64 = 7;
 /// Schedules of each scene in which a mutant is looked for at first, by the first seed.
 const FIRST_LOOK: u64 = 2_000;
 /// Of so many scenes that found it, those in which it showed soonest, the one counts that is best
-/// by the worst of all seeds: whoever looks for a defect plays them all.
+/// by the worst of all seeds: a search for a defect plays them all.
 const SCENES: usize = 4;
 /// Schedules of such a scene, by each seed.
 const LOOK_MAX: u64 = 50_000;

@@ -17,12 +17,8 @@ fn assert_refused(arguments: &str, words: &str) {
 }
 
 macro_rules! names {
-    (overlapping { $($overlapping:ty: $($of_it:expr),+;)+ }
-     exclusive { $($exclusive:ty: $($of_that:expr),+;)+ }) => {
-        [
-            $($(<$overlapping as candide::Protocol>::properties(&$of_it).name),+,)+
-            $($(<$exclusive as candide::Protocol>::properties(&$of_that).name),+,)+
-        ]
+    ($($_kind:ident $protocol:ty: $($policy:expr),+;)+) => {
+        [$($(<$protocol as candide::Protocol>::properties(&$policy).name),+),+]
     };
 }
 

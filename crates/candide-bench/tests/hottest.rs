@@ -80,7 +80,7 @@ fn assert_looked_at(result: &Value, row: &str, threads: u64, runs: u64) {
 
 #[test]
 fn the_hottest_row_is_looked_at_under_every_protocol() {
-    // As long as it takes until somebody comes to 256 transactions, and to versions; the last is a
+    // As long as it takes until a thread comes to 256 transactions, and to versions; the last is a
     // minute and more in all.
     let mut durations = (0..6).map(|doubled| 150 << doubled);
     let (printed, page) = durations
@@ -139,7 +139,11 @@ fn it_goes_with_causes_phases_and_a_rate() {
     let (printed, _, results) =
         bench(&format!("voter --telephones 1000 --rate 50 {timing}"), "hottest-rate");
     assert_looked_at(&results[0], "v_votes_by_contestant_number_state[1, CA]", 3, 1);
-    assert_eq!(number(&results[0]["hottest"]["probes"]), 0.0, "nobody came to 256: {printed}");
+    assert_eq!(
+        number(&results[0]["hottest"]["probes"]),
+        0.0,
+        "no transaction came to 256: {printed}"
+    );
     assert!(
         results[0]["hottest"]["p99_us"].is_null()
             && results[0]["hottest"]["versions_max"].is_null()

@@ -419,7 +419,7 @@ fn tpcb_and_voter_report_their_type_and_their_departures() {
         bench("voter --telephones 100 --runs 2 --threads 3 --protocol occ,tictoc", "voter");
     for result in report["results"].as_array().expect("a list") {
         assert_eq!(keys(&result["transactions"]), BTreeSet::from(["vote"]));
-        assert!(number(&result["user_aborted"]) > 0.0, "some votes are for nobody");
+        assert!(number(&result["user_aborted"]) > 0.0, "some votes are for no contestant");
         assert_eq!(result["consistency"]["checked"], 30);
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }

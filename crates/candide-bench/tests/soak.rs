@@ -94,7 +94,7 @@ fn as_many_are_begun_as_were_asked_for() {
         printed.contains("from the intended beginning to the end, waiting and retries included"),
         "{printed}"
     );
-    assert!(result["slices"].is_null(), "nobody has asked for slices");
+    assert!(result["slices"].is_null(), "slices were not asked for");
 }
 
 #[test]

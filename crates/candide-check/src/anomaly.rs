@@ -72,7 +72,7 @@ impl Anomaly {
             Self::WrongPresence => "corruption, a row that is and is not",
             Self::WrongMoment => "snapshot violation",
             Self::Internal => "internal inconsistency",
-            Self::UnknownValue => "corruption, a value that nobody wrote",
+            Self::UnknownValue => "corruption, a value that was never written",
             Self::DuplicateElement => "duplicate element",
             Self::LostAppend => "lost append",
             Self::IncompatibleOrder => "incompatible order",

@@ -1,6 +1,6 @@
 //! Histories of transactions, and checkers that say whether they are serializable.
 //!
-//! A history is what somebody noted of the transactions of a database, line by line: an [`Event`]
+//! A history is a record of the transactions of a database, line by line: an [`Event`]
 //! says what one transaction read, went through and wrote, in which versions, and when, or that a
 //! deleted row has left no trace. A [`Checker`] takes the lines as they come, on one core some
 //! hundred thousand transactions a second, and forgets what can no longer matter, so that it can

@@ -300,7 +300,7 @@ fn looking_back() {
             Anomaly::WrongMoment,
             "{reader:?}"
         );
-        // Whoever is told of first.
+        // In either order.
         let early = Transaction { begun: 3, ended: 4, ..reader };
         assert_eq!(
             named(&[load(), later.clone(), early.clone()]),

@@ -109,7 +109,7 @@ fn g0() {
     let history =
         together(&[&[append(1, 1), append(1, 3)], &[append(1, 2)], &[read(1, &[1, 2, 3])]]);
     lists(&history, PLAIN, Anomaly::DirtyWrite, 2);
-    // Nobody read what the last transaction appended, so it comes later in both lists.
+    // No transaction read what the last one appended, so it comes later in both lists.
     let history = together(&[
         &[append(1, 1), append(2, 9)],
         &[append(2, 1), append(1, 9)],
@@ -383,7 +383,7 @@ fn histories_with_repeated_values_are_unusable() {
     assert_eq!(check_lists(&together(&[&[append(1, 1)], &[append(2, 1)]]), PLAIN), Ok(()));
 }
 
-/// Several readers and several transactions of which nobody read anything: the report names the two
+/// Several readers and several transactions that were never read from: the report names the two
 /// that matter.
 #[test]
 fn unread_appends_are_told_apart() {

@@ -69,7 +69,7 @@ fn event(rng: &mut Rng) -> Event {
     })
 }
 
-/// Transactions of one session one after another, with reads only where somebody was told their
+/// Transactions of one session one after another, with reads only where a client was told their
 /// result.
 fn transactions<O>(
     rng: &mut Rng,

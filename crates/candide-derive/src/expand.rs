@@ -155,7 +155,7 @@ impl Record {
         let index_kind = kind(path, self.kind);
         let name = literal(ident);
         let packings: Vec<Ident> = (0..self.groups.len()).map(packing_name).collect();
-        // A row of nothing but its key has one word that nobody uses.
+        // A row of nothing but its key has one word that is not used.
         let words = packings.iter().map(|packing| match self.columns.is_empty() {
             true => quote!(1),
             false => quote!(#packing.words),

@@ -107,7 +107,7 @@ fn indexes_have_constants_and_kinds() {
     assert!(Packed::INDEXES.is_empty());
 }
 
-/// Whoever changes what the number depends on refuses to read what has been exported before.
+/// A change of what the number depends on makes earlier exports unreadable.
 #[test]
 fn the_schema_is_the_same_in_every_build() {
     assert_eq!(Grouped::SCHEMA, 0xa4d9_5c99_387c_f3a3);

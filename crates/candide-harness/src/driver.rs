@@ -579,7 +579,7 @@ mod tests {
             let clock = Clock::new(&agenda, "unprepared", duration);
             let run = || run(&Unprepared, 1, 3, &timing, &Cores::allowed(), &clock).is_ok();
             let panicked = panic::catch_unwind(panic::AssertUnwindSafe(run)).is_err();
-            ended.send(panicked).expect("somebody listens");
+            ended.send(panicked).expect("the receiver listens");
         });
         // A minute, and longer on a busy machine.
         let panicked = (0..60_000).find_map(|_| told.recv_timeout(Duration::from_millis(1)).ok());

@@ -55,7 +55,7 @@ impl Interrupt {
     }
 
     fn lock(&self) -> MutexGuard<'_, bool> {
-        self.pressed.lock().expect("nobody panics while holding it")
+        self.pressed.lock().expect("no thread panics while holding it")
     }
 
     /// Wakes the sleeping threads. On the first call it calls `say` before, since a woken thread
@@ -73,7 +73,7 @@ impl Interrupt {
 
     fn sleep(&self, duration: Duration) -> bool {
         let slept = self.changed.wait_timeout_while(self.lock(), duration, |pressed| !*pressed);
-        !*slept.expect("nobody panics while holding it").0
+        !*slept.expect("no thread panics while holding it").0
     }
 }
 

@@ -80,9 +80,9 @@ pub(crate) struct Measurement {
 
 /// One transaction type, or all together. Latencies are from the first attempt to the end, retries
 /// included. Where there is a rate, they are from the *intended* beginning: if a transaction begins
-/// late, because the one before it took long, it has waited, and whoever asked for it would have
-/// waited, too. So one slow transaction is seen in all those that queued behind it, and is not left
-/// out because nothing was begun meanwhile.
+/// late, because the one before it took long, it has waited, and a client that asked for it would
+/// have waited, too. So one slow transaction is seen in all those that queued behind it, and is not
+/// left out because nothing was begun meanwhile.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Transactions {
     pub(crate) committed: u64,

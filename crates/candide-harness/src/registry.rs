@@ -19,11 +19,7 @@ pub(crate) trait Job {
 pub struct Choice(&'static str);
 
 macro_rules! choices {
-    (overlapping { $($overlapping:ty: $($of_it:expr),+;)+ }
-     exclusive { $($exclusive:ty: $($of_that:expr),+;)+ }) => {
-        choices!($($overlapping: $($of_it),+;)+ $($exclusive: $($of_that),+;)+);
-    };
-    ($($protocol:ty: $($policy:expr),+;)+) => {
+    ($($_kind:ident $protocol:ty: $($policy:expr),+;)+) => {
         impl Choice {
             /// Returns all of them, in the order in which reports show them.
             fn all() -> Vec<Choice> {

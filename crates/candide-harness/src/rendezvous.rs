@@ -42,7 +42,7 @@ impl Rendezvous {
     pub(crate) fn gather(&self, meanwhile: impl FnOnce()) -> (Instant, Instant) {
         let mut state = self.lock();
         while state.waiting < state.members {
-            state = self.changed.wait(state).expect("nobody panics while holding it");
+            state = self.changed.wait(state).expect("no thread panics while holding it");
         }
         let together = Instant::now();
         meanwhile();
@@ -54,7 +54,7 @@ impl Rendezvous {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while holding it")
+        self.state.lock().expect("no thread panics while holding it")
     }
 }
 
@@ -71,7 +71,7 @@ impl Member<'_> {
         state.waiting += 1;
         self.meeting.changed.notify_all();
         while state.partings == before {
-            state = self.meeting.changed.wait(state).expect("nobody panics while holding it");
+            state = self.meeting.changed.wait(state).expect("no thread panics while holding it");
         }
         state.parted
     }

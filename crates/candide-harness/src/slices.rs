@@ -14,8 +14,8 @@ use crate::driver::Kind;
 use crate::failure::Failure;
 use crate::measurement::{Footprint, Transactions};
 
-/// The most slices of a run: each occupies 40 kB while they are collected, and is a line that
-/// somebody reads.
+/// The most slices of a run: each occupies 40 kB while they are collected, and is a line of
+/// the report.
 const MOST: usize = 1000;
 
 /// Returns an error if a run of `duration` has too many slices of the length that was asked for.
@@ -85,7 +85,7 @@ impl Slices {
     }
 
     fn add(&self, index: usize, kind: &Kind) {
-        let mut kinds = self.kinds.lock().expect("nobody panics while holding it");
+        let mut kinds = self.kinds.lock().expect("no thread panics while holding it");
         if kinds.len() <= index {
             kinds.resize_with(index + 1, Kind::new);
         }
@@ -95,7 +95,7 @@ impl Slices {
     /// What the slices came to: as many as there are `footprints`, `elapsed` in all. What ended
     /// later, having begun in time, is entered in the last one.
     pub(crate) fn into_list(self, elapsed: Duration, footprints: Vec<Footprint>) -> Vec<RunSlice> {
-        let mut kinds = self.kinds.into_inner().expect("nobody panics while holding it");
+        let mut kinds = self.kinds.into_inner().expect("no thread panics while holding it");
         let count = footprints.len();
         let late = kinds.split_off(count.min(kinds.len()));
         kinds.resize_with(count, Kind::new);

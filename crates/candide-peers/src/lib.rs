@@ -10,7 +10,7 @@
 //! cargo run --release --bin maps -- --misses --plot lookups.svg
 //! ```
 //!
-//! A workspace of its own, so that nobody compiles other people's work who does not mean to. A map
+//! A workspace of its own, so that other projects are not compiled by accident. A map
 //! is one file in `src/maps` that implements [`Map`] and [`Handle`], and one line in the list
 //! there.
 //!
@@ -23,7 +23,7 @@
 //! bytes are spread over all of `u64`; keys of 24 bytes are three words, the first two of which
 //! many rows share, as in composite keys of tables.
 //!
-//! *Inserts* fill an empty map, which nobody told how large it will become, in random order. The
+//! *Inserts* fill an empty map, which is not told how large it will become, in random order. The
 //! figure therefore contains all growing and all first touches of memory. Memory that `malloc` got
 //! back from an earlier map it need not ask for again; Candide maps its memory anew each time.
 //!
@@ -31,7 +31,7 @@
 //! - **The maps give no atomicity beyond one key.** Each of their operations stands for itself, and
 //!   a scan sees what is written meanwhile half or not at all. A Candide transaction is
 //!   serializable with all others, whatever number of rows it reads and writes. What is measured
-//!   here is what that costs where nobody needs it.
+//!   here is what that costs where it is not needed.
 //! - A closure of one read is not what transactions are for. There are therefore several lines:
 //!   `candide` with one operation per transaction, `candide-now` whose lookups are by `get_now`, a
 //!   transaction without a closure, and `candide-10` with ten operations in each. `candide-many`

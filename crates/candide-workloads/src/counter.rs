@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Gives away numbers: whoever has drawn one keeps it, whatever becomes of his transaction. On
-/// cache lines of its own.
+/// A source of numbers: a worker keeps one that it has drawn, whatever becomes of its transaction.
+/// On cache lines of its own.
 #[repr(align(128))]
 pub(crate) struct Counter(AtomicU64);
 

@@ -100,7 +100,7 @@ impl House {
         if self.open_bids(tx, bidder)?.len() >= OPEN_BIDS_MAX {
             return Err(BidError::TooManyOpen);
         }
-        // Everybody bids for the same items. Locked now, the highest bid cannot change before this
+        // All bid for the same items. Locked now, the highest bid cannot change before this
         // transaction ends.
         if cents <= row.read_for_update(Item::HIGHEST)? {
             return Err(BidError::TooLow);

@@ -14,7 +14,7 @@ const OPENING_CENTS: i64 = 1_000;
 const THREADS: u64 = 4;
 const TRANSFERS_PER_THREAD: u32 = 10_000;
 
-/// An account. Each column group is a unit of conflict: whoever reads the owner is never disturbed
+/// An account. Each column group is a unit of conflict: a read of the owner is never disturbed
 /// by a transfer, and an audit, which reads balances only, is not disturbed by the numbering of
 /// journal entries.
 #[derive(Record, Clone, Copy, Debug)]

@@ -742,7 +742,7 @@ mod loom_tests {
             let parks = advancer.join().unwrap();
             assert!(
                 !parks || std_lock(&epochs.alarm.sleep).woken,
-                "it sleeps while somebody is active"
+                "it sleeps while a session is active"
             );
             epochs.unpin(&slot);
         });

@@ -120,7 +120,7 @@
 //! struct Product {
 //!     #[key]
 //!     id: u32,
-//!     price: u32, // read by everybody, changed now and then
+//!     price: u32, // read by all, changed now and then
 //!     #[group(stock)]
 //!     stock: i32, // changed by every order
 //! }
@@ -280,7 +280,7 @@
 //!             return Err(Refusal::Unknown(id));
 //!         }
 //!         let receipts = receipts.clone();
-//!         tx.on_commit(move || receipts.send((id, cents)).expect("somebody listens")); // once, and only if it commits
+//!         tx.on_commit(move || receipts.send((id, cents)).expect("the receiver listens")); // once, and only if it commits
 //!         Ok(())
 //!     })
 //! };

@@ -3,8 +3,8 @@
 use super::measure::Cost;
 use std::collections::BTreeMap;
 
-/// How much more an operation may take than it did, as a factor; and how much less before somebody
-/// should note it down.
+/// How much more an operation may take than it did, as a factor; and how much less before the
+/// baseline should be renewed.
 const GROWTH_MAX: f64 = 1.05;
 const SHRINKAGE_MAX: f64 = 0.95;
 

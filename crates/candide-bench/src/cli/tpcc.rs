@@ -54,8 +54,8 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_name = "SOURCE", value_enum)]
     order_ids: Option<OrderIdSource>,
 
-    /// Deliveries are queued for one thread of each warehouse (on), or made by whoever draws them
-    /// (off) [default: on, or off with --like foedus]
+    /// Deliveries are queued for one thread of each warehouse (on), or made by the thread that
+    /// draws them (off) [default: on, or off with --like foedus]
     #[arg(long, value_enum)]
     delivery_queue: Option<Switch>,
 

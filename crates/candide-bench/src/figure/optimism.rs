@@ -50,7 +50,7 @@ fn empty(
 fn compare_protocols(outline: &mut Outline) {
     let deviations = [
         "mvto is after MSTO: it adds versions at their timestamps and keeps updates that cannot fail as versions of their own until \
-         somebody reads; those that can fail, such as sums that may overflow, it applies when it commits. mvcc is no protocol of the paper: \
+         they are read; those that can fail, such as sums that may overflow, it applies when it commits. mvcc is no protocol of the paper: \
          it adds versions in the order of commits",
         "MSTO runs transactions that only read a little in the past; mvto and mvcc here run all as of their beginning",
         "TSTO has timestamps on rows; tictoc here has them on the nodes of indexes as well",

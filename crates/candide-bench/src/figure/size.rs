@@ -11,7 +11,7 @@ use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Ycsb};
 pub(super) struct Room {
     /// The most bytes that a database may have.
     most: u64,
-    /// How large tables are to be beside the published ones, if somebody has said.
+    /// How large tables are to be beside the published ones, if that was given.
     fraction: Option<f64>,
     /// Which tables are smaller than published.
     reduced: RefCell<Vec<String>>,

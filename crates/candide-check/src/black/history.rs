@@ -36,7 +36,7 @@ pub enum Outcome {
     Committed,
     /// It had no effect and never will.
     Aborted,
-    /// Nobody knows: it took effect at some time after it was invoked, also after the client
+    /// It is not known: it took effect at some time after it was invoked, also after the client
     /// stopped waiting, or never.
     Unknown,
 }

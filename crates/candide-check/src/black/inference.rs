@@ -50,7 +50,7 @@ impl<'h, O> Inference<'h, O> {
         (0..).zip(self.history).filter(|(_, transaction)| transaction.outcome == Outcome::Committed)
     }
 
-    /// Somebody read what a transaction wrote.
+    /// Notes that what a transaction wrote was read.
     pub(super) fn see(&mut self, writer: Place) {
         self.seen[writer as usize] = true;
     }

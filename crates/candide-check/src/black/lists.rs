@@ -222,7 +222,10 @@ fn exists(
     let value = read.values[position];
     let Some(append) = appends.get(&(key, value)) else {
         inference.observe(Anomaly::UnknownValue, &[read.reader], || {
-            format!("T1 read {} of key {key}, and nobody appended {value}", Shown(read.values))
+            format!(
+                "T1 read {} of key {key}, and no transaction appended {value}",
+                Shown(read.values)
+            )
         });
         return false;
     };

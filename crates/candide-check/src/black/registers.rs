@@ -134,7 +134,7 @@ fn exists(
     let Some(value) = value else { return true };
     let Some(write) = writes.get(&(key, value)) else {
         inference.observe(Anomaly::UnknownValue, &[reader], || {
-            format!("T1 read {value} of key {key}, and nobody wrote it")
+            format!("T1 read {value} of key {key}, and no transaction wrote it")
         });
         return false;
     };

@@ -16,7 +16,7 @@ pub enum Store {
     /// Reads what had been committed when the transaction began, and replaces whatever is there by
     /// what follows from that.
     LostUpdates,
-    /// Does every operation at once, for everybody to see, and takes writes back if the transaction
+    /// Does every operation at once, for all to see, and takes writes back if the transaction
     /// aborts.
     DirtyReads,
     /// Reads what had been committed when the transaction began; of two that write the same key one
@@ -246,7 +246,7 @@ impl Client {
         false
     }
 
-    /// Does the next operation, where everybody sees it.
+    /// Does the next operation, where all transactions see it.
     fn operate(&mut self, database: &mut Database) {
         match &mut self.operations[self.done] {
             Asked::Write(key, value) => {

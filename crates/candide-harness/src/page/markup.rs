@@ -45,7 +45,7 @@ impl Cell {
 
     /// A number of the results: how it is written, and its field within the row's [result](Row).
     ///
-    /// The attributes are for whoever compares the page with its JSON, such as `cargo xtask
+    /// The attributes are for programs that compare the page with its JSON, such as `cargo xtask
     /// browse`.
     pub(crate) fn number(text: impl Into<String>, field: &str) -> Cell {
         Cell {

@@ -28,12 +28,8 @@ use std::error::Error;
 use std::hint::black_box;
 
 macro_rules! runs {
-    (overlapping { $($overlapping:ty: $($of_it:expr),+;)+ }
-     exclusive { $($exclusive:ty: $($of_that:expr),+;)+ }) => {
-        vec![
-            $($((<$overlapping>::properties(&$of_it).name, (|sizes| all::<$overlapping>(sizes, $of_it)) as Run)),+,)+
-            $($((<$exclusive>::properties(&$of_that).name, (|sizes| all::<$exclusive>(sizes, $of_that)) as Run)),+,)+
-        ]
+    ($($_kind:ident $protocol:ty: $($policy:expr),+;)+) => {
+        vec![$($((<$protocol>::properties(&$policy).name, (|sizes| all::<$protocol>(sizes, $policy)) as Run)),+),+]
     };
 }
 

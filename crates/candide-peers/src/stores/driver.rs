@@ -200,7 +200,7 @@ fn work<W: Workload>(
     };
     let warm =
         session.and_then(|mut session| Ok((spend(&mut session, turn.duration / 5)?, session)));
-    // Whoever fails waits for the others all the same, since they wait for it.
+    // A thread that fails waits for the others all the same, since they wait for it.
     start.wait();
     let ((before, _), mut session) = warm?;
     let (tally, elapsed) = spend(&mut session, turn.duration)?;

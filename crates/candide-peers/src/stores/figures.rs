@@ -28,7 +28,7 @@ pub(crate) struct Figure {
     pub(crate) failure: Option<String>,
 }
 
-/// Who everybody is compared with: Candide's default.
+/// The peer that all others are compared with: Candide's default.
 pub(crate) const BASELINE: &str = "candide-occ";
 
 /// What a turn came to.

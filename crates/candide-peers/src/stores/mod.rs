@@ -44,9 +44,10 @@
 //! # What is not comparable
 //! - Candide's commit-time updates, which write without reading, are not used, nor is `find_many`:
 //!   no peer has the like.
-//! - `mutex` and `sharded` cannot roll back. The bodies decide before they write, so nobody has to.
-//! - `stm` has its rows in a map that is made when it is filled and never changes: nobody can
-//!   insert.
+//! - `mutex` and `sharded` cannot roll back. The bodies decide before they write, so they never
+//!   have to.
+//! - `stm` has its rows in a map that is made when it is filled and never changes: it takes no
+//!   inserts.
 //! - `sqlite` parses nothing in the measured time, its statements being prepared; it still
 //!   interprets them.
 //! - `fjall`, `redb`, `lmdb`, `sqlite` and `rocksdb` can keep data on disk, and are built for that.
@@ -123,7 +124,7 @@ pub trait Store<V: Value>: Sized + Sync {
     /// One that is empty.
     fn open(size: Size) -> Result<Self, Failure>;
 
-    /// Fills a table. Nobody else uses the store.
+    /// Fills a table. No other thread uses the store.
     fn load(
         &mut self,
         table: usize,

@@ -72,7 +72,7 @@ fn ahead(figures: &[Figure]) -> Option<String> {
     let names: Vec<_> =
         ahead.iter().map(|(ratio, peer)| format!("{peer} ({})", short(*ratio))).collect();
     Some(match names.is_empty() {
-        true => format!("nobody is ahead of {BASELINE}"),
+        true => format!("none is ahead of {BASELINE}"),
         false => format!("ahead of {BASELINE}: {}", names.join(", ")),
     })
 }

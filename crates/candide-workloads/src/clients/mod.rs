@@ -1,4 +1,4 @@
-//! Clients that note what they asked for and what they were told, for a checker that trusts nobody
+//! Clients that note what they asked for and what they were told, for a checker that trusts nothing
 //! else.
 //!
 //! They work on lists ([`Lists`]) or on registers ([`Registers`]), never with the same value twice

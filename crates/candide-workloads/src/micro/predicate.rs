@@ -125,7 +125,7 @@ pub struct PredicateTables<P: Protocol> {
 
 impl<P: Protocol> PredicateTables<P> {
     fn due(&self) -> MutexGuard<'_, i128> {
-        self.due.lock().expect("nobody panics while counting")
+        self.due.lock().expect("no thread panics while counting")
     }
 }
 

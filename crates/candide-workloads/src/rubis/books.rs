@@ -132,7 +132,7 @@ impl Books {
         each("have been sold more often than they were there", &|item| {
             !knobs.refuse_sold_out || item.quantity >= 0
         });
-        // One at a time is bought, so whoever is below nothing has been at nothing.
+        // One at a time is bought, so an item below zero has been at zero.
         each("ended neither as planned nor by the purchase of the last one", &|item| {
             if item.quantity <= 0 {
                 item.end_date > YEAR && item.is_ended_by_purchase

@@ -207,7 +207,7 @@ pub struct RubisTables<P: Protocol> {
 
 impl<P: Protocol> RubisTables<P> {
     fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().expect("nobody panics while counting")
+        self.tally.lock().expect("no thread panics while counting")
     }
 }
 

@@ -161,7 +161,7 @@ pub struct SmallBankTables<P: Protocol> {
 
 impl<P: Protocol> SmallBankTables<P> {
     fn money(&self) -> MutexGuard<'_, i128> {
-        self.money.lock().expect("nobody panics while counting")
+        self.money.lock().expect("no thread panics while counting")
     }
 }
 

@@ -88,7 +88,7 @@ impl Crowd {
         }
     }
 
-    /// Somebody else than `customer`.
+    /// Returns another customer than `customer`.
     fn sample_other(&self, customer: u64, rng: &mut Rng) -> u64 {
         loop {
             let other = self.sample(rng);

@@ -4,8 +4,8 @@
 //!
 //! [`TpcB::strict`] follows the standard. [`TpcB::published`] is what FOEDUS (SIGMOD 2015)
 //! measures, which differs in the ways that [`Workload::differences`] names. The standard's history
-//! has no key; here it has the worker and the number of his transaction, so everybody writes at a
-//! place of his own.
+//! has no key; here it has the worker and the number of its transaction, so each worker writes
+//! at a place of its own.
 
 mod audit;
 mod books;
@@ -180,7 +180,7 @@ pub struct TpcBTables<P: Protocol> {
 
 impl<P: Protocol> TpcBTables<P> {
     fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().expect("nobody panics while counting")
+        self.tally.lock().expect("no thread panics while counting")
     }
 }
 

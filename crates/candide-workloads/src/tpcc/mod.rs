@@ -202,7 +202,7 @@ impl<P: Protocol> TpccTables<P> {
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().expect("nobody panics while counting")
+        self.tally.lock().expect("no thread panics while counting")
     }
 }
 

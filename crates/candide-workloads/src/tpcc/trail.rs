@@ -178,7 +178,7 @@ impl Trails {
 
     /// Returns the tracer of worker number `worker`.
     pub(super) fn tracer(self: &Arc<Self>, worker: usize) -> Tracer {
-        let mut all = self.all.write().expect("nobody panics here");
+        let mut all = self.all.write().expect("no thread panics here");
         let missing = (worker + 1).saturating_sub(all.len());
         all.extend((0..missing).map(|_| Arc::default()));
         Tracer {
@@ -204,7 +204,7 @@ impl Trails {
         for trail in self
             .all
             .read()
-            .expect("nobody panics here")
+            .expect("no thread panics here")
             .iter()
             .filter(|trail| !Arc::ptr_eq(trail, own))
         {
@@ -215,7 +215,7 @@ impl Trails {
 }
 
 fn lock(trail: &Mutex<Trail>) -> MutexGuard<'_, Trail> {
-    trail.lock().expect("nobody panics here")
+    trail.lock().expect("no thread panics here")
 }
 
 /// A worker's own trail, its view of the others, and the causes it has found.
@@ -358,7 +358,7 @@ mod tests {
         mine.begin(NEW_ORDER);
         assert_eq!(met(&mine, &place), NOBODY);
         update(&mine, NEW_ORDER, "account");
-        assert_eq!(met(&mine, &place), NOBODY, "nobody meets himself");
+        assert_eq!(met(&mine, &place), NOBODY, "no worker meets itself");
     }
 
     #[test]

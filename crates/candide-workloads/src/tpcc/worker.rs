@@ -24,7 +24,7 @@ const DELIVERY: usize = 3;
 const STOCK_LEVEL: usize = 4;
 const AUDIT: usize = 5;
 
-/// Deliveries that have been asked for, of each warehouse. Anybody asks, one worker makes them.
+/// Deliveries that have been asked for, of each warehouse. Any worker asks, one makes them.
 pub(super) struct Queues(Box<[Queue]>);
 
 /// On cache lines of its own.

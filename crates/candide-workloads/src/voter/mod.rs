@@ -144,7 +144,7 @@ pub struct VoterTables<P: Protocol> {
 
 impl<P: Protocol> VoterTables<P> {
     fn done(&self) -> MutexGuard<'_, Done> {
-        self.done.lock().expect("nobody panics while counting")
+        self.done.lock().expect("no thread panics while counting")
     }
 }
 

@@ -169,8 +169,8 @@ impl Books {
         self.fingerprint = self.fingerprint.wrapping_add(row);
     }
 
-    /// Rows of each table, and the sum of their fingerprints: the same for whoever has met the same
-    /// rows.
+    /// Rows of each table, and the sum of their fingerprints: the same for all that have met the
+    /// same rows.
     pub(super) fn counts(&self) -> [u64; 11] {
         let rows = [
             self.users.len(),

@@ -212,7 +212,7 @@ impl<P: Protocol> WikipediaTables<P> {
     }
 
     fn account(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().expect("nobody panics while counting")
+        self.account.lock().expect("no thread panics while counting")
     }
 }
 

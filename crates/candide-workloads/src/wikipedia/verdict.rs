@@ -172,7 +172,7 @@ impl Verdict<'_> {
         };
         self.none(
             pages.keys().filter(|page| !is_last(page)),
-            "pages do not end in anybody's last edit of them",
+            "pages do not end in the last edit of a user of them",
         );
         let is_found = |page: &PageId| names.get(&pages[page].name) == Some(page);
         self.none(
@@ -244,7 +244,7 @@ impl Verdict<'_> {
         self.none(watchers.difference(watches), "watchers do not watch");
         self.none(
             watches.iter().filter(|watch| !users.contains_key(&watch.user)),
-            "watched pages are nobody's",
+            "watched pages have no user",
         );
     }
 }

@@ -138,7 +138,7 @@ pub struct YcsbTables<P: Protocol, L: Layout = Wide> {
 
 impl<P: Protocol, L: Layout> YcsbTables<P, L> {
     fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().expect("nobody panics while holding the tally")
+        self.tally.lock().expect("no thread panics while holding the tally")
     }
 
     /// The operations of thread number `thread`, and what it writes.

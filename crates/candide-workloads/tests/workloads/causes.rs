@@ -19,8 +19,8 @@ const STEPS: usize = 1000;
 const ABORTED: u64 = 150;
 const ROUNDS_MAX: usize = 8;
 
-/// A tiny company, where everybody meets. No new order rolls back: one that does has to find out
-/// that what it was based on was true, so it reads what it would have updated.
+/// A tiny company, where all transactions meet. No new order rolls back: one that does has to find
+/// out that what it was based on was true, so it reads what it would have updated.
 fn knobs(mix: Mix) -> Tpcc {
     Tpcc {
         mix,
@@ -64,7 +64,7 @@ enum How {
 impl How {
     /// Returns whether it can be aborted so.
     fn permits(self, reason: Abort, knobs: &Tpcc, switches: Switches) -> bool {
-        // Whoever writes the same has to wait for the lock, and not every wait ends well.
+        // A writer of the same row has to wait for the lock, and not every wait ends well.
         let updates = !switches.updates || reason == Abort::Locked;
         match self {
             How::Reads => true,
@@ -136,9 +136,9 @@ const NUMBERED_BY_DISTRICTS: &[(&str, &str, &str, &str, &[How])] = &[
     ("new-order", "new-order", "order_lines", "delivery", &[How::Reads]),
 ];
 
-/// What is inserted. An aborted attempt leaves records that are absent, which are removed by
-/// nobody's transaction once they are old; the next attempt, if it begins late, may be about to use
-/// one that is just being removed.
+/// What is inserted. An aborted attempt leaves records that are absent, which are removed outside
+/// of transactions once they are old; the next attempt, if it begins late, may be about to use one
+/// that is just being removed.
 const INSERTED: &[(&str, &[&str])] = &[
     ("new-order", &["orders", "new_orders", "customer_orders", "order_lines"]),
     ("payment", &["history"]),
@@ -153,7 +153,7 @@ fn is_left_over(cause: &Cause, table: &str) -> bool {
 }
 
 /// Returns whether a cause is among the predictions. Where it was one of several types, one that is
-/// predicted suffices; where nobody knows whom it met, somebody must be.
+/// predicted suffices; where it is not known whom it met, there must be one.
 fn is_predicted(cause: &Cause, knobs: &Tpcc, switches: Switches) -> bool {
     let Some(table) = &cause.table else { return cause.reason == Abort::Yielded };
     if is_left_over(cause, table) {
@@ -259,8 +259,8 @@ fn assert_as_predicted<P: Protocol>(knobs: &Tpcc) {
             _ => {}
         }
 
-        // Deleted new orders are removed by nobody's transaction, which disturbs those who look for
-        // the first that is there.
+        // Deleted new orders are removed outside of transactions, which disturbs those that look
+        // for the first that is there.
         let elsewhere =
             |cause: &Cause| cause.table.as_ref().is_some_and(|table| table != "new_orders");
         let all = count(&causes, elsewhere);

@@ -71,12 +71,8 @@ pub(crate) trait UnderEach {
 }
 
 macro_rules! every_choice {
-    (overlapping { $($overlapping:ty: $($of_it:expr),+;)+ }
-     exclusive { $($exclusive:ty: $($of_that:expr),+;)+ }) => {
-        vec![
-            $($(Chosen::of::<$overlapping>($of_it)),+,)+
-            $($(Chosen::of::<$exclusive>($of_that)),+,)+
-        ]
+    ($($_kind:ident $protocol:ty: $($policy:expr),+;)+) => {
+        vec![$($(Chosen::of::<$protocol>($policy)),+),+]
     };
 }
 

@@ -63,7 +63,7 @@ fn commits_that_nobody_accounts_for_are_noticed() {
     run_unaccounted(&db, &tables, 50);
     let consistency = check(&db, &tables);
     assert_failed(&consistency, "were loaded or committed");
-    assert_failed(&consistency, "pages do not end in anybody's last edit");
+    assert_failed(&consistency, "pages do not end in the last edit of a user");
 }
 
 fn title(text: &str) -> Text<160> {
@@ -75,7 +75,7 @@ fn damage_to_pages_and_texts_is_noticed_by_name() {
     assert_noticed("1 pages do not end in a revision of theirs", |tables, tx| {
         tables.pages.update(tx, &1, Page::LEN.add(1))
     });
-    assert_noticed("1 pages do not end in anybody's last edit", |tables, tx| {
+    assert_noticed("1 pages do not end in the last edit of a user", |tables, tx| {
         // An edit of the page, but not the last one.
         let latest = tables.pages.read(tx, &1, Page::LATEST)?;
         let parent = tables.revisions.read(tx, &latest, Revision::PARENT)?;
@@ -115,7 +115,7 @@ fn damage_to_lists_is_noticed_by_name() {
         let notified = Bytes::new([b'0'; 14]);
         tables.watches.insert(tx, Watch { key: WatchKey { user: 1, page: name }, notified })
     });
-    assert_noticed("watched pages are nobody's", |tables, tx| {
+    assert_noticed("watched pages have no user", |tables, tx| {
         let (watch, ()) = tables.watches.iter(tx, ()).next().expect("watched pages")?;
         tables.users.delete(tx, &watch.user)
     });

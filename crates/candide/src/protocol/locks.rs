@@ -280,7 +280,7 @@ pub(super) fn await_unlocked<P: Protocol>(context: &Context<'_, P>, at: CellAt) 
     while is_locked(&at) && wait.wait() == Waited::Again {}
 }
 
-/// Whether a cell is locked and will not be so for ever.
+/// Returns whether a cell is locked and not dead.
 pub(super) fn is_locked(at: &CellAt) -> bool {
     let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
     tid.has(Tid::LOCK) && !tid.has(Tid::DEAD)

@@ -20,7 +20,8 @@ const PLACES_LOG2: u32 = 12;
 /// Bits of an address, which is a multiple of eight. Cells beyond are never met.
 const ADDRESS_BITS: u32 = 48 - 3;
 const TAG_BITS: u32 = ADDRESS_BITS - PLACES_LOG2;
-/// What is left of a word counts epochs; one bit says that the row is absent.
+/// The bits of a word that count epochs: those that are left, but for the one that says that the
+/// row is absent.
 const EPOCH_BITS: u32 = 64 - TAG_BITS - Tid::SEQUENCE_BITS - 1;
 
 /// Cells by their addresses, with the last version of each that was met.
@@ -52,8 +53,8 @@ impl Met {
         }
     }
 
-    /// Whether a version of a cell was met. Versions of one cell only grow, so it is that one and
-    /// no other; but two cells may have the same version, by commits of two sessions.
+    /// Returns whether a version of a cell was met. Versions of one cell only grow, so it is that
+    /// one and no other; but two cells may have the same version, by commits of two sessions.
     #[inline]
     pub(super) fn has(&self, at: CellAt, tid: Tid) -> bool {
         self.entry(at, tid).is_some_and(|(place, entry)| self.entries.get(place) == Some(&entry))

@@ -37,7 +37,7 @@ impl Held {
         Held::Ahead(at.address(), session, false)
     }
 
-    /// Whether the transaction has it for an attempt only.
+    /// Returns whether a transaction has it for an attempt only.
     fn is_unit(&self) -> bool {
         matches!(self, Held::Unit(..) | Held::Ahead(..))
     }
@@ -47,7 +47,7 @@ impl Held {
         with(|held| held.push(self));
     }
 
-    /// Forgets that, of the transaction that has noted it last.
+    /// Removes the latest note of it.
     #[cold]
     pub(crate) fn forget(self) {
         with(|held| {
@@ -57,35 +57,37 @@ impl Held {
         });
     }
 
-    /// Whether a transaction of this thread holds it.
+    /// Returns whether a transaction of this thread holds it.
     #[cold]
     pub(crate) fn is_own_threads(self) -> bool {
         with(|held| held.contains(&self)).unwrap_or(false)
     }
 }
 
-/// Whether a transaction of this thread, but of another session than this one, holds a unit. If it
-/// has locked that ahead, and its closure has not asked for it, this is noted.
+/// Returns whether a transaction of this thread, but of another session than this one, holds a
+/// unit. Notes it if that was locked ahead and the closure has not asked for it.
 #[cold]
 pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
-    let is_it = |held: &Held| matches!(*held, Held::Unit(address, other) if address == at.address() && other != session);
+    let is_it = |cell: u64, of: u64| cell == at.address() && of != session;
     with(|held| {
-        held.iter().any(is_it)
-            || held.iter_mut().any(|held| match held {
-                Held::Ahead(address, other, refuses)
-                    if *address == at.address() && *other != session =>
-                {
-                    *refuses = true;
-                    true
-                }
-                _ => false,
-            })
+        let was_asked = |held: &Held| matches!(*held, Held::Unit(cell, of) if is_it(cell, of));
+        if held.iter().any(was_asked) {
+            return true;
+        }
+        let refuses = held.iter_mut().find_map(|held| match held {
+            Held::Ahead(cell, of, refuses) if is_it(*cell, *of) => Some(refuses),
+            _ => None,
+        });
+        refuses.is_some_and(|refuses| {
+            *refuses = true;
+            true
+        })
     })
     .unwrap_or(false)
 }
 
-/// Whether a unit that was locked ahead has refused another session's transaction, of those of the
-/// transaction that has noted so many last.
+/// Returns whether one of the units that were noted last, `count` of them, was locked ahead and has
+/// refused another session's transaction.
 #[cold]
 pub(crate) fn has_refused(count: u32) -> bool {
     with(|held| {
@@ -95,7 +97,7 @@ pub(crate) fn has_refused(count: u32) -> bool {
     .unwrap_or(false)
 }
 
-/// Forgets the units that the transaction holds which has noted so many last.
+/// Forgets the units that were noted last, `count` of them.
 #[cold]
 pub(crate) fn forget_units(mut count: u32) {
     with(|held| {

@@ -145,20 +145,20 @@ impl View {
         }
     }
 
-    /// Whether the view is one moment's, so that there is nothing left to validate of an attempt
-    /// that has written nothing.
+    /// Returns whether the view is one moment's, so that there is nothing left to validate of an
+    /// attempt that has written nothing.
     #[inline(always)]
     pub(super) fn is_opaque(&self) -> bool {
         self.base != u64::MAX
     }
 
-    /// Whether the view is of a moment after an epoch that has passed.
+    /// Returns whether the view is of a moment after an epoch that has passed.
     #[inline(always)]
     pub(super) fn is_later_than(&self, epoch: Epoch) -> bool {
         self.base > Tid::first_of(epoch).0
     }
 
-    /// Whether a version belongs to the view as it is.
+    /// Returns whether a version belongs to the view as it is.
     #[inline(always)]
     pub(super) fn has(&self, tid: Tid) -> bool {
         tid.0 < self.base || mutant(Mutant::ViewUnmoved)
@@ -289,7 +289,7 @@ impl View {
     }
 }
 
-/// Whether a cell has the version that was observed, and no commit to it is under way.
+/// Returns whether a cell has the version that was observed, and no commit to it is under way.
 #[inline(always)]
 fn is_same((at, seen): (CellAt, Tid)) -> bool {
     let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));

@@ -36,7 +36,7 @@ impl Wanted {
         self.units.is_empty()
     }
 
-    /// Whether earlier transactions of the session have left nothing in it.
+    /// Returns whether earlier transactions of the session have left nothing in it.
     #[inline(always)]
     pub(crate) fn is_as_new(&self) -> bool {
         self.units.is_empty() && !self.is_off
@@ -49,7 +49,7 @@ impl Wanted {
         self.is_off = false;
     }
 
-    /// Has the transaction take no locks ahead from now on.
+    /// Lets the transaction take no locks ahead from now on.
     pub(crate) fn turn_off(&mut self) {
         self.units.clear();
         self.is_off = true;

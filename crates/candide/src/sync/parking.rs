@@ -10,7 +10,7 @@
 //! running threads take the lock again long before a sleeper is awake, and waking it for nothing
 //! costs as much as ten transactions. A release that leaves the sleeper asleep notes the bucket,
 //! and whatever thread goes to sleep next wakes its sleepers first ([`Parking::wake_unwoken`]). So
-//! a processor is not idle while a lock is free that some thread waits for.
+//! the threads of a database do not all sleep while a lock is free that one of them waits for.
 //!
 //! A waiter that has slept for [`HANDED_AFTER`], or has lost [`LOST_MAX`] times after it was woken,
 //! is *handed* the lock: the owner gives it over without freeing it, so no running thread can come
@@ -62,8 +62,9 @@ const HANDED_AFTER: Duration = Duration::from_micros(500);
 const LOST_MAX: u32 = if MODELLED { 1 } else { 8 };
 /// The time between two locks of a bucket that are handed over.
 const HANDED_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 250 });
-/// How long a sleeper trusts that it will be woken.
+/// The first sleep of a waiter after which it looks by itself; the following ones double.
 const SLICE_FIRST: Duration = Duration::from_millis(1);
+/// The longest sleep after which it does.
 const SLICE_MAX: Duration = Duration::from_millis(4);
 /// Queues, to which addresses are distributed; each is a bit of a word.
 const BUCKETS: usize = if MODELLED { 1 } else { 64 };
@@ -101,7 +102,7 @@ struct Waiter {
     lost: u32,
 }
 
-/// What a waiter wants of what it waits for.
+/// The purpose of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// To see that it has changed.
@@ -118,7 +119,7 @@ enum State {
     Handed,
 }
 
-/// How long a waiter waits.
+/// The length of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Patience {
     /// For so many busy rounds, without sleeping.
@@ -130,7 +131,7 @@ pub(crate) enum Patience {
     Endless,
 }
 
-/// What has come of a round of waiting.
+/// The result of a round of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
     /// The waiter is to look again.
@@ -157,7 +158,7 @@ impl Parking {
         Parking { occupied: bits(), unwoken: bits(), buckets }
     }
 
-    /// Whether there are waiters in any queue, apart from those that are just entering.
+    /// Returns whether there are waiters in any queue, apart from those that are just entering.
     #[inline(always)]
     pub(crate) fn has_sleepers(&self) -> bool {
         // Relaxed: see "Lost wake-ups". Under loom waiters look again by themselves, and each load
@@ -171,7 +172,7 @@ impl Parking {
         hash as usize % self.buckets.len()
     }
 
-    /// The addresses of what is waited for by waiters that have entered and were not woken.
+    /// Returns the addresses that sleeping waiters wait at.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn waited_for(&self) -> Vec<u64> {
         let waiters = |bucket: &CachePadded<Mutex<Bucket>>| {
@@ -182,7 +183,7 @@ impl Parking {
         self.buckets.iter().flat_map(waiters).collect()
     }
 
-    /// How many waiters have ever entered.
+    /// Returns how many waiters have ever entered.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn entered(&self) -> u64 {
         self.buckets.iter().map(|bucket| lock(bucket).entered).sum()
@@ -192,6 +193,7 @@ impl Parking {
         lock(&self.buckets[self.place(address)])
     }
 
+    /// Returns whether there are waiters in the bucket of an address.
     fn has_sleepers_at(&self, address: u64) -> bool {
         self.occupied.load(Ordering::Relaxed) & 1 << self.place(address) != 0
     }
@@ -244,6 +246,8 @@ impl Parking {
         }
     }
 
+    /// Wakes the waiters at an address that look, up to the first that wants to own it, and that
+    /// one unless another was woken less than [`WOKEN_EVERY`] ago.
     fn wake_next(&self, mut bucket: MutexGuard<'_, Bucket>, address: u64, now: Instant) {
         let is_soon =
             bucket.woken.is_some_and(|woken| now.saturating_duration_since(woken) < WOKEN_EVERY);
@@ -338,7 +342,7 @@ pub(crate) struct Wait<'a> {
     /// The number under which it has entered.
     number: Option<u64>,
     slice: Duration,
-    /// Whether it was woken, and has not found since that what it waits for is taken.
+    /// It was woken, and has not found since that what it waits for is taken.
     was_woken: bool,
 }
 

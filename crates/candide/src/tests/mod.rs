@@ -174,8 +174,8 @@ mod protocols {
     }
 
     macro_rules! lists {
-        (overlapping { $($overlapping:ty: $($_of_it:expr),+;)+ }
-         exclusive { $($exclusive:ty: $($_of_that:expr),+;)+ }) => {
+        ($(overlapping $overlapping:ty: $($_of_it:expr),+;)+
+         $(exclusive $exclusive:ty: $($_of_that:expr),+;)+) => {
             fn for_each_that_overlaps(test: &impl ForProtocol) {
                 $(report::<$overlapping>(test);)+
             }

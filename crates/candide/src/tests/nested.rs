@@ -3,23 +3,33 @@
 use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::protocol::Protocol;
-use crate::{Abort, Database, RunOptions};
+use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::Cell;
 
 /// Far more attempts than it takes to be refused.
 const MANY: RunOptions<'static> = RunOptions::new();
 const ATTEMPTS_MAX: u32 = 100;
 
+/// A database with row 1, and three sessions.
+struct Scene<P: Protocol> {
+    db: Database<P>,
+    items: Table<Item, P>,
+    sessions: [Session<P>; 3],
+}
+
+fn scene<P: Protocol>() -> Scene<P> {
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("rows").unwrap();
+    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let sessions = [(); 3].map(|()| db.session().unwrap());
+    Scene { db, items, sessions }
+}
+
 struct Starving;
 
 impl ForProtocol for Starving {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
-        let items = db.table::<Item>("rows").unwrap();
-        let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
-        outer
-            .run(|tx| items.insert(tx, Item::new(1, 0)))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let Scene { items, sessions: [mut outer, mut inner, _], .. } = scene::<P>();
         let attempts = Cell::new(0);
         let ended = outer.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
             attempts.set(attempts.get() + 1);
@@ -89,12 +99,7 @@ struct OwnTurn;
 
 impl ForProtocol for OwnTurn {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
-        let items = db.table::<Item>("rows").unwrap();
-        let [mut outer, mut inner, mut other] = [(); 3].map(|()| db.session().unwrap());
-        outer
-            .run(|tx| items.insert(tx, Item::new(1, 0)))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let Scene { db, items, sessions: [mut outer, mut inner, mut other] } = scene::<P>();
         let mut disturb = || other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
         let (mut attempts, mut inner_attempts) = (0, 0);
         let ended = outer.run(|tx| {
@@ -128,12 +133,7 @@ struct RefusedAtOnce;
 
 impl ForProtocol for RefusedAtOnce {
     fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
-        let items = db.table::<Item>("rows").unwrap();
-        let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
-        outer
-            .run(|tx| items.insert(tx, Item::new(1, 0)))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let Scene { db, items, sessions: [mut outer, mut inner, _] } = scene::<P>();
         let ended = outer.run(|tx| {
             items.read_for_update(tx, &1, Item::COUNT)?;
             let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));

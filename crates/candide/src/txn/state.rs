@@ -934,7 +934,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Has the attempt end in a conflict, and the next ones take no locks ahead, if one of these
+    /// Ends the attempt in a conflict, and lets the next ones take no locks ahead, if one of these
     /// has refused another session's transaction in the closure, which has not asked for that lock.
     #[cold]
     #[inline(never)]

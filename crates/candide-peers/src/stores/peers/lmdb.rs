@@ -64,7 +64,7 @@ impl<V: Value> Store<V> for Environment {
         // SAFETY: what is lost without synchronization is lost if the system crashes, and then so
         // is this process.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
-        // SAFETY: the folder is new and ours, so nobody else opens or changes the file.
+        // SAFETY: the folder is new and ours, so no other process opens or changes the file.
         let env = unsafe { options.open(folder.path()) }?;
         Ok(Environment { env, tables: size.tables, _folder: folder })
     }

@@ -27,9 +27,8 @@ use candide_table::Candide;
 use super::driver::{Contender, of};
 
 macro_rules! every_candide {
-    (overlapping { $($overlapping:ty: $($_of_it:expr),+;)+ }
-     exclusive { $($exclusive:ty: $($_of_that:expr),+;)+ }) => {
-        vec![$(of::<Candide<$overlapping>>(),)+ $(of::<Candide<$exclusive>>()),+]
+    ($($_kind:ident $protocol:ty: $($_policy:expr),+;)+) => {
+        vec![$(of::<Candide<$protocol>>()),+]
     };
 }
 

@@ -55,7 +55,7 @@ impl Workload for Skew {
     fn examine(&self, _: usize, first: u64, values: &[i64]) -> Result<i128, String> {
         if let Some(index) = values.chunks(2).position(|pair| pair.iter().sum::<i64>() < 1) {
             return Err(format!(
-                "write skew: nobody has stayed of pair {}",
+                "write skew: neither row has stayed of pair {}",
                 first / 2 + index as u64
             ));
         }

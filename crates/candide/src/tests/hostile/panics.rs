@@ -77,11 +77,14 @@ fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 14] {
         }),
         ("an iterator that uses the transaction before it panics", |scene, tx| {
             let rows = (60..).map(|number| {
-                scene.parcels.delete_if_present(tx, &(1, 9)).expect("nobody is in the way");
+                scene
+                    .parcels
+                    .delete_if_present(tx, &(1, 9))
+                    .expect("no other transaction is in the way");
                 scene
                     .filed
                     .insert(tx, Parcel::new(1, number).into())
-                    .expect("nobody is in the way");
+                    .expect("no other transaction is in the way");
                 if number < 62 { Filed::from(Parcel::new(1, number + 500)) } else { deliberate() }
             });
             scene.filed.insert_many(tx, rows)
