@@ -113,7 +113,7 @@ impl ForProtocol for ConflictsEndScans {
                 (0..40)
                     .try_for_each(|id| table.modify(tx, &(0, id), Seat::OWNER, |owner| *owner += 1))
             })?;
-            // Whoever does not look at the errors must come to an end, too.
+            // A loop that does not look at the errors must come to an end, too.
             let mut errors = 0;
             for row in &mut scan {
                 errors += u32::from(row.is_err());
@@ -714,7 +714,7 @@ impl ForProtocol for PlacesAreChecked {
                     let rows = std::iter::from_fn(|| {
                         number += random.below(3);
                         let key = (hall, number);
-                        // Somebody else, beside what is being inserted.
+                        // Another session, beside what is being inserted.
                         if random.below(3) == 0 {
                             let row = seat(random.below(3), random.below(100) + 1_000, 7);
                             let there = ok(second.run(|tx| table.insert_if_absent(tx, row)));
@@ -1093,7 +1093,7 @@ impl ForProtocol for UniqueUnderContention {
                                         })
                                         .map(drop),
                                     4 => {
-                                        // Whoever has it gives it away, by a third value.
+                                        // The row that has it gives it away, by a third value.
                                         let holder = unique.find(tx, &owner)?.map(|row| *row.key());
                                         match (holder, table.get(tx, &key, Seat::OWNER)?) {
                                             (Some(holder), Some(mine)) if holder != key => {

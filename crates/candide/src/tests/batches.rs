@@ -1,5 +1,5 @@
-//! Rows inserted together: wherever their keys lie, whatever is refused, and whoever comes between,
-//! it is as if they had been inserted one by one.
+//! Rows inserted together: wherever their keys lie, whatever is refused, and whatever comes
+//! between, it is as if they had been inserted one by one.
 
 use super::rows::Item;
 use super::steps::run;
@@ -275,7 +275,7 @@ fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do() {
     for_each_overlapping(&OwnAndOthers);
 }
 
-/// A row of a batch is inserted and deleted by somebody else while the batch goes on: its record,
+/// A row of a batch is inserted and deleted by another session while the batch goes on: its record,
 /// which the batch has linked, is not as new then as it was.
 struct UsedMeanwhile;
 

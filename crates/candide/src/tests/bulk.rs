@@ -380,8 +380,8 @@ fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
         session
             .run(|tx| keys.iter().try_for_each(|key| table.delete(tx, key)))
             .unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        // Epochs pass. Then the records are taken out of the index, but not freed, since somebody
-        // might still read them.
+        // Epochs pass. Then the records are taken out of the index, but not freed, since a
+        // session might still read them.
         (0..3).for_each(|_| db.inner.engine.epochs.pass());
         let found = other.run(|_| {
             session.run(|_| Ok::<_, Abort>(()))?;

@@ -94,7 +94,7 @@ impl ForProtocol for Misuse {
             "{}",
             P::NAME
         );
-        // A transaction of another database is in nobody's way.
+        // A transaction of another database is in no other one's way.
         let elsewhere = foreign.run(|_| items.versions_of(&mut session, &2));
         assert_eq!(elsewhere, Ok(Some(1)));
     }

@@ -1,5 +1,5 @@
-//! Versions in timestamp order: who is linked below whom, and whom that fails; and that nobody
-//! takes a time at which something goes on.
+//! Versions in timestamp order: which one is linked below which, and what fails by that; and no
+//! attempt takes a time at which a commit goes on.
 
 use super::patience::receive;
 use super::rows::Item;
@@ -81,8 +81,8 @@ fn a_row_that_was_missing_is_not_inserted_below_who_missed_it() {
     assert_eq!(first.run(|tx| items.insert(tx, Item::new(9, 9))), Ok::<_, Abort>(()));
 }
 
-/// The same of who reads, and commits, when the writer has looked whether anybody has, and has not
-/// linked its version.
+/// A reader reads, and commits, when the writer has looked whether one has, and has not linked its
+/// version.
 #[test]
 fn who_reads_just_before_a_version_is_linked_below_is_noticed() {
     let (db, items) = database();
@@ -161,7 +161,7 @@ fn telling<T: Default + 'static>(told: Sender<T>) -> impl FnMut(Point) + 'static
     }
 }
 
-/// Has somebody look at both rows amid a commit that has drawn its timestamp and writes both; at
+/// Lets a reader look at both rows amid a commit that has drawn its timestamp and writes both; at
 /// the second when it is over.
 fn looks_amid_a_commit(
     look: impl FnOnce(Database<Mvto>, Items, Box<dyn FnMut() + Send>) -> Result<[i64; 2], Abort>
@@ -281,7 +281,7 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
     const SESSIONS: u64 = 80;
     const ROUNDS: u64 = 10;
     let (db, items) = database();
-    // Nobody's session goes before all have theirs.
+    // No session goes before all threads have theirs.
     let all = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
         for thread in 0..THREADS {

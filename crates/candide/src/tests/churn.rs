@@ -1,5 +1,5 @@
-//! Ordered tables and indexes under more threads than cores: rows come, go and change under
-//! everybody's eyes.
+//! Ordered tables and indexes under more threads than cores: rows come, go and change while
+//! they are read.
 //!
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 

@@ -1,4 +1,4 @@
-//! Rows that only snapshots see are out of everybody else's way, and whoever looks back finds them,
+//! Rows that only snapshots see are out of all others' way, and snapshots find them,
 //! each once and where it belongs.
 
 use super::parcels::Parcel;
@@ -43,7 +43,7 @@ impl Store {
         self.db.session().unwrap()
     }
 
-    /// Whether a record of this key is in the index that everybody looks into.
+    /// Returns whether a record of this key is in the table's index.
     fn is_linked(&self, (district, number): Key) -> bool {
         let core = self.parcels.core();
         self.parcels.in_words(&(district, number), |words| {

@@ -212,8 +212,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     assert_eq!((missing, *attempts.borrow()), (Err(Abort::NotFound), 2));
 }
 
-/// Nor does an update rest on a row that somebody is about to take away, and has found nobody to
-/// disturb.
+/// Nor does an update rest on a row that a delete is about to take away which has found no update.
 #[test]
 fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
     let Scene { items, mut first, mut second, .. } = scene();

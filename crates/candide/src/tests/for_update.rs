@@ -99,7 +99,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
             let result = first.run_with(ONCE(), |tx| {
                 assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
                 assert_eq!(locked(&table), [0]);
-                // Whoever wants to write it, or to hold it, or to replace or delete the row.
+                // An attempt to write it, or to hold it, or to replace or delete the row.
                 conflicts(&mut second, Abort::Locked, |tx| {
                     table.read_for_update(tx, &0, Item::COUNT).map(drop)
                 });
@@ -114,7 +114,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                 });
                 conflicts(&mut second, Abort::Locked, |tx| table.put(tx, Item::new(0, 5)));
                 conflicts(&mut second, Abort::Locked, |tx| table.delete(tx, &0));
-                // Whoever reads, whatever else they write.
+                // An attempt that reads, whatever else it writes.
                 passes(&mut second, |tx| {
                     assert_eq!(table.read(tx, &0, Whole)?, Item::new(0, 0));
                     Ok(())
@@ -180,7 +180,7 @@ fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let (inner, entered) = (table.clone(), Rc::new(Cell::new(0)));
     let seen = entered.clone();
-    // Between the words and the second look somebody takes the lock and gives it back.
+    // Between the words and the second look another session takes the lock and gives it back.
     let read = with_hook(
         move |point| {
             if point == Point::Copied {
@@ -561,7 +561,7 @@ fn holders_give_way_to_the_token_under<P: Protocol>() {
     let id = first.number();
     let outer = second.run_with(ONCE(), |tx| {
         table.read_for_update(tx, &0, Item::COUNT)?;
-        // Somebody has failed too often because of us.
+        // A session has failed too often because of this one.
         db.inner.engine.token.try_take(id);
         conflicts(&mut first, Abort::Locked, |tx| table.update(tx, &0, Item::COUNT.add(1)));
         table.update(tx, &0, Item::COUNT.add(10))

@@ -163,7 +163,7 @@ fn columns_read_by_themselves_belong_together() {
     for_each_concurrent(&Torn);
 }
 
-/// Whoever only reads so collects all the same what it has left before.
+/// A session that only reads so collects all the same what it has left before.
 fn garbage_does_not_wait_under<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();

@@ -1,5 +1,5 @@
-//! Rows that are written all the time: their chains stay short, whoever was first to write them,
-//! and whoever is looking on.
+//! Rows that are written all the time: their chains stay short, whichever session was first to
+//! write them, and whatever reads them meanwhile.
 
 use super::parked::looks;
 use super::rows::Item;
@@ -43,7 +43,7 @@ fn what_is_written_all_the_time_is_collected_by_whoever_goes_on_under<P: Chained
     assert_eq!(count(&db.snapshot(), &items, 1), Some(508));
 }
 
-/// Whoever has come to a version before it left its chain may go on from there, however late.
+/// A reader that has come to a version before it left its chain may go on from there, however late.
 #[test]
 fn a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain() {
     let (db, items, mut session) = by_hand::<Mvto>();
@@ -93,7 +93,7 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>(
         assert!(garbage > 1_900, "{garbage} pieces, where somebody may still look at all of them");
         assert_eq!(items.get(tx, &100, Item::COUNT)?, None);
         assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
-        // Somebody else begins something long. By then all else has been collected.
+        // Another session begins something long. By then all else has been collected.
         epochs.pin(&busy);
         (0..4).for_each(|_| collect(&db, &mut writer));
         Ok(())
@@ -240,7 +240,7 @@ fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
     const LONG: usize = 5_000;
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
-    // Somebody has begun something long, and more snapshots than are taken apart at once see a
+    // A session has begun something long, and more snapshots than are taken apart at once see a
     // version each.
     let busy = epochs.register();
     let open: Vec<_> = (0..2 * VERSIONS_AT_ONCE)
@@ -299,7 +299,7 @@ fn the_longest_chain_has_its_turn_among_many_under<P: Chained>() {
     }
 }
 
-/// Who comes to look while a row is being written leaves it to whoever comes next, not to another
+/// A collection that meets a row being written leaves it to the next collection, not to another
 /// epoch.
 #[test]
 fn what_was_being_written_when_it_was_looked_at_is_still_due() {

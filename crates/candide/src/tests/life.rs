@@ -565,7 +565,7 @@ impl ForProtocol for TotalUpdaters {
         };
         let refusals = match P::SPARE_WORDS {
             0 => vec![bold(), looks()],
-            // What is put off is found out when there is nobody left to tell.
+            // What is put off is found out when no caller is left to tell.
             _ => {
                 assert!(matches!(bold(), Ok(Ok(()))));
                 vec![looks()]

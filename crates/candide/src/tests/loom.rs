@@ -277,7 +277,7 @@ fn loom_columns_against_install_by_timestamps() {
     explore(3, columns_against_install::<Mvto>);
 }
 
-/// Two columns of two rows change, one row after the other, while somebody reads them by themselves
+/// Two columns of two rows change, one row after the other, while a reader reads them by themselves
 /// the other way round.
 fn single_reads_against_installs<P: Protocol>() {
     let (db, table) = database::<P>(2);
@@ -314,8 +314,8 @@ fn loom_single_reads_against_installs_in_versions() {
     explore_as_it_is(3, single_reads_against_installs::<Mvcc>);
 }
 
-/// Two rows change together while somebody reads one after the other, who is not asked afterwards
-/// whether that was one moment.
+/// Two rows change together while a reader reads one after the other, and does not validate
+/// afterwards that this was one moment.
 #[test]
 fn loom_two_rows_of_one_time_in_versions() {
     explore(3, || {
@@ -366,8 +366,8 @@ fn loom_read_against_two_installs_in_versions() {
     });
 }
 
-/// A row that has been written since a snapshot was opened is written again, while somebody looks
-/// at what it was.
+/// A row that has been written since a snapshot was opened is written again, while the
+/// snapshot reads what it was.
 #[test]
 fn loom_looking_back_against_install_in_versions() {
     explore_as_it_is(3, || {
@@ -390,7 +390,7 @@ fn loom_looking_back_against_install_in_versions() {
     });
 }
 
-/// A row is deleted while somebody reads it who sees what there was before: it is all there.
+/// A row is deleted while a reader that sees what there was before reads it: it is all there.
 #[test]
 fn loom_looking_back_against_delete_in_versions() {
     explore_as_it_is(3, || {
@@ -482,14 +482,14 @@ fn loom_report_against_commits_by_timestamps() {
             };
             assert!(
                 attempt(&mut first, |tx| both(tx, 1)),
-                "nobody reads what would stand in its way"
+                "no transaction reads what would stand in its way"
             );
             drop(first);
             is_over.store(1, Ordering::Release);
             let mut second = again.session().unwrap();
             assert!(
                 attempt(&mut second, |tx| both(tx, 2)),
-                "nobody reads what would stand in its way"
+                "no transaction reads what would stand in its way"
             );
             drop(second);
         });
@@ -508,8 +508,8 @@ fn loom_report_against_commits_by_timestamps() {
 fn report_against_a_commit(commits: bool, reports_here: bool) {
     let (db, table) = database::<Mvto>(3);
     let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
-    // Nobody has to look for the places of sessions any more, under a lock that would be an order,
-    // too.
+    // No thread has to look for the places of sessions any more, under a lock that would be an
+    // order, too.
     for session in [&mut mine, &mut other] {
         assert!(attempt(session, |tx| table.update(tx, &2, Item::COUNT.set(4))));
     }
@@ -520,7 +520,7 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
         let both = |tx: &Tx<'_, Mvto>| {
             [0, 1].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(1)))
         };
-        assert!(attempt(&mut other, both), "nobody reads what would stand in its way");
+        assert!(attempt(&mut other, both), "no transaction reads what would stand in its way");
         drop(other);
     };
     let items = table.clone();
@@ -708,8 +708,8 @@ fn loom_absent_read_against_insert_by_the_clock() {
     by_the_clock(|| explore(2, absent_read_against_insert::<Mvto>));
 }
 
-/// The same where time stands still unless somebody waits for it, and who inserts has the smaller
-/// number.
+/// An absent read against an insert where time stands still unless a thread waits for it, and the
+/// insert has the smaller number.
 #[test]
 fn loom_absent_read_against_insert_in_one_tick() {
     let scene = || {
@@ -851,8 +851,8 @@ fn loom_lookup_against_an_overflow_line() {
     });
 }
 
-/// Two inserts move a table of two buckets to a larger array, each its own bucket, and whoever is
-/// last makes that the array that lookups begin in: there they find what the other has moved.
+/// Two inserts move a table of two buckets to a larger array, each its own bucket, and the
+/// last one makes that the array that lookups begin in: there they find what the other has moved.
 #[test]
 fn loom_two_inserts_into_a_growing_table() {
     explore(2, || {
@@ -891,8 +891,8 @@ fn loom_two_inserts_into_a_growing_table() {
     });
 }
 
-/// A deleted row of two groups is buried while somebody inserts its key again: the insert stands or
-/// it does not, and the record that was buried is nobody's row.
+/// A deleted row of two groups is buried while its key is inserted again: the insert stands or it
+/// does not, and the record that was buried is no row.
 fn burial_against_insert<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
@@ -1011,7 +1011,7 @@ fn pin_against_reclaim(pin: fn(&Epochs, &Slot)) {
     });
 }
 
-/// Two blind updates of one row: whoever locks second works on what the first has installed.
+/// Two blind updates of one row: the second to lock works on what the first has installed.
 fn two_updates_of_one_row<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
@@ -1219,8 +1219,8 @@ fn loom_held_against_a_blind_update_in_timestamp_order() {
     explore(4, held_against_a_blind_update::<TicToc>);
 }
 
-/// Two that hold one row, one of which gives it back unwritten and writes another: whoever is
-/// second sees the first.
+/// Two that hold one row, one of which gives it back unwritten and writes another: the second
+/// sees the first.
 fn two_holders_of_one_row<P: Protocol>() {
     let (db, table) = database::<P>(2);
     let (first, second) = race(
@@ -1379,7 +1379,7 @@ fn loom_two_inserts_of_one_unique_key() {
         let (db, table) = tickets([].into_iter());
         let insert = |table: &Table<Ticket, Occ>, tx: &crate::Tx<'_, Occ>, id| {
             match table.insert(tx, Ticket { id, seat: 7, price: 0 }) {
-                // Somebody has been quicker; that is as good as a conflict here, and seen as such.
+                // The other has been quicker; that is as good as a conflict here, and seen as such.
                 Err(Abort::NotUnique) => Ok(()),
                 result => result,
             }

@@ -57,7 +57,7 @@ impl<P: Protocol> Mix<P> {
     /// Draws a transaction of up to `most` operations and runs it. One in eight says that it only
     /// reads.
     pub(crate) fn step(&self, session: &mut Session<Recorded<P>>, random: &mut Random, most: u64) {
-        // Whoever meets the same conflict for ever has met a defect.
+        // A transaction that meets the same conflict for ever has met a defect.
         let options = RunOptions::new().attempts_max(20_000);
         if random.below(8) == 0 {
             self.play(random, most, a_read, |body| session.run_with(options.read_only(), body));

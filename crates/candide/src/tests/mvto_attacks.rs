@@ -81,8 +81,8 @@ fn who_only_reads_is_told_of_what_does_not_belong_together() {
     }
 }
 
-/// Each attempt of a commit meets somebody who reads, after the timestamp has been drawn, what is
-/// about to be replaced. Who has failed often enough gets through all the same, by the token.
+/// Each attempt of a commit meets a read, after the timestamp has been drawn, of what is about to
+/// be replaced. A transaction that has failed often enough gets through all the same, by the token.
 #[test]
 fn who_is_read_from_under_again_and_again_gets_through() {
     let Scene { items, mut first, mut second } = scene();

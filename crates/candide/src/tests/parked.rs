@@ -65,7 +65,7 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>()
                 && count(&snapshot, &items, id) == Some(round - 1))
         );
         drop(snapshot);
-        // Half of the time somebody goes on writing.
+        // Half of the time a session goes on writing.
         let last = looks(|| {
             for _ in 0..10 {
                 if round % 2 == 0 {
@@ -147,7 +147,7 @@ fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under<P: Chained>() {
     let Found::Record(record) = items.core().index.find(&[1]) else {
         panic!("the snapshot sees it")
     };
-    // What is there, and what the snapshot sees: nobody sees what the second group was between.
+    // What is there, and what the snapshot sees: what the second group was between is seen no more.
     assert_eq!(
         layout.cells(record).map(|at| P::versions(&db.inner.engine.clock, at)).collect::<Vec<_>>(),
         [2; 2]

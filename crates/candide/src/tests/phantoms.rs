@@ -258,7 +258,7 @@ impl ForProtocol for OwnSplits {
         }
         is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 25));
         is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 109));
-        // Before the own split, by somebody else.
+        // Before the own split, by another session.
         let Scene { parcels, mut first, mut second, beside, .. } = scene::<P>(TENS);
         let mut inner = Ok(());
         let outer = first.run_with(ONCE(), |tx| {
@@ -326,8 +326,8 @@ impl ForProtocol for ReturnAmongGone {
         ];
         for look in looks {
             for back in [20, 30, 50] {
-                // Nothing that is gone leaves the index, so whoever comes again does not change the
-                // leaf.
+                // Nothing that is gone leaves the index, so an insert of the same key does not
+                // change the leaf.
                 let some_gone = || {
                     let mut scene = scene::<P>([10, 20, 30, 40, 50, 60]);
                     let gone = |tx: &Tx<'_, P>| {
@@ -555,7 +555,7 @@ impl ForProtocol for TwoOfOneCode {
             });
             assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
             assert!(outer == Ok(()) || inner == Ok(()), "{outer:?} {inner:?}");
-            // Run again, whoever came second hears why.
+            // Run again, the second one hears why.
             assert_eq!(
                 first.run(|tx| filed.insert(tx, Filed { number: 7, ..another() })),
                 Err(Abort::NotUnique)
@@ -681,7 +681,7 @@ impl ForProtocol for IndexBesideOldTransactions {
         let mut maker = None;
         first
             .run(|tx| {
-                // Nobody knows of the index yet.
+                // No transaction knows of the index yet.
                 insert(&parcels, tx, 20)?;
                 parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 7)?;
                 parcels.delete(tx, &(1, 2))?;

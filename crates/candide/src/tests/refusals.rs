@@ -202,8 +202,8 @@ fn an_index_that_is_dropped_is_kept_for_whom_it_has_refused() {
                 .unwrap();
             let (step, waits) = (Step::default(), Arc::new(Step::default()));
             thread::scope(|scope| {
-                // Whoever drops it waits for this one, after it can be read no more; so who begins
-                // then is not waited for.
+                // Dropping it waits for this one, after it can be read no more; so a transaction
+                // that begins then is not waited for.
                 scope.spawn(|| {
                     let read = db.session().unwrap().run(|tx| {
                         parcels.read(tx, &(1, 1), Parcel::NOTE)?;

@@ -176,7 +176,7 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
         unwrap(db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0)))));
         let (mut session, told) = (db.session().unwrap(), RefCell::new(Vec::new()));
         let tell = |conflict: &Conflict| {
-            // Nobody is locked out meanwhile; nor does this count as a part of the transaction.
+            // No session is locked out meanwhile; nor does this count as a part of the transaction.
             let mut other = db.session().unwrap();
             unwrap(other.run(|tx| table.update(tx, &0, Item::COUNT.add(1))));
             let nested = db.run(|_| Ok::<_, Abort>(()));
@@ -203,7 +203,7 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
         assert_eq!(end, Err(Abort::AttemptsExhausted));
         assert_eq!(told.take(), [[0], [1], [2]]);
         assert_eq!(unwrap(db.run(|tx| table.read(tx, &0, Item::COUNT))), 4);
-        // Whoever meets none is told nothing.
+        // A transaction that meets none is told nothing.
         unwrap(db.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1))));
         assert_eq!(told.take(), Vec::<Vec<u64>>::new());
     }

@@ -118,7 +118,7 @@ fn a_snapshot_keeps_what_it_sees_and_no_more_in_chains() {
     a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvto>();
 }
 
-/// A snapshot is anybody's, for as long as they like.
+/// A snapshot may be used by any thread, for any time.
 #[test]
 fn snapshots_go_from_thread_to_thread() {
     fn is_free<T: Send + Sync + 'static>(_: &T) {}
@@ -363,7 +363,7 @@ fn rows_come_in_parts_under<P: Chained>() {
     assert_eq!((counted, ids.into_iter().eq(0..600)), (Ok(600), true));
 }
 
-/// As long as `each` has the rows of a part, nobody waits for the snapshot: who goes through much
+/// As long as `each` has the rows of a part, nothing waits for the snapshot: a long pass
 /// holds no epochs back.
 #[test]
 fn nothing_is_pinned_between_two_parts() {

@@ -42,8 +42,8 @@ impl ForProtocol for Starving {
                     let mut session = db.session().unwrap();
                     let mut random = Random::seeded(thread);
                     while !done.load(Ordering::Relaxed) {
-                        // Both groups: under every protocol, whoever has read the row has to
-                        // notice.
+                        // Both groups: under every protocol, an attempt that has read the row
+                        // has to notice.
                         let key = random.below(ROWS);
                         let update = (Item::COUNT.add(1), Item::OTHER.add(1));
                         let updated = session.run(|tx| table.update(tx, &key, update));

@@ -190,7 +190,7 @@ impl ForProtocol for Growth {
                     .run(|tx| table.insert(tx, Item::new(key, key as i64)))
                     .unwrap_or_else(|e: Abort| panic!("{e}"));
                 inserted[thread as usize].store(number + 1, Ordering::Release);
-                // What someone has inserted is there, however the index is moving.
+                // What another thread has inserted is there, however the index is moving.
                 let other = random.below(THREADS);
                 let there = inserted[other as usize].load(Ordering::Acquire);
                 if there > 0 {

@@ -534,7 +534,7 @@ impl Model {
     fn update(&mut self, key: Key, blind: Blind) -> Result<(), Abort> {
         let row = self.rows.get_mut(&key).ok_or(Abort::NotFound)?;
         if let Some((group, abort)) = apply_blind(row, blind) {
-            // What the group is afterwards means nothing any more: nobody can read it.
+            // What the group is afterwards means nothing any more: it cannot be read.
             self.failed.push((key, group, abort));
         }
         Ok(())
@@ -1040,8 +1040,8 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         }
         let mut shown = Vec::new();
         let session = self.session.as_mut().expect("taken only for a change of the indexes");
-        // Nobody else is there to be in conflict with. Only a hash index that grows changes what
-        // has been observed, once.
+        // There is no other session to be in conflict with. Only a hash index that grows changes
+        // what has been observed, once.
         let attempts_max = if rules.in_order && !rules.indexed { 1 } else { 8 };
         let result = catch_unwind(AssertUnwindSafe(|| {
             session.run_with(RunOptions::new().attempts_max(attempts_max), |tx| {
@@ -1062,7 +1062,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
                 match ending {
                     Ending::Commit => Ok(()),
                     Ending::Error => Err(Abort::NotFound),
-                    // Without the message of a panic that nobody expects.
+                    // Without a message of the panic hook.
                     Ending::Panic => resume_unwind(Box::new(())),
                 }
             })

@@ -1,6 +1,6 @@
 //! Users' updaters that are declared total, where updates are put off: which of them are, that they
 //! come out of their words as they went in, and what becomes of those that break their word when
-//! there is nobody left to tell.
+//! no caller is left to tell.
 
 use super::deltas::{Items, Scene, await_one_version, chain, chain_of, scene};
 use super::rows::Item;
@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 impl Scene {
-    /// Has all be collected that nobody can come to see any more.
+    /// Collects all that no transaction can come to see any more.
     fn collect(&mut self) {
         for _ in 0..3 {
             self.db.inner.engine.epochs.pass();
@@ -508,7 +508,7 @@ fn an_updater_that_breaks_its_word_has_no_effect_whoever_comes_to_know() {
             assert_eq!((chain(items), BROKEN.get()), (vec![true, true, true, false], 0));
             finds(&mut scene);
             assert_eq!(BROKEN.get(), 1, "{how:?}, {who}");
-            // Nobody has kept the cell, the row is as if that had never been, and nobody tries
+            // No session has kept the cell, the row is as if that had never been, and none tries
             // again.
             for _ in 0..2 {
                 assert_eq!(scene.row(), Item { flag: true, ..Item::new(1, 32) }, "{how:?}, {who}");
@@ -630,7 +630,7 @@ fn who_collects_in_the_background_survives_a_broken_word() {
                 Ok::<_, Abort>(())
             );
         }
-        // The sessions are gone; there is nobody else.
+        // The sessions are gone; there is no other.
         await_one_version(&db, &items);
         assert_eq!(chain(&items), [false]);
         let count = db.run(|tx| items.read(tx, &1, (Item::COUNT, Item::SMALL)));

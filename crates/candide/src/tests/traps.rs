@@ -30,8 +30,8 @@ fn scene<P: Protocol>() -> Scene<P> {
     Scene { db, table, first, second }
 }
 
-/// Runs a test under the protocols that certify in the order of commits: there, whoever read what
-/// has been replaced fails.
+/// Runs a test under the protocols that certify in the order of commits: there, an attempt that
+/// read what has been replaced fails.
 fn for_each_in_commit_order(test: &impl ForProtocol) {
     test.run::<Occ>();
 }
@@ -103,7 +103,7 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
     for _ in 0..200 {
         let Scene { table, mut first, mut second, .. } = scene::<Occ>();
         let (locked, read) = (Arc::new(Barrier::new(2)), Barrier::new(2));
-        // Commits that have validated, or failed: nobody installs before both have, or that would
+        // Commits that have validated, or failed: none installs before both have, or that would
         // be noticed instead.
         let settled = Arc::new(AtomicU64::new(0));
         let commit = |session: &mut Session<Occ>, mine: u64, others: u64| {
@@ -191,7 +191,7 @@ impl ForProtocol for PhantomThroughUncommittedRecord {
             Ok(())
         });
         assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
-        // And the other way round: whoever saw no k commits only if k does not come.
+        // And the other way round: one that saw no k commits only if k does not come.
         let outer = first.run_with(ONCE(), |tx| {
             assert_eq!(table.get(tx, &60, Item::COUNT)?, None);
             db.run(|tx| table.insert(tx, Item::new(60, 1)))?;
@@ -231,7 +231,7 @@ impl ForProtocol for DeleteTouchesEveryGroup {
             });
             assert_eq!(outer, CONFLICT);
         }
-        // Whereas another group's update is nobody's business.
+        // Whereas another group's update disturbs none.
         let Scene { table, mut first, mut second, .. } = scene::<P>();
         first
             .run_with(ONCE(), |tx| {
@@ -274,7 +274,7 @@ impl ForProtocol for DeleteAndReinsert {
                     table.delete(tx, &key)
                 })?;
             }
-            // Absent or dead, but never somebody else's row.
+            // Absent or dead, but never the row of another key.
             match row.get(Whole) {
                 Ok(found) => assert_eq!(found, None),
                 Err(abort) => assert!(abort.is_conflict()),
@@ -514,7 +514,7 @@ fn blind_updates_do_not_conflict_and_none_is_lost() {
     for_each_in_commit_order(&EvaluatedUnderTheLock);
 }
 
-/// Somebody else commits an update of the same row between the end of the closure and the lock.
+/// Another session commits an update of the same row between the end of the closure and the lock.
 #[test]
 fn an_update_is_evaluated_under_the_lock() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();

@@ -1,5 +1,5 @@
-//! What commits put aside: whichever parts of a row they change, and whoever looks on, all of it is
-//! what it was for who looks back.
+//! Undo records: whichever parts of a row commits change, and whatever reads it meanwhile, a
+//! snapshot sees all of it as it was.
 
 use super::patience::receive;
 use super::rows::Item;
@@ -361,8 +361,8 @@ fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under<P: Chai
     assert_eq!((db.memory().garbage, versions(&db, &items, 1)), (0, 0));
 }
 
-/// Somebody asks for a table while a chain is thinned by who has no block at hand for what it puts
-/// in the place of another.
+/// A table is asked for while a session prunes a chain and has no block at hand for the record that
+/// replaces another.
 #[test]
 fn who_thins_a_chain_does_not_wait_for_who_waits_for_the_list_of_tables() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -385,8 +385,8 @@ fn who_thins_a_chain_does_not_wait_for_who_waits_for_the_list_of_tables() {
     assert_eq!(ok(snapshot.run(|tx| rows.get(tx, &1, Whole))), Some(Wide::new(1, 0)));
 }
 
-/// A row is written while somebody thins its chain, who has seen in its cell when it was written
-/// before that.
+/// A row is written while a session prunes its chain that has seen in its cell when it was written
+/// before.
 #[test]
 fn what_is_replaced_while_its_chain_is_thinned_stays() {
     let (db, items, mut session) = by_hand::<Mvcc>();

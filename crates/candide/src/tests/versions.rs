@@ -166,7 +166,7 @@ fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
         |tx| Ok((items.get(tx, &9, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)),
     );
     assert_eq!((attempts, seen), (1, (None, 0)));
-    // Whoever writes after such a look is no reader.
+    // A transaction that writes after such a look is no reader.
     let (attempts, ()) = overtaken(
         &db,
         |tx| items.get(tx, &10, Item::COUNT).map(drop),

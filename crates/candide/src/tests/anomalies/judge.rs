@@ -3,7 +3,7 @@
 use super::script::{COLD, End, Op, Part, Promise, Rows, Run, Seen};
 
 impl Op {
-    /// Does a step to rows that nobody else is using.
+    /// Does a step to rows that no other transaction uses.
     pub(super) fn alone(self, rows: &mut Rows) -> Seen {
         let found = |rows: &Rows, holds: &dyn Fn(u64, i64) -> bool| {
             let all = rows.iter().map(|(&key, &(value, _))| (key, value));

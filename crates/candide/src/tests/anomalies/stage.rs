@@ -80,8 +80,8 @@ fn run_with<P: Protocol, R: Row>(anomaly: &Anomaly) -> Run {
 struct Stage {
     actors: Vec<Actor>,
     heard: Receiver<(usize, Said)>,
-    /// What was said by somebody else than the one to be heard: who waits gets through before the
-    /// other says that it has ended.
+    /// What was said by another transaction than the one to be heard: one that waits gets through
+    /// before the other says that it has ended.
     early: Vec<(usize, Said)>,
     /// Counts what happens.
     time: usize,
@@ -111,8 +111,8 @@ impl Stage {
         }
     }
 
-    /// Hears what one transaction says, or whichever speaks first. When it has ended and nobody
-    /// else is running, whoever waits gets through.
+    /// Hears what one transaction says, or whichever speaks first. When it has ended and no
+    /// other is running, one that waits gets through.
     fn listen(&mut self, to: Option<usize>) {
         let (who, said) = loop {
             let heard = self.early.iter().position(|&(who, _)| to.is_none_or(|to| to == who));

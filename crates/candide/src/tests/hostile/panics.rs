@@ -424,7 +424,7 @@ impl ForProtocol for DroppedValues {
         let scene = Scene::<P>::new();
         let mut rows = scene.rows();
         let mut other = scene.db.session().unwrap();
-        // A result that nobody will see is dropped when its attempt is over.
+        // A result that will not be seen is dropped when its attempt is over.
         demand_panic("the drop of a result", || {
             scene.db.run(|tx| {
                 let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;

@@ -138,7 +138,7 @@ impl ForProtocol for Forgotten {
             thread.join().unwrap();
             scene.assert_unharmed(&rows, "a thread that forgot its session");
         }
-        // Whoever forgets a session leaks it, but not what it has deleted.
+        // Forgetting a session leaks it, but not what it has deleted.
         watchdog.step(format!("collection for forgotten sessions under {}", P::NAME));
         eventually_with(
             "what they left",

@@ -182,7 +182,7 @@ impl Scheduler for Patient {
         {
             return Some(current);
         }
-        // Who yields waits for somebody else.
+        // A task that yields waits for another.
         let others: Vec<TaskId> =
             runnable.iter().map(|task| task.id()).filter(|id| stays != Some(*id)).collect();
         match stays {
@@ -229,7 +229,7 @@ impl Scheduler for Replay {
             println!("replay: left at step {}, where the engine goes another way now", self.step);
             self.step = self.choices.steps.len();
         }
-        // Everybody in turn, so that it ends.
+        // All in turn, so that it ends.
         let next = runnable
             .iter()
             .map(|task| task.id())

@@ -70,7 +70,7 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
         .shows("memory used again")
 }
 
-/// A tombstone is buried and another row made where it was, under the eyes of one reader and nobody
+/// A tombstone is buried and another row made where it was, beside one reader and nothing
 /// else.
 pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
     Scene::peaceful("stale-handle")
@@ -211,8 +211,8 @@ pub(super) fn growth<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// Rows 0 to 3, of which the first has been written often, and the second read by somebody who came
-/// after that.
+/// Rows 0 to 3, of which the first has been written often, and the second read by a transaction
+/// that began after that.
 fn with_a_past<P: Protocol>(me: &mut Actor<'_, P>) {
     me.fill(0..4, 0);
     let items = me.items();
@@ -261,7 +261,7 @@ pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
         .shows("missed")
 }
 
-/// What is held is read by somebody else before it is written.
+/// What is held is read by another transaction before it is written.
 pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
     Scene::new("held-meanwhile")
         .before(with_a_past)
@@ -307,8 +307,8 @@ pub(super) fn bequest<P: Protocol>() -> Scene<P> {
         .shows("missed")
 }
 
-/// A row was deleted and made again, and is deleted by somebody else while its record is still in a
-/// queue.
+/// A row was deleted and made again, and is deleted by another session while its record is still in
+/// a queue.
 pub(super) fn requeue<P: Protocol>() -> Scene<P> {
     fn take<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();

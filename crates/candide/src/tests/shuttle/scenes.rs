@@ -347,7 +347,7 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
         });
         assert_eq!(sum, 50);
     }
-    /// The number of rows, by a group that nobody updates.
+    /// The number of rows, by a group that is never updated.
     fn count<P: Protocol>(me: &mut Actor<'_, P>) {
         let (parcels, items) = (me.parcels(), me.items());
         me.run(|tx| {

@@ -272,8 +272,8 @@ pub(super) fn thinned<P: Versioned>() -> Scene<P> {
         })
 }
 
-/// Rows that are written all the time are collected by whoever comes, also while somebody is in the
-/// midst of reading what they were.
+/// Rows that are written all the time are collected by all sessions, also while one is in the midst
+/// of reading what they were.
 pub(super) fn hot<P: Versioned>() -> Scene<P> {
     fn write<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -349,7 +349,7 @@ pub(super) fn reports<P: Versioned>() -> Scene<P> {
 /// it cannot any more.
 pub(super) fn overtaken<P: Versioned>() -> Scene<P> {
     const ROWS: u64 = 4;
-    /// Rows that nobody writes, so that looking at all that was read takes a while.
+    /// Rows that are never written, so that looking at all that was read takes a while.
     const STILL: std::ops::Range<u64> = ROWS..8;
     fn pay<P: Versioned>(me: &mut Actor<'_, P>, from: u64, to: u64) {
         let items = me.items();

@@ -469,9 +469,9 @@ fn no_insert_slips_below_one_that_was_taken_back() {
     assert_eq!(ended, CONFLICT);
 }
 
-/// Whoever misses a key after its row was deleted comes after the delete, of which nothing but the
-/// node's nwts tells. W has read what the delete's transaction replaces, so it is before that; and
-/// T is before W, whose write it does not see.
+/// A transaction that misses a key after its row was deleted comes after the delete, of which
+/// nothing but the node's nwts tells. W has read what the delete's transaction replaces, so it is
+/// before that; and T is before W, whose write it does not see.
 #[test]
 fn who_misses_a_key_comes_after_the_delete() {
     let scene = Scene::<TicToc>::new();
@@ -514,7 +514,7 @@ fn who_misses_a_key_comes_after_the_delete() {
     assert_eq!(ended, CONFLICT);
 }
 
-/// A commit in which somebody steps at a point of the validation.
+/// Runs a commit in which another one steps in at a point of the validation.
 fn read_old_and_new(scene: &Scene<TicToc>, session: &mut Session<TicToc>) -> Result<(), Abort> {
     session.run_with(ONCE(), |tx| {
         assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
@@ -625,7 +625,7 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
         Err::<(), _>(Abort::NotFound)
     });
     assert_eq!(failed, Err(Abort::NotFound));
-    // Somebody sees the two together, so that R's versions are of one time whatever becomes of
+    // A reader sees the two together, so that R's versions are of one time whatever becomes of
     // them.
     run(&mut other, |tx| {
         assert_eq!(scene.items.get(tx, &9, ())?, None);

@@ -101,7 +101,7 @@ impl Protocol for Untimed {
         TicToc::init_absent_cell(&(), at);
     }
 
-    /// Absent from the beginning of time, and seen by nobody.
+    /// Absent from the beginning of time, and never seen.
     fn inherit_from_node(_clock: &(), _node: NodeAt, at: CellAt) {
         begin_in_time(at, [0, 0]);
     }
