@@ -1,7 +1,6 @@
 //! Rules of the architecture that the compiler does not know.
 //!
 //! * Atomics are named in `sync` alone, so that the same engine runs under models.
-//! * Within the engine, `use` goes down the layers, or stays within one.
 //! * A protocol is named by its own file, the registry and tests. Whatever else did would have to
 //!   change with every protocol that comes.
 //!
@@ -14,34 +13,7 @@ use std::path::{Path, PathBuf};
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
 /// The only list of protocols.
-pub(crate) const REGISTRY: &str = "crates/candide/src/protocol/list.rs";
-
-/// The engine's modules, lowest first. Modules of one layer may use one another.
-const LAYERS: &[&[&str]] = &[
-    &["sync"],
-    &["error", "factor", "timestamps"],
-    &["stats"],
-    &["memory"],
-    &["epoch"],
-    &["record"],
-    &["index"],
-    &["access"],
-    &["protocol"],
-    &["txn", "catalog"],
-    &[
-        "db",
-        "session",
-        "snapshot",
-        "table",
-        "scan",
-        "secondary",
-        "indexing",
-        "quiescent",
-        "bulk",
-        "stream",
-        "health",
-    ],
-];
+pub(crate) const REGISTRY: &str = "crates/candide/src/protocols/list.rs";
 
 /// Places of the engine that may name the standard library's atomics.
 const ATOMICS_ALLOWED: &[(&str, &str)] =
@@ -52,9 +24,9 @@ const PERSONS_MAX: usize = 88;
 
 /// Places that may name a protocol.
 const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
-    ("crates/candide/src/protocol/", "their own files"),
+    ("crates/candide/src/protocols/mod.rs", "declares their files"),
+    (REGISTRY, "lists them, and chooses the default"),
     ("crates/candide/src/lib.rs", "exports them"),
-    ("crates/candide/src/db.rs", "chooses the default"),
     ("crates/candide-peers/src/stores/peers/mod.rs", "lists those that are compared"),
     ("/tests/", "tests run under those they choose"),
     ("/examples/", "examples are programs, and programs choose"),
@@ -134,12 +106,17 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
         let code = line.split_once("//").map_or(line, |(code, _)| code);
         if let Some(path) = engine {
             problems.extend(atomics(path, code).map(|problem| (number, problem)));
-            problems.extend(upward(path, code).into_iter().map(|problem| (number, problem)));
         }
         let allowed = path.starts_with("xtask/")
             || PROTOCOLS_ALLOWED.iter().any(|(place, _)| path.contains(place));
+        let is_own = |name: &str| {
+            let own = format!("{ENGINE}/protocols/{}", name.to_lowercase());
+            path.strip_prefix(&own).is_some_and(|rest| rest.starts_with(['.', '/']))
+        };
         if !allowed
-            && let Some(name) = protocols.iter().find(|name| words(code).any(|word| word == **name))
+            && let Some(name) = protocols
+                .iter()
+                .find(|&&name| words(code).any(|word| word == name) && !is_own(name))
         {
             problems.push((
                 number,
@@ -157,43 +134,6 @@ fn atomics(path: &str, code: &str) -> Option<String> {
     let named = is_of_sync && words(code).any(|word| word == "atomic");
     (named && !allowed)
         .then(|| "names the standard library's atomics; use those of `crate::sync`".to_string())
-}
-
-/// The uses of higher layers in a line of the engine.
-fn upward(path: &str, code: &str) -> Vec<String> {
-    let module = path.split(['/', '.']).next().expect("splitting gives at least one part");
-    // The list of protocols is expanded outside of the engine, so it names them by the root.
-    if ["lib", "tests"].contains(&module) || path == "protocol/list.rs" {
-        return Vec::new();
-    }
-    let Some(own) = layer(module) else { return vec![not_in_a_layer(module)] };
-    let used = code
-        .split("crate::")
-        .skip(1)
-        .map(|rest| words(rest).next().filter(|word| rest.starts_with(word)));
-    used.filter_map(|used| match used {
-        None => {
-            Some("imports several modules at once; one `use` for each shows its layer".to_string())
-        }
-        Some(used) => match layer(used) {
-            None if used.starts_with(char::is_uppercase) => Some(format!(
-                "takes {used} from the crate's root; take it from the module that defines it"
-            )),
-            None => Some(not_in_a_layer(used)),
-            Some(layer) => {
-                (layer > own).then(|| format!("`{module}` is below `{used}` and must not use it"))
-            }
-        },
-    })
-    .collect()
-}
-
-fn layer(module: &str) -> Option<usize> {
-    LAYERS.iter().position(|layer| layer.contains(&module))
-}
-
-fn not_in_a_layer(module: &str) -> String {
-    format!("the module `{module}` is in no layer; give it one in `LAYERS` of xtask/src/tidy.rs")
 }
 
 /// The identifiers of a line.
@@ -231,31 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn uses_go_down() {
-        let occ = "crates/candide/src/protocol/occ.rs";
-        assert!(found(occ, "use crate::access::WriteSet;\nuse crate::protocol::Seen;").is_empty());
-        assert_eq!(
-            found(occ, "\nuse crate::txn::Tx;"),
-            ["2: `protocol` is below `txn` and must not use it"]
-        );
-        assert_eq!(found(occ, "let tx: crate::txn::Tx;").len(), 1);
-        assert_eq!(found(occ, "use crate::{db, error};").len(), 1);
-        assert!(found(occ, "use crate::Database;")[0].contains("root"));
-        assert!(found(occ, "use crate::novel::Thing;")[0].contains("`novel` is in no layer"));
-        assert!(
-            found("crates/candide/src/novel.rs", "fn f() {}")[0].contains("`novel` is in no layer")
-        );
-        assert!(found("crates/candide/src/db.rs", "use crate::table::Table;").is_empty());
-        assert!(
-            found(occ, "#[cfg(test)]\nmod tests {\n    use crate::{Database, Occ};").is_empty()
-        );
-    }
-
-    #[test]
     fn protocols_are_named_in_few_places() {
         let line = "let db = Database::<Occ>::new();";
         assert_eq!(found("crates/candide/src/txn/state.rs", line).len(), 1);
         assert_eq!(found("crates/candide-workloads/src/load.rs", line).len(), 1);
+        assert_eq!(found("crates/candide/src/protocols/shared/view.rs", line).len(), 1);
+        assert_eq!(found("crates/candide/src/protocols/occasional.rs", line).len(), 1);
+        assert!(found("crates/candide/src/protocols/occ.rs", line).is_empty());
+        assert!(found("crates/candide/src/protocols/occ/collect.rs", line).is_empty());
         assert!(found("crates/candide-workloads/tests/workloads/ycsb.rs", line).is_empty());
         assert!(found("crates/candide/src/txn/state.rs", "struct OccupiedSlot; // Occ").is_empty());
     }

@@ -2,14 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+use crate::engine::{Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage, TableCore};
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
-use crate::protocol::{Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage, TableCore};
-use crate::record::{
-    Group, KEY_WORDS_MAX, KeyPacking, Layout, RECORD_WORDS_MAX, RowType, Show, image_words,
-};
+use crate::record::{Layout, RECORD_WORDS_MAX};
+use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::any::TypeId;

@@ -46,8 +46,10 @@
 #![forbid(unsafe_code)]
 
 mod moments;
+mod number;
 
 pub(crate) use moments::Moment;
+pub(crate) use number::{EPOCH_MAX, Epoch};
 
 use crate::error::Error;
 use crate::sync::{
@@ -69,12 +71,6 @@ const WAIT_MAX: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 10 }
 /// Passes without any pin before the advancer parks: long enough that a busy program never wakes
 /// it.
 const IDLE_PASSES: u64 = 64;
-
-/// An epoch: 38 bits, which last for eight years of milliseconds.
-pub(crate) type Epoch = u64;
-
-/// The last epoch. The clock stops there, and commits that would need a later one are refused.
-pub(crate) const EPOCH_MAX: Epoch = (1 << 38) - 1;
 
 /// The epochs of a process.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use std::fmt;
 
 /// Why an operation or a transaction did not do what was asked.
 ///
-/// *Conflicts* doom the transaction; [`run`](crate::Session::run) retries it, so closures only pass
-/// them on. *Outcomes* are definite: the closure may match on them and go on, and what it makes of
-/// them is shown only if it is true in the serial order. *Refusals* come from the engine: a limit,
-/// or a misuse.
+/// *Conflicts* doom the transaction; [`run`](crate::api::Session::run) retries it, so closures only
+/// pass them on. *Outcomes* are definite: the closure may match on them and go on, and what it
+/// makes of them is shown only if it is true in the serial order. *Refusals* come from the engine:
+/// a limit, or a misuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -18,7 +18,7 @@ pub enum Abort {
     /// Conflict: a row that was read has changed.
     ReadChanged,
     /// Conflict: another transaction was committing to the row, or held it
-    /// [for update](crate::Table::get_for_update), and did not give it back in time.
+    /// [for update](crate::api::Table::get_for_update), and did not give it back in time.
     Locked,
     /// Conflict: a key that was absent may have been inserted.
     Phantom,
@@ -189,7 +189,7 @@ pub enum Error {
         limit_bytes: usize,
     },
     /// The protocol draws no timestamps, or not from this source.
-    /// [`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS) says what it can.
+    /// [`Protocol::TIMESTAMPS`](crate::engine::Protocol::TIMESTAMPS) says what it can.
     Timestamps {
         /// The protocol's name.
         protocol: &'static str,

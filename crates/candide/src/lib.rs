@@ -566,73 +566,61 @@
 #![warn(missing_docs)]
 
 mod access;
-mod bulk;
+mod api;
 mod catalog;
-mod db;
+mod engine;
 mod epoch;
 mod error;
 mod factor;
-mod health;
+mod gc;
 mod index;
-mod indexing;
 mod memory;
-mod protocol;
-mod quiescent;
+pub mod protocols;
 mod record;
-mod scan;
-mod secondary;
-mod session;
-mod snapshot;
+mod schema;
+mod shared;
 mod stats;
-mod stream;
 mod sync;
-mod table;
 #[cfg(test)]
 mod tests;
 mod timestamps;
 mod txn;
 
-pub use bulk::LoadOptions;
+pub use api::LoadOptions;
+pub use api::Scan;
+pub use api::Session;
+pub use api::Snapshot;
+pub use api::StreamError;
+pub use api::{Builder, Database, MemoryUse};
+pub use api::{Health, OldestPin, OldestSnapshot, TableUse};
+pub use api::{Index, IndexOptions, IndexScan};
+pub use api::{Row, Table};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
 pub use catalog::TableOptions;
-pub use db::{Builder, Database, MemoryUse};
+pub use engine::{Properties, Protocol, Versioned};
 pub use error::{Abort, Error};
 pub use factor::Factor;
-pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 #[cfg(any(test, feature = "history"))]
-pub use protocol::recorded as history;
-pub use protocol::{
-    Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Properties, Protocol, Serial,
-    TicToc, Versioned,
-};
-pub use record::{
+pub use protocols::recorded as history;
+pub use protocols::{Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Serial, TicToc};
+pub use schema::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, InOrder,
     IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered,
     Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater, Whole,
 };
-pub use scan::Scan;
-pub use secondary::{Index, IndexOptions, IndexScan};
-pub use session::Session;
-pub use snapshot::Snapshot;
 pub use stats::Stats;
-pub use stream::StreamError;
-pub use table::{Row, Table};
 pub use timestamps::Timestamps;
-pub use txn::{Conflict, RunOptions, Tx};
-
-/// A page for each protocol: what it guarantees, where it comes from, its phases and invariants,
-/// why it is serializable, and what it costs.
-pub mod protocols {
-    pub use crate::protocol::{mvcc, mvto, occ, serial, tictoc};
-}
+pub use txn::Conflict;
+pub use txn::{RunOptions, Tx};
 
 /// Parts that code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]
 pub mod derived {
-    pub use crate::record::key_text::{Show, show_components, show_variant};
-    pub use crate::record::packing::{ColumnType, Packing, join, no_variant};
-    pub use crate::record::{OneWord, Place, WordRange, schema_hash};
+    pub use crate::schema::ColumnType;
+    pub use crate::schema::key_text::{Show, show_components, show_variant};
+    pub use crate::schema::packing::{Packing, join, no_variant};
+    pub use crate::schema::{OneWord, Place, WordRange, schema_hash};
 }
 
 #[cfg(doctest)]

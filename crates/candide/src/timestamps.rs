@@ -6,8 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The source from which a protocol draws timestamps, if it leaves a choice
-/// ([`Protocol::TIMESTAMPS`](crate::Protocol::TIMESTAMPS)). Whatever is chosen, the guarantees are
-/// the same.
+/// ([`Protocol::TIMESTAMPS`](crate::engine::Protocol::TIMESTAMPS)). Whatever is chosen, the
+/// guarantees are the same.
 ///
 /// ```
 /// use candide::{Database, Error, Mvto, Occ, Timestamps};

@@ -1,10 +1,11 @@
 //! The write set of a transaction.
 
-#![forbid(unsafe_code)]
-
 mod filter;
+mod item;
 mod operations;
 mod write_set;
 
-pub(crate) use write_set::{Failure, Mark, WriteItem};
-pub use write_set::{Intent, WriteSet};
+pub use item::Intent;
+pub(crate) use item::{Mark, WriteItem};
+pub(crate) use write_set::Failure;
+pub use write_set::WriteSet;

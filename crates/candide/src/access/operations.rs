@@ -2,13 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use super::write_set::{Mark, WriteItem};
+use super::item::NONE;
+use super::item::{Mark, WriteItem};
 use crate::error::Abort;
+use crate::record::UserUpdate;
 use crate::record::delta::{PutOff, VersionReservation};
-use crate::record::{Op, UserUpdate, Words};
-
-/// The number of no operation, and of no checkpoint.
-pub(super) const NONE: u32 = u32::MAX;
+use crate::schema::{Op, Words};
 
 /// The operations between two checkpoints of a unit of at most as many words; a larger unit has one
 /// operation per word between two. In tests few, so that short scripts have checkpoints.

@@ -11,96 +11,16 @@
 #![forbid(unsafe_code)]
 
 use super::filter::{Filter, mix};
-use super::operations::{NONE, Operations};
+use super::item::NONE;
+use super::item::{Intent, Mark, WriteItem};
+use super::operations::Operations;
 use crate::error::Abort;
 use crate::record::delta::VersionReservation;
-use crate::record::{CellAt, Op, UserUpdate, Words};
+use crate::record::{CellAt, UserUpdate};
+use crate::schema::{Op, Words};
 use crate::sync::{AtomicU64, Ordering};
 use std::any::Any;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// The effect of a write on the row's existence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Intent {
-    /// The row is there and stays.
-    Update,
-    /// The row is not there and comes.
-    Insert,
-    /// The row is there or not, and is there afterwards.
-    Put,
-    /// The row is there and goes.
-    Delete,
-}
-
-impl Intent {
-    /// Returns whether the row must exist before; `None` if it does not matter.
-    fn expects(self) -> Option<bool> {
-        match self {
-            Intent::Update | Intent::Delete => Some(true),
-            Intent::Insert => Some(false),
-            Intent::Put => None,
-        }
-    }
-}
-
-/// A moment in the life of a write set: everything staged before it, nothing staged after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark(pub(super) u32);
-
-impl Mark {
-    /// Behind everything staged so far.
-    pub(crate) const NOW: Mark = Mark(NONE);
-}
-
-/// One unit that will change.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WriteItem {
-    pub(crate) at: CellAt,
-    /// Whether the row must exist before; `None` if it does not matter.
-    pub(crate) expects: Option<bool>,
-    /// Whether the row exists afterwards.
-    pub(crate) present: bool,
-    /// Set by a commit that left the unit as it was: the row came and went within the transaction.
-    pub(crate) untouched: bool,
-    /// Set by a commit that puts the item's operations off: it does not evaluate them.
-    pub(crate) is_delta: bool,
-    /// For the protocol: what the cell said when it was locked, the pending version, ….
-    pub(crate) note: u64,
-    pub(super) first_op: u32,
-    last_op: u32,
-    /// The words that its operations change lie between these.
-    first_word: u16,
-    end_word: u16,
-    /// Whether its operations have to be evaluated before they are installed, and on an image of
-    /// the whole unit.
-    needs_evaluation: bool,
-    needs_image: bool,
-    /// Whether all its operations are plain.
-    is_plain: bool,
-    /// Where that image begins, once it has been evaluated. Before, the number of the newest
-    /// checkpoint, an image that a read has made.
-    image: u32,
-}
-
-impl WriteItem {
-    /// Returns whether its expectation holds for a row that `is_present`.
-    #[inline]
-    pub(crate) fn accepts(&self, is_present: bool) -> bool {
-        self.expects.is_none_or(|expected| expected == is_present)
-    }
-
-    /// Returns whether its operations look at the unit as it was, even if it goes: one of them may
-    /// be refused.
-    pub(crate) fn looks_at_unit(&self) -> bool {
-        self.needs_evaluation
-    }
-
-    /// Words of the unit, among which are all that its operations change.
-    pub(crate) fn changed(&self) -> Range<usize> {
-        self.first_word.into()..self.end_word.into()
-    }
-}
 
 /// Why the operations of a write set could not be evaluated.
 pub(crate) enum Failure {

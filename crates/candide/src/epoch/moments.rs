@@ -8,7 +8,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::Epoch;
+use super::number::Epoch;
 use crate::sync::Instant;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

@@ -17,10 +17,11 @@
 
 #![forbid(unsafe_code)]
 
+use super::node::{Advance, Found, Linked, Retire};
 use super::ordered::{Direction, OrderedIndex, Place, Start};
-use super::{Advance, Found, Linked, Retire};
 use crate::memory::{Cache, OutOfMemory};
-use crate::record::{RecordAt, WordRange};
+use crate::record::RecordAt;
+use crate::schema::WordRange;
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The number of records that are merged with those of the table's index at once: few enough for a

@@ -26,22 +26,16 @@
 //! makes the new array the current one. A transaction that moves a bucket it has observed itself
 //! exchanges the observation for those of the halves: see [`NodeChange`].
 
-use super::{NodeChange, Supplies};
+use super::node::{Found, LINE_WORDS, LOCK, Linked, MOVED, NodeAt, OVERFLOW, Retire};
+use super::node::{NodeChange, Supplies};
 use crate::memory::{Block, Cache, Memory, OutOfMemory, Slab, WordArray};
-use crate::record::{RecordAt, WordRange};
+use crate::record::RecordAt;
+use crate::schema::WordRange;
 use crate::sync::{
     AtomicU64, AtomicUsize, MODELLED, Mutant, Mutex, Ordering, Spin, lock, mutant, prefetch,
 };
 use std::sync::Arc;
 
-/// Words of a bucket and of an overflow line: one cache line.
-const LINE_WORDS: usize = 8;
-/// The word of a line that links to its overflow line.
-const OVERFLOW: usize = LINE_WORDS - 1;
-
-/// Bits of a version word, here and in the ordered index.
-pub(super) const LOCK: u64 = 1;
-pub(super) const MOVED: u64 = 2;
 const VERSION_ONE: u64 = 4;
 
 /// Bits of a slot that are the address.
@@ -63,93 +57,10 @@ const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
 /// Buckets an insert moves beside its own.
 const MOVES_PER_INSERT: usize = 8;
 
-/// A bucket of a hash index or a leaf of an ordered one: the unit by which an absent key is
-/// observed.
-///
-/// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are
-/// retired, not freed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodeAt(Block);
-
-impl NodeAt {
-    /// Returns a handle on a block of the ordered index, which is larger than a bucket and begins
-    /// like one.
-    #[inline(always)]
-    pub(super) fn new(block: Block) -> NodeAt {
-        NodeAt(block)
-    }
-
-    /// Returns the version word: version, lock, and whether the bucket has moved or the leaf is
-    /// dead.
-    #[inline]
-    pub(crate) fn version(&self) -> u64 {
-        self.word(0).load(Ordering::Acquire) // E9
-    }
-
-    /// Returns the line that continues this one.
-    #[inline(always)]
-    fn overflow(&self) -> Option<NodeAt> {
-        Block::at(self.word(OVERFLOW).load(Ordering::Acquire)).map(NodeAt) // E4
-    }
-
-    pub(crate) fn address(self) -> u64 {
-        self.0.address()
-    }
-
-    /// Word `index` of what the protocol keeps in the bucket.
-    pub(crate) fn node_word(&self, index: usize) -> &AtomicU64 {
-        self.word(1 + index)
-    }
-
-    #[inline(always)]
-    fn word(&self, index: usize) -> &AtomicU64 {
-        debug_assert!(index < LINE_WORDS);
-        // SAFETY: a handle is made for a whole bucket of an array, or a leaf, that outlives the
-        // holder's pin.
-        unsafe { self.0.word(index) }
-    }
-
-    /// Returns whether `version`, loaded from this bucket, is of a bucket that is neither locked
-    /// nor moved.
-    #[inline]
-    pub(crate) fn is_stable(version: u64) -> bool {
-        version & (LOCK | MOVED) == 0
-    }
-}
-
-/// The result of a lookup.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Found {
-    Record(RecordAt),
-    /// No record; true as long as the node keeps this version.
-    Nothing {
-        node: NodeAt,
-        version: u64,
-    },
-}
-
-/// The result of an attempt to link a record.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Linked {
-    /// The key has a record already.
-    Existing(RecordAt),
-    /// The new record is linked; the node went from one version to the other.
-    New { node: NodeAt, before: u64, after: u64 },
-}
-
-/// Memory that growth, or the removal of a leaf, leaves to be freed once no thread can reach it.
-#[derive(Debug)]
-pub(crate) enum Retire {
-    /// A node of an ordered index, or an overflow line.
-    Block(Block),
-    /// A whole array, all moved.
-    Array(RetiredArray),
-}
-
 /// An array that lookups no longer begin in. Dropping it frees it, so it is kept until no thread
 /// can be in it.
 #[derive(Debug)]
-pub(crate) struct RetiredArray(u64);
+struct RetiredArray(u64);
 
 impl Drop for RetiredArray {
     fn drop(&mut self) {
@@ -660,7 +571,7 @@ impl HashIndex {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
             self.array_bytes.fetch_sub(array.bytes(), Ordering::Relaxed);
-            supplies.retired.push(Retire::Array(RetiredArray(moved)));
+            supplies.retired.push(Retire::Array(Box::new(RetiredArray(moved))));
         }
         result
     }

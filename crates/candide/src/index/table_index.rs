@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 use super::hash::{BucketCursor, HashIndex};
+use super::node::{Advance, Supplies};
+use super::node::{Found, Linked, NodeAt, Retire};
 use super::ordered::{self, Direction, OrderedIndex, Place, Start};
-use super::{Found, Linked, NodeAt, NodeChange, Retire};
-use crate::memory::{Cache, OutOfMemory, Slab};
-use crate::record::{RecordAt, WordRange};
+use crate::memory::{OutOfMemory, Slab};
+use crate::record::RecordAt;
+use crate::schema::WordRange;
 use crate::sync::prefetch;
 use std::sync::Arc;
 
@@ -15,14 +17,6 @@ use std::sync::Arc;
 pub(crate) enum TableIndex {
     Hash(HashIndex),
     Ordered(OrderedIndex),
-}
-
-/// The session's parts that linking a record uses, and where it notes changes.
-pub(crate) struct Supplies<'a> {
-    pub(crate) caches: &'a mut Vec<Option<Cache>>,
-    pub(crate) retired: &'a mut Vec<Retire>,
-    /// Nodes that were divided or moved on the way.
-    pub(crate) changes: &'a mut Vec<NodeChange>,
 }
 
 /// The way through a range of keys.
@@ -34,18 +28,6 @@ pub(crate) struct Supplies<'a> {
 pub(crate) enum Cursor {
     Buckets(BucketCursor),
     Leaves(ordered::Cursor),
-}
-
-/// One step on the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Advance {
-    /// The next record in the range. It may be absent or dead; its cells say so.
-    Next(RecordAt),
-    /// There are no more, and what says so has been observed.
-    End,
-    /// What has been observed has changed and stays so: the transaction will not validate. A caller
-    /// without one can go on: nothing has been passed over that is still linked.
-    Doomed,
 }
 
 impl Cursor {

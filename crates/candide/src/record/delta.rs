@@ -14,7 +14,9 @@
 //! row. The thread that applies it, to read the row or to collect, goes on; but the panic hook has
 //! reported the panic.
 
-use super::{CellAt, Code, Op, UserUpdate};
+use super::CellAt;
+use super::user_update::UserUpdate;
+use crate::schema::{Code, Op};
 use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -159,9 +161,10 @@ fn apply_user(update: &UserUpdate, at: &CellAt, image: &mut Vec<u64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Group, Layout, RecordAt};
+    use super::super::{Layout, RecordAt};
     use super::*;
     use crate::memory::Block;
+    use crate::schema::Group;
 
     #[test]
     fn what_is_put_off_does_the_same_later() {

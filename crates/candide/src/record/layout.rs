@@ -6,10 +6,11 @@
 //!
 //! A *unit* is what one cell guards: a column group or, with timestamp splitting off, all of them.
 
-use super::key_packing::KeyPacking;
-use super::schema::start_of;
-use super::{Group, Key};
 use crate::memory::{Block, Cache, OutOfMemory, Slab};
+use crate::schema::KeyPacking;
+use crate::schema::start_of;
+use crate::schema::{Group, Key};
+use crate::schema::{KeyWords, Unit, Units};
 use crate::sync::{AtomicU64, Ordering, prefetch};
 use std::ops::Range;
 use std::sync::Arc;
@@ -101,36 +102,6 @@ impl RecordAt {
             // SAFETY: as in `key_word`.
             unsafe { self.0.word(index) }.store(word, Ordering::Relaxed);
         }
-    }
-}
-
-/// The most words a key may have: room for four words of integers and a text of 200 bytes.
-pub(crate) const KEY_WORDS_MAX: usize = 32;
-
-/// A copy of a record's key.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeyWords {
-    words: [u64; KEY_WORDS_MAX],
-    count: usize,
-}
-
-impl AsRef<[u64]> for KeyWords {
-    fn as_ref(&self) -> &[u64] {
-        self.as_slice()
-    }
-}
-
-impl KeyWords {
-    pub(crate) fn zeros(count: usize) -> KeyWords {
-        KeyWords { words: [0; KEY_WORDS_MAX], count }
-    }
-
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [u64] {
-        &mut self.words[..self.count]
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u64] {
-        &self.words[..self.count]
     }
 }
 
@@ -297,122 +268,6 @@ impl CellAt {
     #[inline(always)]
     pub(crate) fn prefetch(&self, first: usize, count: usize) {
         self.record.0.prefetch(self.payload_start() + first, count);
-    }
-}
-
-/// The words a read copies from.
-#[derive(Debug, Clone, Copy)]
-pub enum Words<'a> {
-    /// Words that other threads may be changing; the protocol validates that they are of one
-    /// version.
-    Shared(&'a [AtomicU64]),
-    /// The transaction's own image of the unit.
-    Own(&'a [u64]),
-}
-
-impl Words<'_> {
-    /// Returns word `index` of the unit.
-    #[inline(always)]
-    pub(crate) fn get(&self, index: usize) -> u64 {
-        match self {
-            // Acquire pairs with the Release of the install (E3): a reader that sees a word of an
-            // install in progress sees its lock at the second load of the cell.
-            Words::Shared(words) => words[index].load(Ordering::Acquire),
-            Words::Own(words) => words[index],
-        }
-    }
-
-    /// Copies words `first..` of the unit to `sink`, called with positions from zero.
-    #[inline(always)]
-    pub(crate) fn copy(&self, first: usize, count: usize, mut sink: impl FnMut(usize, u64)) {
-        match self {
-            Words::Shared(words) => {
-                for (index, word) in words[first..first + count].iter().enumerate() {
-                    sink(index, word.load(Ordering::Acquire)); // E3
-                }
-            }
-            Words::Own(words) => {
-                for (index, &word) in words[first..first + count].iter().enumerate() {
-                    sink(index, word);
-                }
-            }
-        }
-    }
-
-    /// Appends the unit's `count` words to `sink`.
-    #[inline]
-    pub(crate) fn extend(&self, count: usize, sink: &mut Vec<u64>) {
-        match self {
-            Words::Shared(words) => {
-                sink.extend(words[..count].iter().map(|word| word.load(Ordering::Acquire)))
-            } // E3
-            Words::Own(words) => sink.extend_from_slice(&words[..count]),
-        }
-    }
-}
-
-/// One of the units of a record type: a group, or all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unit {
-    /// Whether each group is a unit of its own.
-    split: bool,
-    index: u8,
-}
-
-impl Unit {
-    /// The unit of a row that is not split.
-    pub(crate) const ROW: Unit = Unit { split: false, index: 0 };
-
-    pub(crate) fn index(self) -> usize {
-        usize::from(self.index)
-    }
-
-    /// Returns whether each group of its table is a unit of its own.
-    pub(super) fn is_split(self) -> bool {
-        self.split
-    }
-
-    /// Returns whether this unit guards `group`.
-    #[inline(always)]
-    pub(crate) fn holds(self, group: u8) -> bool {
-        !self.split || self.index == group
-    }
-
-    /// Returns where `group`, which it holds, begins among its words.
-    #[inline(always)]
-    pub(crate) fn offset_of(self, groups: &[Group], group: u8) -> usize {
-        if self.split { 0 } else { start_of(groups, usize::from(group)) }
-    }
-
-    /// Returns where its words begin among all words of the row, and their number.
-    #[inline(always)]
-    pub(crate) fn image_range(self, groups: &[Group]) -> (usize, usize) {
-        if self.split {
-            (start_of(groups, self.index()), groups[self.index()].words)
-        } else {
-            (0, start_of(groups, groups.len()))
-        }
-    }
-}
-
-/// An iterator over a set of units.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Units {
-    split: bool,
-    left: u64,
-}
-
-impl Iterator for Units {
-    type Item = Unit;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Unit> {
-        if self.left == 0 {
-            return None;
-        }
-        let index = self.left.trailing_zeros() as u8;
-        self.left &= self.left - 1;
-        Some(Unit { split: self.split, index })
     }
 }
 

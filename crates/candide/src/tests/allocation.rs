@@ -7,7 +7,7 @@
 use super::parcels::{Filed, Parcel};
 use super::rows::Item;
 use super::{ForProtocol, for_each_overlapping};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::{Point, with_hook};
 use crate::{
     Abort, Column, Database, Factor, IndexOptions, Refused, Session, Table, Tx, Updater, Whole,
@@ -171,7 +171,7 @@ impl<P: Protocol> Tables<P> {
             self.parcels.update(tx, &(1, 1), Parcel::WEIGHT.sub(1_000).at_least(0))
         });
         let mut other = session();
-        let disturbed = session().run_with(crate::RunOptions::new().attempts_max(1), |tx| {
+        let disturbed = session().run_with(crate::txn::RunOptions::new().attempts_max(1), |tx| {
             let note = self.parcels.read(tx, &(1, 200), Parcel::NOTE)?;
             self.write(tx, many)?;
             other.run(|tx| self.parcels.update(tx, &(1, 200), Parcel::NOTE.add(1)))?;

@@ -5,7 +5,8 @@
 
 use super::steps::{CONFLICT, ONCE};
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
-use crate::protocol::{Mvcc, Occ, Protocol, TicToc};
+use crate::engine::Protocol;
+use crate::protocols::{Mvcc, Occ, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{
@@ -1157,12 +1158,12 @@ impl<K, I, P: Protocol> Index<Seat, K, I, P> {
     /// Entries that are there.
     fn core_entries(&self, tx: &Tx<'_, P>) -> Result<usize, Abort> {
         let entries = self.entries_for_tests();
-        let range = crate::record::WordRange::beginning_with(&[], entries.layout.key_words());
-        let mut way = crate::scan::Way::new(tx, entries, range, crate::index::Direction::Forward);
+        let range = crate::schema::WordRange::beginning_with(&[], entries.layout.key_words());
+        let mut way = crate::api::Way::new(tx, entries, range, crate::index::Direction::Forward);
         let state = &mut *tx.state.borrow_mut();
         let mut count = 0;
         while let Some(entry) = way.next(tx, state, entries)? {
-            let at = entries.layout.at(entry, crate::record::Unit::ROW);
+            let at = entries.layout.at(entry, crate::schema::Unit::ROW);
             count += usize::from(state.read_at_mark(tx.engine, at, way.mark(), |_| {})?);
         }
         Ok(count)
@@ -1219,7 +1220,7 @@ fn what_a_limit_refuses_has_not_begun() {
 
 fn test_under_limits(test: &impl ForProtocol) {
     test.run::<Occ>();
-    crate::protocol::under_a_lock(|| test.run::<crate::Serial>());
+    crate::protocols::under_a_lock(|| test.run::<crate::Serial>());
     test.run::<TicToc>();
 }
 

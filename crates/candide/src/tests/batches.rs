@@ -4,7 +4,7 @@
 use super::rows::Item;
 use super::steps::run;
 use super::{ForProtocol, for_each, for_each_overlapping};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::Random;
 use crate::sync::size::share;
 use crate::{Abort, Database, Prefix, RunOptions, Table, Tx};

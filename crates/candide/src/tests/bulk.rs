@@ -3,7 +3,8 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each};
-use crate::protocol::{Protocol, Serial, under_a_lock};
+use crate::engine::Protocol;
+use crate::protocols::{Serial, under_a_lock};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::{
     Abort, Database, Error, LoadOptions, Occ, Record, RunOptions, StreamError, Table, Tx, Whole,
@@ -98,7 +99,7 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
     let (db, table) = filled::<Occ>(0);
     // The last row of the stream: behind it are the checksum of its piece, and the end, three
     // words.
-    let last = stream.len() - 4 * 8 - 8 * (1 + crate::record::image_words(Item::GROUPS));
+    let last = stream.len() - 4 * 8 - 8 * (1 + crate::schema::image_words(Item::GROUPS));
     let id = u64::from_le_bytes(stream[last..last + 8].try_into().unwrap());
     assert_eq!(db.run(|tx| table.insert(tx, Item::new(id, 0))), Ok::<_, Abort>(()));
     let refused = table.import(&mut stream.as_slice());

@@ -4,8 +4,9 @@ use super::patience::eventually;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
 use super::{ForProtocol, for_each, for_each_concurrent, properties};
-use crate::history::Recorded;
-use crate::protocol::{Mvcc, Mvto, Occ, Protocol, Serial, Versioned};
+use crate::engine::{Protocol, Versioned};
+use crate::protocols::Recorded;
+use crate::protocols::{Mvcc, Mvto, Occ, Serial};
 use crate::sync::{AtomicBool, Ordering, Point};
 use crate::{Abort, Database, Session, Table, TableOptions, Tx};
 

@@ -4,7 +4,7 @@
 use super::patience::receive;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
-use crate::protocol::Mvto;
+use crate::protocols::Mvto;
 use crate::sync::{Point, with_hook};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Table, Tx};

@@ -6,8 +6,8 @@
 use super::entries::{assert_entries_match_rows, linked_records};
 use super::parcels::Parcel;
 use super::{ForProtocol, for_each, for_each_concurrent};
+use crate::engine::Protocol;
 use crate::index::TableIndex;
-use crate::protocol::Protocol;
 use crate::sync::size::stress;
 use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{

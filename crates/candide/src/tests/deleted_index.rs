@@ -6,7 +6,7 @@ use super::snapshots::{collect, ok};
 use super::steps::acting;
 use crate::epoch::Collect;
 use crate::index::Found;
-use crate::protocol::Mvcc;
+use crate::protocols::Mvcc;
 use crate::sync::size::share;
 use crate::sync::{Point, Random, with_hook};
 use crate::{
@@ -52,7 +52,7 @@ impl Store {
     }
 
     fn attic_is_empty(&self) -> bool {
-        let is_empty = |core: &crate::protocol::TableCore| {
+        let is_empty = |core: &crate::engine::TableCore| {
             core.deleted_index.as_ref().is_some_and(|deleted_index| deleted_index.is_empty())
         };
         is_empty(self.parcels.core()) && is_empty(self.by_place.entries_for_tests())

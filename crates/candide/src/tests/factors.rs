@@ -4,7 +4,8 @@ use super::parcels::Parcel;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, run};
 use super::{ForProtocol, for_each, for_each_overlapping};
-use crate::protocol::{Occ, Protocol, TicToc};
+use crate::engine::Protocol;
+use crate::protocols::{Occ, TicToc};
 use crate::{Abort, Database, Factor, IndexOptions, Session, Table, TableOptions};
 use std::cell::Cell;
 

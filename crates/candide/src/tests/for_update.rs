@@ -4,7 +4,8 @@
 use super::patience::{eventually_with, receive};
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
-use crate::protocol::{Mvto, Occ, Protocol, TicToc};
+use crate::engine::Protocol;
+use crate::protocols::{Mvto, Occ, TicToc};
 use crate::record::Tid;
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
 use crate::{Abort, Conflict, Database, Factor, RunOptions, Session, Table, Tx, Whole};

@@ -3,8 +3,9 @@
 use super::rows::Item;
 use super::steps::run;
 use super::{ForProtocol, for_each, for_each_concurrent, properties};
-use crate::history::Recorded;
-use crate::protocol::{Mvcc, Occ, Protocol, Serial, TicToc};
+use crate::engine::Protocol;
+use crate::protocols::Recorded;
+use crate::protocols::{Mvcc, Occ, Serial, TicToc};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::{Abort, Database, Session, Table, TableOptions, Whole};
 

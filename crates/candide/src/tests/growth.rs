@@ -2,7 +2,7 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_erased};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::steps;
 use crate::{Abort, Column, Database, Refused, Table, TableOptions, Updater};
 use candide_derive::Record;

@@ -2,8 +2,8 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each};
+use crate::engine::Protocol;
 use crate::epoch::Collect;
-use crate::protocol::Protocol;
 use crate::{Abort, Database, Tx};
 
 /// Sessions that end, each with garbage.

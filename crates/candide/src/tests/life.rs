@@ -3,7 +3,8 @@
 use super::patience::{eventually, receive};
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
-use crate::protocol::{Exclusion, Occ, Protocol, Serial};
+use crate::engine::Protocol;
+use crate::protocols::{Exclusion, Occ, Serial};
 use crate::sync::size::share;
 use crate::{
     Abort, Bytes, Column, Database, Error, Group, Hashed, IndexOptions, Record, RunOptions, Text,

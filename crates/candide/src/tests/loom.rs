@@ -5,9 +5,10 @@
 //! forced switches.
 
 use super::rows::Item;
+use crate::engine::Protocol;
 use crate::epoch::{Epochs, Slot};
 use crate::index::TableIndex;
-use crate::protocol::{Mvcc, Mvto, Occ, Protocol, Serial, TicToc, under_a_lock};
+use crate::protocols::{Mvcc, Mvto, Occ, Serial, TicToc, under_a_lock};
 use crate::sync::{AtomicU64, Ordering, thread};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Record, RunOptions, Session, Table, TableOptions, Tx, Whole};

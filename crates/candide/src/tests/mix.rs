@@ -2,8 +2,8 @@
 
 use super::parcels::Parcel;
 use super::rows::Item;
-use crate::history::{Batch, Recorded};
-use crate::protocol::{Protocol, Versioned};
+use crate::engine::{Protocol, Versioned};
+use crate::protocols::{Batch, Recorded};
 use crate::sync::{Random, thread};
 use crate::{
     Abort, Database, Hashed, Index, IndexOptions, Ordered, RunOptions, Session, Snapshot, Table,

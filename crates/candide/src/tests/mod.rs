@@ -110,12 +110,13 @@ pub(crate) use protocols::{
 #[cfg(not(loom))]
 mod protocols {
     #[cfg(shuttle)]
-    use crate::protocol::Mvcc;
+    use crate::engine::Versioned;
+    use crate::engine::{Properties, Protocol};
     #[cfg(shuttle)]
-    use crate::protocol::Versioned;
+    use crate::protocols::Mvcc;
+    use crate::protocols::Mvto;
     #[cfg(not(shuttle))]
-    use crate::protocol::{Chosen, Erased, choosing, under_a_lock};
-    use crate::protocol::{Mvto, Properties, Protocol};
+    use crate::protocols::{Chosen, Erased, choosing, under_a_lock};
     #[cfg(not(shuttle))]
     use crate::timestamps::by_the_clock;
 

@@ -6,7 +6,7 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_erased, properties};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::Random;
 use crate::sync::size::is_short;
 use crate::{Abort, Database, Refused, Session, Table, Updater, Whole};

@@ -3,7 +3,8 @@
 use super::rows::Item;
 use super::steps::{ONCE, acting, run};
 use super::{ForProtocol, for_each_overlapping};
-use crate::protocol::{Mvto, Protocol};
+use crate::engine::Protocol;
+use crate::protocols::Mvto;
 use crate::sync::{Point, with_hook};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, RunOptions, Session, Table};

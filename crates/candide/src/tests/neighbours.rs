@@ -4,7 +4,7 @@ use super::parcels::Parcel;
 use super::rows::Item;
 use super::steps::{ONCE, run};
 use super::{ForProtocol, for_each_overlapping};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::{Abort, Database};
 
 /// Rows in a leaf, and leaves below an inner node, where keys have ascended.

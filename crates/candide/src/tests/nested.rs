@@ -2,7 +2,7 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::Cell;
 

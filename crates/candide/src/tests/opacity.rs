@@ -1,9 +1,10 @@
 //! What the closures of doomed attempts see under `occ`: each step of the rule in
-//! `protocol/view.rs` by the interleaving that shows its lack.
+//! `protocols/shared/view.rs` by the interleaving that shows its lack.
 
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
-use crate::protocol::{Occ, Protocol};
+use crate::engine::Protocol;
+use crate::protocols::Occ;
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Database, Mvcc, Session, Table, TicToc, Tx};
 use std::cell::{Cell, RefCell};

@@ -6,7 +6,7 @@ use super::rows::Item;
 use super::snapshots::{Chained, Items, add, by_hand, collect, count, ok, versions};
 use crate::epoch::Collect;
 use crate::index::Found;
-use crate::protocol::{Mvcc, Mvto};
+use crate::protocols::{Mvcc, Mvto};
 use crate::sync::{Point, Random, with_hook};
 use crate::{Abort, Database, Session, Snapshot};
 use std::cell::Cell;

@@ -7,7 +7,8 @@ use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Order, Parcel};
 use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
-use crate::protocol::{Mvcc, Mvto, Occ, Protocol, TicToc};
+use crate::engine::Protocol;
+use crate::protocols::{Mvcc, Mvto, Occ, TicToc};
 use crate::{
     Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, TableOptions, Tx,
     Whole,
@@ -751,10 +752,7 @@ impl ForProtocol for RefusedIndex {
 }
 
 /// The rows of an index's entries, whether it can be read or not.
-fn entries_left<P: Protocol>(
-    session: &mut Session<P>,
-    index: &crate::protocol::IndexCore,
-) -> usize {
+fn entries_left<P: Protocol>(session: &mut Session<P>, index: &crate::engine::IndexCore) -> usize {
     super::entries::entries_of(session, index).len()
 }
 

@@ -2,7 +2,8 @@
 
 use super::parcels::{Filed, Parcel};
 use super::{ForProtocol, for_each_overlapping};
-use crate::protocol::{Mvcc, Protocol, Stage};
+use crate::engine::{Protocol, Stage};
+use crate::protocols::Mvcc;
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
 use crate::{Abort, Database, IndexOptions, RunOptions, Table};
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,8 @@
 use super::parcels::Parcel;
 use super::rows::Item;
 use super::{ForProtocol, for_each};
-use crate::protocol::{Occ, Protocol};
+use crate::engine::Protocol;
+use crate::protocols::Occ;
 use crate::sync::{AtomicBool, Ordering};
 use crate::{
     Abort, Bytes, Column, Conflict, Database, Group, OldestPin, Record, Refused, RunOptions,
@@ -35,7 +36,7 @@ fn shown_bytes(words: usize) -> String {
 }
 
 impl Long {
-    const VALUE: crate::Column<Long, u64> = crate::Column::new(0, 0, "value");
+    const VALUE: crate::Column<Long, u64> = crate::schema::Column::new(0, 0, "value");
 }
 
 impl Record for Long {

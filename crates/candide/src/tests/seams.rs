@@ -5,7 +5,7 @@ use super::parcels::{Filed, Parcel};
 use super::patience::receive;
 use super::refusals::{Step, at_waits, wait_until};
 use super::{ForProtocol, for_each, for_each_overlapping};
-use crate::protocol::{Protocol, Stage};
+use crate::engine::{Protocol, Stage};
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
 use crate::{Abort, Database, Error, Index, IndexOptions, KeyColumn, Ordered, Table, TableOptions};
 use std::cell::RefCell;
@@ -31,7 +31,7 @@ impl ForProtocol for GoneWhileModified {
             Ok::<_, Abort>(())
         });
         assert_eq!(changed, Ok(()));
-        let options = crate::RunOptions::new().attempts_max(3);
+        let options = crate::txn::RunOptions::new().attempts_max(3);
         let found =
             session.run_with(options, |tx| filed.index(Filed::BY_CODE).get(tx, &5, Filed::NOTE));
         assert_eq!(found, Ok::<_, Abort>(None), "{}", P::NAME);
@@ -126,7 +126,7 @@ impl ForProtocol for ReadOnlyTellsNothing {
         let parcels = db.table::<Parcel>("parcels").unwrap();
         assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok::<_, Abort>(()));
         let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
-        let options = crate::RunOptions::new().read_only();
+        let options = crate::txn::RunOptions::new().read_only();
         let seen = session.run_with(options, |tx| {
             let deleted = parcels.delete_if_present(tx, &(1, 7));
             if tx.attempt() == 1 {
@@ -232,7 +232,7 @@ impl ForProtocol for ForeignIndex {
         }
         let by_code =
             parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
-        for options in [crate::RunOptions::new(), crate::RunOptions::new().read_only()] {
+        for options in [crate::txn::RunOptions::new(), crate::txn::RunOptions::new().read_only()] {
             let found =
                 db.run_with(options.attempts_max(3), |tx| by_code.get(tx, &1_001, Parcel::NUMBER));
             assert_eq!(found, Err(Abort::ForeignTable), "{}", P::NAME);
@@ -448,7 +448,7 @@ impl ForProtocol for AloneWithIndexes {
             let steps: Vec<[u64; 3]> = (0..1 + below(12))
                 .map(|_| [below(9), below(4), below((100 + turn).min(999))])
                 .collect();
-            let done = session.run_with(crate::RunOptions::new().attempts_max(1), |tx| {
+            let done = session.run_with(crate::txn::RunOptions::new().attempts_max(1), |tx| {
                 for &[what, district, number] in &steps {
                     let (district, number) = (district as u8, number as u16);
                     let key = (district, number);
@@ -494,7 +494,7 @@ fn rows_that_panic_are_not_asked_again() {
         assert!(number != 600, "deliberate");
         Parcel::new((number / 1_000) as u8, number as u16)
     });
-    let options = crate::LoadOptions::new().workers(std::num::NonZeroUsize::new(3).unwrap());
+    let options = crate::api::LoadOptions::new().workers(std::num::NonZeroUsize::new(3).unwrap());
     let loaded =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| parcels.load(rows, options)));
     assert!(loaded.is_err());

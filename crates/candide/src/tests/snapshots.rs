@@ -3,9 +3,10 @@
 use super::mix::{Judge, Mix};
 use super::parcels::Parcel;
 use super::rows::Item;
-use crate::history::Recorded;
+use crate::engine::Versioned;
 use crate::index::Found;
-use crate::protocol::{Mvcc, Mvto, Versioned};
+use crate::protocols::Recorded;
+use crate::protocols::{Mvcc, Mvto};
 use crate::record::CellAt;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random};
 use crate::{Abort, Database, IndexOptions, OldestSnapshot, Session, Snapshot, Table, Whole};

@@ -6,7 +6,8 @@ use super::patience::eventually_with;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, run};
 use super::{ForProtocol, for_each_overlapping};
-use crate::protocol::{Protocol, Serial, under_a_lock};
+use crate::engine::Protocol;
+use crate::protocols::{Serial, under_a_lock};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random, with_patience};
 use crate::{Abort, Database, RunOptions};
@@ -33,7 +34,7 @@ impl ForProtocol for Starving {
     fn run<P: Protocol>(&self) {
         let db = Database::<P>::builder().build().unwrap();
         let table = db.table::<Item>("rows").unwrap();
-        table.load((0..ROWS).map(|id| Item::new(id, 0)), crate::LoadOptions::new()).unwrap();
+        table.load((0..ROWS).map(|id| Item::new(id, 0)), crate::api::LoadOptions::new()).unwrap();
         let (done, updates) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for thread in 0..WRITERS {

@@ -1,6 +1,6 @@
 //! Transactions that nothing stands in the way of, and steps of others at exact points of theirs.
 
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::{Duration, Point, with_hook};
 use crate::{Abort, RunOptions, Session, Tx};
 use std::cell::Cell;

@@ -2,7 +2,7 @@
 
 use super::rows::Item;
 use super::{ForProtocol, for_each_concurrent};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::Random;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::{Abort, Database, TableOptions, Whole};

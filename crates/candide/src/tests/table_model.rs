@@ -9,9 +9,10 @@
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Parcel};
 use super::{ForProtocol, for_each, for_each_erased, properties};
-use crate::history::Recorded;
+use crate::engine::Protocol;
 use crate::index::Direction;
-use crate::protocol::{Occ, Protocol};
+use crate::protocols::Occ;
+use crate::protocols::Recorded;
 use crate::sync::Random;
 use crate::sync::size::{Sample, is_short};
 use crate::{

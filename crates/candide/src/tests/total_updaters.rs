@@ -5,9 +5,9 @@
 use super::deltas::{Items, Scene, await_one_version, chain, chain_of, scene};
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
-use crate::protocol::Mvto;
-use crate::protocol::mvto::DELTAS_MAX;
-use crate::record::Field;
+use crate::protocols::DELTAS_MAX;
+use crate::protocols::Mvto;
+use crate::schema::Field;
 use crate::sync::{AtomicU64, Ordering, Point};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Column, Database, KeyColumn, Refused, TableOptions, Tx, Updater, Whole};

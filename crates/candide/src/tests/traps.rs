@@ -6,7 +6,8 @@
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
 use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
-use crate::protocol::{Mvto, Occ, Protocol};
+use crate::engine::Protocol;
+use crate::protocols::{Mvto, Occ};
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
 use crate::{Abort, Database, Refused, Session, Table, Updater, Whole};
 use std::cell::{Cell, RefCell};

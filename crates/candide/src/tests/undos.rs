@@ -7,7 +7,7 @@ use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
 use super::steps::{CONFLICT, ONCE, acting};
 use crate::epoch::Collect;
 use crate::index::Found;
-use crate::protocol::{Mvcc, Mvto};
+use crate::protocols::{Mvcc, Mvto};
 use crate::sync::{Duration, Patience, Point, Random, Wait, Waited, Wish, lock, with_hook};
 use crate::{Abort, Database, Session, Snapshot, Table, Whole};
 use candide_derive::Record;

@@ -2,7 +2,7 @@
 
 use super::snapshots::{self, Chained};
 use crate::index::Found;
-use crate::protocol::{Mvcc, Mvto};
+use crate::protocols::{Mvcc, Mvto};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Point, with_hook};
 use crate::{

@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+use crate::engine::{Common, ConflictNote};
 use crate::error::Abort;
-use crate::protocol::{Common, ConflictNote};
-use crate::record::Shown;
+use crate::schema::Shown;
 use std::fmt;
 
 /// Where two transactions met.
@@ -21,14 +21,14 @@ pub struct Conflict {
     /// The column group, if the conflict was about a row rather than an absent key; `"*"` without
     /// splitting.
     pub group: Option<&'static str>,
-    /// The first words of the row's key, as [`Key::words`](crate::Key::words) gives them: four at
-    /// most, or what parts of a key that the table
+    /// The first words of the row's key, as [`Key::words`](crate::schema::Key::words) gives them:
+    /// four at most, or what parts of a key that the table
     /// [packs](crate::TableOptions::contention_aware_keys) lie in its first four words.
     pub key: Option<Vec<u64>>,
     /// Whether the key has more words than these.
     pub key_is_longer: bool,
-    /// The key as [`Key::show`](crate::Key::show) writes it, as far as these words go: `-7`, `(3,
-    /// "Smith"..)`. Of an entry of a secondary index, the key in that index.
+    /// The key as [`Key::show`](crate::schema::Key::show) writes it, as far as these words go:
+    /// `-7`, `(3, "Smith"..)`. Of an entry of a secondary index, the key in that index.
     pub key_text: Option<String>,
 }
 

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::Conflict;
-use crate::protocol::{Common, ConflictNote};
+use crate::engine::{Common, ConflictNote};
 use tracing::{Level, enabled, event};
 
 /// An attempt, the `attempt`th of its transaction, has ended in a conflict.

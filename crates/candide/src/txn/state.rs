@@ -12,18 +12,19 @@
 
 #![forbid(unsafe_code)]
 
-use super::entries::IndexScratch;
+use super::index_scratch::IndexScratch;
 use crate::access::{self, Intent, WriteSet};
+use crate::engine::own_thread::{self, Held};
+use crate::engine::{
+    Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, ReadView, TableCore,
+};
 use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
-use crate::protocol::own_thread::{self, Held};
-use crate::protocol::{
-    Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, ReadView, TableCore,
-};
-use crate::record::{CellAt, KeyPacking, Op, RecordAt, Unit, Units, Words};
+use crate::record::{CellAt, RecordAt};
+use crate::schema::{KeyPacking, Op, Unit, Units, Words};
 use crate::sync::{Mutant, Point, mutant, pass};
 use std::panic::resume_unwind;
 use std::thread;

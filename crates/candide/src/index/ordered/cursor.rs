@@ -30,10 +30,12 @@
 //! the cursor has read it is empty, and a writer that fills its prefix again raises the version of
 //! the leaf that had its slot, which has been observed.
 
-use super::node::{DEAD, INNER, KEYS, Node, Value, WIDTH};
+use super::node::{DEAD, INNER, KEYS, Node, Value};
+use super::permutation::WIDTH;
 use super::{OrderedIndex, Spot, Trail, descend, look};
-use crate::index::{Advance, NodeAt};
-use crate::record::{Edge, RecordAt, WordRange};
+use crate::index::node::{Advance, NodeAt};
+use crate::record::RecordAt;
+use crate::schema::{Edge, WordRange};
 use crate::sync::{MODELLED, Mutant, Spin, mutant};
 use std::cmp::Ordering;
 

@@ -5,8 +5,8 @@
 
 use super::node::{DEAD, INNER, Node, Value};
 use super::{Found, OrderedIndex, Place};
-use crate::index::NodeAt;
-use crate::index::hash::LOCK;
+use crate::index::node::LOCK;
+use crate::index::node::NodeAt;
 use crate::record::RecordAt;
 
 /// The leaf that vouches for a key that has no record, and its version.

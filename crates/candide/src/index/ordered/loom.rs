@@ -1,10 +1,12 @@
 //! Small scenes under every interleaving and every reordering that the memory model allows (`--cfg
 //! loom`), with three slots to a leaf and at most as many forced switches as each states.
 
-use super::*;
-use crate::index::{Advance, DeletedIndex, Retire};
+use crate::index::DeletedIndex;
+use crate::index::node::{Advance, Retire};
+use crate::index::ordered::*;
 use crate::memory::{Memory, SlabId};
-use crate::record::{Group, Layout, WordRange};
+use crate::record::Layout;
+use crate::schema::{Group, WordRange};
 use crate::sync::{AtomicU64, Ordering, full_fence, thread};
 
 /// Explores `scene` with at most `preemptions` forced switches.

@@ -82,11 +82,13 @@ mod tests;
 pub(crate) use cursor::Cursor;
 pub use cursor::Direction;
 
-use super::{Advance, Found, Linked, NodeAt, NodeChange};
+use super::node::{Advance, Found, Linked, NodeAt, NodeChange};
 use crate::memory::{Cache, OutOfMemory, Slab};
-use crate::record::{RecordAt, WordRange};
+use crate::record::RecordAt;
+use crate::schema::WordRange;
 use crate::sync::Spin;
-use node::{DEAD, INNER, NODE_WORDS, Node, VERSION_ONE, Value, WIDTH};
+use node::{DEAD, INNER, NODE_WORDS, Node, VERSION_ONE, Value};
+use permutation::WIDTH;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 

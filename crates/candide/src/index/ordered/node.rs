@@ -15,17 +15,15 @@
 //! Unused keys are the largest word, which no separator is: the slices beyond it would be none. So
 //! a search needs no count.
 
-use super::permutation::Permutation;
-use crate::index::NodeAt;
-use crate::index::hash::{LOCK, MOVED};
+use super::permutation::{Permutation, WIDTH};
+use crate::index::node::NodeAt;
+use crate::index::node::{LOCK, MOVED};
 use crate::memory::Block;
 use crate::record::RecordAt;
 use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, Spin, mutant, prefetch};
 
 /// Words of a node: four cache lines.
 pub(super) const NODE_WORDS: usize = 32;
-/// Slots of a leaf. Few under a model, so that splits are within its reach.
-pub(super) const WIDTH: usize = if MODELLED { 3 } else { 14 };
 /// Keys of an inner node; with one child more, both halves of a full one have two children at
 /// least.
 pub(super) const KEYS: usize = if MODELLED { 3 } else { 14 };

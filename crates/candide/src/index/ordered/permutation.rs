@@ -1,6 +1,9 @@
 //! The order of a leaf's slots, in one word.
 
-use super::node::WIDTH;
+use crate::sync::MODELLED;
+
+/// Slots of a leaf. Few under a model, so that splits are within its reach.
+pub(super) const WIDTH: usize = if MODELLED { 3 } else { 14 };
 
 /// Bits of the count and of each slot number.
 const NIBBLE: u32 = 4;

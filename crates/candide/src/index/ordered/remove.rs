@@ -2,7 +2,7 @@
 
 use super::node::{DEAD, INNER, Node, VERSION_ONE, Value};
 use super::{OrderedIndex, Spot, Trail, descend, look};
-use crate::index::{NodeAt, Retire};
+use crate::index::node::{NodeAt, Retire};
 use crate::record::RecordAt;
 use crate::sync::{Mutant, Spin, full_fence, mutant};
 

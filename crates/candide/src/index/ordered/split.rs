@@ -1,9 +1,9 @@
 //! Restructuring by an insert: full leaves and inner nodes are split, and slots become layers.
 
-use super::node::{INNER, KEYS, Node, VERSION_ONE, Value, WIDTH};
-use super::permutation::Permutation;
+use super::node::{INNER, KEYS, Node, VERSION_ONE, Value};
+use super::permutation::{Permutation, WIDTH};
 use super::{Linking, Near, OrderedIndex, Spot, Trail, descend};
-use crate::index::{Linked, NodeAt, NodeChange};
+use crate::index::node::{Linked, NodeAt, NodeChange};
 use crate::memory::{Block, Cache, OutOfMemory};
 use crate::record::RecordAt;
 use crate::sync::{Mutant, full_fence, mutant};

@@ -1,9 +1,10 @@
 //! The index against a map, and under many threads; what its versions promise, taken literally.
 
-use super::*;
-use crate::index::{Advance, Retire};
+use crate::index::node::{Advance, Retire};
+use crate::index::ordered::*;
 use crate::memory::{Memory, SlabId};
-use crate::record::{Group, Layout, WordRange};
+use crate::record::Layout;
+use crate::schema::{Group, WordRange};
 use crate::sync::{Ordering, Random};
 use node::KEYS;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,11 +52,11 @@ impl Edge {
     }
 
     /// Returns the end of keys of `key_words` words; `rest` makes the included ones.
-    fn of_whole_keys(&self, key_words: usize, rest: u64) -> crate::record::Edge {
+    fn of_whole_keys(&self, key_words: usize, rest: u64) -> crate::schema::Edge {
         let included = self.bound != Bound::Excluded;
         let rest = if included { rest } else { !rest };
         let len = if self.bound == Bound::Unbounded { 0 } else { self.len };
-        crate::record::Edge::at(&self.words[..len], key_words, rest, included)
+        crate::schema::Edge::at(&self.words[..len], key_words, rest, included)
     }
 }
 

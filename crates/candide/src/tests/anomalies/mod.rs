@@ -32,7 +32,7 @@ mod uncontrolled;
 mod zombie;
 
 use super::{ForProtocol, for_each, for_each_by_the_clock, properties};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use judge::keeps;
 use script::{Anomaly, End, Promise, Run, rows_of};
 use std::cell::RefCell;

@@ -1,8 +1,8 @@
 //! The rows of the scripts: a key, a value, and a second value in a group of its own; found by hash
 //! or kept in order.
 
-use crate::protocol::Protocol;
-use crate::record::Record;
+use crate::engine::Protocol;
+use crate::schema::Record;
 use crate::tests::rows::Item;
 use crate::{Abort, Column, Table, Tx};
 use candide_derive::Record;

@@ -7,7 +7,7 @@
 
 use super::rows::{Placed, Row};
 use super::script::{Anomaly, End, Index, Op, Part, Rows, Run, Seen, Where};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::{Point, with_hook};
 use crate::tests::patience::receive;
 use crate::tests::rows::Item;

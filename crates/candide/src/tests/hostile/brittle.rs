@@ -2,7 +2,7 @@
 //! them.
 
 use super::{Deliberate, Watchdog, commits, deliberate};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::tests::{ForProtocol, for_each};
 use crate::{

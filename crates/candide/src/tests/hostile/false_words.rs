@@ -1,9 +1,10 @@
 //! Implementations of public traits that are safe and say something false about their words.
 
 use super::{Watchdog, commits};
-use crate::protocol::Protocol;
-use crate::record::WordRange;
-use crate::record::packing::{ColumnType, Packing, Size};
+use crate::engine::Protocol;
+use crate::schema::ColumnType;
+use crate::schema::WordRange;
+use crate::schema::packing::{Packing, Size};
 use crate::tests::{ForProtocol, for_each};
 use crate::{
     Abort, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix,

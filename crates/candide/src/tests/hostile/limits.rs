@@ -4,7 +4,7 @@
 //! `CANDIDE_STRESS=n` tries n times as many limits, and `CANDIDE_SHORT=1` a twentieth.
 
 use super::Watchdog;
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::Random;
 use crate::sync::size::{is_short, stress};
 use crate::tests::entries::{assert_entries_match_rows, linked_records};

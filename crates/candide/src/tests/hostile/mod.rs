@@ -14,7 +14,7 @@ mod threads;
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Parcel};
 use super::patience::eventually;
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::Duration;
 use crate::{
     Abort, Column, Database, Hashed, Index, IndexOptions, Ordered, Record, RunOptions, Session,

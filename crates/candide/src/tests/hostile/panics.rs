@@ -1,7 +1,7 @@
 //! Panics between the operations of a transaction, and in whatever user code an operation calls.
 
 use super::{Between, Deliberate, Scene, Watchdog, deliberate, demand_panic};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::sync::size::{Sample, share};
 use crate::tests::parcels::{Filed, Parcel};
 use crate::tests::{ForProtocol, for_each, for_each_overlapping};
@@ -465,7 +465,7 @@ impl ForProtocol for LoadsThatPanic {
             });
             let workers = std::num::NonZeroUsize::new(workers).expect("not zero");
             demand_panic("a load", || {
-                scene.parcels.load(rows, crate::LoadOptions::new().workers(workers))
+                scene.parcels.load(rows, crate::api::LoadOptions::new().workers(workers))
             });
             // What was committed before stays.
             scene.assert_unharmed(&scene.rows(), "a load");
@@ -473,7 +473,7 @@ impl ForProtocol for LoadsThatPanic {
             let rows =
                 (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) }));
             let rows = rows.take(share(3_000));
-            let options = crate::LoadOptions::new().workers(workers).progress(&panicking);
+            let options = crate::api::LoadOptions::new().workers(workers).progress(&panicking);
             demand_panic("a load's progress", || scene.filed.load(rows, options));
             scene.assert_unharmed(&scene.rows(), "a load's progress");
         }

@@ -2,7 +2,7 @@
 //! thread goes.
 
 use super::{Deliberate, Scene, Watchdog, deliberate};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::tests::parcels::Parcel;
 use crate::tests::patience::eventually_with;
 use crate::tests::{ForProtocol, for_each, for_each_concurrent};

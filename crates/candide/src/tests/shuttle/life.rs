@@ -2,7 +2,7 @@
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
 use crate::{Abort, Whole};
 
 /// What an item's count is where a scene asks whose memory it is that is read.

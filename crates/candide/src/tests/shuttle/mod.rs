@@ -20,7 +20,7 @@ mod values;
 mod versions;
 
 use super::{ForProtocol, ForVersioned, for_each_overlapping, for_each_versioned};
-use crate::protocol::{Protocol, Versioned};
+use crate::engine::{Protocol, Versioned};
 use crate::sync::{Duration, Instant, was_met};
 use explore::{Budget, Choices, Explored, explore, replay};
 use stage::{Scene, Seen};

@@ -5,8 +5,8 @@ use super::super::parcels::{Filed, Parcel};
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
 use super::values::Wind;
-use crate::history::Recorded;
-use crate::protocol::Protocol;
+use crate::engine::Protocol;
+use crate::protocols::Recorded;
 use crate::{Abort, Column, Refused, Table, Tx, Updater, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

@@ -4,8 +4,8 @@
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
-use crate::history::Recorded;
-use crate::protocol::Versioned;
+use crate::engine::Versioned;
+use crate::protocols::Recorded;
 use crate::sync::Random;
 use crate::{Abort, Column, Refused, RunOptions, Table, Tx, Updater};
 use std::collections::BTreeMap;

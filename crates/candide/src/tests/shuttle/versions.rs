@@ -3,9 +3,9 @@
 use super::super::parcels::Parcel;
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
-use crate::history::Recorded;
+use crate::engine::{Protocol, Versioned};
 use crate::index::Found;
-use crate::protocol::{Protocol, Versioned};
+use crate::protocols::Recorded;
 use crate::{Abort, Snapshot, Whole};
 
 /// The rows that all scenes here are about.

@@ -5,13 +5,13 @@
 //! the tests beside it that TicToc stops gets through here.
 
 use crate::access::{Intent, WriteSet};
+use crate::engine::{Committed, Context, Due, GcOutcome, Missing, Protocol, Seen, TableCore};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
-use crate::protocol::{
-    Committed, Context, Due, GcOutcome, Missing, Protocol, Seen, TableCore, TicToc, begin_in_time,
-};
-use crate::record::{CellAt, Op, Words};
+use crate::protocols::{TicToc, begin_in_time};
+use crate::record::CellAt;
+use crate::schema::{Op, Words};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 

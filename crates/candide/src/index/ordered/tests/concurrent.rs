@@ -1,6 +1,6 @@
 //! Many threads.
 
-use super::*;
+use crate::index::ordered::tests::*;
 use crate::sync::AtomicBool;
 use crate::sync::size::share;
 use std::sync::Barrier;

@@ -1,7 +1,7 @@
 //! A leaf that inherits the slices of one that dies, while a cursor is below the inner node above
 //! it.
 
-use super::*;
+use crate::index::ordered::tests::*;
 use std::ops::RangeInclusive;
 
 /// Returns the slices under child `rank` of the root, which is an inner node.

@@ -1,6 +1,6 @@
 //! One thread against a map.
 
-use super::*;
+use crate::index::ordered::tests::*;
 use crate::sync::size::share;
 
 /// A long random life: links, unlinks, lookups and scans, first growing, then shrinking to nothing,

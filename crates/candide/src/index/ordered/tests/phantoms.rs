@@ -1,7 +1,7 @@
 //! The promise of the versions: no key enters what has been observed without changing an
 //! observation.
 
-use super::*;
+use crate::index::ordered::tests::*;
 
 fn holds(observed: &[(NodeAt, u64)]) -> bool {
     observed.iter().all(|(node, version)| node.version() == *version)

@@ -1,0 +1,91 @@
+//! Items of the write set: one unit that a transaction will change.
+
+#![forbid(unsafe_code)]
+
+use crate::record::CellAt;
+use std::ops::Range;
+
+/// The effect of a write on the row's existence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// The row is there and stays.
+    Update,
+    /// The row is not there and comes.
+    Insert,
+    /// The row is there or not, and is there afterwards.
+    Put,
+    /// The row is there and goes.
+    Delete,
+}
+
+impl Intent {
+    /// Returns whether the row must exist before; `None` if it does not matter.
+    pub(crate) fn expects(self) -> Option<bool> {
+        match self {
+            Intent::Update | Intent::Delete => Some(true),
+            Intent::Insert => Some(false),
+            Intent::Put => None,
+        }
+    }
+}
+
+/// A moment in the life of a write set: everything staged before it, nothing staged after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark(pub(crate) u32);
+
+impl Mark {
+    /// Behind everything staged so far.
+    pub(crate) const NOW: Mark = Mark(NONE);
+}
+
+/// One unit that will change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteItem {
+    pub(crate) at: CellAt,
+    /// Whether the row must exist before; `None` if it does not matter.
+    pub(crate) expects: Option<bool>,
+    /// Whether the row exists afterwards.
+    pub(crate) present: bool,
+    /// Set by a commit that left the unit as it was: the row came and went within the transaction.
+    pub(crate) untouched: bool,
+    /// Set by a commit that puts the item's operations off: it does not evaluate them.
+    pub(crate) is_delta: bool,
+    /// For the protocol: what the cell said when it was locked, the pending version, ….
+    pub(crate) note: u64,
+    pub(crate) first_op: u32,
+    pub(crate) last_op: u32,
+    /// The words that its operations change lie between these.
+    pub(crate) first_word: u16,
+    pub(crate) end_word: u16,
+    /// Whether its operations have to be evaluated before they are installed, and on an image of
+    /// the whole unit.
+    pub(crate) needs_evaluation: bool,
+    pub(crate) needs_image: bool,
+    /// Whether all its operations are plain.
+    pub(crate) is_plain: bool,
+    /// Where that image begins, once it has been evaluated. Before, the number of the newest
+    /// checkpoint, an image that a read has made.
+    pub(crate) image: u32,
+}
+
+impl WriteItem {
+    /// Returns whether its expectation holds for a row that `is_present`.
+    #[inline]
+    pub(crate) fn accepts(&self, is_present: bool) -> bool {
+        self.expects.is_none_or(|expected| expected == is_present)
+    }
+
+    /// Returns whether its operations look at the unit as it was, even if it goes: one of them may
+    /// be refused.
+    pub(crate) fn looks_at_unit(&self) -> bool {
+        self.needs_evaluation
+    }
+
+    /// Words of the unit, among which are all that its operations change.
+    pub(crate) fn changed(&self) -> Range<usize> {
+        self.first_word.into()..self.end_word.into()
+    }
+}
+
+/// The number of no operation, and of no checkpoint.
+pub(crate) const NONE: u32 = u32::MAX;

@@ -1,0 +1,193 @@
+//! Many rows at once: loading, clearing.
+
+#![forbid(unsafe_code)]
+
+use super::scan::Way;
+use super::session::Session;
+use super::table::Table;
+use crate::engine::{Protocol, TableCore};
+use crate::error::{Abort, Error};
+use crate::index::Direction;
+use crate::schema::{Record, WordRange};
+use crate::shared::Inner;
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::txn::Tx;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// Rows that [`Table::load`] inserts in one transaction.
+const ROWS_AT_ONCE: usize = 256;
+
+/// Options of [`Table::load`].
+#[derive(Clone, Copy)]
+pub struct LoadOptions<'a> {
+    workers: usize,
+    progress: Option<&'a (dyn Fn(usize) + Sync)>,
+}
+
+impl Default for LoadOptions<'_> {
+    fn default() -> Self {
+        LoadOptions { workers: 1, progress: None }
+    }
+}
+
+impl std::fmt::Debug for LoadOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadOptions").field("workers", &self.workers).finish_non_exhaustive()
+    }
+}
+
+impl<'a> LoadOptions<'a> {
+    /// Returns options for one worker and no reports.
+    pub fn new() -> LoadOptions<'a> {
+        LoadOptions::default()
+    }
+
+    /// Inserts with this number of threads. Protocols that allow one session use one.
+    #[must_use]
+    pub fn workers(self, workers: NonZeroUsize) -> LoadOptions<'a> {
+        LoadOptions { workers: workers.get(), ..self }
+    }
+
+    /// Calls `progress` with the number of rows that have been inserted, now and then, from any of
+    /// the workers.
+    #[must_use]
+    pub fn progress(self, progress: &'a (dyn Fn(usize) + Sync)) -> LoadOptions<'a> {
+        LoadOptions { progress: Some(progress), ..self }
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Inserts all rows of an iterator in many transactions, which other threads may see and
+    /// conflict with; returns their number. Fastest if the rows come in the order of their keys.
+    ///
+    /// ```
+    /// # use candide::{Database, LoadOptions, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// let rows = (0..10_000).map(|id| Account { id, cents: 100 });
+    /// let workers = std::thread::available_parallelism()?;
+    /// let loaded = accounts.load(rows, LoadOptions::new().workers(workers).progress(&|rows| eprintln!("{rows} rows")))?;
+    /// assert_eq!(loaded, 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Load`] with the number of rows that were inserted, when one is refused:
+    /// [`Abort::Duplicate`], [`Abort::NotUnique`], [`Abort::MemoryLimit`]; or none of them is,
+    /// [`Abort::Nested`], inside a transaction that keeps all others waiting, which the workers
+    /// are. [`Error::SecondSession`].
+    ///
+    /// # Panics
+    /// With the panic of the iterator or of `progress`.
+    pub fn load<I>(&self, rows: I, options: LoadOptions<'_>) -> Result<usize, Error>
+    where
+        I: IntoIterator<Item = R, IntoIter: Send>,
+    {
+        let source = Mutex::new(Some(rows.into_iter().fuse()));
+        load(self.inner(), options, &|session, report| self.load_some(session, &source, report))
+    }
+
+    /// Runs one worker's part. After a refusal no worker takes more rows.
+    fn load_some(
+        &self,
+        session: &mut Session<P>,
+        source: &Mutex<Option<impl Iterator<Item = R>>>,
+        report: &dyn Fn(usize),
+    ) -> Result<(), Abort> {
+        let mut rows = Vec::with_capacity(ROWS_AT_ONCE);
+        let _last = LastIfPanicking(source);
+        loop {
+            rows.clear();
+            let mut source_now = lock(source);
+            // Taken out meanwhile, so that it is not asked again if it panics.
+            if let Some(mut taken) = source_now.take() {
+                rows.extend(taken.by_ref().take(ROWS_AT_ONCE));
+                *source_now = Some(taken);
+            }
+            drop(source_now);
+            if rows.is_empty() {
+                return Ok(());
+            }
+            if let Err(abort) =
+                session.run_body(&mut |tx| self.insert_many(tx, rows.iter().copied()))
+            {
+                *lock(source) = None;
+                return Err(abort);
+            }
+            report(rows.len());
+        }
+    }
+
+    /// Deletes all rows in one transaction, which remembers each row; returns their number.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    pub fn clear(&self, tx: &Tx<'_, P>) -> Result<usize, Abort> {
+        clear(tx, self.core())
+    }
+}
+
+/// One worker of [`Table::load`]: it takes a session, and a function to call with the number of
+/// rows that it has inserted.
+type Work<'a, P> = dyn Fn(&mut Session<P>, &dyn Fn(usize)) -> Result<(), Abort> + Sync + 'a;
+
+/// Runs the workers of [`Table::load`]; returns the number of rows that they have inserted.
+fn load<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    options: LoadOptions<'_>,
+    work: &Work<'_, P>,
+) -> Result<usize, Error> {
+    let workers = if inner.engine.properties.one_session { 1 } else { options.workers };
+    // Threads of their own would wait for a transaction of this one for ever.
+    let clock = &inner.engine.clock;
+    P::enter(clock, None).map_err(|cause| Error::Load { rows: 0, cause })?;
+    P::leave(clock);
+    let sessions: Vec<_> = (0..workers).map(|_| Session::new(inner)).collect::<Result<_, _>>()?;
+    let loaded = AtomicUsize::new(0);
+    let report = |rows: usize| {
+        let total = loaded.fetch_add(rows, Ordering::Relaxed) + rows;
+        if let Some(progress) = options.progress {
+            progress(total);
+        }
+    };
+    let first_error = std::thread::scope(|scope| {
+        let start = |mut session: Session<P>| scope.spawn(move || work(&mut session, &report));
+        let workers: Vec<_> = sessions.into_iter().map(start).collect();
+        let ends = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        ends.fold(None, |first: Option<Abort>, end| first.or(end.err()))
+    });
+    let rows = loaded.load(Ordering::Relaxed);
+    first_error.map_or(Ok(rows), |cause| Err(Error::Load { rows, cause }))
+}
+
+/// Deletes all rows of a table; returns their number.
+fn clear<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore) -> Result<usize, Abort> {
+    let range = WordRange::beginning_with(&[], table.layout.key_words());
+    let units = table.layout.placed_units_of(1);
+    let mut way = Way::new(tx, table, range, Direction::Forward);
+    let mut count = 0;
+    while let Some(record) = way.next_row(tx, table, &units, &mut |_, _| {})? {
+        let state = &mut *tx.state.borrow_mut();
+        state.enter(tx.engine)?;
+        state.admit_write()?;
+        state.delete_row(tx.engine, table, record)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Keeps all workers from taking more rows, if it is dropped by a panic.
+struct LastIfPanicking<'a, I>(&'a Mutex<Option<I>>);
+
+impl<I> Drop for LastIfPanicking<'_, I> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            *lock(self.0) = None;
+        }
+    }
+}

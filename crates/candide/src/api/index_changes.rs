@@ -1,0 +1,225 @@
+//! How secondary indexes come and go while transactions run, whatever the types of rows and keys.
+
+#![forbid(unsafe_code)]
+
+use super::index_entry::primary_key;
+use super::session::Session;
+use crate::engine::{IndexCore, IndexPlan, Indexes, Protocol, Stage, TableCore};
+use crate::epoch::Epochs;
+use crate::error::{Abort, Error};
+use crate::index::Found;
+use crate::record::RecordAt;
+use crate::schema::Unit;
+use crate::shared::Inner;
+use crate::sync::{Mutant, Ordering, lock, mutant};
+use crate::txn::{State, Tx};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+/// Rows entered into a new index in one transaction: enough to be worth it, and few enough not to
+/// delay other transactions.
+const ROWS_AT_ONCE: usize = 64;
+
+/// An index that is being built. If that ends early, by an error or by a panic of a row type's
+/// code, transactions do not keep it any more. But it is kept as long as a transaction may be
+/// running that it has refused, since a transaction that takes the reason away has to conflict with
+/// that one.
+struct Unfinished<'a> {
+    indexes: &'a Indexes,
+    index: &'a IndexCore,
+    epochs: &'a Epochs,
+    finished: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.finished {
+            return;
+        }
+        let may_have_refused = self.indexes.is_at(self.index, Stage::Enforced);
+        self.indexes.set(self.index, Stage::Enforced, false);
+        if !may_have_refused
+            || mutant(Mutant::DroppedAtOnce)
+            || self.epochs.wait_for_others().is_ok()
+        {
+            self.indexes.set(self.index, Stage::Kept, false);
+        }
+    }
+}
+
+/// Makes an index of a table, as [`Table::create_index`](super::table::Table::create_index) says;
+/// returns its number.
+pub(crate) fn create<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    table: &TableCore,
+    plan: IndexPlan,
+) -> Result<usize, Error> {
+    let work = Work { inner, table };
+    let mut session = Session::new(inner)?;
+    let _one_at_a_time = lock(&inner.index_changes);
+    let index = inner.catalog.add_index(&inner.engine.common, table, plan)?;
+    let (indexes, epochs) = (&table.indexes, &*inner.engine.epochs);
+    let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
+    // Keys are made by the user's code.
+    let built = catch_unwind(AssertUnwindSafe(|| work.build(&mut session, index)));
+    let is_built = matches!(built, Ok(Ok(())));
+    let may_have_refused = indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce);
+    // If transactions cannot part from it, it is kept.
+    let stays = |session: &mut Session<P>| {
+        indexes.set(index, Stage::Enforced, false);
+        epochs.wait_for_others().and_then(|()| work.part_from(session, index)).is_err()
+    };
+    unfinished.finished = is_built || may_have_refused && stays(&mut session);
+    drop(unfinished);
+    if !is_built && !indexes.is_at(index, Stage::Kept) {
+        work.forget_entries(&mut session, index);
+    }
+    match built {
+        Ok(built) => built.map(|()| index.number),
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// Drops an index of a table, as [`Table::drop_index`](super::table::Table::drop_index) says; the
+/// first `built_in` cannot be dropped.
+pub(crate) fn drop_made<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    table: &TableCore,
+    name: &str,
+    built_in: usize,
+) -> Result<(), Error> {
+    let work = Work { inner, table };
+    let mut session = Session::new(inner)?;
+    let _one_at_a_time = lock(&inner.index_changes);
+    let indexes = &table.indexes;
+    let made = |index: &&IndexCore| index.number >= built_in;
+    let Some(index) = indexes.kept().find(|index| *index.name == *name).filter(made) else {
+        return Err(Error::NoIndex { table: table.name.to_string(), index: name.into() });
+    };
+    indexes.set(index, Stage::Readable, false);
+    // A transaction that has read it must still conflict with what would have changed what it read.
+    inner.engine.epochs.wait_for_others()?;
+    indexes.set(index, Stage::Enforced, false);
+    if !mutant(Mutant::DroppedAtOnce) {
+        // A transaction that it has refused must likewise conflict with one that removes the
+        // reason.
+        inner.engine.epochs.wait_for_others()?;
+    }
+    work.part_from(&mut session, index)?;
+    indexes.set(index, Stage::Kept, false);
+    work.forget_entries(&mut session, index);
+    Ok(())
+}
+
+/// The work on one record.
+type Each<'a, P> = dyn Fn(&Tx<'_, P>, &mut State<P>, RecordAt) -> Result<(), Abort> + 'a;
+
+/// The work on the indexes of one table.
+struct Work<'a, P: Protocol> {
+    inner: &'a Inner<P>,
+    table: &'a TableCore,
+}
+
+impl<P: Protocol> Work<'_, P> {
+    /// Fills a new index and takes it from stage to stage.
+    fn build(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
+        let core = self.table;
+        core.indexes.set(index, Stage::Kept, true);
+        self.inner.engine.epochs.wait_for_others()?;
+        // Transactions that knew of the index and others that did not may have changed the same
+        // rows, so an entry may be wrong.
+        self.each_batch(session, index, &index.entries, &|tx, state, entry| {
+            let at = index.entries.layout.at(entry, Unit::ROW);
+            let mark = state.mark();
+            let Some(primary) = primary_key(tx, state, core, index, entry, mark)? else {
+                return Ok(());
+            };
+            let found = state.find(tx.engine, core, primary.as_slice())?;
+            let is_right = match found {
+                Found::Record(record) => state.has_entry(tx.engine, core, index, record, entry)?,
+                Found::Nothing { .. } => false,
+            };
+            if is_right { Ok(()) } else { state.delete_unit(tx.engine, at) }
+        })?;
+        if index.unique {
+            // Entries are right from now on, and so are refusals because of them.
+            index.right_since.store(self.time_of(session, index), Ordering::Relaxed);
+            core.indexes.set(index, Stage::Enforced, true);
+            self.inner.engine.epochs.wait_for_others()?;
+        }
+        self.each_batch(session, index, core, &|tx, state, record| {
+            state.enter_record(tx.engine, core, index, record)
+        })?;
+        index.since.store(self.time_of(session, index), Ordering::Relaxed);
+        core.indexes.set(index, Stage::Readable, true);
+        Ok(())
+    }
+
+    /// Returns the protocol's time at which what has been done to an index has happened. Where time
+    /// is in the data: a transaction that changed a row whose entry was missing has observed that,
+    /// in a node or in a unit of the index; all that come later find the entry. A transaction that
+    /// deleted a row and did not know of the index has left its time in the table.
+    fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
+        let seen = session.seen_until(&index.entries).max(session.seen_until(self.table));
+        seen.max(P::time(&self.inner.engine.clock))
+    }
+
+    /// Where time is in the data, makes transactions that no longer keep an index come after all
+    /// that it has shown to others: all rows, and all keys without one, are seen up to then.
+    fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
+        let (core, time) = (self.table, session.seen_until(&index.entries));
+        if time == 0 || mutant(Mutant::PartedAtOnce) {
+            return Ok(());
+        }
+        // Nodes first: what is linked afterwards inherits it. Those that were divided meanwhile are
+        // met again.
+        while session.see_nodes_until(core, time) {}
+        self.each_batch(session, index, core, &|tx, state, record| {
+            state.reach(tx.engine, core, time)?;
+            state.observe_indexed(tx.engine, core, record)
+        })
+    }
+
+    /// Removes all entries of an index that is not kept any more, as far as possible.
+    fn forget_entries(&self, session: &mut Session<P>, index: &IndexCore) {
+        if self.inner.engine.epochs.wait_for_others().is_ok() {
+            // Entries that stay are removed if an index of this name is made again.
+            let _ = self.each_batch(session, index, &index.entries, &|tx, state, entry| {
+                state.delete_unit(tx.engine, index.entries.layout.at(entry, Unit::ROW))
+            });
+        }
+    }
+
+    /// Calls `each` with every record of the table, or of the index, that was linked at the
+    /// beginning, a few in each transaction.
+    fn each_batch(
+        &self,
+        session: &mut Session<P>,
+        index: &IndexCore,
+        table: &TableCore,
+        each: &Each<'_, P>,
+    ) -> Result<(), Error> {
+        let key_words = table.layout.key_words();
+        let keys = session.linked_keys(table);
+        for keys in keys.chunks(ROWS_AT_ONCE * key_words) {
+            let batch = session.run_body(&mut |tx| {
+                keys.chunks(key_words).try_for_each(|key| {
+                    let state = &mut *tx.state.borrow_mut();
+                    match state.find(tx.engine, table, key)? {
+                        Found::Record(record) => each(tx, state, record),
+                        Found::Nothing { .. } => Ok(()),
+                    }
+                })
+            });
+            batch.map_err(|abort| match abort {
+                Abort::NotUnique => Error::NotUnique {
+                    table: self.table.name.to_string(),
+                    index: index.name.to_string(),
+                },
+                Abort::MemoryLimit => self.inner.engine.memory_limit_error(),
+                other => Error::Refused(other),
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! Handles: what a program holds of a database.
+
+mod bulk;
+mod database;
+mod health;
+mod index;
+mod index_changes;
+mod index_entry;
+mod quiescent;
+mod scan;
+mod session;
+mod snapshot;
+mod stream;
+mod table;
+
+pub use bulk::LoadOptions;
+pub use database::{Builder, Database, MemoryUse};
+pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
+pub use index::{Index, IndexOptions, IndexScan};
+pub use scan::Scan;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use scan::Way;
+pub use session::Session;
+pub use snapshot::Snapshot;
+pub use stream::StreamError;
+pub use table::{Row, Table};

@@ -1,0 +1,94 @@
+//! Raw iteration: the rows of a table as records, while no transaction runs.
+
+#![forbid(unsafe_code)]
+
+use crate::engine::{Protocol, TableCore};
+use crate::error::Error;
+use crate::schema::{Unit, Words};
+use crate::shared::{CollectorGuard, Inner};
+use crate::sync::thread;
+use crate::txn::TxnRunner;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Calls `each` with every row of a table, in no particular order: with the words of its key, as
+/// its type gives them, and with the others. Returns their number.
+///
+/// # Errors
+/// [`Error::NotQuiescent`] if a transaction is running.
+pub(crate) fn for_each_row<P: Protocol>(
+    inner: &Inner<P>,
+    table: &TableCore,
+    each: &mut dyn FnMut(&[u64], &[u64]),
+) -> Result<usize, Error> {
+    let mut visitor = Visitor::new(inner)?;
+    let core = visitor.core.as_mut().expect("taken only on drop");
+    let (engine, state) = (&inner.engine, core.state.get_mut());
+    let units = table.layout.units();
+    let mut image = vec![0; Unit::ROW.image_range(table.groups).1];
+    let (mut count, mut failed) = (0, false);
+    table.index.for_each(&mut |record| {
+        // Each record has an attempt, over before `each` sees it: nothing accumulates, nothing is
+        // held.
+        let is_there = P::enter(&engine.clock, None).and_then(|()| {
+            state.begin(engine);
+            let copy = &mut |unit: Unit, from: Words<'_>| {
+                let (start, count) = unit.image_range(table.groups);
+                from.copy(0, count, |word, value| image[start + word] = value);
+            };
+            // Updaters that were put off may run there; if one panics, the attempt has to end
+            // nevertheless.
+            let read = || state.read_units(engine, table, (record, units), copy);
+            let is_there = catch_unwind(AssertUnwindSafe(read));
+            state.abort(engine);
+            P::leave(&engine.clock);
+            is_there.unwrap_or_else(|panic| resume_unwind(panic))
+        });
+        match is_there {
+            Ok(true) => {
+                count += 1;
+                each(table.layout.unpacked_key(record).as_slice(), &image);
+            }
+            Ok(false) => {}
+            Err(_) => failed = true,
+        }
+    });
+    if failed { Err(Error::NotQuiescent) } else { Ok(count) }
+}
+
+/// A pinned session for raw iteration, during which the advancer collects no garbage of the
+/// database.
+struct Visitor<'a, P: Protocol> {
+    inner: &'a Inner<P>,
+    core: Option<TxnRunner<P>>,
+    _collector: CollectorGuard<'a>,
+}
+
+impl<'a, P: Protocol> Visitor<'a, P> {
+    fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
+        // Does not block on the lock: another iteration, further up the same stack, may hold it;
+        // that is pinned, so the check below fails.
+        let collector = loop {
+            let collector = inner.try_stop_collector();
+            if !inner.is_quiescent() {
+                return Err(Error::NotQuiescent);
+            }
+            match collector {
+                Some(collector) => break collector,
+                None => thread::yield_now(),
+            }
+        };
+        let mut core = inner.join();
+        core.state.get_mut().local.is_raw = true;
+        inner.engine.epochs.pin(&core.public.slot);
+        Ok(Visitor { inner, core: Some(core), _collector: collector })
+    }
+}
+
+impl<P: Protocol> Drop for Visitor<'_, P> {
+    fn drop(&mut self) {
+        if let Some(mut core) = self.core.take() {
+            self.inner.engine.epochs.unpin(&core.public.slot);
+            self.inner.leave(&mut core);
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! Sessions, by which threads run transactions.
+
+#![forbid(unsafe_code)]
+
+use crate::engine::{Protocol, ReadView, TableCore};
+use crate::error::{Abort, Error};
+use crate::index::{Found, NodeAt};
+use crate::protocols::DefaultProtocol;
+use crate::record::{PlacedUnit, RecordAt};
+use crate::schema::Words;
+use crate::shared::Inner;
+use crate::stats::Stats;
+use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
+use crossbeam_utils::CachePadded;
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+/// One thread's way into a database: runs its transactions, keeps its memory, counts what it did.
+///
+/// A session can move to another thread between transactions. While it is idle, and when it is
+/// dropped (by a panic or the end of its thread, too), it holds nothing back: no lock, no pin, no
+/// garbage.
+pub struct Session<P: Protocol = DefaultProtocol> {
+    inner: Arc<Inner<P>>,
+    /// On cache lines of its own: sessions are often made one after another and used by different
+    /// threads.
+    core: Box<CachePadded<TxnRunner<P>>>,
+}
+
+impl<P: Protocol> Session<P> {
+    pub(crate) fn new(inner: &Arc<Inner<P>>) -> Result<Session<P>, Error> {
+        inner.admit()?;
+        Ok(Session { inner: inner.clone(), core: Box::new(CachePadded::new(inner.join())) })
+    }
+
+    /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an
+    /// error.
+    ///
+    /// `body` may run any number of times; only the last run counts, and effects outside the
+    /// database belong into [`Tx::on_commit`]. What it returns is shown only if everything it was
+    /// based on is true in the serial order: that goes for values, for errors, and for panics
+    /// (whose message may have been printed before the attempt was found to be doomed and
+    /// repeated).
+    ///
+    /// # Errors
+    /// The error of `body`, after which the transaction has had no effect. From the engine, by
+    /// `E::from`: [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at the end;
+    /// also if `body` ends in an error or a panic of its own, which came after the update. What has
+    /// failed first is what counts:
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// # let mut session = db.session()?;
+    /// session.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
+    /// let ended = session.run(|tx| {
+    ///     accounts.update(tx, &1, Account::CENTS.sub(80).at_least(0))?;
+    ///     Err::<(), _>(Abort::Duplicate)
+    /// });
+    /// assert_eq!(ended, Err(Abort::Guard));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// With the panic of `body` or of an updater, whichever came first; the transaction has had no
+    /// effect then. With `panic = "abort"` the process ends at the first panic, even of an attempt
+    /// that was doomed.
+    #[inline]
+    pub fn run<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
+    }
+
+    /// As [`Session::run`], with limits on retrying, reports of conflicts, or only reading.
+    ///
+    /// # Errors
+    /// As [`Session::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
+    pub fn run_with<T, E: From<Abort>>(
+        &mut self,
+        options: RunOptions<'_>,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.run_as(&options, options.read_view(), body)
+    }
+
+    /// Runs a transaction that sees this much.
+    #[inline(always)]
+    pub(crate) fn run_as<T, E: From<Abort>>(
+        &mut self,
+        options: &RunOptions<'_>,
+        read_view: ReadView,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let effects = Effects::default();
+        let value = self.core.run(&self.inner.engine, options, read_view, &effects, body)?;
+        effects.run_all();
+        Ok(value)
+    }
+
+    /// Runs a transaction that takes long in any case: all such closures share this code.
+    #[inline(never)]
+    pub(crate) fn run_body(
+        &mut self,
+        body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        self.run(body)
+    }
+
+    /// Runs a transaction that [only reads](RunOptions::read_only).
+    ///
+    /// # Errors
+    /// As [`Session::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
+    pub fn run_read_only<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.run_with(RunOptions::new().read_only(), body)
+    }
+
+    /// Reads a unit without the rest of a transaction, if that suffices; see
+    /// [`TxnRunner::single_read`].
+    #[inline(always)]
+    pub(crate) fn single_read(
+        &mut self,
+        table: &TableCore,
+        key: &[u64],
+        unit: PlacedUnit,
+        copy: impl FnMut(Words<'_>),
+    ) -> Option<bool> {
+        self.core.single_read(&self.inner.engine, table, key, unit, copy)
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner<P>> {
+        &self.inner
+    }
+
+    /// Returns the keys of all records that are linked all the time that this takes, one after
+    /// another, present or not.
+    pub(crate) fn linked_keys(&mut self, table: &TableCore) -> Vec<u64> {
+        let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
+        let key_words = table.layout.key_words();
+        let mut keys = Vec::new();
+        epochs.pin(slot);
+        table
+            .index
+            .for_each(&mut |record| keys.extend_from_slice(record.key_words(key_words).as_slice()));
+        epochs.unpin(slot);
+        keys
+    }
+
+    /// Returns the protocol's time up to which transactions have seen what there is in a table, or
+    /// is not.
+    pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
+        let clock = &self.inner.clone().engine.clock;
+        let (mut nodes, mut units) = (0, 0);
+        self.go_through(
+            table,
+            &mut |node| nodes = P::node_seen_until(clock, node).max(nodes),
+            &mut |record| units = P::seen_until(clock, table.layout.first_of(record)).max(units),
+        );
+        nodes.max(units)
+    }
+
+    /// Marks the nodes of a table's index as seen up to a time; returns whether one was not yet.
+    pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
+        let clock = &self.inner.clone().engine.clock;
+        let mut any = false;
+        self.go_through(
+            table,
+            &mut |node| any |= P::see_node_until(clock, node, time),
+            &mut |_| (),
+        );
+        any
+    }
+
+    fn go_through(
+        &self,
+        table: &TableCore,
+        node: &mut dyn FnMut(NodeAt),
+        record: &mut dyn FnMut(RecordAt),
+    ) {
+        let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
+        epochs.pin(slot);
+        table.index.go_through(table.layout.key_words(), node, record);
+        epochs.unpin(slot);
+    }
+
+    /// Returns how many versions there are of the row with this key, in the longest chain of its
+    /// units; `None` if there is no row.
+    pub(crate) fn versions_of(
+        &mut self,
+        table: &TableCore,
+        key: &[u64],
+    ) -> Result<Option<usize>, Abort> {
+        let engine = &self.inner.engine;
+        let core: &mut TxnRunner<P> = &mut self.core;
+        P::enter(&engine.clock, None)?;
+        engine.epochs.pin(&core.public.slot);
+        let attempt = &core.state.get_mut().attempt;
+        let versions = match table.index.find(key) {
+            Found::Record(record) => {
+                let mut lengths = table
+                    .layout
+                    .cells(record)
+                    .map(|at| P::chain_length(&engine.clock, attempt, at));
+                // The first unit says whether there is a row. Others may have been deleted with it
+                // since.
+                lengths.next().flatten().map(|first| lengths.flatten().fold(first, usize::max))
+            }
+            // The key had no record at one moment of this call, and so no row.
+            Found::Nothing { .. } => None,
+        };
+        engine.epochs.unpin(&core.public.slot);
+        P::leave(&engine.clock);
+        Ok(versions)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn core_for_tests(&self) -> &TxnRunner<P> {
+        &self.core
+    }
+
+    /// Returns the session's number, by which [`Health`](crate::Health) and
+    /// histories name it. No other session of the database has or had it.
+    pub fn number(&self) -> u64 {
+        self.core.public.session
+    }
+
+    /// Returns the counts of what this session has done so far.
+    pub fn stats(&self) -> Stats {
+        self.core.public.counters.read()
+    }
+
+    /// Returns where the session's last conflict was, in any of its transactions; `None` if it
+    /// never had one. While a transaction runs, [`Tx::last_conflict`] says what ended its attempt
+    /// before.
+    pub fn last_conflict(&self) -> Option<Conflict> {
+        let note = self.core.state.borrow().last_conflict?;
+        Some(Conflict::named(&self.inner.engine, note))
+    }
+}
+
+impl<P: Protocol> Drop for Session<P> {
+    fn drop(&mut self) {
+        self.inner.leave(&mut self.core);
+        self.inner.dismiss();
+    }
+}
+
+impl<P: Protocol> std::fmt::Debug for Session<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("protocol", &self.inner.engine.properties.name)
+            .field("number", &self.number())
+            .field("commits", &self.stats().commits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A session that a thread keeps for `Database::run`. It knows its database only weakly, so that it
+/// keeps nothing alive.
+struct Cached<P: Protocol> {
+    inner: Weak<Inner<P>>,
+    core: Box<CachePadded<TxnRunner<P>>>,
+}
+
+impl<P: Protocol> Drop for Cached<P> {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.leave(&mut self.core);
+            inner.dismiss();
+        }
+    }
+}
+
+/// The session that a thread keeps of a database, unless that is in use.
+struct Entry {
+    session: Option<Box<dyn Any>>,
+    is_alive: fn(&dyn Any) -> bool,
+}
+
+/// The sessions a thread keeps, by the numbers of the databases.
+struct List {
+    entries: BTreeMap<u64, Entry>,
+    /// The number of the database whose entry was last checked for being stale.
+    looked_to: u64,
+}
+
+thread_local! {
+    static CACHED: RefCell<List> = const { RefCell::new(List { entries: BTreeMap::new(), looked_to: 0 }) };
+}
+
+/// How many of a thread's sessions are looked at after each transaction: one more than may come
+/// with it, so that those of databases that are gone do not pile up.
+const LOOKED_AT: usize = 2;
+
+/// The answer of a thread's list.
+enum Place<P: Protocol> {
+    Session(Box<Cached<P>>),
+    Unknown,
+    InUse,
+    /// The thread is ending and its list is gone.
+    NoList,
+}
+
+/// Runs a transaction with this thread's session for the database.
+pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    options: &RunOptions<'_>,
+    read_view: ReadView,
+    body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> Result<T, E> {
+    let database = inner.engine.id;
+    let place = CACHED.try_with(|list| {
+        let mut list = list.borrow_mut();
+        match list.entries.get_mut(&database) {
+            Some(entry) => entry.session.take().map_or(Place::InUse, |session| {
+                Place::Session(session.downcast().expect("databases are numbered uniquely"))
+            }),
+            None => Place::Unknown,
+        }
+    });
+    let session = match place.unwrap_or(Place::NoList) {
+        Place::InUse => return Err(Abort::Nested.into()),
+        Place::Session(session) => session,
+        Place::Unknown | Place::NoList => new_cached(inner)?,
+    };
+    let is_kept = !inner.engine.properties.one_session;
+    let mut lent = Lent { session: Some(session), database, is_kept };
+    let session = lent.session.as_mut().expect("given back only on drop");
+    let effects = Effects::default();
+    let value = session.core.run(&inner.engine, options, read_view, &effects, body)?;
+    // Effects may run transactions of their own, with this session.
+    drop(lent);
+    effects.run_all();
+    Ok(value)
+}
+
+/// Returns a session for the thread's list, which says that it is in use.
+#[cold]
+#[inline(never)]
+fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
+    // Only protocols with one session refuse one: it exists somewhere, perhaps in a transaction.
+    inner.admit().map_err(|_| Abort::Nested)?;
+    let core = Box::new(CachePadded::new(inner.join()));
+    announce::<P>(inner.engine.id);
+    Ok(Box::new(Cached { inner: Arc::downgrade(inner), core }))
+}
+
+/// A session on loan from the thread's list; goes back when dropped, in a panic too.
+struct Lent<P: Protocol> {
+    session: Option<Box<Cached<P>>>,
+    database: u64,
+    is_kept: bool,
+}
+
+impl<P: Protocol> Drop for Lent<P> {
+    #[inline]
+    fn drop(&mut self) {
+        // Where there can be only one session, keeping it would keep all other threads out.
+        let kept = self.session.take().filter(|_| self.is_kept);
+        let mut session: Option<Box<dyn Any>> = kept.map(|session| session as Box<dyn Any>);
+        let has_others = CACHED.try_with(|list| {
+            let mut list = list.borrow_mut();
+            match (list.entries.get_mut(&self.database), session.take()) {
+                (Some(entry), Some(session)) => entry.session = Some(session),
+                _ => drop(list.entries.remove(&self.database)),
+            }
+            list.entries.len() > 1
+        });
+        if has_others == Ok(true) {
+            drop_stale();
+        }
+    }
+}
+
+/// Makes sure that the thread's list has an entry for a database, which says that the session is in
+/// use.
+fn announce<P: Protocol>(database: u64) {
+    let is_alive = |session: &dyn Any| {
+        session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0)
+    };
+    // Without a list (the thread is ending) the session is used once and dropped.
+    let _ = CACHED.try_with(|list| {
+        list.borrow_mut().entries.insert(database, Entry { session: None, is_alive })
+    });
+}
+
+/// Drops sessions of databases that are gone, if they are among the next few in the thread's list,
+/// outside its borrow.
+#[inline(never)]
+fn drop_stale() {
+    let stale = CACHED.try_with(|list| list.borrow_mut().next_stale());
+    drop(stale);
+}
+
+impl List {
+    /// Takes out those of the next few entries whose databases are gone.
+    fn next_stale(&mut self) -> [Option<Entry>; LOOKED_AT] {
+        std::array::from_fn(|_| {
+            let next = self
+                .entries
+                .range(self.looked_to + 1..)
+                .next()
+                .or_else(|| self.entries.iter().next());
+            let (&database, entry) = next?;
+            self.looked_to = database;
+            let is_stale =
+                entry.session.as_ref().is_some_and(|session| !(entry.is_alive)(session.as_ref()));
+            if is_stale { self.entries.remove(&database) } else { None }
+        })
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKED_AT_SO_FAR: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn a_transaction_looks_at_few_sessions_of_its_thread_and_forgets_those_whose_databases_are_gone()
+     {
+        let is_alive = |session: &dyn Any| {
+            LOOKED_AT_SO_FAR.set(LOOKED_AT_SO_FAR.get() + 1);
+            session.downcast_ref() != Some(&"gone")
+        };
+        let entry = |session: &'static str| Entry { session: Some(Box::new(session)), is_alive };
+        let mut list = List { entries: BTreeMap::new(), looked_to: 0 };
+        list.entries.extend(
+            (1..=1_000)
+                .map(|number| (number, entry(if number % 10 == 0 { "gone" } else { "there" }))),
+        );
+        list.entries.insert(1_001, Entry { session: None, is_alive });
+        let gone = |list: &mut List| list.next_stale().into_iter().flatten().count();
+        let dropped: usize = (0..400).map(|_| gone(&mut list)).sum();
+        assert_eq!((dropped, LOOKED_AT_SO_FAR.get()), (80, 400 * LOOKED_AT));
+        let dropped: usize = (0..700).map(|_| gone(&mut list)).sum();
+        assert_eq!((dropped, list.entries.len()), (20, 901), "each has had its turn");
+        assert!(LOOKED_AT_SO_FAR.get() <= 1_100 * LOOKED_AT);
+        // A database that is made and gone with each transaction.
+        for number in 2_000..4_000 {
+            list.entries.insert(number, entry("gone"));
+            drop(list.next_stale());
+        }
+        assert!(list.entries.len() < 2_000, "{} are kept", list.entries.len());
+    }
+}

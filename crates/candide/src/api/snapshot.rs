@@ -1,0 +1,328 @@
+//! Snapshots: the database as it was at one moment, for protocols that keep versions.
+
+#![forbid(unsafe_code)]
+
+use super::database::Database;
+use super::index::Index;
+use super::session::{Session, run_cached};
+use super::table::Table;
+use crate::engine::{ReadView, Versioned};
+use crate::epoch::Moment;
+use crate::error::Abort;
+use crate::index::Direction;
+use crate::schema::{Hashed, InOrder, Key, KeyRange, Ordered, Projection, Record, WordRange};
+use crate::shared::Inner;
+use crate::txn::{RunOptions, Tx};
+use std::sync::Arc;
+
+/// Rows that [`Snapshot::for_each`] and its like look at without a pause.
+const ROWS_AT_ONCE: usize = 256;
+
+/// The database as it was when the snapshot was made: all of its tables and indexes, consistent,
+/// for as long as it is kept.
+///
+/// Reading by it never fails because of what others do, is never repeated, and writes nothing that
+/// others look at; but for updates that [`Mvto`](crate::Mvto) has put off, which a reader that
+/// needs the row applies, so that for a moment others cannot read it. It may wait for a commit
+/// under way. It sees every transaction that had ended when it was made, those of the session that
+/// made it included, and of each other transaction all or nothing. [`Table::drop_index`] takes an
+/// index from snapshots, too.
+///
+/// It owns its hold on the database, can be sent to another thread and used by several. While it
+/// exists, the versions that it sees are kept, one at most of each group of a row (under
+/// [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory: of the first
+/// changes, of more, and of all); nothing else is held back by it while no thread reads in it, and
+/// what it has kept comes back when it is dropped.
+/// [`Health::oldest_snapshot`](super::health::Health::oldest_snapshot) shows one that was
+/// forgotten.
+///
+/// Only protocols with versions have snapshots, so this does not compile:
+///
+/// ```compile_fail
+/// let snapshot = candide::Database::new().snapshot(); // of `Occ`
+/// ```
+pub struct Snapshot<P: Versioned> {
+    inner: Arc<Inner<P>>,
+    ts: u64,
+    since: Moment,
+}
+
+impl<P: Versioned> Database<P> {
+    /// Returns a snapshot of the database as it is now. Takes a lock for a moment that only
+    /// snapshots and collecting take.
+    ///
+    /// ```
+    /// use candide::{Abort, Database, Mvcc, Record};
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// struct Account { #[key] id: u64, cents: i64 }
+    ///
+    /// let db = Database::<Mvcc>::builder().build()?;
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 10 }))?;
+    /// let before = db.snapshot();
+    /// db.run(|tx| accounts.update(tx, &1, Account::CENTS.add(5)))?;
+    /// assert_eq!(before.run(|tx| accounts.read(tx, &1, Account::CENTS))?, 10);
+    /// assert_eq!(db.snapshot().run(|tx| accounts.read(tx, &1, Account::CENTS))?, 15);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self) -> Snapshot<P> {
+        Snapshot::new(&self.inner)
+    }
+}
+
+impl<P: Versioned> Session<P> {
+    /// Returns a snapshot of the database as it is now; it sees every transaction of this session.
+    pub fn snapshot(&self) -> Snapshot<P> {
+        Snapshot::new(self.inner())
+    }
+
+    /// As [`Snapshot::run`], with this session.
+    ///
+    /// # Errors
+    /// As [`Snapshot::run`], and [`Abort::ForeignTable`] if the snapshot is of another database.
+    pub fn run_at<T, E: From<Abort>>(
+        &mut self,
+        snapshot: &Snapshot<P>,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if !Arc::ptr_eq(self.inner(), &snapshot.inner) {
+            return Err(Abort::ForeignTable.into());
+        }
+        self.run_as(const { &RunOptions::new() }, ReadView::Snapshot(snapshot.ts), body)
+    }
+}
+
+impl<P: Versioned> Snapshot<P> {
+    fn new(inner: &Arc<Inner<P>>) -> Snapshot<P> {
+        let since = inner.engine.epochs.moment();
+        Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, since), since }
+    }
+
+    /// Returns the moment of the snapshot: of two snapshots of one database the later one has the
+    /// same timestamp, or a greater one.
+    pub fn timestamp(&self) -> u64 {
+        self.ts
+    }
+
+    /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables
+    /// and of indexes. Memory that others free waits until `body` is over, so long reports are
+    /// better read in several calls, or by [`Snapshot::for_each`]; versions that no snapshot sees
+    /// leave their rows nevertheless.
+    ///
+    /// # Errors
+    /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock,
+    /// [`Abort::NoIndex`] from an index that is younger than the snapshot, [`Abort::Nested`] if
+    /// this thread is inside `run` of the same database already ([`Session::run_at`] can be used
+    /// there).
+    pub fn run<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Snapshot(self.ts), body)
+    }
+
+    /// Runs a closure that takes long in any case: all such closures share this code.
+    #[inline(never)]
+    fn run_body(&self, body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>) -> Result<(), Abort> {
+        self.run(body)
+    }
+
+    /// Calls `each` with every row of a range of keys in their order; returns their number. Holds
+    /// nothing back but the snapshot's versions: it reads some rows at a time, and `each` runs in
+    /// between, outside of any transaction.
+    ///
+    /// # Errors
+    /// As [`Snapshot::run`]; what has been read before goes to `each`.
+    pub fn for_each<R, Pr>(
+        &self,
+        table: &Table<R, P>,
+        range: impl KeyRange<R::Key>,
+        projection: Pr,
+        each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record,
+        R::Index: InOrder,
+        Pr: Projection<R>,
+    {
+        let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
+            let rows: Vec<_> = table
+                .scan(tx, rest.clone(), projection)
+                .take(ROWS_AT_ONCE)
+                .collect::<Result<_, _>>()?;
+            rows.last().inspect(|(last, _)| rest.0.begin_after(last.words().as_ref()));
+            Ok(rows)
+        };
+        self.in_parts(range.word_range(), &some, each)
+    }
+
+    /// As [`Snapshot::for_each`], from the last key to the first.
+    ///
+    /// # Errors
+    /// As [`Snapshot::for_each`].
+    pub fn for_each_rev<R, Pr>(
+        &self,
+        table: &Table<R, P>,
+        range: impl KeyRange<R::Key>,
+        projection: Pr,
+        each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record,
+        R::Index: InOrder,
+        Pr: Projection<R>,
+    {
+        let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
+            let rows: Vec<_> = table
+                .scan_rev(tx, rest.clone(), projection)
+                .take(ROWS_AT_ONCE)
+                .collect::<Result<_, _>>()?;
+            rows.last().inspect(|(last, _)| rest.0.end_before(last.words().as_ref()));
+            Ok(rows)
+        };
+        self.in_parts(range.word_range(), &some, each)
+    }
+
+    /// As [`Snapshot::for_each`], with the rows whose keys in an ordered index lie in a range, in
+    /// their order, and with equal keys in the order of their primary keys.
+    ///
+    /// # Errors
+    /// As [`Snapshot::for_each`].
+    pub fn for_each_by<R, K, Pr>(
+        &self,
+        index: &Index<R, K, Ordered, P>,
+        range: impl KeyRange<K>,
+        projection: Pr,
+        each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record,
+        K: Key,
+        Pr: Projection<R>,
+    {
+        let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
+            let mut scan = index.scan_entries(tx, rest.0.clone(), Direction::Forward, projection);
+            let rows = scan.by_ref().take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            scan.last_entry().inspect(|last| rest.0.begin_after(last.as_slice()));
+            Ok(rows)
+        };
+        self.in_parts(index.entry_range(&range.word_range()), &some, each)
+    }
+
+    /// As [`Snapshot::for_each_by`], from the last to the first.
+    ///
+    /// # Errors
+    /// As [`Snapshot::for_each`].
+    pub fn for_each_by_rev<R, K, Pr>(
+        &self,
+        index: &Index<R, K, Ordered, P>,
+        range: impl KeyRange<K>,
+        projection: Pr,
+        each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record,
+        K: Key,
+        Pr: Projection<R>,
+    {
+        let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
+            let mut scan = index.scan_entries(tx, rest.0.clone(), Direction::Reverse, projection);
+            let rows = scan.by_ref().take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            scan.last_entry().inspect(|last| rest.0.end_before(last.as_slice()));
+            Ok(rows)
+        };
+        self.in_parts(index.entry_range(&range.word_range()), &some, each)
+    }
+
+    /// As [`Snapshot::for_each`], with all rows of a hashed table, in no order. It lists the keys
+    /// of the table first, which takes their memory beside the limit.
+    ///
+    /// # Errors
+    /// As [`Snapshot::for_each`].
+    pub fn for_each_unordered<R, Pr>(
+        &self,
+        table: &Table<R, P>,
+        projection: Pr,
+        mut each: impl FnMut(R::Key, Pr::Value),
+    ) -> Result<usize, Abort>
+    where
+        R: Record<Index = Hashed>,
+        Pr: Projection<R>,
+    {
+        // Records that the snapshot sees stay in the index as long as it is open.
+        let mut keys = Vec::new();
+        self.run_body(&mut |tx| {
+            keys = table.linked_keys(tx)?;
+            Ok(())
+        })?;
+        let mut count = 0;
+        for keys in keys.chunks(ROWS_AT_ONCE) {
+            let mut rows = Vec::new();
+            self.run_body(&mut |tx| {
+                let read = |&key: &R::Key| {
+                    table.get(tx, &key, projection).map(|row| row.map(|row| (key, row)))
+                };
+                rows = keys
+                    .iter()
+                    .filter_map(|key| read(key).transpose())
+                    .collect::<Result<_, Abort>>()?;
+                Ok(())
+            })?;
+            count += rows.len();
+            rows.into_iter().for_each(|(key, value)| each(key, value));
+        }
+        Ok(count)
+    }
+
+    /// Goes through a range with `some` rows in each transaction, which takes these from the range.
+    fn in_parts<K, V>(
+        &self,
+        range: WordRange,
+        some: &Part<'_, P, K, V>,
+        mut each: impl FnMut(K, V),
+    ) -> Result<usize, Abort> {
+        let mut rest = Rest(range);
+        let mut count = 0;
+        loop {
+            let mut rows = Vec::new();
+            self.run_body(&mut |tx| {
+                rows = some(tx, &mut rest)?;
+                Ok(())
+            })?;
+            if rows.is_empty() {
+                return Ok(count);
+            }
+            count += rows.len();
+            rows.into_iter().for_each(|(key, value)| each(key, value));
+        }
+    }
+}
+
+/// A function that reads some rows of the rest of a range, and takes these from it.
+type Part<'a, P, K, V> = dyn Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort> + 'a;
+
+/// The rest of a range.
+#[derive(Clone)]
+struct Rest(WordRange);
+
+impl<K: Key> KeyRange<K> for Rest {
+    fn word_range(&self) -> WordRange {
+        self.0.clone()
+    }
+}
+
+impl<P: Versioned> Drop for Snapshot<P> {
+    fn drop(&mut self) {
+        P::close_snapshot(&self.inner.engine.clock, self.ts, self.since);
+    }
+}
+
+impl<P: Versioned> std::fmt::Debug for Snapshot<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("protocol", &self.inner.engine.properties.name)
+            .field("ts", &self.ts)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,421 @@
+//! Export and import: the rows of a table as a stream of bytes.
+
+#![forbid(unsafe_code)]
+
+use super::quiescent::for_each_row;
+use super::session::Session;
+use super::table::Table;
+use crate::engine::{Protocol, TableCore};
+use crate::error::{Abort, Error};
+use crate::schema::{Key, Record, image_words};
+use crate::shared::Inner;
+use crate::txn::Tx;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"candide\x03");
+/// The first word of streams without texts of fields.
+const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
+/// The longest texts of fields, all together: more than any row type has.
+const FIELD_BYTES_MAX: u64 = 1 << 24;
+/// Rows in one piece of the stream.
+const ROWS_AT_ONCE: usize = 1_024;
+
+/// Why a table could not be exported or imported.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// Reading or writing the stream failed.
+    Io(io::Error),
+    /// The stream is not, or not any more, what an export wrote.
+    Format(String),
+    /// The rows of the stream are stored otherwise than those of the table.
+    Schema {
+        /// The schema of the table.
+        wanted: u64,
+        /// The schema in the stream.
+        found: u64,
+        /// The first field that differs, if stream and row type tell what their fields are.
+        difference: Option<String>,
+    },
+    /// The database refused.
+    Refused(Error),
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StreamError::Io(error) => write!(f, "the stream failed: {error}"),
+            StreamError::Format(problem) => {
+                write!(f, "the stream is damaged or no export of a table: {problem}")
+            }
+            StreamError::Schema { difference: Some(difference), .. } => {
+                write!(
+                    f,
+                    "the rows of the stream are not the table's: {difference}; import into the row type that was exported"
+                )
+            }
+            StreamError::Schema { wanted, found, difference: None } => write!(
+                f,
+                "the stream holds rows of schema {found:#018x}, the table rows of {wanted:#018x}; import into the row type \
+                 that was exported"
+            ),
+            StreamError::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StreamError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StreamError::Io(error) => Some(error),
+            StreamError::Refused(error) => Some(error),
+            StreamError::Format(_) | StreamError::Schema { .. } => None,
+        }
+    }
+}
+
+impl From<io::Error> for StreamError {
+    fn from(error: io::Error) -> StreamError {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return StreamError::Format("it ends in the middle".into());
+        }
+        StreamError::Io(error)
+    }
+}
+
+impl From<Error> for StreamError {
+    fn from(error: Error) -> StreamError {
+        StreamError::Refused(error)
+    }
+}
+
+/// Returns the checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits
+/// would not reach the lower ones of the sum, and two damages could make up for one another.
+fn checksum(words: &[u64]) -> u64 {
+    let add =
+        |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+    words.iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
+fn write_words(to: &mut dyn Write, words: &[u64]) -> io::Result<()> {
+    words.iter().try_for_each(|word| to.write_all(&word.to_le_bytes()))
+}
+
+/// Writes a line that begins with `count`: its words, of which the first is to be that, and their
+/// checksum.
+fn write_line(to: &mut dyn Write, count: usize, line: &mut [u64]) -> io::Result<()> {
+    line[0] = count as u64;
+    write_words(to, line)?;
+    write_words(to, &[checksum(line)])
+}
+
+/// Reads `count` words, and appends them to `words`. A stream that is too short takes no room for
+/// what it lacks.
+fn read_words(from: &mut dyn Read, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    let length = count * size_of::<u64>();
+    if from.take(length as u64).read_to_end(&mut bytes)? < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let (chunks, _) = bytes.as_chunks();
+    words.extend(chunks.iter().map(|&word| u64::from_le_bytes(word)));
+    Ok(())
+}
+
+fn read_word(from: &mut dyn Read) -> io::Result<u64> {
+    let mut bytes = [0; size_of::<u64>()];
+    from.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Writes all rows to a stream, in no particular order; returns their number. No transaction
+    /// may run meanwhile.
+    ///
+    /// The stream is written in small pieces; a [`BufWriter`](std::io::BufWriter) makes large ones
+    /// of them.
+    ///
+    /// # Format
+    /// Numbers are 64-bit words in little-endian order.
+    ///
+    /// ```text
+    /// | "candide\x03" | schema | words of a key | words of a row outside its key | bytes of texts | texts | checksum |
+    /// | n > 0 | n times: key words, other words | checksum |        any number of times
+    /// | 0 | number of rows in all | checksum |
+    /// ```
+    ///
+    /// Keys are as [`Key::words`](crate::schema::Key::words) gives them, other words as
+    /// [`Record::store`] does; the schema is [`Record::SCHEMA`]. The two together say what the
+    /// words mean: a stream can be read as long as the row type keeps its fields' names, types and
+    /// groups, whatever compiler and machine it was written by. The texts are those of
+    /// [`Record::FIELDS`], each with a newline after it, and zeros up to a whole word. A stream
+    /// that begins with `"candide\x02"` ends its first line before them. Another format would begin
+    /// otherwise. A checksum is of all that stands before it on its line: from
+    /// `0xcbf29ce484222325`, for each word `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`,
+    /// modulo 2<sup>64</sup>.
+    ///
+    /// # Errors
+    /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of
+    /// writing. What has been written is worthless then, and import refuses it.
+    pub fn export(&self, to: &mut impl Write) -> Result<u64, StreamError> {
+        export(self.inner(), self.core(), &Shape::of::<R>(), to)
+    }
+
+    /// Inserts the rows of a stream that [`Table::export`] has written, in the format described
+    /// there; returns their number. They are inserted in many transactions, each piece of the
+    /// stream after its checksum has been found right.
+    ///
+    /// The stream is read in pieces of some kilobytes and single words between them; a
+    /// [`BufReader`](std::io::BufReader) makes large ones of all.
+    ///
+    /// # Errors
+    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and [`Error::Load`]
+    /// with the outcome of inserting (see [`Table::insert`]) and the number of all rows of the
+    /// stream that have been inserted: those of the pieces before. [`Error::SecondSession`].
+    ///
+    /// # Panics
+    /// If the stream has been made by hand, or by a program in which types of the same names were
+    /// others, and says of a value what none of its type is: the checksum is no protection against
+    /// that. With a [`Text`](crate::Text) the panic comes only when it is looked at.
+    pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
+        let shape = Shape::of::<R>();
+        let load = |row: &[u64]| {
+            let (key, words) = row.split_at(R::Key::WORDS);
+            R::load(&R::Key::from_words(key), words)
+        };
+        let row_words = shape.key_words + shape.row_words;
+        let insert = &mut |tx: &Tx<'_, P>, rows: &[u64]| {
+            self.insert_many(tx, rows.chunks_exact(row_words).map(load))
+        };
+        import(self.inner(), &shape, from, insert)
+    }
+}
+
+/// The shape of a stream's rows, as it states it.
+struct Shape {
+    schema: u64,
+    /// Words of a key, as its type gives them.
+    key_words: usize,
+    /// Words of a row outside its key.
+    row_words: usize,
+    fields: &'static [&'static str],
+}
+
+impl Shape {
+    fn of<R: Record>() -> Shape {
+        let (key_words, row_words) = (R::Key::WORDS, image_words(R::GROUPS));
+        Shape { schema: R::SCHEMA, key_words, row_words, fields: R::FIELDS }
+    }
+
+    /// Returns which field of a stream differs first from those of the row type, if their texts
+    /// show it.
+    fn difference(&self, found: &str) -> Option<String> {
+        let (found, wanted): (Vec<_>, _) = (found.lines().collect(), self.fields);
+        if found.is_empty() || wanted.is_empty() {
+            return None;
+        }
+        let name = |field: &str| field.split(':').next().map(str::to_owned);
+        if let Some(field) = found.iter().find(|field| !wanted.contains(field)) {
+            return Some(match wanted.iter().find(|other| name(other) == name(field)) {
+                Some(other) => format!("{field:?} in the stream, {other:?} in the table"),
+                None => format!("the table has no field {field:?}"),
+            });
+        }
+        let missing = wanted.iter().find(|field| !found.contains(field));
+        let moved = || found.iter().zip(wanted).find(|(found, wanted)| found != wanted);
+        match missing {
+            Some(field) => Some(format!("the stream has no field {field:?}")),
+            None => moved().map(|(found, wanted)| {
+                format!("{found:?} in the stream where the table has {wanted:?}")
+            }),
+        }
+    }
+}
+
+/// Writes all rows of a table, as [`Table::export`] says.
+fn export<P: Protocol>(
+    inner: &Inner<P>,
+    table: &TableCore,
+    shape: &Shape,
+    to: &mut dyn Write,
+) -> Result<u64, StreamError> {
+    let fields: String = shape.fields.iter().flat_map(|field| [field, "\n"]).collect();
+    let mut head = vec![
+        MAGIC,
+        shape.schema,
+        shape.key_words as u64,
+        shape.row_words as u64,
+        fields.len() as u64,
+    ];
+    head.extend(fields.as_bytes().chunks(size_of::<u64>()).map(|bytes| {
+        let mut word = [0; size_of::<u64>()];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    }));
+    write_words(to, &head)?;
+    write_words(to, &[checksum(&head)])?;
+    // With room for the number of rows.
+    let (mut piece, mut total) = (vec![0], 0);
+    let mut written = Ok(());
+    let commits = inner.stats().commits;
+    for_each_row(inner, table, &mut |key, words| {
+        if written.is_err() {
+            return;
+        }
+        piece.extend_from_slice(key);
+        piece.extend_from_slice(words);
+        total += 1;
+        if total % ROWS_AT_ONCE as u64 == 0 {
+            written = write_line(to, ROWS_AT_ONCE, &mut piece);
+            piece.truncate(1);
+        }
+    })?;
+    written?;
+    if !inner.is_quiescent() || inner.stats().commits != commits {
+        return Err(Error::NotQuiescent.into());
+    }
+    if piece.len() > 1 {
+        write_line(to, (total % ROWS_AT_ONCE as u64) as usize, &mut piece)?;
+    }
+    write_line(to, 0, &mut [0, total])?;
+    to.flush()?;
+    Ok(total)
+}
+
+/// A function that inserts the row with these words.
+type InsertWords<'a, P> = dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort> + 'a;
+
+/// Reads what [`export`] has written, and calls `insert` with the words of the rows of each piece.
+fn import<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    shape: &Shape,
+    from: &mut dyn Read,
+    insert: &mut InsertWords<'_, P>,
+) -> Result<u64, StreamError> {
+    read_head(shape, from)?;
+    let mut session = Session::new(inner)?;
+    let mut total = 0;
+    loop {
+        let line = read_line(shape, from, total)?;
+        let count = line[0];
+        if count == 0 {
+            let claimed = line[1];
+            return match claimed == total {
+                true => Ok(total),
+                false => Err(StreamError::Format(format!(
+                    "it says it has {claimed} rows but had {total}"
+                ))),
+            };
+        }
+        let inserted = session.run_body(&mut |tx| insert(tx, &line[1..]));
+        inserted.map_err(|cause| Error::Load { rows: total as usize, cause })?;
+        total += count;
+    }
+}
+
+/// Reads the beginning of a stream, which has to be of rows of this shape.
+fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
+    let mut head = Vec::new();
+    read_words(from, 4, &mut head)?;
+    let fields = match head[0] {
+        MAGIC => read_fields(from, &mut head)?,
+        MAGIC_WITHOUT_FIELDS => String::new(),
+        _ => return Err(StreamError::Format("it does not begin like one".into())),
+    };
+    let found = head[1];
+    if found != shape.schema {
+        return Err(StreamError::Schema {
+            wanted: shape.schema,
+            found,
+            difference: shape.difference(&fields),
+        });
+    }
+    if head[2..4] != [shape.key_words as u64, shape.row_words as u64] {
+        return Err(StreamError::Format(
+            "its rows have another size than their schema says".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// Reads the rest of a stream's beginning: the texts of its fields.
+fn read_fields(from: &mut dyn Read, head: &mut Vec<u64>) -> Result<String, StreamError> {
+    let length = read_word(from)?;
+    head.push(length);
+    if length > FIELD_BYTES_MAX {
+        return Err(StreamError::Format(format!(
+            "texts of {length} bytes, where {FIELD_BYTES_MAX} is the most"
+        )));
+    }
+    let (length, begin) = (length as usize, head.len());
+    read_words(from, length.div_ceil(size_of::<u64>()), head)?;
+    if read_word(from)? != checksum(head) {
+        return Err(StreamError::Format("the checksum of its first line is wrong".into()));
+    }
+    let bytes: Vec<u8> =
+        head[begin..].iter().flat_map(|word| word.to_le_bytes()).take(length).collect();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Reads a line after `total` rows: the number of rows in it, and their words; or zero, and the
+/// number of all rows.
+fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>, StreamError> {
+    let mut line = vec![read_word(from)?];
+    let count = line[0];
+    if count > ROWS_AT_ONCE as u64 {
+        return Err(StreamError::Format(format!(
+            "a piece of {count} rows, where {ROWS_AT_ONCE} is the most"
+        )));
+    }
+    let words = if count == 0 { 1 } else { count as usize * (shape.key_words + shape.row_words) };
+    read_words(from, words, &mut line)?;
+    if read_word(from)? != checksum(&line) {
+        return Err(StreamError::Format(format!(
+            "the checksum after row {} is wrong",
+            total + count
+        )));
+    }
+    Ok(line)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_field_that_differs_is_named() {
+        let shape = Shape {
+            schema: 0,
+            key_words: 1,
+            row_words: 2,
+            fields: &["id: u64 (key)", "a: i64 (group row)", "b: u8 (group row)"],
+        };
+        let difference = |fields: &[&str]| shape.difference(&fields.join("\n")).unwrap_or_default();
+        let [id, a, b] = shape.fields else { panic!("three") };
+        for (fields, expected) in [
+            (
+                &[id, "a: i32 (group row)", b][..],
+                r#""a: i32 (group row)" in the stream, "a: i64 (group row)" in the table"#,
+            ),
+            (
+                &[id, a, "b: u8 (group cold)"],
+                r#""b: u8 (group cold)" in the stream, "b: u8 (group row)" in the table"#,
+            ),
+            (&[id, a, b, "c: bool (group row)"], r#"the table has no field "c: bool (group row)""#),
+            (&[id, a], r#"the stream has no field "b: u8 (group row)""#),
+            (
+                &[id, b, a],
+                r#""b: u8 (group row)" in the stream where the table has "a: i64 (group row)""#,
+            ),
+            // A type of the same name that lies otherwise in words; and a stream, or a row type,
+            // that says nothing.
+            (&[id, a, b], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(difference(fields), expected);
+        }
+        assert_eq!(Shape { fields: &[], ..shape }.difference("id: u64 (key)"), None);
+    }
+}

@@ -1,0 +1,965 @@
+//! Tables and rows: the only code below the user that knows the row type.
+
+#![forbid(unsafe_code)]
+
+use super::quiescent::for_each_row;
+use super::session::Session;
+use crate::engine::{Missing, Protocol, TableCore};
+use crate::error::{Abort, Error};
+use crate::index::{Found, Place};
+use crate::protocols::DefaultProtocol;
+use crate::record::RecordAt;
+use crate::schema::{
+    Buffer, DryRun, ImageSink, Key, Projection, Record, Shown, Unit, Units, Update, Updater, Words,
+    store_in,
+};
+use crate::shared::Inner;
+use crate::txn::{FreeColumnsOnly, InsertTarget, Stager, State, Tx};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A table of rows of type `R`, in a database of protocol `P`.
+///
+/// A handle: clones are the same table, and threads share them freely. Every operation takes the
+/// transaction it belongs to.
+///
+/// # Errors of every operation
+/// An operation's *Errors* are those it adds to these:
+///
+/// * conflicts, which `?` passes on to [`run`](super::session::Session::run);
+/// * [`Abort::ForeignTable`] if transaction and table are not of the same database;
+/// * where it reads columns that the transaction has updated, [`Abort::Guard`] or
+///   [`Abort::Overflow`] if that update fails; from then on every operation may give this, since
+///   the transaction ends in it;
+/// * where it writes or locks, [`Abort::ReadOnly`] if the transaction [only
+///   reads](crate::txn::RunOptions::read_only), and [`Abort::MemoryLimit`] if the
+///   [limit](super::database::Builder::memory_limit) leaves no room for a record, an entry of an
+///   index, or a version.
+pub struct Table<R, P: Protocol = DefaultProtocol> {
+    inner: Arc<Inner<P>>,
+    core: Arc<TableCore>,
+    row: PhantomData<fn() -> R>,
+}
+
+impl<R, P: Protocol> Clone for Table<R, P> {
+    fn clone(&self) -> Self {
+        Table { inner: self.inner.clone(), core: self.core.clone(), row: PhantomData }
+    }
+}
+
+impl<R, P: Protocol> std::fmt::Debug for Table<R, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table")
+            .field("name", &self.core.name)
+            .field("row", &self.core.row_type)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    pub(crate) fn new(inner: Arc<Inner<P>>, core: Arc<TableCore>) -> Table<R, P> {
+        Table { inner, core, row: PhantomData }
+    }
+
+    /// Returns the table's name.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Returns the bytes the table has taken for its records, for versions apart from them, and for
+    /// the buckets of its index.
+    pub fn memory_bytes(&self) -> usize {
+        self.core.records.reserved_bytes() + self.core.version_bytes() + self.core.index.bytes()
+    }
+
+    /// Returns about how many rows there are: the number of keys that the index holds, with those
+    /// of inserts under way and those deleted in the last few milliseconds. Exact once no
+    /// transaction has run for a while.
+    pub fn len_estimate(&self) -> u64 {
+        self.core.linked.sum()
+    }
+
+    /// Returns a handle on the place of a key: operations through it look nothing up again.
+    ///
+    /// Finding observes nothing; the operations on it say whether the row exists.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    #[inline]
+    pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
+        let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
+        Ok(Row { table: self, tx, key: *key, found })
+    }
+
+    /// Returns handles on the places of many keys, whose cache misses overlap: in a hash table all
+    /// buckets are prefetched at once, then all records; in an ordered one the lookups go down a
+    /// node each in turn.
+    ///
+    /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them
+    /// is read.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    #[inline]
+    pub fn find_many<'t, const N: usize>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        keys: &[R::Key; N],
+    ) -> Result<[Row<'t, R, P>; N], Abort> {
+        let state = &mut *tx.state.borrow_mut();
+        state.admit(tx.engine, &self.core)?;
+        let mut found = if let Some(packing) = self.core.layout.packing::<R::Key>() {
+            self.core.index.find_many(&keys.map(|key| packing.pack(key.words().as_ref())))
+        } else {
+            let words = keys.map(|key| key.words());
+            words.iter().for_each(|words| self.core.check_key(words.as_ref()));
+            self.core.index.find_many(&words)
+        };
+        if state.needs_deleted_index() {
+            for (key, found) in keys.iter().zip(&mut found) {
+                *found = self.in_words(key, |words| state.read_view(&self.core, words, *found));
+            }
+        }
+        Ok(std::array::from_fn(|number| Row {
+            table: self,
+            tx,
+            key: keys[number],
+            found: found[number],
+        }))
+    }
+
+    /// Reads columns of a row; `None` if there is no row with this key.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    #[inline]
+    pub fn get<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let state = &mut *tx.state.borrow_mut();
+        let found = self.find_found(tx, state, key)?;
+        self.get_found(tx, state, key, found, projection)
+    }
+
+    /// Reads columns of a row in a transaction of its own; `None` if there is no row with this key.
+    ///
+    /// Equals [`Session::run`] with a closure of one [`get`](Table::get), and less work where there
+    /// is nothing to begin or to commit: under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc) and
+    /// [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there. The columns belong
+    /// together, whatever others do meanwhile; what two calls give need not.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, Whole};
+    /// # #[derive(Record, Debug, Clone, Copy, PartialEq)]
+    /// # struct Counter { #[key] id: u32, hits: u64 }
+    /// let db = Database::new();
+    /// let counters = db.table::<Counter>("counters")?;
+    /// let mut session = db.session()?;
+    /// session.run(|tx| counters.insert(tx, Counter { id: 7, hits: 1 }))?;
+    /// assert_eq!(counters.get_now(&mut session, &7, Counter::HITS)?, Some(1));
+    /// assert_eq!(counters.get_now(&mut session, &8, Whole)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Abort::ForeignTable`] if session and table are not of the same database, and
+    /// [`Abort::Nested`] if the session would wait for this very thread. Conflicts are retried.
+    #[inline]
+    pub fn get_now<Pr: Projection<R>>(
+        &self,
+        session: &mut Session<P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
+            let mut words = Pr::EMPTY;
+            let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
+            if let Some(is_there) =
+                self.in_words(key, |key| session.single_read(&self.core, key, unit, copy))
+            {
+                return Ok(is_there.then(|| projection.value(key, &words)));
+            }
+        }
+        self.get_in_transaction(session, key, projection)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_in_transaction<Pr: Projection<R>>(
+        &self,
+        session: &mut Session<P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        if !P::SINGLE_READ_COMMITS {
+            return session.run(|tx| self.get(tx, key, projection));
+        }
+        let mut value = None;
+        session.run_body(&mut |tx| {
+            value = self.get(tx, key, projection)?;
+            Ok(())
+        })?;
+        Ok(value)
+    }
+
+    /// Reads columns of a row.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key.
+    #[inline]
+    pub fn read<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Pr::Value, Abort> {
+        self.get(tx, key, projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// As [`Table::get`], for a transaction that means to write what it reads: takes the write
+    /// locks of the columns' groups now instead of at commit, so that no other transaction can
+    /// write them before the transaction has ended.
+    ///
+    /// The gain: a transaction that reads a row that many write (a counter, the head of a queue)
+    /// and computes for a while does not run again because the row has changed meanwhile. The cost:
+    /// other writers of the row wait for a moment and then run again themselves, as long as this
+    /// transaction lasts. Reads of others pass, and commit.
+    ///
+    /// The locks are given back when the attempt ends, however it does: by a commit (whether or not
+    /// it wrote the row), an error or panic of the closure, a conflict. A row that is not there is
+    /// observed as by `get`, and not locked; nor are groups of which the transaction itself has set
+    /// every column, which it locks at commit. Waiting is bounded, so transactions that lock rows
+    /// in opposite orders do not stop each other for ever: one meets a conflict, gives back what it
+    /// has, and runs again.
+    ///
+    /// A closure that holds a row and then waits for a writer of that row (another session's
+    /// transaction, run inside the closure, or another thread) waits for ever, unless the other has
+    /// a limit on attempts or time.
+    ///
+    /// Protocols under which transactions run one after another have nothing to lock; there this is
+    /// `get`. Without timestamp splitting the whole row is one group.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Debug, Clone, Copy)]
+    /// # struct Counter { #[key] id: u64, next: u64 }
+    /// let db = Database::new();
+    /// let counters = db.table::<Counter>("counters")?;
+    /// db.run(|tx| counters.insert(tx, Counter { id: 1, next: 7 }))?;
+    /// let ticket = db.run(|tx| {
+    ///     let next = counters.get_for_update(tx, &1, Counter::NEXT)?.unwrap_or(0);
+    ///     // ... much that depends on it ...
+    ///     counters.update(tx, &1, Counter::NEXT.set(next + 1))?;
+    ///     Ok::<_, Abort>(next)
+    /// })?;
+    /// assert_eq!(ticket, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation); [`Abort::Locked`], a conflict,
+    /// if another transaction holds one of the groups.
+    pub fn get_for_update<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        self.find(tx, key)?.get_for_update(projection)
+    }
+
+    /// As [`Table::get_for_update`], for a row that must be there.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key.
+    pub fn read_for_update<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+    ) -> Result<Pr::Value, Abort> {
+        self.get_for_update(tx, key, projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// Inserts a row.
+    ///
+    /// # Errors
+    /// [`Abort::Duplicate`] if there is a row with this key, [`Abort::NotUnique`] if a unique index
+    /// has another row with the same key, [`Abort::MemoryLimit`].
+    pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
+        if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
+    }
+
+    /// Inserts rows, one after another; in an ordered table without a new search for keys that are
+    /// neighbours.
+    ///
+    /// # Errors
+    /// As [`Table::insert`], for the first row that is refused. A closure that goes on after an
+    /// outcome goes on with the rows before that one inserted.
+    pub fn insert_many(
+        &self,
+        tx: &Tx<'_, P>,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Result<(), Abort> {
+        let mut place = Place::default();
+        for row in rows {
+            if !self.insert_near(tx, &row, &mut place)? {
+                return Err(Abort::Duplicate);
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts a row, if possible where the last one was linked, unless there is one with its key;
+    /// returns whether it did.
+    fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
+        let state = &mut *tx.state.borrow_mut();
+        state.admit(tx.engine, &self.core)?;
+        // Not `in_words`, as in `find_found`.
+        let key = row.key();
+        let home = match self.core.layout.packing::<R::Key>() {
+            None => state.link(tx.engine, &self.core, key.words().as_ref(), place)?,
+            Some(packing) => {
+                state.link_packed(tx.engine, &self.core, packing, key.words().as_ref(), place)?
+            }
+        };
+        self.insert_at(tx, state, home, row)
+    }
+
+    /// Inserts a row unless there is one with this key; returns whether it did.
+    ///
+    /// # Errors
+    /// [`Abort::NotUnique`] if a unique index has another row with the same key,
+    /// [`Abort::MemoryLimit`].
+    pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
+        let state = &mut *tx.state.borrow_mut();
+        let home = self.record_for(tx, state, &row.key())?;
+        self.insert_at(tx, state, home, &row)
+    }
+
+    /// Inserts a row in its record unless it is there; returns whether it did.
+    #[inline(always)]
+    fn insert_at(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        home: InsertTarget,
+        row: &R,
+    ) -> Result<bool, Abort> {
+        if !home.is_new {
+            return self.insert_again(tx, state, home.record, row);
+        }
+        if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, home.record, row)? {
+            return Ok(false);
+        }
+        self.stager(tx, state, home.record).stage_new_row(row)?;
+        Ok(true)
+    }
+
+    /// As [`Table::insert_at`], where there was a record before.
+    #[inline(never)]
+    fn insert_again(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        record: RecordAt,
+        row: &R,
+    ) -> Result<bool, Abort> {
+        state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
+    }
+
+    /// Stages the entries of a row that seems not to be there; returns whether it is not.
+    #[inline(never)]
+    fn enter_unless_there(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        record: RecordAt,
+        row: &R,
+    ) -> Result<bool, Abort> {
+        state.enter_unless_there(
+            tx.engine,
+            &self.core,
+            record,
+            store_in(row, &mut { R::Image::ZERO }),
+        )
+    }
+
+    /// Inserts a row, or replaces the one with its key. Observes nothing, unless the table has
+    /// secondary indexes: then it observes the columns that were indexed before.
+    ///
+    /// # Errors
+    /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the
+    /// same key.
+    pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
+        let mut image = R::Image::ZERO;
+        let words = store_in(&row, &mut image);
+        let state = &mut *tx.state.borrow_mut();
+        self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
+    }
+
+    /// Inserts `row` if there is none with its key, otherwise applies `update` to the existing one;
+    /// returns whether it inserted.
+    ///
+    /// # Errors
+    /// As [`Table::insert_if_absent`] and [`Table::update`], but for [`Abort::NotFound`].
+    pub fn upsert(&self, tx: &Tx<'_, P>, row: R, update: impl Update<R>) -> Result<bool, Abort> {
+        let inserted = self.insert_if_absent(tx, row)?;
+        if !inserted {
+            self.update(tx, &row.key(), update)?;
+        }
+        Ok(inserted)
+    }
+
+    /// Updates columns of a row when the transaction commits, without looking at them.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if
+    /// [`Table::create_index`] has made an index of one of the columns. A failed guard or an
+    /// overflow shows when the transaction reads the row's group again or commits. Under protocols
+    /// with versions [`Abort::MemoryLimit`], if there is no room for one: then the transaction ends
+    /// in that, whatever the closure does with it.
+    #[inline]
+    pub fn update(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        update: impl Update<R>,
+    ) -> Result<(), Abort> {
+        self.find(tx, key)?.update(update)
+    }
+
+    /// As [`Table::update`], if there is a row with this key; returns whether there is.
+    ///
+    /// # Errors
+    /// As [`Table::update`], but for [`Abort::NotFound`].
+    pub fn update_if_present(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        update: impl Update<R>,
+    ) -> Result<bool, Abort> {
+        self.find(tx, key)?.update_if_present(update)
+    }
+
+    /// Applies a user's updater when the transaction commits.
+    ///
+    /// # Errors
+    /// As [`Table::update`].
+    ///
+    /// # Panics
+    /// If the updater's target spans several groups.
+    pub fn update_with(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        updater: impl Updater<R>,
+    ) -> Result<(), Abort> {
+        self.find(tx, key)?.update_with(updater)
+    }
+
+    /// Reads columns of a row, lets `change` change them, and writes them back; returns what
+    /// `change` returns. This is the way to change columns that indexes keep.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index
+    /// has another row with the key that this one would get, [`Abort::MemoryLimit`] if there is no
+    /// room for an entry of an index, or for a version, as [`Table::update`].
+    ///
+    /// # Panics
+    /// If `change` gives a [`Whole`](crate::Whole) row, or a [`KeyColumn`](crate::KeyColumn),
+    /// another key; nothing has been changed then.
+    pub fn modify<Pr: Projection<R>, T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<T, Abort> {
+        self.find(tx, key)?.modify(projection, change)
+    }
+
+    /// As [`Table::modify`], if there is a row with this key.
+    ///
+    /// # Errors
+    /// As [`Table::modify`], but for [`Abort::NotFound`].
+    ///
+    /// # Panics
+    /// As [`Table::modify`].
+    pub fn modify_if_present<Pr: Projection<R>, T>(
+        &self,
+        tx: &Tx<'_, P>,
+        key: &R::Key,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<Option<T>, Abort> {
+        self.find(tx, key)?.modify_if_present(projection, change)
+    }
+
+    /// Deletes a row.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row with this key.
+    pub fn delete(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<(), Abort> {
+        self.find(tx, key)?.delete()
+    }
+
+    /// Deletes a row if there is one with this key; returns whether there was.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    pub fn delete_if_present(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<bool, Abort> {
+        self.find(tx, key)?.delete_if_present()
+    }
+
+    /// Returns the keys of the records that are linked now, of rows or not.
+    pub(crate) fn linked_keys(&self, tx: &Tx<'_, P>) -> Result<Vec<R::Key>, Abort> {
+        tx.state.borrow_mut().admit(tx.engine, &self.core)?;
+        let mut keys = Vec::new();
+        self.core.index.for_each(&mut |record| keys.push(self.core.layout.key_of(record)));
+        Ok(keys)
+    }
+
+    /// Calls `each` with every row, in no particular order, reading records directly instead of by
+    /// key; returns their number. Meant for checks: it agrees with what transactions see only while
+    /// none runs.
+    ///
+    /// # Errors
+    /// [`Error::NotQuiescent`] if a transaction is running.
+    pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {
+        for_each_row(&self.inner, &self.core, &mut |key, words| {
+            each(&R::load(&R::Key::from_words(key), words))
+        })
+    }
+
+    pub(crate) fn core(&self) -> &TableCore {
+        &self.core
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner<P>> {
+        &self.inner
+    }
+
+    /// Returns a handle on a record that has been found.
+    pub(crate) fn row_of<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: R::Key,
+        record: RecordAt,
+    ) -> Row<'t, R, P> {
+        Row { table: self, tx, key, found: Found::Record(record) }
+    }
+
+    /// Reads what a lookup found. The caller has entered.
+    #[inline(always)]
+    fn get_found<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+        found: Found,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        match self.present(tx, state, key, found)? {
+            Some(record) => self.get_record(tx, state, (key, record), projection),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Table::get_found`], of a record.
+    #[inline(always)]
+    fn get_record<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
+            let mut words = Pr::EMPTY;
+            let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
+            if let Some(is_there) = state.read_at_once(unit.of(record), copy) {
+                return Ok(is_there.then(|| projection.value(key, &words)));
+            }
+        }
+        match Pr::ONE_GROUP {
+            true => self.get_slowly(tx, state, (key, record), projection),
+            false => self.get_units(tx, state, (key, record), projection),
+        }
+    }
+
+    /// As [`Table::get_record`], of several units. Apart, so that reads of one are short.
+    #[inline(never)]
+    fn get_units<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let (mut units, mut words) = (self.core.layout.units_of(projection.groups()), Pr::EMPTY);
+        let copy = |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        match state.read_units_at_once(&self.core, record, &mut units, copy) {
+            Some(is_there) => Ok(is_there.then(|| projection.value(key, &words))),
+            None => self.get_rest(tx, state, (key, record), projection, (units, words)),
+        }
+    }
+
+    /// As [`Table::get_record`], whatever it takes.
+    #[cold]
+    #[inline(never)]
+    fn get_slowly<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let units = self.core.layout.units_of(projection.groups());
+        self.get_rest(tx, state, (key, record), projection, (units, Pr::EMPTY))
+    }
+
+    /// As [`Table::get_slowly`], where these units are left to be read. The words of the others
+    /// have been copied.
+    #[cold]
+    fn get_rest<Pr: Projection<R>>(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        (key, record): (&R::Key, RecordAt),
+        projection: Pr,
+        (units, mut words): (Units, Pr::Words),
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        let is_there = state.read_units(tx.engine, &self.core, (record, units), copy)?;
+        Ok(is_there.then(|| projection.value(key, &words)))
+    }
+
+    /// Returns the record a lookup found; none, and the absence observed, if it found nothing.
+    #[inline(always)]
+    fn present(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+        found: Found,
+    ) -> Result<Option<RecordAt>, Abort> {
+        match found {
+            Found::Record(record) => Ok(Some(record)),
+            Found::Nothing { node, version } => {
+                let table = self.core.number;
+                self.in_words(key, |key| {
+                    state.absent(tx.engine, Missing { table, key: Some(key), node, version })
+                })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the record of a key, linked absent if there is none.
+    fn record_for(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+    ) -> Result<InsertTarget, Abort> {
+        self.in_words(key, |key| state.record_for(tx.engine, &self.core, key))
+    }
+
+    /// Calls `f` with a key as the table keeps it.
+    #[inline(always)]
+    pub(crate) fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
+        let words = key.words();
+        match self.core.layout.packing::<R::Key>() {
+            None => f(words.as_ref()),
+            Some(packing) => f(packing.pack(words.as_ref()).as_slice()),
+        }
+    }
+
+    #[inline(always)]
+    fn find_found(
+        &self,
+        tx: &Tx<'_, P>,
+        state: &mut State<P>,
+        key: &R::Key,
+    ) -> Result<Found, Abort> {
+        // Not `in_words`: lookups of keys taken as they are get code of their own, at each call.
+        match self.core.layout.packing::<R::Key>() {
+            None => state.find(tx.engine, &self.core, key.words().as_ref()),
+            Some(packing) => {
+                state.find_packed(tx.engine, &self.core, packing, key.words().as_ref())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn stager<'a>(
+        &'a self,
+        tx: &Tx<'a, P>,
+        state: &'a mut State<P>,
+        record: RecordAt,
+    ) -> Stager<'a, R, P> {
+        Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
+    }
+}
+
+/// Turns the outcome that there is no row into `None`.
+fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Abort::NotFound) => Ok(None),
+        Err(abort) => Err(abort),
+    }
+}
+
+/// The place of a key, found once: operations on it look nothing up again. It lives as long as its
+/// transaction.
+pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
+    table: &'t Table<R, P>,
+    tx: &'t Tx<'t, P>,
+    key: R::Key,
+    found: Found,
+}
+
+impl<R: Record, P: Protocol> std::fmt::Debug for Row<'_, R, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = self.key.words();
+        let key = Shown::of::<R::Key>(&words);
+        f.debug_struct("Row").field("table", &self.table.name()).field("key", &key).finish()
+    }
+}
+
+/// The table's name and the key, as [`Key::show`] writes it: `accounts[7]`.
+impl<R: Record, P: Protocol> std::fmt::Display for Row<'_, R, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}[{}]", self.table.name(), Shown::of::<R::Key>(&self.key.words()))
+    }
+}
+
+impl<R: Record, P: Protocol> Row<'_, R, P> {
+    /// Returns the key.
+    pub fn key(&self) -> &R::Key {
+        &self.key
+    }
+
+    /// Prefetches columns that are about to be read or updated.
+    #[inline(always)]
+    pub fn prefetch<Pr: Projection<R>>(&self, projection: Pr) {
+        let Found::Record(record) = self.found else { return };
+        let layout = &self.table.core.layout;
+        for unit in layout.units_of(projection.groups()) {
+            let at = layout.at(record, unit);
+            // Of many columns some share a line. Versions are elsewhere.
+            if Pr::COLUMNS > 2 && P::VERSION_WORDS == 0 && at.prefetch_small() {
+                continue;
+            }
+            at.prefetch_cell();
+            projection.runs(unit, &mut |first, count| {
+                P::prefetch(&self.tx.engine.clock, at, first, count)
+            });
+        }
+    }
+
+    /// Returns the record that is there now: where a lookup found nothing, this transaction may
+    /// have inserted since. None, and the absence observed, if there is none.
+    #[inline(always)]
+    fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
+        match self.found {
+            Found::Record(record) => Ok(Some(record)),
+            Found::Nothing { .. } => self.look_again(state),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_again(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
+        self.table
+            .in_words(&self.key, |key| state.look_again(self.tx.engine, &self.table.core, key))
+    }
+
+    /// Reads columns; `None` if there is no row.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    #[inline]
+    pub fn get<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
+        let state = &mut *self.tx.state.borrow_mut();
+        state.enter(self.tx.engine)?;
+        match self.found {
+            Found::Record(record) => {
+                self.table.get_record(self.tx, state, (&self.key, record), projection)
+            }
+            Found::Nothing { .. } => self.get_again(state, projection),
+        }
+    }
+
+    /// As [`Row::get`], where a lookup found nothing.
+    #[cold]
+    #[inline(never)]
+    fn get_again<Pr: Projection<R>>(
+        &self,
+        state: &mut State<P>,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        match self.look_again(state)? {
+            Some(record) => self.table.get_slowly(self.tx, state, (&self.key, record), projection),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads columns.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row.
+    #[inline]
+    pub fn read<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
+        self.get(projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// As [`Table::get_for_update`].
+    ///
+    /// # Errors
+    /// As [`Table::get_for_update`].
+    pub fn get_for_update<Pr: Projection<R>>(
+        &self,
+        projection: Pr,
+    ) -> Result<Option<Pr::Value>, Abort> {
+        let state = &mut *self.tx.state.borrow_mut();
+        // Before it is looked for: the refusal must not tell whether it is there.
+        state.enter(self.tx.engine)?;
+        state.admit_write()?;
+        let Some(record) = self.record_now(state)? else { return Ok(None) };
+        let core = &self.table.core;
+        let mut words = Pr::EMPTY;
+        let units = core.layout.units_of(projection.groups());
+        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
+        let is_there = state.read_units_for_update(self.tx.engine, core, (record, units), copy)?;
+        Ok(is_there.then(|| projection.value(&self.key, &words)))
+    }
+
+    /// As [`Table::read_for_update`].
+    ///
+    /// # Errors
+    /// As [`Table::read_for_update`].
+    pub fn read_for_update<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
+        self.get_for_update(projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// As [`Table::update`].
+    ///
+    /// # Errors
+    /// As [`Table::update`].
+    #[inline]
+    pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
+        let indexes = &self.table.core.indexes;
+        if !indexes.is_empty() {
+            update.stage(&mut FreeColumnsOnly(indexes))?;
+        }
+        self.staging(|stager| update.stage(stager))
+    }
+
+    /// As [`Table::update_if_present`].
+    ///
+    /// # Errors
+    /// As [`Table::update_if_present`].
+    #[inline]
+    pub fn update_if_present(&self, update: impl Update<R>) -> Result<bool, Abort> {
+        if_present(self.update(update)).map(|done| done.is_some())
+    }
+
+    /// As [`Table::update_with`].
+    ///
+    /// # Errors
+    /// As [`Table::update_with`].
+    ///
+    /// # Panics
+    /// As [`Table::update_with`].
+    pub fn update_with(&self, updater: impl Updater<R>) -> Result<(), Abort> {
+        self.staging(|stager| stager.stage_user(updater))
+    }
+
+    /// As [`Table::modify`].
+    ///
+    /// # Errors
+    /// As [`Table::modify`].
+    ///
+    /// # Panics
+    /// As [`Table::modify`].
+    pub fn modify<Pr: Projection<R>, T>(
+        &self,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<T, Abort> {
+        let mut value = self.read(projection)?;
+        let result = change(&mut value);
+        projection.assign(&self.key, &value, &mut DryRun)?;
+        let core = &self.table.core;
+        let mut indexed = false;
+        if !core.indexes.is_empty() {
+            projection.places(&mut |place| indexed |= core.indexes.covers(place));
+        }
+        self.staging(|stager| {
+            if indexed {
+                let assign = &mut |words: &mut Vec<u64>| {
+                    projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
+                };
+                let Stager { state, engine, record, .. } = stager;
+                // The user's code may have removed the row.
+                state.change_row(engine, core, (*record, true), assign)?;
+            }
+            projection.assign(&self.key, &value, stager)
+        })?;
+        Ok(result)
+    }
+
+    /// As [`Table::modify_if_present`].
+    ///
+    /// # Errors
+    /// As [`Table::modify_if_present`].
+    ///
+    /// # Panics
+    /// As [`Table::modify`].
+    pub fn modify_if_present<Pr: Projection<R>, T>(
+        &self,
+        projection: Pr,
+        change: impl FnOnce(&mut Pr::Value) -> T,
+    ) -> Result<Option<T>, Abort> {
+        if_present(self.modify(projection, change))
+    }
+
+    /// Deletes the row.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row.
+    pub fn delete(&self) -> Result<(), Abort> {
+        self.staging(|Stager { state, engine, table, record, .. }| {
+            state.delete_row(engine, table, *record)
+        })
+    }
+
+    /// As [`Table::delete_if_present`].
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    pub fn delete_if_present(&self) -> Result<bool, Abort> {
+        if_present(self.delete()).map(|done| done.is_some())
+    }
+
+    /// Stages changes of the record; `NotFound`, observed, if the key has none.
+    #[inline(always)]
+    fn staging(
+        &self,
+        stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        let state = &mut *self.tx.state.borrow_mut();
+        // Before the row is looked at: the refusal must not tell whether it is there.
+        state.admit_write()?;
+        match self.record_now(state)? {
+            Some(record) => stage(&mut self.table.stager(self.tx, state, record)),
+            None => Err(Abort::NotFound),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Conflicts, before their rows and tables are named.
+
+#![forbid(unsafe_code)]
+
+use crate::error::Abort;
+
+/// Where a conflict was, before anyone asks for names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConflictNote {
+    pub(crate) cause: Abort,
+    /// None if it was about no table.
+    pub(crate) table: Option<u16>,
+    /// The unit, if it was a row.
+    pub(crate) unit: Option<u8>,
+    /// The first words of the row's key.
+    pub(crate) key: [u64; ConflictNote::KEY_WORDS],
+    /// Whether a transaction of this very thread, another session's, was in the way.
+    pub(crate) is_own_threads: bool,
+}
+
+impl ConflictNote {
+    pub(crate) const KEY_WORDS: usize = 4;
+
+    /// A number for the row that it was about, if it was about one.
+    pub(crate) fn row(&self) -> Option<u64> {
+        let table = self.unit.and(self.table)?;
+        let mix = |hash: u64, word: &u64| {
+            (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        };
+        Some(self.key.iter().fold(u64::from(table), mix))
+    }
+
+    /// A conflict that was about nothing in particular.
+    pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
+        ConflictNote {
+            cause,
+            table: None,
+            unit: None,
+            key: [0; ConflictNote::KEY_WORDS],
+            is_own_threads: false,
+        }
+    }
+}

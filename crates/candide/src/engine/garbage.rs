@@ -1,0 +1,111 @@
+//! Garbage: what transactions leave behind, and what becomes of it.
+
+#![forbid(unsafe_code)]
+
+use super::table_core::{BlockSize, TableCore};
+use crate::epoch::Epoch;
+use crate::index::Retire;
+use crate::memory::{Block, Cache};
+use crate::record::{CellAt, RecordAt};
+use crate::sync::MODELLED;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Memory that no new reader can reach.
+#[derive(Debug)]
+pub(crate) enum Retired {
+    Record { table: u16, record: RecordAt },
+    Version { table: u16, size: BlockSize, block: Block },
+    Index { table: u16, part: Retire },
+}
+
+impl Retired {
+    /// Frees the memory, which no reader can reach any more.
+    pub(crate) fn free(self, tables: &[Arc<TableCore>], caches: &mut Vec<Option<Cache>>) {
+        match self {
+            Retired::Record { table, record } => {
+                let slab = &tables[usize::from(table)].records;
+                Cache::of(caches, slab).free(slab, record.block());
+            }
+            Retired::Version { table, size, block } => {
+                let slab = tables[usize::from(table)].version_slab(size);
+                Cache::of(caches, slab).free(slab, block);
+            }
+            Retired::Index { table, part: Retire::Block(block) } => {
+                let slab = tables[usize::from(table)].index.blocks();
+                Cache::of(caches, slab).free(slab, block);
+            }
+            Retired::Index { part: Retire::Array(array), .. } => drop(array),
+        }
+    }
+}
+
+/// An absent record that a session has to bury; or a unit with more than one version, of which it
+/// has to collect the old ones.
+#[derive(Debug, Clone, Copy)]
+pub struct Due {
+    /// The first unit of the record, or the unit.
+    pub(crate) at: CellAt,
+    /// The epoch in which it was queued.
+    pub(crate) queued: Epoch,
+    /// What [`Protocol::time`] was before that epoch was read.
+    pub(crate) time: u64,
+    /// What the protocol has noted for the next time that it is looked at; zero before the first.
+    pub(crate) note: u64,
+    /// It has waited for a snapshot to close ([`GcOutcome::Kept`]).
+    pub(crate) is_parked: bool,
+}
+
+/// The undo record of a unit that a commit has changed, for transactions that see the version
+/// before.
+#[derive(Debug, Clone, Copy)]
+pub struct UndoEntry {
+    pub(crate) at: CellAt,
+    pub(crate) block: Block,
+    pub(crate) size: BlockSize,
+    /// The timestamp of the version that it stands for.
+    pub(crate) ts: u64,
+    /// The timestamp of that commit, or of a later one, if no transaction can come to see the
+    /// versions in between.
+    pub(crate) until: u64,
+}
+
+/// What becomes of something that was [put aside](UndoEntry).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// No reader can reach it any more.
+    Free,
+    /// No new reader can reach it, but one that is running may hold it.
+    Retire,
+    /// An open snapshot of this timestamp sees it.
+    Kept(u64),
+    /// Another session uses the chain; try again later.
+    NotYet,
+}
+
+/// The most versions that are taken out of a chain at once: few enough for a writer of the unit to
+/// wait for.
+pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
+
+/// What can be done about what is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GcOutcome {
+    /// It is dead now and may be unlinked.
+    Dead,
+    /// It is a row again; the queue forgets it.
+    Alive,
+    /// A transaction may still depend on it; try again later.
+    NotYet,
+    /// It is locked, so nothing is known of it; it is the first to be tried next time.
+    Busy,
+    /// More is left than is taken out of a chain at once ([`VERSIONS_AT_ONCE`]); go on when others
+    /// have had their turn.
+    Unfinished,
+    /// Nothing is left to do before the open snapshot of this timestamp has closed.
+    Kept(u64),
+    /// The same, and only snapshots see the record: it may be [put out of the
+    /// way](Protocol::detach_for_snapshots).
+    MoveToDeletedIndex(u64),
+    /// It was moved to the index of deleted records, and no snapshot sees it any more.
+    Forgotten,
+}

@@ -1,0 +1,318 @@
+//! Tables and their secondary indexes, without the row type.
+
+#![forbid(unsafe_code)]
+
+use crate::index::{DeletedIndex, TableIndex};
+use crate::memory::Slab;
+use crate::record::Layout;
+use crate::schema::Show;
+use crate::schema::{IndexSpec, KEY_WORDS_MAX, Place};
+use crate::stats::Tally;
+use crate::sync::{AtomicU64, Ordering};
+use std::any::TypeId;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+/// A table without its row type.
+#[derive(Debug)]
+pub struct TableCore {
+    pub(crate) database: u64,
+    pub(crate) number: u16,
+    pub(crate) name: Box<str>,
+    pub(crate) row_type: &'static str,
+    pub(crate) groups: &'static [crate::schema::Group],
+    pub(crate) layout: Layout,
+    /// Keys as text; of the entries of an index, the part that is the index's.
+    pub(crate) show_key: Show,
+    pub(crate) index: TableIndex,
+    /// If it keeps keys in order, and the protocol puts out of the way what only snapshots see.
+    pub(crate) deleted_index: Option<DeletedIndex>,
+    pub(crate) records: Arc<Slab>,
+    pub(crate) indexes: Indexes,
+    /// Records in the index.
+    pub(crate) linked: Tally,
+    /// Where protocols with several versions of a unit keep them.
+    pub(crate) versions: Option<Arc<Slab>>,
+    /// And where those of a few words, if there is such a size: perhaps the same.
+    pub(crate) short_versions: Option<Arc<Slab>>,
+}
+
+impl TableCore {
+    /// Bytes taken for versions apart from their records.
+    pub(crate) fn version_bytes(&self) -> usize {
+        let short = self
+            .short_versions
+            .iter()
+            .filter(|&short| !self.versions.iter().any(|all| Arc::ptr_eq(all, short)));
+        self.versions.iter().chain(short).map(|slab| slab.reserved_bytes()).sum()
+    }
+
+    /// Where versions of a size are.
+    pub(crate) fn version_slab(&self, size: BlockSize) -> &Arc<Slab> {
+        let slab = if size == BlockSize::Short {
+            self.short_versions.as_ref()
+        } else {
+            self.versions.as_ref()
+        };
+        slab.expect("made for every protocol with versions of this size")
+    }
+
+    /// Checks that a key has as many words as its type says: the index trusts it.
+    ///
+    /// # Panics
+    /// If it has not, which is an error in an implementation of `Key`.
+    #[inline(always)]
+    pub(crate) fn check_key(&self, key: &[u64]) {
+        assert!(
+            key.len() == self.layout.key_words(),
+            "`Key::words` gives another number of words than `Key::WORDS`"
+        );
+    }
+}
+
+/// Appends the index key of a row, given its primary key as the table keeps it and its other words.
+type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
+
+/// One secondary index.
+pub(crate) struct IndexCore {
+    pub(crate) name: Box<str>,
+    pub(crate) unique: bool,
+    /// As it was asked for; entries may be in order all the same.
+    ordered: bool,
+    /// The columns that the index key is made of, and the groups they lie in.
+    pub(crate) columns: Box<[Place]>,
+    pub(crate) groups: u64,
+    /// Words of the index key.
+    pub(crate) key_words: usize,
+    pub(crate) key_of: Box<KeyOf>,
+    pub(crate) origin: KeyOrigin,
+    pub(crate) entries: Arc<TableCore>,
+    /// Its place among the indexes of its table.
+    pub(crate) number: usize,
+    /// The protocol's time at which it had all entries.
+    pub(crate) since: AtomicU64,
+    /// The protocol's time at which all entries it had had become right.
+    pub(crate) right_since: AtomicU64,
+}
+
+impl fmt::Debug for IndexCore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexCore")
+            .field("name", &self.name)
+            .field("unique", &self.unique)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an index is to be, before there are entries.
+pub(crate) struct IndexPlan {
+    pub(crate) name: Box<str>,
+    pub(crate) unique: bool,
+    pub(crate) ordered: bool,
+    pub(crate) columns: Box<[Place]>,
+    pub(crate) key_words: usize,
+    pub(crate) show_key: Show,
+    pub(crate) key_of: Box<KeyOf>,
+    pub(crate) origin: KeyOrigin,
+}
+
+/// What an index key is made by, besides the columns: the type of the projection, and the addresses
+/// of the functions that take parts of the primary key. Where both are the same for the same
+/// columns, so are the keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyOrigin {
+    pub(crate) projection: TypeId,
+    pub(crate) key_parts: Box<[usize]>,
+}
+
+impl IndexPlan {
+    /// An index that a row type says it has.
+    pub(crate) fn of_spec(spec: &IndexSpec) -> IndexPlan {
+        let IndexSpec { name, unique, ordered, columns, key_words, show_key, key } = *spec;
+        let key_of = Box::new(move |_: &[u64], words: &[u64], index_key: &mut Vec<u64>| {
+            key(words, index_key)
+        });
+        // Never dropped, so never looked for.
+        let origin = KeyOrigin { projection: TypeId::of::<()>(), key_parts: Box::default() };
+        IndexPlan {
+            name: name.into(),
+            unique,
+            ordered,
+            columns: columns.into(),
+            key_words,
+            show_key,
+            key_of,
+            origin,
+        }
+    }
+
+    /// The words of an entry's key and of its payload, for rows whose key has `primary_words`.
+    pub(crate) fn entry_words(&self, primary_words: usize) -> (usize, usize) {
+        if self.unique {
+            (self.key_words, primary_words)
+        } else {
+            (self.key_words + primary_words, 1)
+        }
+    }
+
+    /// Whether its entries have a key that can be stored.
+    pub(crate) fn fits(&self, primary_words: usize) -> bool {
+        self.key_words > 0 && self.entry_words(primary_words).0 <= KEY_WORDS_MAX
+    }
+
+    pub(crate) fn with_entries(self, number: usize, entries: Arc<TableCore>) -> IndexCore {
+        let IndexPlan { name, unique, ordered, columns, key_words, key_of, origin, .. } = self;
+        let groups = columns.iter().fold(0, |groups, place| groups | 1 << place.group);
+        IndexCore {
+            name,
+            unique,
+            ordered,
+            columns,
+            groups,
+            key_words,
+            key_of,
+            origin,
+            entries,
+            number,
+            since: AtomicU64::new(0),
+            right_since: AtomicU64::new(0),
+        }
+    }
+}
+
+impl IndexCore {
+    /// Appends the key of a row's entry.
+    pub(crate) fn entry_key(&self, primary: &[u64], words: &[u64], key: &mut Vec<u64>) {
+        let begin = key.len();
+        (self.key_of)(primary, words, key);
+        assert!(
+            key.len() - begin == self.key_words,
+            "an index key has as many words as its index says"
+        );
+        if !self.unique {
+            key.extend_from_slice(primary);
+        }
+    }
+}
+
+/// The most indexes a table can have, dropped ones of other names included.
+pub(crate) const INDEXES_MAX: usize = 32;
+
+/// The secondary indexes of a table.
+///
+/// An index that comes to a table with rows goes through three stages, each begun only when no
+/// transaction is left that does not know of the one before: it is *kept* by all who write; it is
+/// *enforced*, if it is unique; it can be *read*.
+#[derive(Debug, Default)]
+pub(crate) struct Indexes {
+    slots: [OnceLock<IndexCore>; INDEXES_MAX],
+    /// Bit by bit for the slots. Written while the indexes of a table change, read by every write.
+    kept: AtomicU64,
+    enforced: AtomicU64,
+    readable: AtomicU64,
+}
+
+/// What can be said of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Kept,
+    Enforced,
+    Readable,
+}
+
+impl Indexes {
+    fn word(&self, stage: Stage) -> &AtomicU64 {
+        match stage {
+            Stage::Kept => &self.kept,
+            Stage::Enforced => &self.enforced,
+            Stage::Readable => &self.readable,
+        }
+    }
+
+    /// Whether there is no index to keep.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        // Relaxed: a transaction that has to know was pinned after the bit was set; the wait
+        // between the stages sees to that.
+        self.kept.load(Ordering::Relaxed) == 0
+    }
+
+    /// The indexes to keep.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &IndexCore> {
+        let mut left = self.kept.load(Ordering::Acquire); // E18
+        std::iter::from_fn(move || {
+            let number = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            self.slots.get(number)?.get()
+        })
+    }
+
+    /// The groups that the index keys of a row lie in; at least one, since each of them knows
+    /// whether the row exists.
+    pub(crate) fn groups(&self) -> u64 {
+        match self.kept().fold(0, |groups, index| groups | index.groups) {
+            0 => 1,
+            groups => groups,
+        }
+    }
+
+    /// Whether any index key has a part at this place.
+    pub(crate) fn covers(&self, place: Place) -> bool {
+        self.kept().any(|index| index.columns.iter().any(|column| column.overlaps(place)))
+    }
+
+    /// Whether an index is in a stage. Who sees that it is sees the time that was noted before,
+    /// too.
+    pub(crate) fn is_at(&self, index: &IndexCore, stage: Stage) -> bool {
+        self.word(stage).load(Ordering::Acquire) & 1 << index.number != 0 // E18
+    }
+
+    /// Puts an index into a stage, or takes it out of it.
+    pub(crate) fn set(&self, index: &IndexCore, stage: Stage, on: bool) {
+        let bit = 1 << index.number;
+        // Release: who sees the bit sees the slot, and the times in it (E18).
+        if on {
+            self.word(stage).fetch_or(bit, Ordering::Release);
+        } else {
+            self.word(stage).fetch_and(!bit, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&IndexCore> {
+        self.slots.get(number)?.get()
+    }
+
+    /// An index that was dropped, and was what the plan asks for.
+    pub(crate) fn dropped_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
+        self.slots.iter().filter_map(OnceLock::get).find(|index| {
+            !self.is_at(index, Stage::Kept)
+                && index.name == plan.name
+                && index.unique == plan.unique
+                && index.columns == plan.columns
+                && index.origin == plan.origin
+                && index.key_words == plan.key_words
+                && index.ordered == plan.ordered
+        })
+    }
+
+    /// The number the next new index gets; `None` if there are too many. The caller keeps others
+    /// from adding one.
+    pub(crate) fn next_number(&self) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.get().is_none())
+    }
+
+    /// Adds an index, at no stage yet.
+    pub(crate) fn add(&self, index: IndexCore) -> &IndexCore {
+        self.slots[index.number].get_or_init(|| index)
+    }
+}
+
+/// How large the block of a version is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlockSize {
+    /// It has a few words of a unit.
+    Short = 0,
+    /// It has room for all of any unit of the table.
+    Whole = 1,
+}

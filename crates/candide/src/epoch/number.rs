@@ -1,0 +1,9 @@
+//! Numbers of epochs.
+
+#![forbid(unsafe_code)]
+
+/// An epoch: 38 bits, which last for eight years of milliseconds.
+pub(crate) type Epoch = u64;
+
+/// The last epoch. The clock stops there, and commits that would need a later one are refused.
+pub(crate) const EPOCH_MAX: Epoch = (1 << 38) - 1;

@@ -1,0 +1,207 @@
+//! Nodes: the units by which absent keys are observed, and what operations of indexes say of them.
+
+use crate::memory::{Block, Cache};
+use crate::record::RecordAt;
+use crate::sync::{AtomicU64, Ordering};
+use std::fmt::Debug;
+
+/// Words of a bucket and of an overflow line: one cache line.
+pub(crate) const LINE_WORDS: usize = 8;
+
+/// The word of a line that links to its overflow line.
+pub(crate) const OVERFLOW: usize = LINE_WORDS - 1;
+
+/// Bits of a version word, here and in the ordered index.
+pub(crate) const LOCK: u64 = 1;
+
+pub(crate) const MOVED: u64 = 2;
+
+/// A bucket of a hash index or a leaf of an ordered one: the unit by which an absent key is
+/// observed.
+///
+/// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are
+/// retired, not freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeAt(pub(super) Block);
+
+impl NodeAt {
+    /// Returns a handle on a block of the ordered index, which is larger than a bucket and begins
+    /// like one.
+    #[inline(always)]
+    pub(crate) fn new(block: Block) -> NodeAt {
+        NodeAt(block)
+    }
+
+    /// Returns the version word: version, lock, and whether the bucket has moved or the leaf is
+    /// dead.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.word(0).load(Ordering::Acquire) // E9
+    }
+
+    /// Returns the line that continues this one.
+    #[inline(always)]
+    pub(crate) fn overflow(&self) -> Option<NodeAt> {
+        Block::at(self.word(OVERFLOW).load(Ordering::Acquire)).map(NodeAt) // E4
+    }
+
+    pub(crate) fn address(self) -> u64 {
+        self.0.address()
+    }
+
+    /// Word `index` of what the protocol keeps in the bucket.
+    pub(crate) fn node_word(&self, index: usize) -> &AtomicU64 {
+        self.word(1 + index)
+    }
+
+    #[inline(always)]
+    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
+        debug_assert!(index < LINE_WORDS);
+        // SAFETY: a handle is made for a whole bucket of an array, or a leaf, that outlives the
+        // holder's pin.
+        unsafe { self.0.word(index) }
+    }
+
+    /// Returns whether `version`, loaded from this bucket, is of a bucket that is neither locked
+    /// nor moved.
+    #[inline]
+    pub(crate) fn is_stable(version: u64) -> bool {
+        version & (LOCK | MOVED) == 0
+    }
+}
+
+/// The result of a lookup.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found {
+    Record(RecordAt),
+    /// No record; true as long as the node keeps this version.
+    Nothing {
+        node: NodeAt,
+        version: u64,
+    },
+}
+
+/// The result of an attempt to link a record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Linked {
+    /// The key has a record already.
+    Existing(RecordAt),
+    /// The new record is linked; the node went from one version to the other.
+    New { node: NodeAt, before: u64, after: u64 },
+}
+
+/// Memory that growth, or the removal of a leaf, leaves to be freed once no thread can reach it.
+#[derive(Debug)]
+pub(crate) enum Retire {
+    /// A node of an ordered index, or an overflow line.
+    Block(Block),
+    /// A whole array, all moved.
+    Array(Box<dyn Debug + Send>),
+}
+
+/// The session's parts that linking a record uses, and where it notes changes.
+pub(crate) struct Supplies<'a> {
+    pub(crate) caches: &'a mut Vec<Option<Cache>>,
+    pub(crate) retired: &'a mut Vec<Retire>,
+    /// Nodes that were divided or moved on the way.
+    pub(crate) changes: &'a mut Vec<NodeChange>,
+}
+
+/// One step on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Advance {
+    /// The next record in the range. It may be absent or dead; its cells say so.
+    Next(RecordAt),
+    /// There are no more, and what says so has been observed.
+    End,
+    /// What has been observed has changed and stays so: the transaction will not validate. A caller
+    /// without one can go on: nothing has been passed over that is still linked.
+    Doomed,
+}
+
+/// A leaf that an insert has divided, or a bucket that it has moved: a transaction that observed
+/// `node` at version `before` now needs all successors, which cover the same keys.
+#[derive(Debug)]
+pub struct NodeChange {
+    pub(crate) node: NodeAt,
+    pub(crate) before: u64,
+    pub(crate) successors: [(NodeAt, u64); 2],
+    /// Those beyond two, which are rare.
+    pub(crate) further: Vec<(NodeAt, u64)>,
+}
+
+impl NodeChange {
+    /// Replaces the node by its successors in an attempt's list of observations, whose parts
+    /// `parts` points at. Of equal observations one stays: each would become several, and these
+    /// more with every further division.
+    pub(crate) fn replace<T: Copy + PartialEq>(
+        &self,
+        observed: &mut Vec<T>,
+        parts: impl Fn(&mut T) -> (&mut NodeAt, &mut u64),
+    ) {
+        let mut first = None;
+        observed.retain_mut(|read| {
+            let (node, version) = parts(read);
+            if node.address() != self.node.address() || *version != self.before {
+                return true;
+            }
+            match first {
+                None => {
+                    first = Some(*read);
+                    true
+                }
+                Some(first) => first != *read,
+            }
+        });
+        for index in 0..observed.len() {
+            let (node, version) = parts(&mut observed[index]);
+            if node.address() != self.node.address() || *version != self.before {
+                continue;
+            }
+            let [first, second] = self.successors;
+            (*node, *version) = first;
+            for successor in std::iter::once(&second).chain(&self.further) {
+                let mut added = observed[index];
+                let (node, version) = parts(&mut added);
+                (*node, *version) = *successor;
+                observed.push(added);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Block;
+
+    #[test]
+    fn of_equal_observations_one_is_divided() {
+        let [old, left, right, other] =
+            [64, 128, 192, 256].map(|address| NodeAt::new(Block::at(address).unwrap()));
+        let change = NodeChange {
+            node: old,
+            before: 7,
+            successors: [(left, 8), (right, 1)],
+            further: Vec::new(),
+        };
+        let mut observed = vec![
+            (old, 7, 'a'),
+            (other, 7, 'a'),
+            (old, 7, 'a'),
+            (old, 6, 'a'),
+            (old, 7, 'b'),
+            (old, 7, 'a'),
+        ];
+        change.replace(&mut observed, |(node, version, _)| (node, version));
+        let expected = [
+            (left, 8, 'a'),
+            (other, 7, 'a'),
+            (old, 6, 'a'),
+            (left, 8, 'b'),
+            (right, 1, 'a'),
+            (right, 1, 'b'),
+        ];
+        assert!(observed == expected, "{observed:?}");
+    }
+}

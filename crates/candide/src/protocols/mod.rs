@@ -1,0 +1,31 @@
+//! A page for each protocol: what it guarantees, where it comes from, its phases and invariants,
+//! why it is serializable, and what it costs.
+
+mod erased;
+mod list;
+pub mod mvcc;
+pub mod mvto;
+pub mod occ;
+#[cfg(any(test, feature = "history"))]
+pub mod recorded;
+pub mod serial;
+pub(crate) mod shared;
+pub mod tictoc;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use erased::choosing;
+pub use erased::{Chosen, Erased};
+pub use list::DefaultProtocol;
+pub use mvcc::Mvcc;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use mvto::DELTAS_MAX;
+pub use mvto::Mvto;
+pub use occ::Occ;
+#[cfg(any(test, feature = "history"))]
+pub use recorded::{Batch, Recorded};
+#[cfg(all(test, not(shuttle)))]
+pub(crate) use serial::under_a_lock;
+pub use serial::{Exclusion, Serial};
+pub use tictoc::TicToc;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use tictoc::begin_in_time;

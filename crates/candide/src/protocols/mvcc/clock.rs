@@ -1,0 +1,38 @@
+//! The clock of versions: one counter, and the snapshots that look back from it.
+
+#![forbid(unsafe_code)]
+
+use crate::protocols::shared::snapshot_list::Snapshots;
+use crate::sync::{AtomicU64, Ordering, full_fence};
+use crossbeam_utils::CachePadded;
+
+/// The last timestamp drawn, and the open snapshots.
+#[derive(Debug, Default)]
+pub struct Clock {
+    last: CachePadded<AtomicU64>,
+    pub(super) snapshots: Snapshots,
+}
+
+impl Clock {
+    /// Returns the last timestamp drawn: its commit, and all with earlier ones, had locked their
+    /// write sets before they drew.
+    #[inline(always)]
+    pub(super) fn now(&self) -> u64 {
+        self.last.load(Ordering::Acquire) // E15
+    }
+
+    /// Draws the next timestamp, for a commit that has locked its write set.
+    #[inline(always)]
+    pub(super) fn draw(&self) -> u64 {
+        // Acquire: the locks of commits that drew before. Release: ours, for later draws (E15).
+        self.last.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Returns the last timestamp drawn. An attempt that pins after an epoch that is read after
+    /// this call begins no earlier.
+    pub(super) fn before_stamp(&self) -> u64 {
+        let now = self.now();
+        full_fence(); // E10
+        now
+    }
+}

@@ -1,0 +1,337 @@
+//! Garbage collection: undo records that no attempt or snapshot can see any more are freed, and
+//! deleted rows leave their indexes.
+//!
+//! An undo is in one queue, of its commit's session or, later, of the snapshot that sees it (an
+//! *entry*). An entry is due when its epoch is behind the horizon: it was queued when its commit's
+//! timestamp had been drawn, and every transaction running now has pinned later, so reads at that
+//! timestamp or after it (`epoch.rs` has the proof: reading a timestamp is loading a link), or else
+//! sees what an open snapshot keeps. Then, if no open snapshot is older than that commit, no link
+//! to the undo will be followed (U2), and it is freed at once: neither it nor its unit is looked
+//! at. The unit's record may be freed by then.
+//!
+//! If some are older, either one of them sees it, and the entry waits until that has closed. Or it
+//! lies between the versions that they see; then the undo is looked at, and the chain is *thinned*.
+//! The thinning session walks it like a reader of the oldest snapshot, and takes out unseen undos
+//! under the unit's lock, which it holds briefly. Where undos hold only some of the unit's words,
+//! the one below may lack words of those taken out; then it is replaced by one that has all. Those
+//! taken out are marked as out, and their own entries retire them: readers of snapshots may be
+//! walking past. Other sessions may have thinned the same chain meanwhile, so under the lock it
+//! must be as it was found, or nothing is done. An undo is out of its chain if and only if it is
+//! marked so.
+//!
+//! A deleted row is buried when no snapshot is open that is older than its deletion, or when all
+//! its undos have been taken out of their chains before. Those that no snapshot sees are taken out
+//! soon, by their entries. A record that one sees goes into the index of deleted records, if the
+//! table has an order, until the snapshots that see it have closed: all other scans would have to
+//! pass it.
+//!
+//! # Why no freed undo is read
+//! A reader follows a link from timestamp t only if it sees what was before t; and no undo of a
+//! version that is seen is freed. Thinning stops at the version that the oldest snapshot of its
+//! list sees. A session that frees undos after that list was copied may not know of that snapshot
+//! any more. Therefore thinning sessions are counted, under the same lock as the list is copied
+//! (and so are those that count versions, or look for the snapshots that see a deleted row): while
+//! there is one, other sessions retire what they could free. A thinning session has been pinned
+//! since before it was counted, so these undos stay; if it pinned anew, it would have to copy the
+//! list again. A session that copied the list before cannot free what a snapshot sees that was
+//! opened meanwhile: that one is no older than the time that all attempts had reached when the
+//! session's entries were due.
+//!
+//! A record is not freed while its undos are looked at: it is neither buried nor taken from the
+//! index of deleted records while one of them is in its chain, and a snapshot is open that is older
+//! than the deletion.
+
+#![forbid(unsafe_code)]
+
+use super::{Mvcc, block_size};
+use crate::engine::{Context, Due, Fate, GcOutcome, TableCore, UndoEntry};
+use crate::memory::Block;
+use crate::protocols::shared::cell_lock;
+use crate::record::undo_record::Undo;
+use crate::record::{CellAt, Tid};
+use crate::schema::Words;
+use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
+use std::ops::Range;
+
+/// The most rounds of waiting for a lock, most of them busy: a commit may be in progress. No thread
+/// waits for the thinning one.
+const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
+
+/// The most undos taken out of a chain under one lock, which is to be held for less time than a
+/// writer waits: few of them are in a cache.
+const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
+
+/// Returns the fate of an undo, for [`Protocol::look_at`](super::Protocol::look_at).
+#[inline]
+pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
+    let local = &*context.local;
+    match local.snapshots.last() {
+        Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
+            // An undo that has been replaced by a larger one waits, too: its entry alone does not
+            // tell.
+            match seen_by(&local.snapshots, put.ts..put.until) {
+                Some(snapshot) => Fate::Kept(snapshot),
+                None => look_at_undo(context, put, table),
+            }
+        }
+        _ if local.looking.others_are && !mutant(Mutant::FreedInSight) => Fate::Retire,
+        _ => Fate::Free,
+    }
+}
+
+/// Returns the fate of an undo that no open snapshot sees, whose commit is later than one of them.
+fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
+    let undo = put.at.undo_in(put.block);
+    if undo.is_out() {
+        return Fate::Retire;
+    }
+    if !context.local.looking.in_the_way.contains(&put.at.address()) {
+        thin(context, table, put.at);
+    }
+    if undo.is_out() { Fate::Retire } else { Fate::NotYet }
+}
+
+/// Returns the newest open snapshot that sees a version written at the start of this range and
+/// replaced at its end.
+fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
+    // In falling order: if the first that does not see the successor does not see this one, none
+    // does.
+    let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
+    snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
+}
+
+/// Takes unseen undos out of a unit's chain. Stops if another session writes the unit or thins its
+/// chain.
+fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
+    let mut chain = std::mem::take(&mut context.local.looking.chain);
+    let oldest = *context.local.snapshots.last().expect("one is open that sees something below");
+    let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    pass(Point::LookingBack);
+    chain.clear();
+    chain.extend(at.undos(word, oldest).map(Undo::block));
+
+    // The last undo that stays; and behind it, the place of the first that goes.
+    let (mut above, mut first, mut until) = (None::<Undo<'_>>, 0, word.ts());
+    for index in 0..=chain.len() {
+        let undo = chain.get(index).map(|&block| at.undo_in(block));
+        if let Some(undo) = undo {
+            let mut seen = undo.ts()..std::mem::replace(&mut until, undo.ts());
+            if seen.is_empty() && !mutant(Mutant::ThinnedByOldWord) {
+                // The unit has been written since its word was loaded, so that is not when this
+                // version was replaced.
+                seen.end = u64::MAX;
+            }
+            if seen.end <= context.local.looking.reached
+                && seen_by(&context.local.snapshots, seen).is_none()
+            {
+                continue;
+            }
+        }
+        let gone = &chain[first..index];
+        let below = match undo {
+            Some(undo) if !has_all(&at, undo, gone) => {
+                let until = above.map_or(word.ts(), Undo::ts);
+                replace(context, table, &at, (gone, undo, until)).map(Some)
+            }
+            _ => Some(undo),
+        };
+        let Some(below) = below.filter(|&below| take_out(context, &at, above, gone, below)) else {
+            context.local.looking.in_the_way.push(at.address());
+            break;
+        };
+        (above, first) = (below, index + 1);
+    }
+    context.local.looking.chain = chain;
+}
+
+/// Returns whether an undo has all words that others have.
+fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
+    let place = undo.place();
+    others.iter().map(|&other| at.undo_in(other).place()).all(|other| {
+        other.is_empty()
+            || place.start <= other.start && other.end <= place.end
+            || mutant(Mutant::WordsLost)
+    })
+}
+
+/// Takes adjacent undos out of a chain, unless that has changed meanwhile; returns whether it did.
+/// Few under one lock, so that writers of the unit wait briefly.
+fn take_out(
+    context: &Context<'_, Mvcc>,
+    at: &CellAt,
+    above: Option<Undo<'_>>,
+    gone: &[Block],
+    below: Option<Undo<'_>>,
+) -> bool {
+    let mut rest = gone.chunks(TAKEN_AT_ONCE).peekable();
+    while let Some(part) = rest.next() {
+        let next = rest.peek().map_or(below, |rest| Some(at.undo_in(rest[0])));
+        let taken = with_lock(context, at, || {
+            let follow = part.iter().map(|&block| Some(at.undo_in(block))).chain([next]);
+            let is_so = above.is_none_or(|above| !above.is_out()) && at.is_chain(above, follow);
+            if is_so {
+                at.name_below(above, next);
+                part.iter().for_each(|&block| at.undo_in(block).set_out());
+            }
+            is_so
+        });
+        if taken != Some(true) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Replaces the undo that follows these by one that has the words of all, unless the chain has
+/// changed meanwhile; returns the new one. The version that will be above it was written at
+/// `until`.
+fn replace<'a>(
+    context: &mut Context<'_, Mvcc>,
+    table: &TableCore,
+    at: &'a CellAt,
+    (gone, old, until): (&[Block], Undo<'a>, u64),
+) -> Option<Undo<'a>> {
+    // All words of the unit if the old one is a replacement itself: so there is no third.
+    let places =
+        gone.iter().map(|&block| at.undo_in(block).place()).filter(|place| !place.is_empty());
+    let words = places.fold(old.place(), |sum, place| match (old.is_larger(), sum.is_empty()) {
+        (true, _) => 0..at.payload_words(),
+        (false, true) => place,
+        (false, false) => sum.start.min(place.start)..sum.end.max(place.end),
+    });
+    let size = block_size(words.len());
+    context.prepare_versions_of(table, size, 1, false).ok()?;
+    let mut image = std::mem::take(&mut context.local.looking.image);
+    // In a reader's order: first the words, then the undos.
+    let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    image.clear();
+    Words::Shared(at.payload()).extend(at.payload_words(), &mut image);
+    at.undos(word, old.ts()).for_each(|undo| undo.put_back(&mut image));
+    let block = context.version_block(at.table(), size);
+    let new = at.larger_undo(block, old, words.clone(), &image[words]);
+    context.local.looking.image = image;
+
+    let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));
+    let replaced = with_lock(context, at, || {
+        let is_so = !last.is_out() && at.is_chain(Some(last), [Some(old)].into_iter());
+        if is_so {
+            // Undos below may have been taken out meanwhile.
+            new.name_same(old);
+            at.name_below(Some(last), Some(new));
+            old.set_out();
+        }
+        is_so
+    });
+    if replaced != Some(true) {
+        context.free_version_block(table, size, block);
+        return None;
+    }
+    context.local.undo_entries.push(UndoEntry { at: *at, block, size, ts: new.ts(), until });
+    Some(new)
+}
+
+/// Runs a change under the lock of a unit and its chain; does nothing, and returns `None`, if that
+/// stays locked.
+fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
+    let cell = at.cell_word(0);
+    let mut spin = Spin::default();
+    let word = loop {
+        let word = Tid(cell.load(Ordering::Relaxed));
+        // The LOCK of a dead unit is never released.
+        let lock = if word.has(Tid::DEAD) { Tid::PRUNING } else { Tid::LOCK };
+        let exchange =
+            || cell.compare_exchange(word.0, word.0 | lock, Ordering::Acquire, Ordering::Relaxed);
+        // Acquire: the chain, as earlier lock holders have left it (E3).
+        if !word.has(lock) && exchange().is_ok() {
+            break word;
+        }
+        if !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            return None;
+        }
+    };
+    pass(Point::Thinning);
+    let changed = change();
+    let store = |is_handed: bool| {
+        let lock = if is_handed { Tid::LOCK } else { 0 };
+        // Release: the chain, for the next lock holder (E3).
+        cell.store(word.0 | lock, Ordering::Release);
+    };
+    cell_lock::free(context, *at, !word.has(Tid::ABSENT | Tid::DEAD), store);
+    Some(changed)
+}
+
+/// Makes the record of a deleted row, or of an insert that failed, dead, unless it is being written
+/// or an older version of it can be seen; for [`Protocol::reap`](super::Protocol::reap).
+pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> GcOutcome {
+    let cell = due.at.cell_word(0);
+    let word = Tid(cell.load(Ordering::Acquire)); // E3
+    debug_assert!(word.has(Tid::QUEUED));
+    let seen = || seen_before(&context.local.snapshots, word, units);
+    if word.has(Tid::DEAD) {
+        return match seen() {
+            Before::Nothing => GcOutcome::Forgotten,
+            Before::Unseen => GcOutcome::NotYet,
+            Before::Seen(snapshot) => GcOutcome::Kept(snapshot),
+        };
+    }
+    if word.has(Tid::LOCK) {
+        return GcOutcome::NotYet;
+    }
+    if !word.has(Tid::ABSENT) {
+        let left = cell.compare_exchange(
+            word.0,
+            word.0 & !Tid::QUEUED,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        return if left.is_ok() { GcOutcome::Alive } else { GcOutcome::NotYet };
+    }
+    // All units were deleted by one commit, or have never been written; or else a commit is writing
+    // them, and has locked one.
+    if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
+        return GcOutcome::NotYet;
+    }
+    match seen() {
+        Before::Nothing if cell_lock::kill(units, word) => GcOutcome::Dead,
+        Before::Nothing | Before::Unseen => GcOutcome::NotYet,
+        Before::Seen(snapshot) => {
+            due.note = word.version();
+            GcOutcome::MoveToDeletedIndex(snapshot)
+        }
+    }
+}
+
+/// The older versions of a deleted row that are left, for snapshots before its deletion.
+enum Before {
+    /// Nothing, or there is no such snapshot.
+    Nothing,
+    /// Something that none of them sees: it is about to be taken out.
+    Unseen,
+    /// Something that this one sees, the newest of those that see any of it.
+    Seen(u64),
+}
+
+/// Returns what is left of the versions before a row's deletion, which `word` names. The session is
+/// counted as looking.
+fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
+    let older = snapshots.partition_point(|&snapshot| snapshot >= word.ts());
+    let older = if mutant(Mutant::SnapshotsIgnored) { &[] } else { &snapshots[older..] };
+    let Some(&oldest) = older.last() else { return Before::Nothing };
+    if units.iter().all(CellAt::has_no_undo) {
+        return Before::Nothing;
+    }
+    let seen = |at: &CellAt| {
+        let mut until = word.ts();
+        let mut undos = at.undos(word, oldest);
+        undos.find_map(|undo| seen_by(older, undo.ts()..std::mem::replace(&mut until, undo.ts())))
+    };
+    units.iter().filter_map(seen).max().map_or(Before::Unseen, Before::Seen)
+}
+
+/// Makes a record dead that [`reap`] has just looked at, and that snapshots see; for
+/// [`Protocol::detach_for_snapshots`](super::Protocol::detach_for_snapshots).
+pub(super) fn detach_for_snapshots(due: &Due, units: &[CellAt]) -> bool {
+    let word = Tid(due.at.cell_word(0).load(Ordering::Relaxed));
+    let is_same = word.version() == due.note && word.has(Tid::ABSENT) && !word.has(Tid::LOCK);
+    is_same && cell_lock::kill(units, word)
+}

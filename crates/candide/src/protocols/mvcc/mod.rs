@@ -1,0 +1,891 @@
+//! Multi-version concurrency control: commits write in place and keep undo records, from which
+//! transactions that began before rebuild older versions.
+//!
+//! # Guarantee
+//! Serializable, strictly so, and opaque: an attempt sees the database as it was at one moment
+//! after it began, even if it is going to fail. A transaction that only reads is not validated, and
+//! writes nothing that other sessions read; concurrent writes do not make it fail, unless a commit
+//! in its way takes too long, or an ordered index is restructured under its scan. In a snapshot,
+//! and under `run_read_only`, it waits instead.
+//!
+//! # Source
+//! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw
+//! for each commit. Versions are stored as in HyPer [NE15], section 2: the newest in the record,
+//! and the words that commits have replaced in undo records, newest to oldest. Differences: a
+//! commit draws its timestamp when it has *locked* its write set, so that it always writes the
+//! newest version, no reader meets a pending one, and there are no read timestamps: a reader that
+//! finds a unit unlocked after it has taken the time sees all that will ever be written to it up to
+//! then. Nothing is written in place before the commit, so an attempt that fails puts nothing back.
+//! Read sets are validated by versions, as under `occ`, not by predicates. Undo records that no
+//! transaction can see any more are freed without a look at their chains; and if snapshots are
+//! open, those that lie between the versions that these see are taken out, after Steam [BO19].
+//! `mvto` keeps chains of whole versions, as Cicada does, and writes below later ones, too.
+//!
+//! # Phases
+//! Executing, an attempt reads at its *time*. If it meets a newer version and may still write, it
+//! validates its read set and moves its time on; if that fails, it goes on as a reader of old
+//! versions, or fails if it has written.
+//!
+//! 1 lock the write set, checking each item's expectation - 2 draw the timestamp - 3 validate reads
+//! and nodes - 4 evaluate updaters - 5 write undo records, install, and release. A transaction that
+//! wrote nothing has no commit phases.
+//!
+//! # Cell
+//! ```text
+//! | ts: 52 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED PRUNING |  | newest undo |
+//! ```
+//! The cell is followed by the words of the newest version.
+//!
+//! # Invariants
+//! The cell is locked as in `protocols/shared/cell_lock.rs`, with invariants K1 to K5, except that
+//! thinning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo
+//! records are as in `record/undo_record.rs`, with U1 to U4. Besides:
+//! * **M1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
+//!   until they name the version that it wrote.
+//! * **M2** Timestamps of a unit rise from one version to the next: its commits have locked it one
+//!   after another, and drawn under the lock.
+//! * **M3** The attempt's time is taken from the clock after its session was pinned, and never
+//!   falls.
+//! * **M4** All that an attempt has read was the newest at its time.
+//! * **M5** An undo is not freed while it can be seen: by a running attempt, at its time; by an
+//!   open snapshot; or by an attempt that begins (`collect.rs`).
+//! * **M6** An undo is in one session's garbage from the end of its commit on. The first unit of an
+//!   absent record is released QUEUED.
+//! * **M7** Nothing that can fail happens after phase 4.
+//! * **M8** The record of a deleted row that only open snapshots see may be dead, and in its
+//!   table's index of deleted records (`index/deleted_index.rs`) instead of the index. Its older
+//!   versions are read as before; thinning its chains holds PRUNING, since LOCK is never released.
+//!
+//! # Why it is serializable
+//! The order is that of timestamps; a read-only transaction comes after the commit whose timestamp
+//! is its time, and before the next. Let U write x at u. *An attempt that looks at x after it has
+//! taken a time of u or later sees INSTALL, or the outcome of U*: U has set INSTALL before it drew
+//! u, and the counter makes that visible. So, if it sees no INSTALL, all versions up to its time
+//! have been written: M4 holds for a read, and again when the time is moved on, since that
+//! validates the whole read set. (And if it sees a later version than its time, then all versions
+//! up to its time are in undo records, M2: it need not wait.) ww: U's successor locks x when U has
+//! released it, so it draws later. wr: T sees U's version at its time, which is u or later, or if T
+//! writes, draws later yet. rw: T writes too, at t, and has read the version that U replaced. If u
+//! < t, then phase 3, which comes after the draw, sees INSTALL or a new version, and T fails; so t
+//! < u. If T only reads, at r, then M4 says that r < u. An absent key is a cell, or a node whose
+//! version an insert raises before it can lock the record. Every timestamp is drawn, and every time
+//! taken, within the call, so the order agrees with real time.
+//!
+//! A record that is missing in the index at an attempt's time: either it was not linked, so no row
+//! was inserted up to then; or it was buried or put into the index of deleted records, and then the
+//! row had been deleted before all running attempts began, except those that look back in an open
+//! snapshot. These search the index of deleted records after the index, and a record is in the
+//! index of deleted records before it leaves the index. If the deletion is later than their time,
+//! it is the key's only record that was there then: the next one was linked after the deletion. If
+//! it is not, they need it no more than other attempts do.
+//!
+//! # Aborts
+//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
+//! `ReadChanged`: phase 3, or a version read was replaced before the attempt met a newer one, and
+//! it had written, or wanted to afterwards. `Phantom`: a node read was changed likewise.
+//! `ExistenceChanged`, `RecordRemoved`: phase 1. `MemoryLimit`: staging. `Guard`, `Overflow`: phase
+//! 4, definite.
+//!
+//! # Costs
+//! One counter, which every begin reads and every writing commit changes. A commit copies the words
+//! between the first and the last that it changes of a unit; they take memory for one or two
+//! milliseconds, or as long as a snapshot sees them. The newest version is read as under `occ`; a
+//! reader of an older one copies the unit, and goes through the undo records since.
+//!
+//! [HU20]: https://doi.org/10.14778/3377369.3377373
+//! [LI17]: https://doi.org/10.1145/3035918.3064015
+//! [NE15]: https://doi.org/10.1145/2723372.2749436
+//! [BO19]: https://doi.org/10.14778/3364324.3364328
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod collect;
+
+pub use clock::Clock;
+
+use crate::access::{Failure, Intent, WriteItem, WriteSet};
+use crate::engine::{BlockSize, Committed, Context, Due, Fate, GcOutcome, Missing, ReadView};
+use crate::engine::{Protocol, Seen, TableCore, UndoEntry, Versioned};
+use crate::epoch::{Epoch, Epochs, Moment};
+use crate::error::Abort;
+use crate::factor::Factor;
+use crate::index::{NodeAt, NodeChange};
+use crate::protocols::shared::cell_lock::{
+    self, Held, lock_all, look_again, release, release_cell,
+};
+use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::version_reservation::VersionReservation;
+use crate::record::undo_record::{self, SHORT_WORDS, UNDO_WORDS, Undo};
+use crate::record::{CellAt, Tid};
+use crate::schema::{Op, Words};
+use crate::sync::{Mutant, Ordering, Point, mutant, pass};
+use crate::timestamps::Timestamps;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+/// The most reads with which an attempt that has written nothing moves its time on: one that reads
+/// much and writes nothing needs no newer time, and would validate its read set again and again.
+const MOVED_READS_MAX: usize = 32;
+
+/// The number of attempts that take newer times from the beginning, after one that had read old
+/// versions wanted to write.
+const REFRESH_ATTEMPTS: u8 = 4;
+
+/// Multi-version concurrency control, after MSTO and HyPer: commits keep undo records of what they
+/// change, and read-only transactions see one moment. Its databases have
+/// [snapshots](crate::Snapshot).
+#[derive(Debug)]
+pub struct Mvcc;
+
+impl Mvcc {
+    /// Returns the number of versions of a unit, without those that may be freed already. The
+    /// caller is pinned.
+    pub(crate) fn all_versions(clock: &Clock, at: CellAt) -> usize {
+        clock.snapshots.look(|gone| {
+            let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+            1 + at.undos(word, gone).count()
+        })
+    }
+}
+
+/// The read set of an attempt, its time, and what it holds.
+#[derive(Debug, Default)]
+pub struct Attempt {
+    /// The timestamp up to which it sees commits.
+    time: u64,
+    /// Whether `time` is later than at the beginning.
+    has_moved: bool,
+    reads: Vec<(CellAt, Tid)>,
+    nodes: NodeSet,
+    held: Held,
+    /// The expectations of its writes of their rows' existence.
+    expected: Vec<(CellAt, bool)>,
+    has_staged: bool,
+    /// Whether it has read a replaced version, and so can only end as one that reads. Then it notes
+    /// no further reads.
+    only_reads: bool,
+    /// The number of attempts left that do not go on as readers of old versions.
+    refresh_attempts_left: u8,
+    /// Blocks for undo records.
+    room: VersionReservation,
+    /// Units to be written that have never been written, so that they need no undo record.
+    init_absent_cell: Vec<CellAt>,
+    /// VersionReservation for an older version of a unit that is read.
+    image: Vec<u64>,
+}
+
+impl Attempt {
+    /// Returns whether the attempt is expected to write.
+    fn will_write(&self) -> bool {
+        self.has_staged || self.refresh_attempts_left > 0 || !self.held.is_empty()
+    }
+}
+
+impl Attempt {
+    /// Adds a unit to the read set, with the version that its cell names by `word`, the newest at
+    /// the attempt's time.
+    #[inline(always)]
+    fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
+        let present = !word.has(Tid::ABSENT);
+        if !self.only_reads && (present || !mutant(Mutant::TombstoneUnobserved)) {
+            self.reads.push((at, word));
+        }
+        Seen { present, version: word.ts() }
+    }
+}
+
+impl Protocol for Mvcc {
+    const NAME: &'static str = "mvcc";
+    const STRICT: bool = true;
+    const OPAQUE: bool = true;
+    const CELL_WORDS: usize = undo_record::CELL_WORDS;
+    const NODE_WORDS: usize = 0;
+    const VERSION_WORDS: usize = UNDO_WORDS;
+    const SHORT_VERSION_WORDS: usize = SHORT_WORDS;
+    const KEEPS_DELETED_INDEX: bool = true;
+    const SINGLE_READ_COMMITS: bool = true;
+    const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
+    type Policy = ();
+    type Clock = Clock;
+    type Attempt = Attempt;
+
+    fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) -> Clock {
+        Clock::default()
+    }
+
+    fn attempt(_clock: &Clock) -> Attempt {
+        Attempt::default()
+    }
+
+    #[inline(always)]
+    fn begin(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) {
+        debug_assert!(attempt.held.is_empty(), "the attempt before has ended");
+        attempt.reads.clear();
+        attempt.nodes.clear();
+        attempt.expected.clear();
+        attempt.room.clear();
+        attempt.init_absent_cell.clear();
+        (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
+        attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
+        attempt.time = match context.local.read_view {
+            ReadView::Snapshot(ts) => ts,
+            ReadView::Current | ReadView::AtBegin => context.clock.now(), // M3
+        };
+        if context.local.read_view != ReadView::Current {
+            (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
+        }
+    }
+
+    #[inline(always)]
+    fn read(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        match look(at, attempt.time, &mut copy) {
+            Some(word) => Ok(attempt.observe(at, word)),
+            None => read_again(context, attempt, at, &mut copy),
+        }
+    }
+
+    #[inline(always)]
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
+        look(at, attempt.time, &mut copy).map(|word| attempt.observe(at, word))
+    }
+
+    fn read_for_update(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        if attempt.only_reads {
+            return Err(too_late(context, attempt, at));
+        }
+        Self::hold(context, attempt, at)?;
+        Self::read(context, attempt, at, copy)
+    }
+
+    fn hold(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
+        attempt.held.hold_once(context, at)
+    }
+
+    #[inline(always)]
+    fn peek(attempt: &Attempt, at: CellAt) -> bool {
+        let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        at.was_there(word, attempt.time)
+    }
+
+    fn is_older(attempt: &Attempt, at: CellAt) -> bool {
+        Tid(at.cell_word(0).load(Ordering::Acquire)).ts() > attempt.time // E3
+    }
+
+    fn chain_length(clock: &Clock, _attempt: &Attempt, at: CellAt) -> Option<usize> {
+        let is_there = !Tid(at.cell_word(0).load(Ordering::Acquire)).has(Tid::ABSENT); // E3
+        is_there.then(|| Mvcc::all_versions(clock, at))
+    }
+
+    #[inline(always)]
+    fn absent(
+        _context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        if !attempt.only_reads {
+            attempt.nodes.observe(missing);
+        }
+        Ok(())
+    }
+
+    fn make_room(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &Attempt,
+        table: &TableCore,
+    ) -> Result<(), Abort> {
+        attempt.room.offer(context, table, block_size)
+    }
+
+    fn stage(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
+        begin_staging(context, attempt, at)?;
+        let before = writes.find(at).map(|index| room_for(&writes.items()[index]).0);
+        let index = writes.stage(at, intent, op);
+        let item = &writes.items()[index];
+        match before {
+            None => prepare(context, attempt, item, intent),
+            Some(size) => prepare_more(context, attempt, item, intent, size),
+        }
+    }
+
+    fn stage_new(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        cells: impl Iterator<Item = CellAt> + Clone,
+        operand: u32,
+    ) -> Result<(), Abort> {
+        cells.clone().try_for_each(|at| begin_staging(context, attempt, at))?;
+        let first = writes.items().len();
+        writes.stage_new(cells, operand);
+        writes.items()[first..]
+            .iter()
+            .try_for_each(|item| prepare(context, attempt, item, Intent::Insert))
+    }
+
+    fn revalidate(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        _writes: &WriteSet,
+    ) -> Result<(), Abort> {
+        // The reads of an attempt that only reads are valid at its time.
+        if attempt.has_staged { look_at_all(context, attempt, |_| false) } else { Ok(()) }
+    }
+
+    #[inline(always)]
+    fn commit(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort> {
+        let result = if writes.is_empty() {
+            attempt.refresh_attempts_left = 0;
+            Ok(Committed { version: 0 })
+        } else {
+            commit(context, attempt, writes)
+        };
+        if !attempt.held.is_empty() {
+            release_held(context, attempt);
+        }
+        pass(Point::Released);
+        result
+    }
+
+    fn abort(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, _writes: &mut WriteSet) {
+        if mutant(Mutant::HeldForEver) {
+            attempt.held.forget();
+        }
+        release_held(context, attempt);
+    }
+
+    fn init_absent_cell(_clock: &Clock, at: CellAt) {
+        at.empty();
+    }
+
+    #[inline]
+    fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
+        if attempt.nodes.linked(node, before, after) {
+            attempt.reads.push((first, Tid::INITIAL));
+        }
+    }
+
+    fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        attempt.nodes.divided(change);
+    }
+
+    fn enqueue_if_absent(_clock: &Clock, first: CellAt) -> bool {
+        cell_lock::enqueue_if_absent(first)
+    }
+
+    fn time(clock: &Clock) -> u64 {
+        clock.before_stamp()
+    }
+
+    fn reach(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
+        if attempt.time >= time {
+            Ok(())
+        } else if context.local.read_view != ReadView::Current {
+            Err(Abort::NoIndex)
+        } else if attempt.only_reads {
+            Err(context.phantom(table))
+        } else {
+            move_on(context, attempt)
+        }
+    }
+
+    fn register_snapshot(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
+        clock.snapshots.keep(attempt.time, since);
+        Some(attempt.time)
+    }
+
+    fn unregister_snapshot(clock: &Clock, time: u64, since: Moment) {
+        clock.snapshots.close(time, since);
+    }
+
+    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Moment)> {
+        clock.snapshots.oldest()
+    }
+
+    fn begin_collecting(context: &mut Context<'_, Mvcc>, until: u64) {
+        let local = &mut *context.local;
+        let (others_are, reached) =
+            context.clock.snapshots.begin_looking(&mut local.snapshots, until);
+        let is_listed = !local.snapshots.is_empty();
+        (local.looking.is_listed, local.looking.others_are, local.looking.reached) =
+            (is_listed, others_are, reached);
+        local.looking.in_the_way.clear();
+    }
+
+    fn begin_burying(context: &mut Context<'_, Mvcc>) {
+        if !context.local.snapshots.is_empty() {
+            // The list of snapshots that a walk of chains uses is copied after the session was
+            // pinned.
+            Mvcc::begin_collecting(context, 0);
+        }
+    }
+
+    fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
+        collect::look_at(context, put, table)
+    }
+
+    fn end_looking(context: &mut Context<'_, Mvcc>) {
+        if std::mem::take(&mut context.local.looking.is_listed) {
+            context.clock.snapshots.end_looking();
+        }
+    }
+
+    fn reap(
+        context: &mut Context<'_, Mvcc>,
+        due: &mut Due,
+        _table: &TableCore,
+        units: &[CellAt],
+        _horizon: Epoch,
+    ) -> GcOutcome {
+        collect::reap(context, due, units)
+    }
+
+    fn detach_for_snapshots(
+        _context: &mut Context<'_, Mvcc>,
+        due: &Due,
+        _table: &TableCore,
+        units: &[CellAt],
+    ) -> bool {
+        collect::detach_for_snapshots(due, units)
+    }
+}
+
+impl Versioned for Mvcc {
+    fn open_snapshot(clock: &Clock, since: Moment) -> u64 {
+        clock.snapshots.open(since, || clock.now())
+    }
+
+    fn close_snapshot(clock: &Clock, ts: u64, since: Moment) {
+        clock.snapshots.close(ts, since);
+    }
+}
+
+/// Reads a unit if its newest version is not later than a time, and returns its cell's word.
+/// Returns `None` otherwise, or if the words copied may belong to no version.
+#[inline(always)]
+fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> {
+    let before = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    let is_written = before.has(Tid::INSTALL) && !mutant(Mutant::InstallNotAwaited);
+    if is_written || before.ts() > time {
+        return None;
+    }
+    if !before.has(Tid::ABSENT) {
+        copy(Words::Shared(at.payload()));
+    }
+    pass(Point::Copied);
+    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
+    // (E3).
+    let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    // Another attempt may have begun or ceased to hold the cell: the words are still those of the
+    // version.
+    let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
+    same.then_some(before)
+}
+
+/// Reads a unit that is being written, or has been written since the attempt's time.
+#[cold]
+#[inline(never)]
+fn read_again(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    copy: &mut impl FnMut(Words<'_>),
+) -> Result<Seen, Abort> {
+    loop {
+        // Not the word of `look`'s second load, which was Relaxed: undo records need not be visible
+        // by it.
+        let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        if word.has(Tid::INSTALL) && word.ts() <= attempt.time {
+            word = await_install(context, attempt, at, word)?;
+        }
+        if word.has(Tid::DEAD) {
+            // An attempt older than the deletion is in a snapshot, or sees what an open one sees.
+            let is_older = word.ts() > attempt.time;
+            debug_assert!(
+                !is_older || attempt.only_reads,
+                "the pin of all others keeps what they see"
+            );
+            return Ok(if is_older {
+                read_older(attempt, at, word, copy)
+            } else {
+                attempt.observe(at, word)
+            });
+        }
+        if word.ts() > attempt.time && !attempt.only_reads {
+            word = meet_newer(context, attempt, at, word)?;
+        }
+        if word.ts() > attempt.time {
+            // A commit that is writing it now has a later timestamp.
+            return Ok(read_older(attempt, at, word, copy));
+        }
+        if let Some(word) = look(at, attempt.time, copy) {
+            return Ok(attempt.observe(at, word));
+        }
+        // It has been written meanwhile.
+    }
+}
+
+/// Reads the version of a unit at the attempt's time, if it was written since, by what its cell
+/// says or has said.
+fn read_older(
+    attempt: &mut Attempt,
+    at: CellAt,
+    word: Tid,
+    copy: &mut impl FnMut(Words<'_>),
+) -> Seen {
+    let Attempt { image, time, .. } = attempt;
+    let mut undos = at.undos(word, *time).peekable();
+    if mutant(Mutant::UndosFirst) {
+        undos.peek();
+    }
+    pass(Point::LookingBack);
+    // First the words, then the undos: a commit that has written one of these words since has
+    // linked its undo before, and that is found (U4).
+    image.clear();
+    Words::Shared(at.payload()).extend(at.payload_words(), image);
+    let seen = undos.inspect(|undo| undo.put_back(image)).last().filter(|undo| undo.ts() <= *time);
+    let present = seen.is_some_and(|undo| !undo.is_absent());
+    if present {
+        copy(Words::Own(image));
+    }
+    pass(Point::Copied);
+    Seen { present, version: seen.map_or(0, Undo::ts) }
+}
+
+/// Waits until a commit to a cell is over; returns the cell's word then.
+#[cold]
+fn await_install(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    word: Tid,
+) -> Result<Tid, Abort> {
+    let look = move || {
+        let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        if word.has(Tid::INSTALL) { Err(word) } else { Ok(word) }
+    };
+    let again = |context: &mut Context<'_, Mvcc>| {
+        look_again(Context { local: context.local, ..*context }, at, word, look)
+    };
+    let mut awaited = again(context);
+    while awaited == Err(Abort::Locked) && context.local.read_view != ReadView::Current {
+        // Endlessly: the attempt cannot begin anew, and no other one waits for it.
+        awaited = again(context);
+    }
+    if awaited == Err(Abort::RecordRemoved) && !attempt.will_write() && !attempt.has_moved {
+        // It was buried after this attempt began, so its row had been deleted before that, or no
+        // open snapshot sees it; and a later insert of the key draws a later timestamp, or else the
+        // new record would have been found.
+        context.local.conflict = None;
+        attempt.only_reads = true;
+        return Ok(Tid(at.cell_word(0).load(Ordering::Acquire))); // E3
+    }
+    awaited
+}
+
+/// Moves an attempt's time on when it meets a unit that was written later, or else makes it one
+/// that only reads. Returns the cell's word then.
+#[cold]
+fn meet_newer(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    mut word: Tid,
+) -> Result<Tid, Abort> {
+    let is_worth_it =
+        attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
+    while is_worth_it && !attempt.only_reads {
+        match move_on(context, attempt) {
+            Err(abort) if attempt.will_write() => return Err(abort),
+            Err(_) => break,
+            Ok(()) => {}
+        }
+        pass(Point::MovedOn);
+        word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        if word.has(Tid::INSTALL) {
+            word = await_install(context, attempt, at, word)?;
+        }
+        if word.ts() <= attempt.time {
+            return Ok(word);
+        }
+    }
+    context.local.conflict = None;
+    attempt.only_reads = true;
+    Ok(word)
+}
+
+/// Moves an attempt's time on to now, if its read set is still valid then.
+fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(), Abort> {
+    // First the clock, then the read set (M4).
+    let now = context.clock.now();
+    look_at_all(context, attempt, |_| false)?;
+    pass(Point::LookedAgain);
+    for &(at, expected) in &attempt.expected {
+        let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+        // At the new time: it may have changed since, and be what it was before that.
+        let time = if mutant(Mutant::ExpectedAsNewest) { u64::MAX } else { now };
+        let is_there = at.was_there(word, time);
+        if is_there != expected || word.has(Tid::INSTALL) {
+            return Err(context.conflict(Abort::ExistenceChanged, at));
+        }
+    }
+    (attempt.time, attempt.has_moved) = (now, true);
+    Ok(())
+}
+
+/// Notes that an attempt writes, or refuses if it only reads.
+#[inline(always)]
+fn begin_staging(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+) -> Result<(), Abort> {
+    if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
+        return Err(too_late(context, attempt, at));
+    }
+    attempt.has_staged = true;
+    Ok(())
+}
+
+/// Prepares the first write of a unit: notes its expectation, and makes room for its undo record.
+fn prepare(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    item: &WriteItem,
+    intent: Intent,
+) -> Result<(), Abort> {
+    let at = item.at;
+    if let Some(expected) = item.expects {
+        assume(context, attempt, at, expected)?;
+    }
+    let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    if word.ts() == 0 {
+        attempt.init_absent_cell.push(at);
+        return Ok(());
+    }
+    attempt.room.add(context, at, intent, room_for(item))
+}
+
+/// Prepares another write of a unit, for whose undo record room of this size had been made. The
+/// room of a unit never written does not grow: all its words are new.
+fn prepare_more(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    item: &WriteItem,
+    intent: Intent,
+    before: BlockSize,
+) -> Result<(), Abort> {
+    let room = room_for(item);
+    if room.0 == before { Ok(()) } else { attempt.room.add(context, item.at, intent, room) }
+}
+
+/// Returns the size of the block for an item's undo record, and the number of words used.
+fn room_for(item: &WriteItem) -> (BlockSize, usize) {
+    let words = item.changed().len();
+    (block_size(words), UNDO_WORDS + words)
+}
+
+/// Returns the size of the block for an undo record with this number of the unit's words.
+fn block_size(words: usize) -> BlockSize {
+    if UNDO_WORDS + words <= SHORT_WORDS { BlockSize::Short } else { BlockSize::Whole }
+}
+
+/// Notes a write's expectation of a row's existence, or refuses if it fails at the attempt's time.
+/// The outcome is an observation, which `move_on` checks again.
+fn assume(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    at: CellAt,
+    expected: bool,
+) -> Result<(), Abort> {
+    let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    if word.has(Tid::INSTALL) {
+        word = await_install(context, attempt, at, word)?;
+    }
+    let is_there = at.was_there(word, attempt.time);
+    if is_there != expected {
+        return Err(context.conflict(Abort::ExistenceChanged, at));
+    }
+    attempt.expected.push((at, expected));
+    Ok(())
+}
+
+/// Returns the conflict of an attempt that wants to write, but only reads.
+#[cold]
+fn too_late(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, at: CellAt) -> Abort {
+    attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
+    context.conflict(Abort::ReadChanged, at)
+}
+
+/// Validates that every version read is still the newest, and that no other commit is replacing it.
+fn look_at_all(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &Attempt,
+    is_own: impl Fn(CellAt) -> bool,
+) -> Result<(), Abort> {
+    if mutant(Mutant::NoReadValidation) {
+        return Ok(());
+    }
+    for &(at, seen) in &attempt.reads {
+        // Relaxed: the counter has made visible what must be (E15).
+        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        if word.0 != seen.0 {
+            let others_lock =
+                word.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && !is_own(at);
+            if !word.same_version(seen) || others_lock {
+                return Err(context.conflict(Abort::ReadChanged, at));
+            }
+        }
+    }
+    attempt.nodes.validate(context)?;
+    Ok(())
+}
+
+/// Runs the phases of a commit. Afterwards no cell is locked except those in `held`, and not even
+/// these if an updater panics.
+fn commit(
+    context: &mut Context<'_, Mvcc>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+) -> Result<Committed, Abort> {
+    context.yield_to_token()?;
+    context.reserve_for(writes);
+    context.local.undo_entries.reserve(writes.items().len());
+    if context.engine.options.factors.has(Factor::SortedLocks) {
+        writes.sort();
+    }
+    let early = mutant(Mutant::DrawnBeforeLocks).then(|| context.clock.draw());
+    pass(Point::Unlocked);
+
+    // 1 lock
+    if !attempt.held.is_empty() {
+        attempt.held.hand_over(writes, install_held);
+    }
+    lock_all(context, writes, &attempt.held)?;
+    pass(Point::Locked);
+
+    // 2 timestamp, 3 validate
+    let ts = early.unwrap_or_else(|| context.clock.draw());
+    let valid = has_number(ts)
+        .and_then(|()| have_room(context, attempt))
+        .and_then(|()| look_at_all(context, attempt, |at| writes.find(at).is_some()));
+    if let Err(abort) = valid {
+        release(context, writes.items());
+        return Err(abort);
+    }
+    pass(Point::Validated);
+
+    // 4 evaluate
+    if let Err(failure) = writes.evaluate(|item| Words::Shared(item.at.payload())) {
+        release(context, writes.items());
+        match failure {
+            Failure::Outcome(abort) => return Err(abort),
+            Failure::Panic(panic) => {
+                release_held(context, attempt);
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    // 5 install and release
+    for index in 0..writes.items().len() {
+        install(context, writes, index, ts);
+    }
+    attempt.refresh_attempts_left = 0;
+    Ok(Committed { version: ts })
+}
+
+/// Returns an error if a cell cannot name this timestamp: after seven years of twenty million
+/// commits a second.
+fn has_number(ts: u64) -> Result<(), Abort> {
+    if ts <= Tid::TS_MAX { Ok(()) } else { Err(Abort::VersionsExhausted) }
+}
+
+/// Raises INSTALL in a held cell.
+fn install_held(at: CellAt, word: Tid) -> Tid {
+    let owned = Tid(word.0 | Tid::LOCK | Tid::INSTALL);
+    if !mutant(Mutant::HeldNotInstalling) {
+        // No exchange: under the lock no other thread changes the cell. Release, for readers that
+        // go on to the undo records without waiting (E3): this store ends the release sequence of
+        // the version's own.
+        at.cell_word(0).store(owned.0, Ordering::Release);
+    }
+    owned
+}
+
+/// Validates that the units that were staged as never written still are, since they have no room
+/// for an undo record.
+fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), Abort> {
+    let is_taken = |at: &&CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).ts() != 0;
+    match attempt.init_absent_cell.iter().find(is_taken) {
+        None => Ok(()),
+        Some(&at) => Err(context.conflict(Abort::ExistenceChanged, at)),
+    }
+}
+
+/// Installs one item, phase 5: writes its undo record, stores its words, and releases its cell with
+/// the new version.
+#[inline(always)]
+fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize, ts: u64) {
+    let item = &mut writes.items_mut()[index];
+    let (at, was, present) = (item.at, Tid(item.note), item.present);
+    pass(Point::Installing);
+    if !present && was.has(Tid::ABSENT) {
+        item.untouched = true;
+        release_cell(context, at, was.unlocked());
+        return;
+    }
+    if was.ts() != 0 {
+        let (size, _) = room_for(item);
+        let block = context.version_block(at.table(), size);
+        at.undo_entries(block, was, if present { item.changed() } else { 0..0 });
+        context.local.undo_entries.push(UndoEntry { at, block, size, ts: was.ts(), until: ts });
+    }
+    if present {
+        writes.install(index, at.payload());
+    }
+    let absent = if present { 0 } else { Tid::ABSENT };
+    release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
+}
+
+/// Releases the cells that are still held, unchanged.
+#[cold]
+fn release_held(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) {
+    for (at, word) in attempt.held.drain() {
+        release_cell(context, at, word);
+    }
+}

@@ -1,0 +1,216 @@
+//! The clock of transactions in timestamp order: the source of timestamps, the commits in progress,
+//! and the open snapshots.
+
+#![forbid(unsafe_code)]
+
+use super::ticks::Ticks;
+use crate::epoch::Moment;
+use crate::protocols::shared::snapshot_list::Snapshots;
+use crate::sync::{
+    AtomicBool, AtomicU64, Mutant, Mutex, Ordering, Point, Spin, full_fence, lock, mutant, pass,
+    store_then_full_fence,
+};
+use crate::timestamps::Timestamps;
+use crossbeam_utils::CachePadded;
+use std::sync::Arc;
+
+/// The value of a part whose session is not committing.
+const IDLE: u64 = u64::MAX;
+
+/// The source of timestamps.
+#[derive(Debug)]
+enum Source {
+    /// The last one drawn.
+    Counter(CachePadded<AtomicU64>),
+    /// The system's clock, which no session writes.
+    Clock(Ticks),
+}
+
+impl Default for Source {
+    fn default() -> Source {
+        Source::Counter(CachePadded::default())
+    }
+}
+
+/// The source of timestamps, the commits in progress, and the open snapshots.
+#[derive(Debug, Default)]
+pub struct Clock {
+    source: Source,
+    /// One for each open session; new sessions take over those of closed ones.
+    parts: Mutex<Vec<Arc<Part>>>,
+    /// The number of parts.
+    parts_made: CachePadded<AtomicU64>,
+    pub(super) snapshots: Snapshots,
+}
+
+/// A session's announcement to the others: while it commits, a lower bound of its timestamp.
+#[derive(Debug)]
+pub(super) struct Part {
+    above: CachePadded<AtomicU64>,
+    /// The index in the list of parts.
+    number: u64,
+    is_taken: AtomicBool,
+}
+
+impl Part {
+    /// Notes that the session's commit is over.
+    #[inline(always)]
+    pub(super) fn rest(&self) {
+        // Release: the outcome of its versions is visible to those that acquire this (E19).
+        self.above.store(IDLE, Ordering::Release);
+    }
+
+    /// Notes that the session is closed.
+    pub(super) fn leave(&self) {
+        self.is_taken.store(false, Ordering::Release); // E19, for the session that takes it over
+    }
+
+    /// Returns whether the session's commit, if any, has a timestamp later than `time`.
+    #[inline(always)]
+    fn is_beyond(&self, time: u64) -> bool {
+        self.above.load(Ordering::Acquire) >= time // E19
+    }
+}
+
+impl Clock {
+    /// Returns a clock with this source of timestamps.
+    pub(super) fn new(timestamps: Timestamps) -> Clock {
+        let source = match timestamps {
+            Timestamps::Counter => Source::default(),
+            Timestamps::Clock => Source::Clock(Ticks::new()),
+        };
+        Clock { source, ..Clock::default() }
+    }
+
+    /// Returns the time: timestamps drawn after this call are later, and those of commits that are
+    /// over are not.
+    #[inline(always)]
+    pub(super) fn now(&self) -> u64 {
+        match &self.source {
+            Source::Counter(last) => last.load(Ordering::Acquire), // E15
+            Source::Clock(ticks) => ticks.time(),
+        }
+    }
+
+    /// Returns the time, once it is not below a timestamp that has been seen.
+    pub(super) fn now_from(&self, ts: u64) -> u64 {
+        match &self.source {
+            Source::Counter(_) => self.now(),
+            Source::Clock(ticks) => ticks.time_from(ts),
+        }
+    }
+
+    /// Draws the next timestamp, for a commit of this part's session; its attempt took `time` from
+    /// the clock.
+    #[inline(always)]
+    pub(super) fn next_for(&self, part: &Part, time: u64) -> u64 {
+        match &self.source {
+            Source::Counter(last) => {
+                if !mutant(Mutant::CommitUnannounced) {
+                    // A thread that takes a time not below our timestamp loads it from the counter,
+                    // and so sees this store (E15). Release: the outcome of earlier versions, as in
+                    // `rest` (E19).
+                    part.above.store(last.load(Ordering::Relaxed), Ordering::Release);
+                }
+                // Acquire: links in indexes from before earlier draws. Release: ours, for later
+                // draws (E15).
+                last.fetch_add(1, Ordering::AcqRel) + 1
+            }
+            Source::Clock(ticks) => draw_from(ticks, part, time),
+        }
+    }
+
+    /// Waits until times taken are not below a timestamp, and timestamps drawn are above it.
+    #[inline(always)]
+    pub(super) fn pass(&self, ts: u64) {
+        match &self.source {
+            Source::Counter(_) => {}
+            Source::Clock(ticks) => ticks.pass(ts),
+        }
+    }
+
+    /// Returns the time. An attempt that pins after an epoch that is read after this call begins no
+    /// earlier.
+    pub(super) fn before_stamp(&self) -> u64 {
+        let now = self.now();
+        full_fence(); // E10
+        now
+    }
+
+    /// Returns a part for a new session.
+    #[cold]
+    pub(super) fn join(&self) -> Arc<Part> {
+        let mut parts = lock(&self.parts);
+        let free = |part: &&Arc<Part>| {
+            // Acquire: it is IDLE (E19). The mutex keeps other sessions from taking it.
+            !part.is_taken.load(Ordering::Acquire)
+        };
+        if let Some(part) = parts.iter().find(free) {
+            part.is_taken.store(true, Ordering::Relaxed);
+            return part.clone();
+        }
+        let part = Arc::new(Part {
+            above: CachePadded::new(AtomicU64::new(IDLE)),
+            number: parts.len() as u64,
+            is_taken: AtomicBool::new(true),
+        });
+        parts.push(part.clone());
+        // Relaxed: a thread that has met a timestamp of the new session sees this by the counter,
+        // or by the fences (E15).
+        self.parts_made.store(parts.len() as u64, Ordering::Relaxed);
+        part
+    }
+
+    /// Waits until no commit is going on at `time`, which is the clock's, or before.
+    pub(super) fn await_settled(&self, others: &mut Others, time: u64) {
+        let mut spin = Spin::default();
+        while !self.is_settled(others, time) {
+            pass(Point::Awaiting);
+            spin.wait();
+        }
+    }
+
+    /// Returns whether no commit is going on at `time`, which is the clock's, or before: then the
+    /// outcome of all of them is visible.
+    pub(super) fn is_settled(&self, others: &mut Others, time: u64) -> bool {
+        if others.0.len() as u64 != self.parts_made.load(Ordering::Relaxed) {
+            others.0.clone_from(&lock(&self.parts));
+        }
+        others.0.iter().all(|part| part.is_beyond(time))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> u64 {
+        self.parts_made.load(Ordering::Relaxed)
+    }
+
+    /// Opens a snapshot of now, for the moment `since`, and returns its timestamp.
+    pub(super) fn open_snapshot(&self, since: Moment) -> u64 {
+        let now = self.snapshots.open(since, || self.now());
+        self.await_settled(&mut Others::default(), now);
+        now
+    }
+}
+
+/// Draws the next timestamp from the system's clock, for `Clock::next_for`.
+#[inline(never)]
+fn draw_from(ticks: &Ticks, part: &Part, time: u64) -> u64 {
+    if mutant(Mutant::CommitUnannounced) {
+        return ticks.draw(part.number);
+    }
+    // A thread that takes a time not below our timestamp passes its fence after ours, and sees this
+    // store (E15, E19).
+    if mutant(Mutant::DrawnUnfenced) {
+        part.above.store(time, Ordering::Release);
+    } else {
+        store_then_full_fence(&part.above, time);
+    }
+    let ts = ticks.draw(part.number);
+    // Attempts with times below `ts` need not wait for us. Release: as in `rest` (E19).
+    part.above.store(ts - 1, Ordering::Release);
+    ts
+}
+
+/// A session's copy of the list of parts.
+#[derive(Debug, Default)]
+pub(super) struct Others(Vec<Arc<Part>>);

@@ -1,0 +1,625 @@
+//! Optimistic concurrency control: read without locks, lock what is written, validate what was
+//! read.
+//!
+//! # Guarantee
+//! Serializable, and strictly so: the serial order agrees with real time. Opaque: what the closure
+//! of an attempt is told is of one moment after it began, even if the attempt is going to abort,
+//! unless the database is [told](crate::api::Builder::opaque) to do without.
+//!
+//! # Source
+//! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2.
+//! Differences: rows are words of atomics read between two looks at the version word, without
+//! fences; what a blind write assumes about its row's existence is checked under the lock instead
+//! of being read; an insert's record is absent until it is committed; a read for update may
+//! lock early.
+//!
+//! # Phases
+//! 0 read: each version is one that belongs to what has been seen, or the view moves on to it
+//! (`protocols/shared/view.rs` has the rule and its proof) - 1 lock the write set, checking each
+//! item's expectation - full fence - 2 take the epoch and choose the version - 3 validate
+//! reads and nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote
+//! nothing has seen one moment and does nothing of this; it does 3, if the database is not
+//! opaque and it has read more than one cell.
+//!
+//! A read for update locks a cell during execution and *holds* it until the attempt ends. Phase 1
+//! begins by raising INSTALL in the held cells that are written. A cell that is held
+//! and not written is released when the attempt is over: at the end of `commit`, whatever comes of
+//! it, and in `abort`; every attempt ends in one of the two.
+//!
+//! # Cell
+//! ```text
+//! | epoch: 38 | sequence: 14 | flags: 12: LOCK INSTALL ABSENT DEAD QUEUED |
+//! ```
+//!
+//! # Invariants
+//! The cell is locked as `protocols/shared/cell_lock.rs` says, with invariants K1 to K5; besides:
+//! * **O1** INSTALL is set before the fence.
+//! * **O2** The version a commit installs exceeds every version it read or replaced, and its
+//!   session's last one.
+//! * **O3** Nothing that can fail happens after phase 4.
+//! * **O4** The epoch in a version is read when the last lock has been taken and the fence passed.
+//!   So a later commit of the serial order is of no earlier epoch, though it may replace what was
+//!   only read: the commits up to an epoch lack nothing that comes before one of them.
+//!
+//! # Why it is serializable
+//! Let s(T) be T's fence, in the single order of such fences, if T writes. wr: T reads what U
+//! installed after U's fence, so s(U) < s(T). ww: T locks after U released. rw: T read x and U
+//! replaced it. If s(U) < s(T), U's INSTALL, set before its fence, is visible to T's validation,
+//! which comes after T's fence: T sees INSTALL or a new version and fails. So s(T) < s(U). An
+//! absent key is a cell (an absent record) or a node, whose version rises before the insert's
+//! record can be locked. All edges agree with s, and s lies within the call. A lock that is held
+//! early adds no edge and needs no proof: what was read under it is validated like any other read.
+//!
+//! *Transactions that only read.* Where closures see one moment, s(T) is that of T's view
+//! (invariant V1 of `protocols/shared/view.rs`), and nothing is left to validate. Without, T passes
+//! no fence, so it is placed by what it read. Let U be any writer that T read from, or that a
+//! reader which had ended when T began read from, or that had itself ended then. T comes just after
+//! the last such U, or first if there is none; readers of one place come in the order of their
+//! ends. Let V replace something that T read. Were V's fence before U's, V's INSTALL, set before
+//! it, would be visible to T's validation, which comes after U's install in each of the three
+//! cases, and T would fail. So s(U) < s(V), and T comes before V. The order agrees with real time:
+//! each U passed its fence before T ended, and a writer that begins later passes its own after
+//! that; and what a reader that had ended when T began was placed after, T is placed after, too.
+//! One cell and no node needs no validation: it is true at the moment of its load, and nothing else
+//! has to agree with it.
+//!
+//! # Aborts
+//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
+//! `ReadChanged`, `Phantom`: a view that cannot move on, and phase 3. `ExistenceChanged`,
+//! `RecordRemoved`: phase 1. `Guard`, `Overflow`: phase 4, definite.
+//!
+//! # Costs
+//! A read compares the version with the view's base. One that others have written since then, and
+//! the session has not met yet, has all looked at that was seen before, at most eight times on
+//! average. A commit notes what it has installed.
+//!
+//! Long transactions that read what others keep writing starve until the token saves them, or hold
+//! what they will write.
+
+#![forbid(unsafe_code)]
+
+use crate::access::{Failure, WriteSet};
+use crate::engine::{Committed, Context, Due, GcOutcome, Missing, Protocol, Seen, TableCore};
+use crate::epoch::{Epoch, Epochs};
+use crate::error::Abort;
+use crate::factor::Factor;
+use crate::index::{NodeAt, NodeChange};
+use crate::protocols::shared::cell_lock::{
+    self, Held, LOCK_ROUNDS_MAX, lock_all, look_again, release, release_cell,
+};
+use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::view::{self, Stuck, View};
+use crate::record::{CellAt, Tid};
+use crate::schema::Words;
+use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::timestamps::Timestamps;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+/// Optimistic concurrency control, the default protocol.
+#[derive(Debug)]
+pub struct Occ;
+
+/// What an attempt has observed, and what it holds.
+#[derive(Debug)]
+pub struct Attempt {
+    reads: Vec<(CellAt, Tid)>,
+    nodes: NodeSet,
+    held: Held,
+    view: View,
+    /// The last version this session installed (O2).
+    last: Option<Tid>,
+}
+
+impl Attempt {
+    /// Whether a version of a cell that has just been looked at belongs to what the attempt has
+    /// seen, which moves on to it if it has to.
+    #[inline(always)]
+    fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
+        if self.view.has(tid) {
+            Ok(())
+        } else {
+            self.view.move_on(&self.reads, &self.nodes, Some((at, tid)))
+        }
+    }
+
+    /// Returns what a cell says of a row of which only the existence is to be told.
+    #[inline(always)]
+    fn ask(&self, at: CellAt) -> Tid {
+        // Acquire: if the view moves on, what the writer did before it released the cell (E3).
+        Tid(at.cell_word(0).load(Ordering::Acquire))
+    }
+
+    /// As [`Protocol::assumes`], of a row that is being written, or was since the base: waits for
+    /// the writer, and has the view move on.
+    #[inline(never)]
+    fn assumes_by_looks(&mut self, at: CellAt, exists: bool) -> Result<bool, Stuck> {
+        let mut spin = Spin::default();
+        loop {
+            let tid = self.ask(at);
+            if tid.has(Tid::DEAD) || !tid.has(Tid::INSTALL) && tid.has(Tid::ABSENT) == exists {
+                return Ok(false);
+            }
+            let kept =
+                if tid.has(Tid::INSTALL) { Err(Stuck::New(at)) } else { self.keeps_to(at, tid) };
+            match kept {
+                Ok(()) => break,
+                Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+                Err(Stuck::New(_)) => return Err(Stuck::Locked(at)),
+                Err(stuck) => return Err(stuck),
+            }
+        }
+        self.view.tell(at, exists);
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
+        let present = !tid.has(Tid::ABSENT);
+        if present || !mutant(Mutant::TombstoneUnobserved) {
+            self.reads.push((at, tid));
+        }
+        Seen { present, version: tid.version() }
+    }
+}
+
+impl Protocol for Occ {
+    const NAME: &'static str = "occ";
+    const STRICT: bool = true;
+    const OPAQUE: bool = true;
+    const OPAQUE_BY_LOOKS: bool = true;
+    const CELL_WORDS: usize = 1;
+    const NODE_WORDS: usize = 0;
+    const SINGLE_READ_COMMITS: bool = true;
+    type Policy = ();
+    type Clock = Arc<Epochs>;
+    type Attempt = Attempt;
+
+    fn clock(_policy: &(), _timestamps: Timestamps, epochs: &Arc<Epochs>) -> Arc<Epochs> {
+        epochs.clone()
+    }
+
+    fn attempt(epochs: &Arc<Epochs>) -> Attempt {
+        Attempt {
+            reads: Vec::new(),
+            nodes: NodeSet::default(),
+            held: Held::default(),
+            view: View::new(epochs),
+            last: None,
+        }
+    }
+
+    #[inline(always)]
+    fn begin(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
+        debug_assert!(attempt.held.is_empty(), "the attempt before has ended");
+        attempt.view.begin(context);
+        attempt.reads.clear();
+        attempt.nodes.clear();
+    }
+
+    #[inline(always)]
+    fn read(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        let mut spin = Spin::default();
+        loop {
+            let tid = match look(at, &mut copy) {
+                Ok(tid) => tid,
+                Err(tid) => {
+                    let (copy, context) = (&mut copy, Context { local: context.local, ..*context });
+                    look_again(context, at, tid, move || look(at, copy))?
+                }
+            };
+            match attempt.keeps_to(at, tid) {
+                Ok(()) => return Ok(attempt.observe(at, tid)),
+                // It has changed since: then it is read again.
+                Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
+                Err(stuck) => return Err(view::conflict(context, stuck)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
+        let tid = look(at, &mut copy).ok()?;
+        attempt.keeps_to(at, tid).ok()?;
+        Some(attempt.observe(at, tid))
+    }
+
+    fn read_for_update(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        if attempt.held.has(at) {
+            return Self::read(context, attempt, at, copy);
+        }
+        let tid = attempt.held.hold(context, at)?;
+        attempt.keeps_to(at, tid).map_err(|stuck| view::conflict(context, stuck))?;
+        attempt.reads.push((at, tid));
+        let present = !tid.has(Tid::ABSENT);
+        if present {
+            copy(Words::Shared(at.payload()));
+        }
+        Ok(Seen { present, version: tid.version() })
+    }
+
+    fn hold(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+    ) -> Result<bool, Abort> {
+        attempt.held.hold_once(context, at)
+    }
+
+    #[inline(always)]
+    fn peek(_attempt: &Attempt, at: CellAt) -> bool {
+        !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
+    }
+
+    #[inline(always)]
+    fn assumes(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        exists: bool,
+    ) -> Result<bool, Abort> {
+        let tid = attempt.ask(at);
+        if !attempt.view.is_opaque() || mutant(Mutant::PeekUnchecked) {
+            return Ok(tid.has(Tid::ABSENT) != exists);
+        }
+        if tid.has(Tid::INSTALL) || tid.has(Tid::ABSENT) == exists || !attempt.view.has(tid) {
+            return attempt
+                .assumes_by_looks(at, exists)
+                .map_err(|stuck| view::conflict(context, stuck));
+        }
+        attempt.view.tell(at, exists);
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn absent(
+        _context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        attempt.nodes.observe(missing);
+        Ok(())
+    }
+
+    fn revalidate(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
+        validate(context, attempt, writes)
+    }
+
+    #[inline(always)]
+    fn commit(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort> {
+        let committed = match writes.is_empty() {
+            true => commit_reads(context, attempt, writes),
+            false => commit(context, attempt, writes),
+        };
+        if committed.is_ok() {
+            attempt.view.end();
+        }
+        if !attempt.held.is_empty() {
+            release_held(context, attempt);
+        }
+        pass(Point::Released);
+        committed
+    }
+
+    fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, _writes: &mut WriteSet) {
+        if mutant(Mutant::HeldForEver) {
+            attempt.held.forget();
+        }
+        release_held(context, attempt);
+    }
+
+    fn init_absent_cell(_clock: &Arc<Epochs>, at: CellAt) {
+        at.cell_word(0).store(Tid::INITIAL.0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn linked(attempt: &mut Attempt, node: NodeAt, before: u64, after: u64, first: CellAt) {
+        if attempt.nodes.linked(node, before, after) {
+            attempt.reads.push((first, Tid::INITIAL));
+        } else {
+            attempt.view.tell(first, false);
+        }
+    }
+
+    fn divided(attempt: &mut Attempt, change: &NodeChange) {
+        attempt.nodes.divided(change);
+    }
+
+    fn time(epochs: &Arc<Epochs>) -> u64 {
+        epochs.now()
+    }
+
+    fn reach(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        epoch: u64,
+        _table: u16,
+    ) -> Result<(), Abort> {
+        if attempt.view.is_later_than(epoch) {
+            return Ok(());
+        }
+        attempt
+            .view
+            .move_on(&attempt.reads, &attempt.nodes, None)
+            .map_err(|stuck| view::conflict(context, stuck))
+    }
+
+    fn enqueue_if_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
+        cell_lock::enqueue_if_absent(first)
+    }
+
+    fn reap(
+        _context: &mut Context<'_, Occ>,
+        _due: &mut Due,
+        _table: &TableCore,
+        units: &[CellAt],
+        horizon: Epoch,
+    ) -> GcOutcome {
+        cell_lock::reap(units, |tid| tid.epoch() >= horizon)
+    }
+}
+
+/// Looks at a cell, copies the words, and looks again: what the cell said, if that is the words'
+/// version; as an error, what it said if they may belong to none.
+#[inline(always)]
+fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
+    let before = Tid(at.cell_word(0).load(Ordering::Acquire));
+    if before.has(Tid::INSTALL) {
+        return Err(before);
+    }
+    copy(Words::Shared(at.payload()));
+    pass(Point::Copied);
+    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
+    // (E3).
+    let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    // The cell may be held now, or not any more: the words are still those of the version.
+    let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
+    if same { Ok(before) } else { Err(before) }
+}
+
+/// Phase 3, all that there is for an attempt that has written nothing; and it is that for more than
+/// one observation only.
+#[inline(always)]
+fn commit_reads(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<Committed, Abort> {
+    let at_one_moment =
+        attempt.view.is_opaque() || attempt.reads.len() <= 1 && attempt.nodes.is_empty();
+    if !at_one_moment {
+        validate(context, attempt, writes)?;
+    }
+    Ok(Committed { version: 0 })
+}
+
+/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in
+/// `held`; nor is that, if an updater panics.
+fn commit(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+) -> Result<Committed, Abort> {
+    context.yield_to_token()?;
+    context.reserve_for(writes);
+    attempt.view.reserve();
+    if context.engine.options.factors.has(Factor::SortedLocks) {
+        writes.sort();
+    }
+    let mut evaluated_early = mutant(Mutant::EvaluateBeforeLock) && evaluate(writes).is_ok();
+    let early_epoch = mutant(Mutant::EpochBeforeLock).then(|| context.engine.epochs.now());
+    pass(Point::Unlocked);
+
+    // 1 lock
+    if !attempt.held.is_empty() {
+        attempt.held.hand_over(writes, install_held);
+    }
+    lock_all(context, writes, &attempt.held)?;
+    pass(Point::Locked);
+    if !mutant(Mutant::NoFence) {
+        full_fence(); // E1
+    }
+
+    // 2 epoch, 3 validate
+    evaluated_early |= mutant(Mutant::InstallBeforeValidation) && store_early(writes);
+    let version = choose_version(context, attempt, writes, early_epoch)
+        .and_then(|version| validate(context, attempt, writes).map(|()| version));
+    let version = match version {
+        Ok(version) => version,
+        Err(abort) => {
+            release(context, writes.items());
+            return Err(abort);
+        }
+    };
+    pass(Point::Validated);
+
+    // 4 evaluate
+    if !evaluated_early && let Err(failure) = evaluate(writes) {
+        if mutant(Mutant::EvaluateBetweenInstalls) {
+            install(context, writes, 0, version);
+            writes.items_mut()[0].note = 0;
+        }
+        release(context, writes.items());
+        match failure {
+            Failure::Outcome(abort) => return Err(abort),
+            Failure::Panic(panic) => {
+                release_held(context, attempt);
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    // 5 install and release
+    for index in 0..writes.items().len() {
+        install(context, writes, index, version);
+    }
+    if attempt.view.is_opaque() {
+        for item in
+            writes.items().iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled))
+        {
+            attempt
+                .view
+                .meet(item.at, if item.present { version } else { Tid(version.0 | Tid::ABSENT) });
+        }
+    }
+    attempt.last = Some(version);
+    Ok(Committed { version: version.version() })
+}
+
+/// Raises INSTALL in a held cell.
+fn install_held(at: CellAt, tid: Tid) -> Tid {
+    let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
+    if !mutant(Mutant::HeldNotInstalling) {
+        // No exchange: only the lock's owner changes the cell. Relaxed: the fence is
+        // still to come (E1).
+        at.cell_word(0).store(owned.0, Ordering::Relaxed);
+    }
+    owned
+}
+
+/// Phase 2: the smallest version above everything read, replaced, or installed before, in the
+/// current epoch (O2, O4).
+#[inline]
+fn choose_version(
+    context: &Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+    early_epoch: Option<Epoch>,
+) -> Result<Tid, Abort> {
+    let read = attempt
+        .reads
+        .iter()
+        .filter(|_| !mutant(Mutant::VersionBelowRead))
+        .map(|(_, tid)| tid.version());
+    let replaced = writes.items().iter().filter(|_| !mutant(Mutant::VersionBelowReplaced));
+    let replaced = replaced.map(|item| Tid(item.note).version());
+    let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
+    loop {
+        let now = context.engine.epochs.now();
+        // Only the mutant knows an early epoch; it bears a floor that is of a later one.
+        let epoch = early_epoch.map_or(now, |early| early.max(Tid(floor).epoch()));
+        if let Some(version) = Tid(floor).next_in(epoch) {
+            return Ok(version);
+        }
+        // This epoch's numbers are used up. The next one has begun when it is read below, so it is
+        // as good.
+        context.engine.epochs.advance_past(epoch);
+        if context.engine.epochs.now() == epoch {
+            return Err(Abort::VersionsExhausted);
+        }
+    }
+}
+
+/// Phase 3: every cell is what it was when it was read and no other session is committing to it;
+/// every node vouches as before.
+fn validate(
+    context: &mut Context<'_, Occ>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<(), Abort> {
+    if mutant(Mutant::NoReadValidation) {
+        return Ok(());
+    }
+    // Most say what they said, so they are looked at several at a time.
+    let is_other = |&(at, seen): &(CellAt, Tid)| at.cell_word(0).load(Ordering::Relaxed) != seen.0;
+    let (chunks, rest) = attempt.reads.as_chunks::<4>();
+    for reads in chunks {
+        if reads.iter().any(is_other) {
+            validate_each(context, reads, writes)?;
+        }
+    }
+    if rest.iter().any(is_other) {
+        validate_each(context, rest, writes)?;
+    }
+    attempt.nodes.validate(context)
+}
+
+/// Whether these cells are what they were when they were read. Apart, so that looking over those
+/// that are is a short loop.
+#[inline(never)]
+fn validate_each(
+    context: &mut Context<'_, Occ>,
+    reads: &[(CellAt, Tid)],
+    writes: &WriteSet,
+) -> Result<(), Abort> {
+    for &(at, seen) in reads {
+        let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        if tid.0 != seen.0 {
+            let others_lock = tid.has(Tid::INSTALL)
+                && !mutant(Mutant::OthersLocksIgnored)
+                && writes.find(at).is_none();
+            if !tid.same_version(seen) || others_lock {
+                return Err(context.conflict(Abort::ReadChanged, at));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Phase 4.
+#[inline]
+fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+    writes.evaluate(|item| Words::Shared(item.at.payload()))
+}
+
+/// Phase 5 for one item: stores its words and releases its cell in the new version.
+#[inline(always)]
+fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, version: Tid) {
+    let item = &mut writes.items_mut()[index];
+    let (at, was) = (item.at, Tid(item.note));
+    let mut new = version.0 | was.0 & Tid::QUEUED;
+    if mutant(Mutant::UnlockBeforeInstall) {
+        release_cell(context, at, Tid(new));
+    }
+    pass(Point::Installing);
+    if item.present {
+        writes.install(index, at.payload());
+    } else if was.has(Tid::ABSENT) {
+        item.untouched = true;
+        new = was.unlocked().0;
+    } else {
+        new |= Tid::ABSENT;
+    }
+    release_cell(context, at, Tid(new));
+}
+
+/// What a commit does that does not wait for its reads to be validated: a deliberate defect. Says
+/// whether it has been done.
+#[cold]
+fn store_early(writes: &mut WriteSet) -> bool {
+    let evaluated = evaluate(writes).is_ok();
+    for index in (0..writes.items().len()).filter(|_| evaluated) {
+        writes.install(index, writes.items()[index].at.payload());
+    }
+    evaluated
+}
+
+/// Gives back what is still held, as it was.
+#[cold]
+fn release_held(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
+    for (at, tid) in attempt.held.drain() {
+        release_cell(context, at, tid);
+    }
+}

@@ -1,0 +1,586 @@
+//! Serial execution: a transaction owns the database, applies each operation at once, and keeps an
+//! undo log.
+//!
+//! # Guarantee
+//! Serializable, strictly and opaquely: transactions run one after another. By
+//! [`Exclusion::OneSession`] there is one session, so no two can meet; by [`Exclusion::GlobalLock`]
+//! any number, and a lock around each transaction.
+//!
+//! # Source
+//! What every program does before it has an engine. Here it is the yardstick: the same tables,
+//! indexes and API without a word of concurrency control, so the difference to another protocol is
+//! what that protocol costs.
+//!
+//! # Phases
+//! An operation saves the old words and writes the new ones. Commit unlinks deleted records. Abort
+//! replays the log backwards.
+//!
+//! # Cell
+//! None. Timestamp splitting therefore means nothing; a record is one unit.
+//!
+//! # Invariants
+//! * **S1** Between `begin` and the end of an attempt no other transaction of the database runs.
+//! * **S2** A linked record is a row, unless the running attempt has it in `deleted`.
+//! * **S3** Undoing the log backwards restores every word and every link that the attempt found.
+//!
+//! # Waiting
+//! A waiter sleeps, and is handed the lock after half a millisecond (`sync/parking.rs`), so a busy
+//! thread keeps none out. A transaction whose deadline passes meanwhile is refused then. Threads
+//! that hold the locks of several databases and wait for one another in a circle are told: the one
+//! that would close it gets `Nested`.
+//!
+//! # Aborts
+//! Only outcomes; nothing conflicts.
+//!
+//! # Costs
+//! One core's work, however many there are.
+
+#![forbid(unsafe_code)]
+
+use crate::access::{Failure, Intent, WriteSet};
+use crate::engine::{
+    Committed, Context, Due, GcOutcome, Missing, Properties, Protocol, Seen, TableCore,
+};
+use crate::epoch::{Epoch, Epochs};
+use crate::error::Abort;
+use crate::index::{NodeAt, NodeChange};
+use crate::record::CellAt;
+use crate::schema::{Op, Words};
+use crate::sync::{self, Instant, Ordering, Refusal, step};
+use crate::timestamps::Timestamps;
+use std::any::Any;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+/// Transactions that run one after another, in place.
+#[derive(Debug)]
+pub struct Serial;
+
+/// The way in which transactions are kept from running at the same time (S1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusion {
+    /// There is one session, so no two transactions can meet.
+    OneSession,
+    /// There is any number of sessions, and each transaction holds the database's lock.
+    GlobalLock,
+}
+
+impl Default for Exclusion {
+    /// One session.
+    fn default() -> Exclusion {
+        #[cfg(test)]
+        if in_tests::are_locked() {
+            return Exclusion::GlobalLock;
+        }
+        Exclusion::OneSession
+    }
+}
+
+/// The lock of a database, unless there is only one session.
+#[derive(Debug)]
+pub struct Lock(Option<sync::Exclusive>);
+
+/// What an attempt has done.
+#[derive(Debug, Default)]
+pub struct Attempt {
+    log: Vec<Undo>,
+    /// Which entries of the log are of which record, from the first mark on: what a scan may look
+    /// back to.
+    trail: Option<Trail>,
+    scratch: Vec<u64>,
+    /// Old words, in the order of the log.
+    words: Vec<u64>,
+    /// Records that are linked and no rows (S2).
+    deleted: Deleted,
+    /// The first failure of an update: the transaction cannot commit any more.
+    failed: Option<Abort>,
+    /// By record: its first failure, with its place in the log.
+    failures: HashMap<u64, (Abort, usize), BuildHasherDefault<AddressHasher>>,
+    /// What an updater panicked with: the commit goes on with it.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+/// Records, in no order.
+#[derive(Debug, Default)]
+struct Deleted {
+    cells: Vec<CellAt>,
+    /// Where each of them is, by its address, if there have been many; otherwise nothing.
+    places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
+}
+
+/// Hashes addresses of cells, whose upper and lowest bits hardly differ, by one product.
+#[derive(Debug, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Deleted {
+    /// So many are looked through faster than they are hashed.
+    const FEW: usize = 32;
+
+    #[inline(always)]
+    fn place(&self, at: CellAt) -> Option<usize> {
+        if self.cells.is_empty() { None } else { self.place_among(at) }
+    }
+
+    fn place_among(&self, at: CellAt) -> Option<usize> {
+        match self.places.is_empty() {
+            true => self.cells.iter().position(|cell| cell.address() == at.address()),
+            false => self.places.get(&at.address()).copied(),
+        }
+    }
+
+    /// Adds one that is not there.
+    fn push(&mut self, at: CellAt) {
+        self.cells.push(at);
+        if !self.places.is_empty() {
+            self.places.insert(at.address(), self.cells.len() - 1);
+        } else if self.cells.len() > Self::FEW {
+            self.places
+                .extend(self.cells.iter().enumerate().map(|(place, cell)| (cell.address(), place)));
+        }
+    }
+
+    fn remove(&mut self, at: CellAt) {
+        let Some(place) = self.place(at) else { return };
+        self.cells.swap_remove(place);
+        if !self.places.is_empty() {
+            self.places.remove(&at.address());
+            if let Some(moved) = self.cells.get(place) {
+                self.places.insert(moved.address(), place);
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<CellAt> {
+        let at = self.cells.pop()?;
+        if !self.places.is_empty() {
+            self.places.remove(&at.address());
+        }
+        Some(at)
+    }
+
+    fn clear(&mut self) {
+        if !self.cells.is_empty() {
+            self.cells.clear();
+            self.places.clear();
+        }
+    }
+}
+
+/// The entries of a log, record by record, so that a scan that looks back at a record goes through
+/// no others.
+#[derive(Debug, Default)]
+struct Trail {
+    steps: Vec<Step>,
+    /// By the address of a record: its last step.
+    last: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// The place of its entry in the log, and of the words that this keeps.
+    place: usize,
+    words: usize,
+    /// The record's step before.
+    before: Option<usize>,
+}
+
+impl Trail {
+    fn push(&mut self, at: CellAt, place: usize, words: usize) {
+        let before = self.last.insert(at.address(), self.steps.len());
+        self.steps.push(Step { place, words, before });
+    }
+
+    /// The steps of a record from a place of the log on, the last one first.
+    fn back(&self, at: CellAt, to: usize) -> impl Iterator<Item = Step> {
+        let last = self.last.get(&at.address()).map(|&step| self.steps[step]);
+        let steps =
+            std::iter::successors(last, |step| step.before.map(|before| self.steps[before]));
+        steps.take_while(move |step| step.place >= to)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Undo {
+    /// Restore these words of a record.
+    Words { at: CellAt, first: u16, count: u16 },
+    /// Unlink the record.
+    Link { at: CellAt },
+    /// The record was a row, or was none, until here; `deleted` says what it is.
+    Existence { was_row: bool },
+}
+
+impl Protocol for Serial {
+    const NAME: &'static str = "serial";
+    const STRICT: bool = true;
+    const OPAQUE: bool = true;
+    const CELL_WORDS: usize = 0;
+    const NODE_WORDS: usize = 0;
+    const ONE_SESSION: bool = true;
+    const HAS_VERSIONS: bool = false;
+    type Policy = Exclusion;
+    type Clock = Lock;
+    type Attempt = Attempt;
+
+    fn properties(policy: &Exclusion) -> Properties {
+        let alone = Properties::of::<Serial>();
+        match policy {
+            Exclusion::OneSession => alone,
+            Exclusion::GlobalLock => {
+                Properties { name: "global-lock", one_session: false, ..alone }
+            }
+        }
+    }
+
+    fn clock(policy: &Exclusion, _timestamps: Timestamps, _epochs: &Arc<Epochs>) -> Lock {
+        Lock((*policy == Exclusion::GlobalLock).then(sync::Exclusive::default))
+    }
+
+    fn attempt(_lock: &Lock) -> Attempt {
+        Attempt::default()
+    }
+
+    #[inline(always)]
+    fn enter(lock: &Lock, until: Option<Instant>) -> Result<(), Abort> {
+        let Some(lock) = &lock.0 else { return Ok(()) };
+        lock.acquire(until).map_err(|refusal| match refusal {
+            Refusal::Nested => Abort::Nested,
+            Refusal::TooLate => Abort::DeadlinePassed,
+        })
+    }
+
+    #[inline(always)]
+    fn leave(lock: &Lock) {
+        if let Some(lock) = &lock.0 {
+            lock.release();
+        }
+    }
+
+    #[inline]
+    fn begin(_context: &mut Context<'_, Self>, attempt: &mut Attempt) {
+        attempt.clear();
+    }
+
+    #[inline(always)]
+    fn has_failed(attempt: &Attempt) -> bool {
+        attempt.failed.is_some()
+    }
+
+    #[inline(always)]
+    fn read(
+        _context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        let present = attempt.has(at);
+        if present {
+            attempt.check(at, usize::MAX)?;
+            copy(Words::Shared(at.payload()));
+        }
+        Ok(Seen { present, version: 0 })
+    }
+
+    #[inline(always)]
+    fn read_at_once(
+        attempt: &mut Attempt,
+        at: CellAt,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Option<Seen> {
+        let may_look_back = attempt.trail.as_ref().is_some_and(|trail| !trail.steps.is_empty());
+        let is_simple = !may_look_back && attempt.failed.is_none() && attempt.has(at);
+        if is_simple {
+            copy(Words::Shared(at.payload()));
+        }
+        is_simple.then_some(Seen { present: true, version: 0 })
+    }
+
+    #[inline(always)]
+    fn peek(attempt: &Attempt, at: CellAt) -> bool {
+        attempt.has(at)
+    }
+
+    fn mark(attempt: &mut Attempt) -> usize {
+        attempt.trail.get_or_insert_default();
+        attempt.log.len()
+    }
+
+    fn read_at_mark(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mark: usize,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        if attempt.trail.as_ref().is_none_or(|trail| trail.back(at, mark).next().is_none()) {
+            return Self::read(context, attempt, at, copy);
+        }
+        let present = attempt.read_view(at, mark);
+        if present {
+            copy(Words::Own(&attempt.scratch));
+            attempt.check(at, mark)?;
+        }
+        Ok(Seen { present, version: 0 })
+    }
+
+    fn absent(_: &mut Context<'_, Self>, _: &mut Attempt, _: Missing<'_>) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    #[inline]
+    fn stage(
+        _context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
+        let was_row = attempt.has(at);
+        let is_row = match intent {
+            Intent::Delete => false,
+            Intent::Insert | Intent::Put => true,
+            Intent::Update => was_row,
+        };
+        if was_row != is_row {
+            match is_row {
+                true => attempt.deleted.remove(at),
+                false => attempt.deleted.push(at),
+            }
+            attempt.note(at, Undo::Existence { was_row });
+        }
+        if intent != Intent::Delete {
+            attempt.apply(writes, at, intent, op);
+        }
+        Ok(())
+    }
+
+    fn stage_new(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        mut cells: impl Iterator<Item = CellAt> + Clone,
+        mut operand: u32,
+    ) -> Result<(), Abort> {
+        cells.try_for_each(|at| {
+            let words = at.payload_words();
+            let op = Op { operand, ..Op::set_words(0, words as u16) };
+            operand += words as u32;
+            Self::stage(context, attempt, writes, at, Intent::Insert, op)
+        })
+    }
+
+    fn revalidate(_: &mut Context<'_, Self>, _: &mut Attempt, _: &WriteSet) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn commit(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+    ) -> Result<Committed, Abort> {
+        if let Some(abort) = attempt.failed {
+            let panic = attempt.panic.take();
+            Self::abort(context, attempt, writes);
+            return panic.map_or(Err(abort), |panic| resume_unwind(panic));
+        }
+        while let Some(at) = attempt.deleted.pop() {
+            unlink(context, at);
+        }
+        Ok(Committed { version: 0 })
+    }
+
+    fn abort(context: &mut Context<'_, Self>, attempt: &mut Attempt, _writes: &mut WriteSet) {
+        attempt.undo(context);
+    }
+
+    fn validate_without_writes(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        _writes: &WriteSet,
+        _images: &mut Vec<u64>,
+    ) -> Result<Option<Abort>, Abort> {
+        let (failed, panic) = (attempt.failed, attempt.panic.take());
+        attempt.undo(context);
+        match panic {
+            None => Ok(failed),
+            Some(panic) => resume_unwind(panic),
+        }
+    }
+
+    fn init_absent_cell(_lock: &Lock, _at: CellAt) {}
+
+    fn linked(attempt: &mut Attempt, _node: NodeAt, _before: u64, _after: u64, first: CellAt) {
+        attempt.note(first, Undo::Link { at: first });
+        attempt.deleted.push(first);
+    }
+
+    fn divided(_attempt: &mut Attempt, _change: &NodeChange) {}
+
+    fn enqueue_if_absent(_lock: &Lock, _first: CellAt) -> bool {
+        false
+    }
+
+    fn reap(
+        _context: &mut Context<'_, Self>,
+        _due: &mut Due,
+        _table: &TableCore,
+        _units: &[CellAt],
+        _horizon: Epoch,
+    ) -> GcOutcome {
+        unreachable!("no record is ever queued: a commit unlinks what it deleted")
+    }
+}
+
+fn unlink(context: &mut Context<'_, Serial>, at: CellAt) {
+    let table = context.engine.table(at.table());
+    context.unlink(at.record(), &table, |_| {});
+}
+
+impl Attempt {
+    fn clear(&mut self) {
+        self.log.clear();
+        self.words.clear();
+        self.deleted.clear();
+        if self.failed.take().is_some() {
+            self.failures.clear();
+        }
+        self.panic = None;
+        self.trail = None;
+    }
+
+    /// Adds an entry of a record to the log; the words that it keeps are the last.
+    #[inline]
+    fn note(&mut self, at: CellAt, undo: Undo) {
+        if let Some(trail) = &mut self.trail {
+            let count = if let Undo::Words { count, .. } = undo { usize::from(count) } else { 0 };
+            trail.push(at, self.log.len(), self.words.len() - count);
+        }
+        self.log.push(undo);
+    }
+
+    #[inline(always)]
+    fn has(&self, at: CellAt) -> bool {
+        self.deleted.place(at).is_none()
+    }
+
+    /// Keeps a failure, with an entry of the log for its place.
+    fn fail(&mut self, at: CellAt, abort: Abort) {
+        self.failed.get_or_insert(abort);
+        self.failures.entry(at.address()).or_insert((abort, self.log.len()));
+        self.note(at, Undo::Words { at, first: 0, count: 0 });
+    }
+
+    /// The failure of an update of this record before a place in the log.
+    fn check(&self, at: CellAt, mark: usize) -> Result<(), Abort> {
+        if self.failed.is_none() {
+            return Ok(());
+        }
+        match self.failures.get(&at.address()) {
+            Some(&(abort, place)) if place < mark => Err(abort),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts together what the words of a record were when the log had `mark` entries, in `scratch`;
+    /// says whether it was a row.
+    fn read_view(&mut self, at: CellAt, mark: usize) -> bool {
+        let mut present = self.has(at);
+        self.scratch.clear();
+        self.scratch.extend(at.payload().iter().map(|word| word.load(Ordering::Relaxed)));
+        for entry in self.trail.iter().flat_map(|trail| trail.back(at, mark)) {
+            step();
+            match self.log[entry.place] {
+                Undo::Words { first, count, .. } => {
+                    let old = &self.words[entry.words..][..usize::from(count)];
+                    self.scratch[usize::from(first)..][..old.len()].copy_from_slice(old);
+                }
+                Undo::Link { .. } => present = false,
+                Undo::Existence { was_row } => present = was_row,
+            }
+        }
+        present
+    }
+
+    /// Takes everything back (S3).
+    fn undo(&mut self, context: &mut Context<'_, Serial>) {
+        while let Some(undo) = self.log.pop() {
+            match undo {
+                Undo::Words { at, first, count } => {
+                    let kept = self.words.len() - usize::from(count);
+                    let payload = &at.payload()[usize::from(first)..];
+                    for (word, &old) in payload.iter().zip(&self.words[kept..]) {
+                        word.store(old, Ordering::Relaxed);
+                    }
+                    self.words.truncate(kept);
+                }
+                Undo::Link { at } => unlink(context, at),
+                Undo::Existence { .. } => {}
+            }
+        }
+        self.clear();
+    }
+
+    /// Applies one operation. A failure is kept for the commit and for reads of this record, as in
+    /// every protocol.
+    #[inline]
+    fn apply(&mut self, writes: &mut WriteSet, at: CellAt, intent: Intent, op: Op) {
+        let item = writes.stage(at, intent, op);
+        match writes.evaluate(|item| Words::Shared(item.at.payload())) {
+            Ok(()) => {
+                let range = usize::from(op.word)..usize::from(op.word + op.words);
+                self.words
+                    .extend(at.payload()[range].iter().map(|word| word.load(Ordering::Relaxed)));
+                self.note(at, Undo::Words { at, first: op.word, count: op.words });
+                writes.install(item, at.payload());
+            }
+            Err(Failure::Outcome(abort)) => self.fail(at, abort),
+            Err(Failure::Panic(panic)) => {
+                self.fail(at, Abort::Guard);
+                self.panic.get_or_insert(panic);
+            }
+        }
+        writes.clear();
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+pub(crate) use in_tests::under_a_lock;
+
+/// Tests that are about something else, once more under a lock.
+#[cfg(test)]
+mod in_tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOCKED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn are_locked() -> bool {
+        LOCKED.get()
+    }
+
+    /// Runs `body`; databases of [`Serial`](super::Serial) that it builds on this thread have a
+    /// lock if not told otherwise.
+    pub(crate) fn under_a_lock<T>(body: impl FnOnce() -> T) -> T {
+        LOCKED.set(true);
+        let result = body();
+        LOCKED.set(false);
+        result
+    }
+}

@@ -1,0 +1,150 @@
+//! The versions that a session has met: installed by its own commits, or looked at when a view of
+//! an earlier moment moved on.
+//!
+//! An attempt may take such a version as it is, though it is of a recent epoch (invariant V4 of
+//! `protocols/shared/view.rs`). Most recent versions that a transaction reads are of this kind:
+//! those of its own thread's last transactions, and hot rows that it has just read.
+//!
+//! A table of the latest ones, in which each address has one place; what is pushed out costs a
+//! look. An entry is one word, which tells exactly which cell and version it is about: the place in
+//! the table is a part of the address, and epochs are counted from the table's first one.
+
+#![forbid(unsafe_code)]
+
+use crate::epoch::Epoch;
+use crate::record::{CellAt, Tid};
+use crate::sync::{Mutant, mutant};
+
+/// Enough for most writes of a session between two passes of the advancer, in 32 KiB.
+const PLACES_LOG2: u32 = 12;
+/// Bits of an address, which is a multiple of eight. Cells beyond are never met.
+const ADDRESS_BITS: u32 = 48 - 3;
+const TAG_BITS: u32 = ADDRESS_BITS - PLACES_LOG2;
+/// The bits of a word that count epochs: those that are left, but for the one that says that the
+/// row is absent.
+const EPOCH_BITS: u32 = 64 - TAG_BITS - Tid::SEQUENCE_BITS - 1;
+
+/// Cells by their addresses, with the last version of each that was met.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
+    /// Empty until something is met. An entry of zero is none, since epochs are counted from one.
+    entries: Vec<u64>,
+    /// The epoch before that of the first entry.
+    begun: Epoch,
+}
+
+impl Met {
+    /// Takes the memory for the table, if that is to be done.
+    #[inline]
+    pub(crate) fn reserve(&mut self) {
+        if self.entries.is_empty() {
+            self.begin_anew(self.begun);
+        }
+    }
+
+    /// Notes a version that a cell has.
+    #[inline]
+    pub(crate) fn note(&mut self, at: CellAt, tid: Tid) {
+        if tid.epoch().wrapping_sub(self.begun) >> EPOCH_BITS != 0 || self.entries.is_empty() {
+            self.begin_anew(tid.epoch());
+        }
+        if let Some((place, entry)) = self.entry(at, tid) {
+            self.entries[place] = entry;
+        }
+    }
+
+    /// Returns whether a version of a cell was met. Versions of one cell only grow, so it is that
+    /// one and no other; but two cells may have the same version, by commits of two sessions.
+    #[inline]
+    pub(crate) fn has(&self, at: CellAt, tid: Tid) -> bool {
+        self.entry(at, tid).is_some_and(|(place, entry)| self.entries.get(place) == Some(&entry))
+    }
+
+    /// Returns the place of a cell, and what is there if this version of it was met; nothing of a
+    /// version that is too old or too young for the table.
+    #[inline]
+    fn entry(&self, at: CellAt, tid: Tid) -> Option<(usize, u64)> {
+        let address = if mutant(Mutant::MetElsewhere) { 0 } else { at.address() >> 3 };
+        let epoch = tid.epoch().checked_sub(self.begun)?;
+        let is_out_of_range =
+            epoch == 0 || epoch >> EPOCH_BITS != 0 || address >> ADDRESS_BITS != 0;
+        if is_out_of_range || tid.has(Tid::DEAD) {
+            return None;
+        }
+        // An odd factor: addresses and mixed ones correspond one to one. Neighbours get places far
+        // from one another.
+        let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) & ((1 << ADDRESS_BITS) - 1);
+        let (place, tag) = (mixed >> TAG_BITS, mixed & ((1 << TAG_BITS) - 1));
+        let absent = u64::from(tid.has(Tid::ABSENT));
+        let entry =
+            ((tag << EPOCH_BITS | epoch) << Tid::SEQUENCE_BITS | tid.sequence()) << 1 | absent;
+        Some((place as usize, entry))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_anew(&mut self, epoch: Epoch) {
+        self.begun = epoch.saturating_sub(1);
+        self.entries.clear();
+        self.entries.resize(1 << PLACES_LOG2, 0);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::protocols::occ::Occ;
+    use crate::{Abort, Database, Record};
+
+    #[derive(Record, Clone, Copy)]
+    #[record(crate = crate)]
+    struct Item {
+        #[key]
+        id: u64,
+    }
+
+    #[test]
+    fn a_version_is_met_if_it_was_noted_and_no_other_is() {
+        let db = Database::<Occ>::builder().manual_epochs(1).build().unwrap();
+        let table = db.table::<Item>("items").unwrap();
+        db.run(|tx| table.insert(tx, Item { id: 1 }))
+            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let mut at = None;
+        table.core().index.for_each(&mut |record| {
+            at = table.core().layout.cells(record).next();
+        });
+        let at = at.expect("a row");
+        let version = |epoch, sequence| {
+            (0..sequence).fold(Tid::first_of(epoch), |tid, _| tid.next_in(epoch).unwrap())
+        };
+        let mut met = Met::default();
+        let first = 1 << 20;
+        assert!(!met.has(at, version(first, 3)), "nothing is noted yet");
+        for epoch in [
+            first,
+            first + 1,
+            first + (1 << EPOCH_BITS) - 2,
+            first + (1 << EPOCH_BITS),
+            first + (1 << 30),
+        ] {
+            met.note(at, version(epoch, 3));
+            let others = [
+                version(epoch, 2),
+                version(epoch, 4),
+                version(epoch + 1, 3),
+                version(epoch - 1, 3),
+            ];
+            let later = version(epoch + (1 << EPOCH_BITS), 3);
+            let absent = Tid(version(epoch, 3).0 | Tid::ABSENT);
+            assert!(
+                met.has(at, version(epoch, 3)) && met.has(at, Tid(version(epoch, 3).0 | Tid::LOCK)),
+                "{epoch}"
+            );
+            assert!(
+                !others.into_iter().chain([later, absent]).any(|other| met.has(at, other)),
+                "{epoch}"
+            );
+        }
+        assert!(!met.has(at, version(first, 3)), "it has begun anew since");
+    }
+}

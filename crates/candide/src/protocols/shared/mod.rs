@@ -1,0 +1,8 @@
+//! Steps that several protocols share.
+
+pub(crate) mod cell_lock;
+pub(crate) mod met;
+pub(crate) mod node_set;
+pub(crate) mod snapshot_list;
+pub(crate) mod version_reservation;
+pub(crate) mod view;

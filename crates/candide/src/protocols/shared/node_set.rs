@@ -1,0 +1,198 @@
+//! The node set of protocols that trust a node's version: what vouches for the absence of the keys
+//! that an attempt has missed.
+
+#![forbid(unsafe_code)]
+
+use crate::engine::{Context, Missing, Protocol};
+use crate::error::Abort;
+use crate::index::{NodeAt, NodeChange};
+use crate::sync::{Mutant, mutant, step};
+use std::collections::HashMap;
+
+/// Sets up to this size are gone through from end to end. In tests few, so that those of some nodes
+/// have chains.
+const SCANNED_MAX: usize = if cfg!(test) { 2 } else { 64 };
+
+/// The place of no read.
+const NONE: u32 = u32::MAX;
+
+/// The nodes that an attempt has gone through, each with the version it had then.
+#[derive(Debug, Default)]
+pub(crate) struct NodeSet {
+    reads: Vec<NodeRead>,
+    chains: Chains,
+}
+
+/// The reads of a large set, node by node, once the attempt links records itself: each link would
+/// go through all of them otherwise.
+#[derive(Debug, Default)]
+struct Chains {
+    /// By the address of a node: its last read.
+    last: HashMap<u64, u32>,
+    /// By read: the one of the same node before it. Reads beyond these are in no chain yet.
+    before: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct NodeRead {
+    node: NodeAt,
+    version: u64,
+    table: u16,
+}
+
+impl Chains {
+    /// The places of a node's reads, the last one first.
+    fn of(&self, node: NodeAt) -> impl Iterator<Item = u32> {
+        let last = self.last.get(&node.address()).copied();
+        std::iter::successors(last, |&place| {
+            Some(self.before[place as usize]).filter(|&before| before != NONE)
+        })
+    }
+
+    /// Has what leads to one place of a node's chain lead to another, or end.
+    fn redirect(&mut self, node: NodeAt, from: u32, to: u32) {
+        let before = self.of(node).find(|&place| self.before[place as usize] == from);
+        match before {
+            Some(place) => self.before[place as usize] = to,
+            None if to == NONE => drop(self.last.remove(&node.address())),
+            None => drop(self.last.insert(node.address(), to)),
+        }
+    }
+}
+
+impl NodeSet {
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        self.reads.clear();
+        if !self.chains.before.is_empty() {
+            self.chains.before.clear();
+            self.chains.last.clear();
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reads.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.reads.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn observe(&mut self, missing: Missing<'_>) {
+        self.reads.push(NodeRead {
+            node: missing.node,
+            version: missing.version,
+            table: missing.table,
+        });
+    }
+
+    /// The attempt itself has taken a node from one version to another; says whether it had
+    /// observed the first. Then the node no longer tells when another session commits an insert of
+    /// the key that has been linked; its record does.
+    #[inline]
+    pub(crate) fn linked(&mut self, node: NodeAt, before: u64, after: u64) -> bool {
+        if self.has_chains() {
+            return self.linked_in_chain(node, before, after);
+        }
+        let mut vouched = false;
+        for read in &mut self.reads {
+            step();
+            if read.node.address() == node.address() && read.version == before {
+                read.version = after;
+                vouched = true;
+            }
+        }
+        vouched
+    }
+
+    #[inline(never)]
+    fn linked_in_chain(&mut self, node: NodeAt, before: u64, after: u64) -> bool {
+        self.enter_all();
+        let mut vouched = false;
+        for place in self.chains.of(node) {
+            step();
+            let read = &mut self.reads[place as usize];
+            if read.version == before {
+                read.version = after;
+                vouched = true;
+            }
+        }
+        vouched
+    }
+
+    /// The attempt itself has divided a node.
+    pub(crate) fn divided(&mut self, change: &NodeChange) {
+        if mutant(Mutant::SplitUntracked) {
+            return;
+        }
+        if !self.has_chains() {
+            return change.replace(&mut self.reads, |read| (&mut read.node, &mut read.version));
+        }
+        self.enter_all();
+        let mut observed = None;
+        while let Some(place) = self.place_of(change.node, change.before) {
+            observed = Some(self.remove(place));
+        }
+        if let Some(read) = observed {
+            let successors = change.successors.iter().chain(&change.further);
+            self.reads.extend(successors.map(|&(node, version)| NodeRead {
+                node,
+                version,
+                ..read
+            }));
+        }
+    }
+
+    fn has_chains(&self) -> bool {
+        self.reads.len() > SCANNED_MAX || !self.chains.before.is_empty()
+    }
+
+    /// Enters all reads into their chains. Of equal ones one stays, so that chains are short.
+    fn enter_all(&mut self) {
+        let Chains { last, before } = &mut self.chains;
+        for place in before.len()..self.reads.len() {
+            let read = self.reads[place];
+            let newest = last.get(&read.node.address()).copied();
+            if newest.is_some_and(|newest| self.reads[newest as usize] == read) {
+                continue;
+            }
+            last.insert(read.node.address(), before.len() as u32);
+            self.reads[before.len()] = read;
+            before.push(newest.unwrap_or(NONE));
+        }
+        self.reads.truncate(before.len());
+    }
+
+    fn place_of(&self, node: NodeAt, version: u64) -> Option<u32> {
+        self.chains.of(node).find(|&place| self.reads[place as usize].version == version)
+    }
+
+    /// Takes a read out; the last one takes its place.
+    fn remove(&mut self, place: u32) -> NodeRead {
+        let read = self.reads[place as usize];
+        self.chains.redirect(read.node, place, self.chains.before[place as usize]);
+        let last = self.reads.len() as u32 - 1;
+        if place != last {
+            self.chains.redirect(self.reads[last as usize].node, last, place);
+        }
+        self.chains.before.swap_remove(place as usize);
+        self.reads.swap_remove(place as usize)
+    }
+
+    /// Returns the table of the first that does not vouch as before.
+    #[inline(always)]
+    pub(crate) fn first_changed(&self) -> Option<u16> {
+        self.reads.iter().find(|read| read.node.version() != read.version).map(|read| read.table)
+    }
+
+    /// Whether all of them vouch as before.
+    #[inline(always)]
+    pub(crate) fn validate<P: Protocol>(&self, context: &mut Context<'_, P>) -> Result<(), Abort> {
+        match self.first_changed() {
+            Some(table) if !mutant(Mutant::NoNodeValidation) => Err(context.phantom(table)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! VersionReservation for versions: the blocks that an attempt has made ready before its commit,
+//! which allocates nothing.
+
+#![forbid(unsafe_code)]
+
+use crate::access::Intent;
+use crate::engine::{BlockSize, Context, Protocol, TableCore};
+use crate::error::Abort;
+use crate::record::CellAt;
+
+/// By table and size: how many blocks.
+#[derive(Debug, Default)]
+pub(crate) struct VersionReservation(Vec<((u16, BlockSize), usize)>);
+
+impl VersionReservation {
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// For [`Protocol::make_room`]: makes sure that blocks can be had for all units of one record
+    /// more, by the sizes that so many words take, without counting on it.
+    pub(crate) fn offer<P: Protocol>(
+        &self,
+        context: &mut Context<'_, P>,
+        table: &TableCore,
+        size_for: impl Fn(usize) -> BlockSize,
+    ) -> Result<(), Abort> {
+        let mut more = [0; 2];
+        table.layout.unit_words().for_each(|words| more[size_for(words) as usize] += 1);
+        [BlockSize::Short, BlockSize::Whole]
+            .iter()
+            .zip(more)
+            .filter(|&(_, more)| more > 0)
+            .try_for_each(|(&size, more)| {
+                let kind = (table.number, size);
+                let ready =
+                    self.0.iter().find(|&&(of, _)| of == kind).map_or(0, |&(_, count)| count);
+                context.prepare_versions(kind, ready + more, false).map_err(|_| Abort::MemoryLimit)
+            })
+    }
+
+    /// Makes one more ready, for a write of this intent that will fill so many words of it.
+    pub(crate) fn add<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        at: CellAt,
+        intent: Intent,
+        (size, words): (BlockSize, usize),
+    ) -> Result<(), Abort> {
+        let kind = (at.table(), size);
+        let place = self.0.iter().position(|&(of, _)| of == kind).unwrap_or_else(|| {
+            self.0.push((kind, 0));
+            self.0.len() - 1
+        });
+        self.0[place].1 += 1;
+        // A delete makes room, and must not be refused for want of it; room for whole rows has been
+        // made (`make_room`).
+        let beyond_limit = intent != Intent::Update;
+        context
+            .prepare_version(kind, self.0[place].1, words, beyond_limit)
+            .map_err(|_| Abort::MemoryLimit)
+    }
+}

@@ -1,0 +1,610 @@
+//! Columns, and projections: the columns of a read, as a value.
+
+#![forbid(unsafe_code)]
+
+use super::field::{Buffer, Field};
+use super::field::{mask_of, place_of_element};
+use super::group::Group;
+use super::group::{GROUPS_MAX, image_words, starts_of};
+use super::key::Key;
+use super::operation::Sink;
+use super::packing::Packing;
+use super::place::Place;
+use super::record::Record;
+use super::record::store_in;
+use super::unit::Unit;
+use super::words::Words;
+use crate::error::Abort;
+use std::marker::PhantomData;
+
+/// Whether a column can be updated without being looked at: [`Free`] or [`Indexed`].
+pub trait ColumnKind: private::SealedKind + 'static {
+    #[doc(hidden)]
+    const INDEXED: bool;
+}
+
+/// A kind of column that can be updated.
+#[diagnostic::on_unimplemented(
+    message = "the column is indexed; change it by `modify` or `put`",
+    label = "an update of an indexed column",
+    note = "an update does not look at the row, so it could not tell the index which entry to move"
+)]
+pub trait Updatable: ColumnKind {}
+
+/// The kind of a column that no index keeps.
+#[derive(Debug, Clone, Copy)]
+pub enum Free {}
+
+/// The kind of a column that an index keeps: it has no updates, and is changed by
+/// [`modify`](crate::api::Table::modify) or [`put`](crate::api::Table::put), which look at the row.
+#[derive(Debug, Clone, Copy)]
+pub enum Indexed {}
+
+impl ColumnKind for Free {
+    const INDEXED: bool = false;
+}
+
+impl Updatable for Free {}
+
+impl ColumnKind for Indexed {
+    const INDEXED: bool = true;
+}
+
+/// The place of a column of `R` with values of type `T`.
+///
+/// A constant of this type is the way to name a column: it is a projection, makes updates
+/// ([`Column::set`], [`Column::add`], …) unless it is [`Indexed`], and puts values into rows.
+pub struct Column<R, T, A = Free> {
+    pub(crate) group: u8,
+    pub(crate) word: u16,
+    pub(crate) shift: u8,
+    name: &'static str,
+    types: PhantomData<fn(R, A) -> T>,
+}
+
+impl<R, T, A> Clone for Column<R, T, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, T, A> Copy for Column<R, T, A> {}
+
+impl<R, T, A> std::fmt::Debug for Column<R, T, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { group, word, shift, name, .. } = self;
+        write!(f, "{name} (group {group}, word {word}, bit {shift})")
+    }
+}
+
+impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
+    /// Returns the column that begins at word `word` of group number `group`.
+    pub const fn new(group: usize, word: usize, name: &'static str) -> Column<R, T, A> {
+        Column::packed(group, word, 0, name)
+    }
+
+    /// Returns the column of less than a word that begins at bit `shift` of word `word` of group
+    /// number `group`.
+    ///
+    /// # Panics
+    /// If the column reaches beyond its word or its group; in a constant, that is an error of
+    /// compilation.
+    pub const fn packed(
+        group: usize,
+        word: usize,
+        shift: u32,
+        name: &'static str,
+    ) -> Column<R, T, A> {
+        assert!(group < R::GROUPS.len(), "the column's group does not exist");
+        assert!(
+            T::WORDS == T::BITS.div_ceil(64) as usize,
+            "a field has as many words as its bits need"
+        );
+        let words = R::GROUPS[group].words;
+        assert!(word <= words && T::WORDS <= words - word, "the column reaches beyond its group");
+        assert!(
+            shift == 0 || shift < 64 && T::BITS <= 64 - shift,
+            "the column reaches beyond its word"
+        );
+        Column {
+            group: group as u8,
+            word: word as u16,
+            shift: shift as u8,
+            name,
+            types: PhantomData,
+        }
+    }
+
+    /// Returns the column's name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The bits of its word that belong to a column of less than a word.
+    pub(crate) const MASK: u64 = mask_of::<T>();
+
+    /// Where each group begins among the words of a row.
+    const STARTS: &'static [u16; GROUPS_MAX] = &starts_of(R::GROUPS);
+
+    /// Returns where the column begins among the words of a row.
+    #[inline(always)]
+    fn word_in_row(&self) -> usize {
+        let start = if R::GROUPS.len() > 1 {
+            Self::STARTS[usize::from(self.group) % GROUPS_MAX]
+        } else {
+            0
+        };
+        usize::from(start) + usize::from(self.word)
+    }
+
+    /// Writes a value into the words of a row.
+    #[inline]
+    pub fn put(&self, words: &mut [u64], value: &T) {
+        let first = self.word_in_row();
+        if T::BITS < 64 {
+            let mask = Self::MASK << self.shift;
+            words[first] = words[first] & !mask | value.word(0) << self.shift & mask;
+        } else {
+            for (index, word) in words[first..first + T::WORDS].iter_mut().enumerate() {
+                *word = value.word(index);
+            }
+        }
+    }
+
+    /// Reads the value from the words of a row.
+    #[inline]
+    pub fn take(&self, words: &[u64]) -> T {
+        let first = self.word_in_row();
+        let mut buffer = T::Buffer::ZERO;
+        self.copy_from(Words::Own(words), first, &mut buffer);
+        T::from_buffer(&buffer)
+    }
+
+    #[inline(always)]
+    fn copy_from(&self, from: Words<'_>, first: usize, into: &mut T::Buffer) {
+        if T::BITS < 64 {
+            into.set(0, from.get(first) >> self.shift & Self::MASK);
+        } else {
+            from.copy(first, T::WORDS, |index, word| into.set(index, word));
+        }
+    }
+}
+
+impl<R: Record, T: Field, A: ColumnKind, const N: usize> Column<R, [T; N], A> {
+    /// Returns element `index` of the array, as a column.
+    ///
+    /// # Panics
+    /// If there is no such element; in a constant, that is an error of compilation.
+    pub const fn at(&self, index: usize) -> Column<R, T, A> {
+        assert!(index < N, "the array has fewer elements");
+        let (word, shift) = place_of_element::<T>(index);
+        let Column { group, name, types: _, .. } = *self;
+        Column {
+            group,
+            word: self.word + word as u16,
+            shift: shift as u8,
+            name,
+            types: PhantomData,
+        }
+    }
+}
+
+/// A component of the primary key of `R`, or all of it: a projection that touches no words of the
+/// row.
+///
+/// Read alone, it observes the row's first group, so that reading it still says whether there is
+/// such a row.
+pub struct KeyColumn<R: Record, K> {
+    name: &'static str,
+    component: fn(&R::Key) -> K,
+}
+
+impl<R: Record, K> Clone for KeyColumn<R, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: Record, K> Copy for KeyColumn<R, K> {}
+
+impl<R: Record, K> std::fmt::Debug for KeyColumn<R, K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (key)", self.name)
+    }
+}
+
+impl<R: Record, K> KeyColumn<R, K> {
+    /// Returns the component that `component` takes from a key.
+    pub const fn new(name: &'static str, component: fn(&R::Key) -> K) -> KeyColumn<R, K> {
+        KeyColumn { name, component }
+    }
+
+    /// Returns the component's name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// A column as derived code makes it: number `number` of those that were packed into a group.
+impl<R, T, A> Column<R, T, A> {
+    #[doc(hidden)]
+    pub const fn derived<const N: usize>(
+        group: usize,
+        packing: Packing<N>,
+        number: usize,
+        name: &'static str,
+    ) -> Column<R, T, A> {
+        let (word, shift) = packing.places[number];
+        assert!(word <= u16::MAX as usize, "a row has at most 65,535 words");
+        Column {
+            group: group as u8,
+            word: word as u16,
+            shift: shift as u8,
+            name,
+            types: PhantomData,
+        }
+    }
+}
+
+/// The whole row.
+#[derive(Debug, Clone, Copy)]
+pub struct Whole;
+
+/// The columns that a read asks for: a column, a part of the key, a tuple of projections, or
+/// [`Whole`] rows.
+///
+/// Which groups it touches is known before anything is loaded; exactly those are observed. The
+/// trait cannot be implemented outside this crate; by its hidden methods a table copies words and
+/// makes values of them.
+pub trait Projection<R: Record>: Copy + private::Sealed {
+    /// The value that the read gives.
+    type Value;
+
+    #[doc(hidden)]
+    type Words: Copy;
+    #[doc(hidden)]
+    const EMPTY: Self::Words;
+
+    /// Whether an index keeps any of the columns.
+    #[doc(hidden)]
+    const INDEXED: bool;
+
+    /// The number of columns it names; a whole row is one.
+    #[doc(hidden)]
+    const COLUMNS: usize;
+
+    /// Whether any value of the type names columns of one group at most.
+    #[doc(hidden)]
+    const ONE_GROUP: bool;
+
+    /// Returns the set of groups that hold its columns; empty if the key holds them all.
+    #[doc(hidden)]
+    fn column_groups(&self) -> u64;
+
+    /// Returns the set of groups that a read observes, at least one: each of them knows whether the
+    /// row exists.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn groups(&self) -> u64 {
+        match self.column_groups() {
+            0 => 1,
+            groups => groups,
+        }
+    }
+
+    /// Copies those of its words that lie in `unit`.
+    #[doc(hidden)]
+    fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Self::Words);
+
+    /// Copies all of its words from a unit that holds them, and whose words begin at word `start`
+    /// of the row.
+    #[doc(hidden)]
+    fn copy_all(&self, start: usize, from: Words<'_>, into: &mut Self::Words);
+
+    /// Calls `each` with the position within `unit` and the number of every run of words in it.
+    #[doc(hidden)]
+    fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize));
+
+    /// Calls `each` with the place of every column.
+    #[doc(hidden)]
+    fn places(&self, each: &mut impl FnMut(Place));
+
+    /// Calls `each` with the address of every function that takes a part from the key.
+    #[doc(hidden)]
+    fn key_parts(&self, _each: &mut impl FnMut(usize)) {}
+
+    /// Returns the value, once the words are known to belong together.
+    #[doc(hidden)]
+    fn value(&self, key: &R::Key, words: &Self::Words) -> Self::Value;
+
+    /// Sets every column to its part of `value`.
+    #[doc(hidden)]
+    fn assign(&self, key: &R::Key, value: &Self::Value, sink: &mut impl Sink) -> Result<(), Abort>;
+}
+
+mod private {
+    use super::{Column, Free, Indexed, KeyColumn, Record, Whole};
+
+    pub trait Sealed {}
+    impl<R, T, A> Sealed for Column<R, T, A> {}
+    impl<R: Record, K> Sealed for KeyColumn<R, K> {}
+    impl Sealed for Whole {}
+    impl Sealed for () {}
+
+    pub trait SealedKind {}
+    impl SealedKind for Free {}
+    impl SealedKind for Indexed {}
+}
+
+impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
+    /// Where the column's words go.
+    #[doc(hidden)]
+    pub const fn place(&self) -> Place {
+        // Derived code packs columns without a check that they lie in a group of the row.
+        let (group, end) = (self.group as usize, self.word as usize + T::WORDS);
+        assert!(
+            group < R::GROUPS.len() && end <= R::GROUPS[group].words,
+            "the column reaches beyond its group"
+        );
+        Place {
+            group: self.group,
+            word: self.word,
+            words: T::WORDS as u16,
+            shift: self.shift,
+            mask: Self::MASK,
+        }
+    }
+}
+
+impl<R: Record, T: Field, A: ColumnKind> Projection<R> for Column<R, T, A> {
+    type Value = T;
+    type Words = T::Buffer;
+    const EMPTY: T::Buffer = T::Buffer::ZERO;
+    const INDEXED: bool = A::INDEXED;
+    const COLUMNS: usize = 1;
+    const ONE_GROUP: bool = true;
+
+    #[inline(always)]
+    fn column_groups(&self) -> u64 {
+        1 << self.group
+    }
+
+    #[inline(always)]
+    fn copy(&self, unit: Unit, from: Words<'_>, into: &mut T::Buffer) {
+        if unit.holds(self.group) {
+            self.copy_from(
+                from,
+                unit.offset_of(R::GROUPS, self.group) + usize::from(self.word),
+                into,
+            );
+        }
+    }
+
+    #[inline(always)]
+    fn copy_all(&self, start: usize, from: Words<'_>, into: &mut T::Buffer) {
+        self.copy_from(from, self.word_in_row() - start, into);
+    }
+
+    #[inline(always)]
+    fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
+        if unit.holds(self.group) {
+            each(unit.offset_of(R::GROUPS, self.group) + usize::from(self.word), T::WORDS);
+        }
+    }
+
+    fn places(&self, each: &mut impl FnMut(Place)) {
+        each(self.place());
+    }
+
+    #[inline(always)]
+    fn value(&self, _key: &R::Key, words: &T::Buffer) -> T {
+        T::from_buffer(words)
+    }
+
+    #[inline(always)]
+    fn assign(&self, _key: &R::Key, value: &T, sink: &mut impl Sink) -> Result<(), Abort> {
+        sink.set(self.place(), |index| value.word(index))
+    }
+}
+
+impl<R: Record, K: Key> Projection<R> for KeyColumn<R, K> {
+    type Value = K;
+    type Words = ();
+    const EMPTY: () = ();
+    const INDEXED: bool = false;
+    const COLUMNS: usize = 0;
+    const ONE_GROUP: bool = true;
+
+    #[inline(always)]
+    fn column_groups(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn copy(&self, _unit: Unit, _from: Words<'_>, _into: &mut ()) {}
+
+    #[inline(always)]
+    fn copy_all(&self, _start: usize, _from: Words<'_>, _into: &mut ()) {}
+
+    #[inline(always)]
+    fn runs(&self, _unit: Unit, _each: &mut impl FnMut(usize, usize)) {}
+
+    fn places(&self, _each: &mut impl FnMut(Place)) {}
+
+    fn key_parts(&self, each: &mut impl FnMut(usize)) {
+        each(self.component as usize);
+    }
+
+    #[inline(always)]
+    fn value(&self, key: &R::Key, _words: &()) -> K {
+        (self.component)(key)
+    }
+
+    fn assign(&self, key: &R::Key, value: &K, _sink: &mut impl Sink) -> Result<(), Abort> {
+        assert_same_key(value, &(self.component)(key));
+        Ok(())
+    }
+}
+
+fn assert_same_key<K: Key>(new: &K, old: &K) {
+    let same = new.words().as_ref() == old.words().as_ref();
+    assert!(same, "a row keeps its key; delete the row and insert another");
+}
+
+impl<R: Record> Projection<R> for Whole {
+    type Value = R;
+    type Words = R::Image;
+    const EMPTY: R::Image = R::Image::ZERO;
+    const INDEXED: bool = !R::INDEXES.is_empty();
+    const COLUMNS: usize = 1;
+    const ONE_GROUP: bool = R::GROUPS.len() == 1;
+
+    fn column_groups(&self) -> u64 {
+        u64::MAX >> (64 - R::GROUPS.len())
+    }
+
+    #[inline(always)]
+    fn copy(&self, unit: Unit, from: Words<'_>, into: &mut R::Image) {
+        let (start, count) = unit.image_range(R::GROUPS);
+        from.copy(0, count, |index, word| into.set(start + index, word));
+    }
+
+    #[inline(always)]
+    fn copy_all(&self, _start: usize, from: Words<'_>, into: &mut R::Image) {
+        from.copy(0, image_words(R::GROUPS), |index, word| into.set(index, word));
+    }
+
+    fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
+        each(0, unit.image_range(R::GROUPS).1);
+    }
+
+    fn places(&self, each: &mut impl FnMut(Place)) {
+        for (group, &Group { words, .. }) in R::GROUPS.iter().enumerate() {
+            each(Place {
+                group: group as u8,
+                word: 0,
+                words: words as u16,
+                shift: 0,
+                mask: u64::MAX,
+            });
+        }
+    }
+
+    #[inline]
+    fn value(&self, key: &R::Key, words: &R::Image) -> R {
+        let mut words = *words;
+        R::load(key, words.words())
+    }
+
+    fn assign(&self, key: &R::Key, value: &R, sink: &mut impl Sink) -> Result<(), Abort> {
+        assert_same_key(&value.key(), key);
+        let mut image = R::Image::ZERO;
+        let image = store_in(value, &mut image);
+        let mut start = 0;
+        for (group, &Group { words, .. }) in R::GROUPS.iter().enumerate() {
+            let place = Place {
+                group: group as u8,
+                word: 0,
+                words: words as u16,
+                shift: 0,
+                mask: u64::MAX,
+            };
+            sink.set(place, |index| image[start + index])?;
+            start += words;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing but whether the row exists. Scans that want keys only ask for this.
+impl<R: Record> Projection<R> for () {
+    type Value = ();
+    type Words = ();
+    const EMPTY: () = ();
+    const INDEXED: bool = false;
+    const COLUMNS: usize = 0;
+    const ONE_GROUP: bool = true;
+
+    fn column_groups(&self) -> u64 {
+        0
+    }
+
+    fn copy(&self, _unit: Unit, _from: Words<'_>, _into: &mut ()) {}
+
+    fn copy_all(&self, _start: usize, _from: Words<'_>, _into: &mut ()) {}
+
+    fn runs(&self, _unit: Unit, _each: &mut impl FnMut(usize, usize)) {}
+
+    fn places(&self, _each: &mut impl FnMut(Place)) {}
+
+    fn value(&self, _key: &R::Key, _words: &()) {}
+
+    fn assign(&self, _key: &R::Key, _value: &(), _sink: &mut impl Sink) -> Result<(), Abort> {
+        Ok(())
+    }
+}
+
+macro_rules! tuple_projections {
+    ($($($name:ident $index:tt),+;)*) => {$(
+        impl<$($name: private::Sealed),+> private::Sealed for ($($name,)+) {}
+
+        impl<R: Record, $($name: Projection<R>),+> Projection<R> for ($($name,)+) {
+            type Value = ($($name::Value,)+);
+            type Words = ($($name::Words,)+);
+            const EMPTY: Self::Words = ($($name::EMPTY,)+);
+            const INDEXED: bool = $($name::INDEXED)||+;
+            const COLUMNS: usize = 0 $(+ $name::COLUMNS)+;
+            const ONE_GROUP: bool = R::GROUPS.len() == 1 || Self::COLUMNS < 2 && $($name::ONE_GROUP)&&+;
+
+            #[inline(always)]
+            fn column_groups(&self) -> u64 {
+                $(self.$index.column_groups())|+
+            }
+
+            #[inline(always)]
+            fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Self::Words) {
+                $(self.$index.copy(unit, from, &mut into.$index);)+
+            }
+
+            #[inline(always)]
+            fn copy_all(&self, start: usize, from: Words<'_>, into: &mut Self::Words) {
+                $(self.$index.copy_all(start, from, &mut into.$index);)+
+            }
+
+            #[inline(always)]
+            fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize)) {
+                $(self.$index.runs(unit, each);)+
+            }
+
+            fn places(&self, each: &mut impl FnMut(Place)) {
+                $(self.$index.places(each);)+
+            }
+
+            fn key_parts(&self, each: &mut impl FnMut(usize)) {
+                $(self.$index.key_parts(each);)+
+            }
+
+            #[inline(always)]
+            fn value(&self, key: &R::Key, words: &Self::Words) -> Self::Value {
+                ($(self.$index.value(key, &words.$index),)+)
+            }
+
+            #[inline]
+            fn assign(&self, key: &R::Key, value: &Self::Value, sink: &mut impl Sink) -> Result<(), Abort> {
+                $(self.$index.assign(key, &value.$index, sink)?;)+
+                Ok(())
+            }
+        }
+    )*};
+}
+
+tuple_projections! {
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
+}

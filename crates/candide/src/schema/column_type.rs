@@ -1,0 +1,42 @@
+//! Operations of derived code on columns.
+
+#![forbid(unsafe_code)]
+
+use super::column::{Column, ColumnKind};
+use super::field::Field;
+use super::packing::Size;
+use super::record::Record;
+
+/// The operations of derived code on columns of a type. Derived code writes `<T as ColumnType>::…`
+/// for each: then the compiler reports a type that columns cannot have once, and not at each
+/// operation.
+#[diagnostic::on_unimplemented(
+    message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
+    label = "not a type for columns",
+    note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums and structs \
+            of one field that derive `candide::Key`, and options and arrays of these"
+)]
+pub trait ColumnType: Sized {
+    /// The size of columns of this type.
+    const SIZE: Size;
+
+    /// Writes a value into the words of a row.
+    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, Self, A>, words: &mut [u64]);
+
+    /// Reads the value from the words of a row.
+    fn take<R: Record, A: ColumnKind>(column: Column<R, Self, A>, words: &[u64]) -> Self;
+}
+
+impl<T: Field> ColumnType for T {
+    const SIZE: Size = Size { bits: T::BITS, words: T::WORDS };
+
+    #[inline(always)]
+    fn put<R: Record, A: ColumnKind>(&self, column: Column<R, T, A>, words: &mut [u64]) {
+        column.put(words, self);
+    }
+
+    #[inline(always)]
+    fn take<R: Record, A: ColumnKind>(column: Column<R, T, A>, words: &[u64]) -> T {
+        column.take(words)
+    }
+}

@@ -1,0 +1,76 @@
+//! Secondary indexes that every table of a row type has.
+
+#![forbid(unsafe_code)]
+
+use super::key_text::Show;
+use super::place::Place;
+
+/// How an index finds keys.
+pub trait IndexKind: private::Sealed + 'static {
+    /// Whether keys lie in order.
+    #[doc(hidden)]
+    const ORDERED: bool;
+}
+
+/// How indexes find keys that can be scanned: in order.
+#[diagnostic::on_unimplemented(
+    message = "keys that are found by their hash lie in no order, so ranges of them cannot be scanned",
+    label = "a scan of hashed keys",
+    note = "`#[record(ordered)]` on the row type has its tables keep their keys in order; `iter` goes through all rows of any table",
+    note = "an index keeps its own keys in order by `#[index(ordered)]` or `IndexOptions::ordered`"
+)]
+pub trait InOrder: IndexKind {}
+
+impl InOrder for Ordered {}
+
+/// Finds keys by their hash: the fastest for equality, without order.
+#[derive(Debug, Clone, Copy)]
+pub enum Hashed {}
+
+/// Keeps keys in order: finds them by equality, scans ranges of them both ways.
+#[derive(Debug, Clone, Copy)]
+pub enum Ordered {}
+
+impl IndexKind for Hashed {
+    const ORDERED: bool = false;
+}
+
+impl IndexKind for Ordered {
+    const ORDERED: bool = true;
+}
+
+/// A secondary index that every table of a row type has:
+/// [`Record::INDEXES`](crate::Record::INDEXES) lists them.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexSpec {
+    pub(crate) name: &'static str,
+    pub(crate) unique: bool,
+    pub(crate) ordered: bool,
+    pub(crate) columns: &'static [Place],
+    pub(crate) key_words: usize,
+    pub(crate) show_key: Show,
+    /// Appends the words of the key of a row, given the words outside its primary key.
+    pub(crate) key: fn(&[u64], &mut Vec<u64>),
+}
+
+impl IndexSpec {
+    /// Returns an index of `columns`, whose key has `key_words` words that `key` appends, given the
+    /// row's words outside its primary key, and that `show_key`, which is
+    /// [`Key::show`](crate::Key::show) of the key's type, writes as text.
+    pub const fn new<I: IndexKind>(
+        name: &'static str,
+        unique: bool,
+        columns: &'static [Place],
+        key_words: usize,
+        show_key: Show,
+        key: fn(&[u64], &mut Vec<u64>),
+    ) -> IndexSpec {
+        IndexSpec { name, unique, ordered: I::ORDERED, columns, key_words, show_key, key }
+    }
+}
+
+mod private {
+    pub trait Sealed {}
+    impl Sealed for super::Hashed {}
+    impl Sealed for super::Ordered {}
+}

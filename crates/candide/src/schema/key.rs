@@ -1,0 +1,381 @@
+//! Keys as words: injective and order-preserving.
+
+#![forbid(unsafe_code)]
+
+use super::field::{Bytes, Field, Text};
+use super::key_text::{MORE, Shown, show_bytes, show_components};
+use std::fmt::{self, Debug, Formatter};
+
+/// A type that a primary key, or the key of a secondary index, can have.
+///
+/// A key becomes a fixed number of words whose order, compared one after another, is the key's
+/// order. Each component of a composite key begins a word of its own. Derived, by `#[derive(Key)]`,
+/// for structs of components that have any number of words, and for enums without fields.
+#[diagnostic::on_unimplemented(
+    message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
+    label = "not a type for keys",
+    note = "keys have the integers, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, options and tuples of keys of one \
+            word, or types that derive `candide::Key`"
+)]
+pub trait Key: Copy + Send + Sync + 'static {
+    /// The key as words.
+    type Words: AsRef<[u64]> + Copy;
+    /// The number of words.
+    const WORDS: usize = Self::WIDTHS.len();
+    /// The bits of each word that are used, at most 64: the rest are zero. A table that does not
+    /// keep the components of its keys apart packs them by this.
+    const WIDTHS: &'static [u32];
+
+    /// Returns the key as words.
+    fn words(&self) -> Self::Words;
+
+    /// Returns the key whose words these are.
+    fn from_words(words: &[u64]) -> Self;
+
+    /// Writes the key that has these words, as reports show it: by default the words, derived and
+    /// for the types of this crate the value. Some of the last words may be missing: of long keys a
+    /// [`Conflict`](crate::Conflict) has only the first.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_words::<Self>(words, f)
+    }
+}
+
+impl<'a> Shown<'a> {
+    /// A key whose words these are.
+    pub(crate) fn of<K: Key>(words: &'a K::Words) -> Shown<'a> {
+        Shown { words: words.as_ref(), show: K::show }
+    }
+}
+
+/// A key whose type says nothing: its words.
+fn show_words<K: Key>(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
+    let mut list = f.debug_list();
+    list.entries(words.iter().take(K::WORDS));
+    if words.len() < K::WORDS { list.finish_non_exhaustive() } else { list.finish() }
+}
+
+/// A key that is shown like its value.
+fn show_value<K: Key + Debug>(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
+    if words.len() < K::WORDS { f.write_str(MORE) } else { K::from_words(words).fmt(f) }
+}
+
+/// An option.
+fn show_option<K: Key>(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
+    match words.split_first() {
+        None => f.write_str(MORE),
+        Some((0, _)) => f.write_str("None"),
+        Some((_, value)) => show_components("Some", &[(K::WORDS, K::show)], value, f),
+    }
+}
+
+macro_rules! integer_keys {
+    ($($int:ident as $unsigned:ident ^ $sign:literal;)*) => {$(
+        impl Key for $int {
+            type Words = [u64; 1];
+            const WIDTHS: &'static [u32] = &[$unsigned::BITS];
+
+            #[inline(always)]
+            fn words(&self) -> [u64; 1] {
+                // Flipping the sign bit puts negative numbers before the others.
+                [(*self as $unsigned ^ $sign) as u64]
+            }
+
+            #[inline(always)]
+            fn from_words(words: &[u64]) -> $int {
+                (words[0] as $unsigned ^ $sign) as $int
+            }
+
+            fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                show_value::<Self>(words, f)
+            }
+        }
+    )*};
+}
+
+integer_keys! {
+    u8 as u8 ^ 0;
+    u16 as u16 ^ 0;
+    u32 as u32 ^ 0;
+    u64 as u64 ^ 0;
+    usize as u64 ^ 0;
+    i8 as u8 ^ 0x80;
+    i16 as u16 ^ 0x8000;
+    i32 as u32 ^ 0x8000_0000;
+    i64 as u64 ^ 0x8000_0000_0000_0000;
+    isize as u64 ^ 0x8000_0000_0000_0000;
+}
+
+macro_rules! wide_integer_keys {
+    ($($int:ident ^ $sign:literal;)*) => {$(
+        impl Key for $int {
+            type Words = [u64; 2];
+            const WIDTHS: &'static [u32] = &[64, 64];
+
+            #[inline(always)]
+            fn words(&self) -> [u64; 2] {
+                let number = *self as u128;
+                [(number >> 64) as u64 ^ $sign, number as u64]
+            }
+
+            #[inline(always)]
+            fn from_words(words: &[u64]) -> $int {
+                (u128::from(words[0] ^ $sign) << 64 | u128::from(words[1])) as $int
+            }
+
+            fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                show_value::<Self>(words, f)
+            }
+        }
+    )*};
+}
+
+wide_integer_keys! {
+    u128 ^ 0;
+    i128 ^ 0x8000_0000_0000_0000;
+}
+
+impl Key for bool {
+    type Words = [u64; 1];
+    const WIDTHS: &'static [u32] = &[1];
+
+    fn words(&self) -> [u64; 1] {
+        [u64::from(*self)]
+    }
+
+    fn from_words(words: &[u64]) -> bool {
+        words[0] != 0
+    }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_value::<Self>(words, f)
+    }
+}
+
+impl Key for char {
+    type Words = [u64; 1];
+    const WIDTHS: &'static [u32] = &[21];
+
+    fn words(&self) -> [u64; 1] {
+        [u64::from(*self)]
+    }
+
+    fn from_words(words: &[u64]) -> char {
+        char::from_u32(words[0] as u32).expect("made of a char")
+    }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_value::<Self>(words, f)
+    }
+}
+
+/// `None` comes first. A word says whether there is a value.
+impl<K: Key> Key for Option<K>
+where
+    K::Words: OneWord,
+{
+    type Words = [u64; 2];
+    const WIDTHS: &'static [u32] = &[1, K::WIDTHS[0]];
+
+    fn words(&self) -> [u64; 2] {
+        self.map_or([0, 0], |key| [1, key.words().word()])
+    }
+
+    fn from_words(words: &[u64]) -> Option<K> {
+        (words[0] != 0).then(|| K::from_words(&words[1..]))
+    }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_option::<K>(words, f)
+    }
+}
+
+/// The words of keys that have one: what the components of tuples need.
+#[diagnostic::on_unimplemented(
+    message = "a key of several words cannot be part of a tuple or an option that is a key",
+    label = "a key of several words, or a tuple with one",
+    note = "a struct that derives `candide::Key` may have components of any number of words"
+)]
+pub trait OneWord: AsRef<[u64]> {
+    /// A constant that derived code names, so that a missing implementation is an error.
+    const CHECK: () = ();
+
+    /// Returns the word.
+    fn word(&self) -> u64;
+}
+
+impl OneWord for [u64; 1] {
+    #[inline(always)]
+    fn word(&self) -> u64 {
+        self[0]
+    }
+}
+
+macro_rules! tuple_keys {
+    ($($words:literal: $($name:ident $index:tt),+;)*) => {$(
+        /// A composite of one-word components.
+        impl<$($name: Key<Words: OneWord>),+> Key for ($($name,)+) {
+            type Words = [u64; $words];
+            const WIDTHS: &'static [u32] = &[$($name::WIDTHS[0]),+];
+
+            #[inline(always)]
+            fn words(&self) -> [u64; $words] {
+                [$(self.$index.words().word()),+]
+            }
+
+            #[inline(always)]
+            fn from_words(words: &[u64]) -> Self {
+                ($($name::from_words(&words[$index..]),)+)
+            }
+
+            fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                show_components("", &[$(($name::WORDS, $name::show)),+], words, f)
+            }
+        }
+    )*};
+}
+
+tuple_keys! {
+    2: A 0, B 1;
+    3: A 0, B 1, C 2;
+    4: A 0, B 1, C 2, D 3;
+}
+
+/// Words of a key of bytes or text: room for 248 bytes and a length.
+const LONG_KEY_WORDS: usize = super::key_words::KEY_WORDS_MAX;
+
+/// The widths of [`LONG_KEY_WORDS`] words.
+const WHOLE_WORDS: &[u32] = &[u64::BITS; LONG_KEY_WORDS];
+
+/// The words of a key of bytes: as many as its type needs, of an array that is large enough for
+/// all.
+#[derive(Debug, Clone, Copy)]
+pub struct LongKey<const BYTES: usize> {
+    words: [u64; LONG_KEY_WORDS],
+    count: usize,
+}
+
+impl<const BYTES: usize> LongKey<BYTES> {
+    /// The number of words that the bytes take. A text has one more, for its length.
+    const BYTE_WORDS: usize = {
+        assert!(BYTES <= (LONG_KEY_WORDS - 1) * 8, "a key of bytes or text has at most 248 bytes");
+        BYTES.div_ceil(8)
+    };
+
+    fn of_bytes(bytes: &[u8; BYTES], length: Option<u16>) -> LongKey<BYTES> {
+        let mut words = [0; LONG_KEY_WORDS];
+        let value = Bytes::new(*bytes);
+        let count = Self::BYTE_WORDS;
+        for (index, word) in words.iter_mut().enumerate().take(count) {
+            // Big-endian, so that comparing words compares bytes.
+            *word = value.word(index).swap_bytes();
+        }
+        // After the padding: "x" and "x\0" have the same bytes and different lengths.
+        words[count] = length.map_or(0, u64::from);
+        LongKey { words, count: count + usize::from(length.is_some()) }
+    }
+
+    fn to_bytes(words: &[u64]) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        for (bytes, word) in bytes.chunks_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_be_bytes()[..bytes.len()]);
+        }
+        bytes
+    }
+}
+
+impl<const BYTES: usize> AsRef<[u64]> for LongKey<BYTES> {
+    fn as_ref(&self) -> &[u64] {
+        &self.words[..self.count]
+    }
+}
+
+impl<const N: usize> Key for Bytes<N> {
+    type Words = LongKey<N>;
+    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(LongKey::<N>::BYTE_WORDS).0;
+
+    fn words(&self) -> LongKey<N> {
+        LongKey::of_bytes(self.as_bytes(), None)
+    }
+
+    fn from_words(words: &[u64]) -> Bytes<N> {
+        Bytes::new(LongKey::<N>::to_bytes(words))
+    }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = LongKey::<N>::BYTE_WORDS;
+        let is_whole = words.len() >= count;
+        show_bytes(&words[..words.len().min(count)], is_whole.then_some(N), false, f)
+    }
+}
+
+impl<const N: usize> Key for Text<N> {
+    type Words = LongKey<N>;
+    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(LongKey::<N>::BYTE_WORDS + 1).0;
+
+    fn words(&self) -> LongKey<N> {
+        LongKey::of_bytes(self.padded(), Some(self.length()))
+    }
+
+    fn from_words(words: &[u64]) -> Text<N> {
+        Text::from_parts(LongKey::<N>::to_bytes(words), words[<Self as Key>::WORDS - 1] as u16)
+    }
+
+    fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = LongKey::<N>::BYTE_WORDS;
+        let length = words.get(count);
+        show_bytes(&words[..words.len().min(count)], length.map(|&length| length as usize), true, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeps_order<K: Key + PartialOrd + std::fmt::Debug>(keys: &[K]) {
+        for a in keys {
+            assert_eq!(
+                K::from_words(a.words().as_ref()).partial_cmp(a),
+                Some(std::cmp::Ordering::Equal)
+            );
+            assert_eq!(a.words().as_ref().len(), K::WORDS);
+            for b in keys {
+                assert_eq!(
+                    a.words().as_ref().cmp(b.words().as_ref()),
+                    a.partial_cmp(b).unwrap(),
+                    "{a:?} {b:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn words_have_the_order_of_their_keys() {
+        keeps_order(&[u64::MAX, 0, 1, 1 << 63]);
+        keeps_order(&[i64::MIN, -1, 0, 1, i64::MAX]);
+        keeps_order(&[-128i8, -1, 0, 127]);
+        keeps_order(&[isize::MIN, -1, 0, isize::MAX]);
+        keeps_order(&[0, 1, usize::MAX]);
+        keeps_order(&[0, 1, u128::from(u64::MAX), u128::from(u64::MAX) + 1, u128::MAX]);
+        keeps_order(&[
+            i128::MIN,
+            i128::from(i64::MIN) - 1,
+            -1,
+            0,
+            i128::from(u64::MAX) + 1,
+            i128::MAX,
+        ]);
+        keeps_order(&['\0', 'a', 'ä', '\u{d7ff}', '\u{e000}', char::MAX]);
+        keeps_order(&[false, true]);
+        keeps_order(&[None, Some(i64::MIN), Some(-1), Some(0), Some(i64::MAX)]);
+        keeps_order(&[None, Some(false), Some(true)]);
+        keeps_order(&[(1u32, -1i64), (1, 0), (0, 5), (2, -7)]);
+        keeps_order(
+            &["", "x", "x\0", "x\0\0", "xy", "abcdefgh", "abcdefghi"]
+                .map(|t| Text::<9>::new(t).unwrap()),
+        );
+        keeps_order(&[*b"abcdefghi", *b"abcdefghj", *b"\0bcdefghj"].map(Bytes::<9>::new));
+    }
+}

@@ -1,0 +1,178 @@
+//! Keys as text, made of their words: what reports of conflicts and handles on rows show.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::{self, Debug, Formatter, Write};
+
+/// [`Key::show`](super::Key::show) of some type.
+pub type Show = fn(&[u64], &mut Formatter<'_>) -> fmt::Result;
+
+/// What stands for words that are missing.
+pub(super) const MORE: &str = "..";
+
+/// A key's words, shown as a type says.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    pub(crate) words: &'a [u64],
+    pub(crate) show: Show,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        (self.show)(self.words, f)
+    }
+}
+
+impl Debug for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        (self.show)(self.words, f)
+    }
+}
+
+/// The components of a composite in parentheses, as far as there are words of them, behind the
+/// composite's name.
+pub fn show_components(
+    name: &str,
+    components: &[(usize, Show)],
+    mut words: &[u64],
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    write!(f, "{name}(")?;
+    for (number, &(count, show)) in components.iter().enumerate() {
+        if number > 0 {
+            f.write_str(", ")?;
+        }
+        show(words, f)?;
+        if words.len() < count {
+            break;
+        }
+        words = &words[count..];
+    }
+    f.write_char(')')
+}
+
+/// The name of an enum's variant.
+pub fn show_variant(names: &[&str], words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
+    let name = words.first().and_then(|&position| names.get(usize::try_from(position).ok()?));
+    f.write_str(name.unwrap_or(&MORE))
+}
+
+/// Bytes that some words hold, as `text` or not, of `length`; fewer if words are missing.
+pub(crate) fn show_bytes(
+    words: &[u64],
+    length: Option<usize>,
+    text: bool,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    if words.is_empty() && length.is_none() {
+        return f.write_str(MORE);
+    }
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+    let bytes = &bytes[..length.map_or(bytes.len(), |length| length.min(bytes.len()))];
+    let more = if length.is_none() { MORE } else { "" };
+    if text {
+        // A text that is cut may end within a character.
+        let whole = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        write!(f, "{:?}{more}", if length.is_none() { whole.trim_end_matches('\0') } else { whole })
+    } else {
+        write!(f, "b\"{}\"{more}", bytes.escape_ascii())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Bytes, Key, Text};
+
+    #[derive(Clone, Copy, candide_derive::Key)]
+    #[key(crate = crate)]
+    enum Color {
+        Red,
+        Green,
+    }
+
+    #[derive(Clone, Copy, candide_derive::Key)]
+    #[key(crate = crate)]
+    struct Name {
+        branch: i16,
+        last: Text<20>,
+        first: Text<8>,
+    }
+
+    #[derive(Clone, Copy, candide_derive::Key)]
+    #[key(crate = crate)]
+    struct Id(u64);
+
+    /// By hand, and it does not say how it is shown.
+    #[derive(Clone, Copy)]
+    struct Plain;
+
+    impl Key for Plain {
+        type Words = [u64; 2];
+        const WIDTHS: &'static [u32] = &[64, 64];
+
+        fn words(&self) -> [u64; 2] {
+            [4, 5]
+        }
+
+        fn from_words(_: &[u64]) -> Plain {
+            Plain
+        }
+    }
+
+    /// What is shown of a key's first words.
+    fn shown<K: Key>(key: K, count: usize) -> String {
+        super::Shown { words: &key.words().as_ref()[..count], show: K::show }.to_string()
+    }
+
+    fn whole<K: Key>(key: K) -> String {
+        shown(key, K::WORDS)
+    }
+
+    #[test]
+    fn keys_are_shown_as_values() {
+        assert_eq!(
+            [whole(7u64), whole(-1i64), whole(i8::MIN), whole(u128::MAX)].join(" "),
+            format!("7 -1 -128 {}", u128::MAX)
+        );
+        assert_eq!(
+            [whole(true), whole('\n'), whole(Some(-3i32)), whole(None::<u8>)].join(" "),
+            r"true '\n' Some(-3) None"
+        );
+        assert_eq!(whole((1u8, -2i64, false)), "(1, -2, false)");
+        assert_eq!(
+            [whole(Color::Red), whole(Color::Green), whole(Id(9))].join(" "),
+            "Red Green Id(9)"
+        );
+        let text = |text| Text::<20>::new(text).unwrap();
+        assert_eq!(
+            [whole(text("")), whole(text("Smith")), whole(text("\"\0"))].join(" "),
+            r#""" "Smith" "\"\0""#
+        );
+        assert_eq!(whole(Bytes::<3>::new(*b"a\0\xff")), r#"b"a\x00\xff""#);
+        let name = Name {
+            branch: -3,
+            last: text("Thunder-ten-tronckh"),
+            first: Text::new("Candide").unwrap(),
+        };
+        assert_eq!(whole(name), r#"Name(-3, "Thunder-ten-tronckh", "Candide")"#);
+        assert_eq!(whole(Plain), "[4, 5]");
+    }
+
+    #[test]
+    fn of_keys_that_are_cut_what_there_is_is_shown() {
+        let text = |text| Text::<20>::new(text).unwrap();
+        assert_eq!(shown(text("Smith"), 3), r#""Smith".."#);
+        assert_eq!(shown(text("Thunder-ten-tronckh"), 2), r#""Thunder-ten-tron".."#);
+        // Within a character.
+        assert_eq!(shown(text("1234567ä"), 1), r#""1234567".."#);
+        assert_eq!(shown(Bytes::<16>::new(*b"0123456789abcdef"), 1), r#"b"01234567".."#);
+        assert_eq!(
+            [shown(u128::MAX, 1), shown(Some(1u8), 1), shown(None::<u8>, 1)].join(" "),
+            ".. Some(..) None"
+        );
+        let name = Name { branch: -3, last: text("Martin"), first: Text::new("x").unwrap() };
+        assert_eq!(shown(name, 4), r#"Name(-3, "Martin"..)"#);
+        assert_eq!(shown(name, 5), r#"Name(-3, "Martin", ..)"#);
+        assert_eq!(shown(Plain, 1), "[4, ..]");
+    }
+}

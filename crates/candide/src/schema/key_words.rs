@@ -1,0 +1,33 @@
+//! Keys as words.
+
+#![forbid(unsafe_code)]
+
+/// The most words a key may have: room for four words of integers and a text of 200 bytes.
+pub(crate) const KEY_WORDS_MAX: usize = 32;
+
+/// A copy of a record's key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyWords {
+    words: [u64; KEY_WORDS_MAX],
+    count: usize,
+}
+
+impl AsRef<[u64]> for KeyWords {
+    fn as_ref(&self) -> &[u64] {
+        self.as_slice()
+    }
+}
+
+impl KeyWords {
+    pub(crate) fn zeros(count: usize) -> KeyWords {
+        KeyWords { words: [0; KEY_WORDS_MAX], count }
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u64] {
+        &mut self.words[..self.count]
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u64] {
+        &self.words[..self.count]
+    }
+}

@@ -1,0 +1,45 @@
+//! Schemas: what a program declares of its rows.
+
+mod column;
+mod column_type;
+mod field;
+mod group;
+mod hash;
+mod index_of;
+mod index_spec;
+mod key;
+mod key_packing;
+pub mod key_text;
+mod key_words;
+mod operation;
+pub mod packing;
+mod place;
+mod range;
+mod record;
+mod unit;
+mod update;
+mod words;
+
+pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Projection, Updatable, Whole};
+pub use column_type::ColumnType;
+pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};
+pub use group::Group;
+pub(crate) use group::{image_words, start_of};
+pub use index_of::IndexOf;
+pub use index_spec::{Hashed, InOrder, IndexKind, IndexSpec, Ordered};
+pub use key::{Key, OneWord};
+pub(crate) use key_packing::KeyPacking;
+pub use key_text::Show;
+pub(crate) use key_text::Shown;
+pub(crate) use key_words::{KEY_WORDS_MAX, KeyWords};
+pub(crate) use operation::NUMBER_OPERANDS;
+pub use operation::{Arithmetic, Code, Op, Sink};
+pub use place::Place;
+pub use range::{Edge, KeyPrefix, KeyRange, Prefix, WordRange};
+pub use record::{Record, schema_hash};
+pub(crate) use record::{RowType, store_in};
+pub use unit::Unit;
+pub(crate) use unit::Units;
+pub use update::{ColumnUpdate, Refused, Update, Updater};
+pub(crate) use update::{DryRun, ImageSink};
+pub use words::Words;

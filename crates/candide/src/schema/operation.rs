@@ -1,0 +1,170 @@
+//! Operations: updates and assignments as data.
+
+#![forbid(unsafe_code)]
+
+use super::place::Place;
+use crate::error::Abort;
+
+/// The effect of an operation on its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// Replaces them.
+    Set,
+    /// Adds, refusing to overflow.
+    Add,
+    /// Subtracts, refusing to overflow.
+    Sub,
+    /// Adds, going round at the ends of the range.
+    WrappingAdd,
+    /// Subtracts, going round at the ends of the range.
+    WrappingSub,
+    /// Raises to at least the operand.
+    Max,
+    /// Lowers to at most the operand.
+    Min,
+    /// Runs a user's updater over the whole unit.
+    User,
+    /// Changes no word: the row ceases to exist.
+    Delete,
+}
+
+/// One operation on a unit.
+#[derive(Debug, Clone, Copy)]
+pub struct Op {
+    pub(crate) code: Code,
+    /// Whether the numbers are signed.
+    pub(crate) signed: bool,
+    /// The first bit of a column of less than a word.
+    pub(crate) shift: u8,
+    /// Whether the operands have a lower bound; `at_most`, an upper one.
+    pub(crate) at_least: bool,
+    pub(crate) at_most: bool,
+    /// The bits of the column, unshifted.
+    pub(crate) mask: u64,
+    /// The position within the unit.
+    pub(crate) word: u16,
+    pub(crate) words: u16,
+    /// The start of the operands in the arena: the words to set; or the number and its two bounds.
+    /// For a user's updater, its number.
+    pub(crate) operand: u32,
+}
+
+/// The operand words of an arithmetic operation: the number, the lower bound, the upper bound.
+pub(crate) const NUMBER_OPERANDS: usize = 3;
+
+impl Op {
+    /// The operation that ends a row's existence.
+    pub(crate) const DELETE: Op = Op {
+        code: Code::Delete,
+        signed: false,
+        shift: 0,
+        at_least: false,
+        at_most: false,
+        mask: u64::MAX,
+        word: 0,
+        words: 0,
+        operand: 0,
+    };
+
+    /// Returns the operation that sets words, without its operands.
+    pub(crate) fn set_words(word: u16, words: u16) -> Op {
+        Op { code: Code::Set, word, words, ..Op::DELETE }
+    }
+
+    /// Returns whether it replaces whole words (or none) whatever they were, and so can never fail.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.code, Code::Set | Code::Delete)
+            && self.mask == u64::MAX
+            && !self.at_least
+            && !self.at_most
+    }
+
+    #[inline]
+    pub(crate) fn is_user(&self) -> bool {
+        self.code == Code::User
+    }
+
+    #[inline]
+    pub(crate) fn is_delete(&self) -> bool {
+        self.code == Code::Delete
+    }
+
+    /// Returns the range of words that it changes, of a unit of this size.
+    #[inline]
+    pub(crate) fn changed(&self, unit_words: usize) -> (u16, u16) {
+        if self.is_user() { (0, unit_words as u16) } else { (self.word, self.word + self.words) }
+    }
+
+    /// Returns whether it shares words with another operation on the same unit.
+    pub(crate) fn overlaps(&self, other: &Op) -> bool {
+        self.is_user()
+            || self.word < other.word + other.words && other.word < self.word + self.words
+    }
+
+    /// Returns the one word that this operation, which is neither plain nor a user's, makes of
+    /// `current`.
+    #[inline]
+    pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
+        if self.code == Code::Set && !self.at_least && !self.at_most {
+            return Ok(
+                current & !(self.mask << self.shift) | (operands[0] & self.mask) << self.shift
+            );
+        }
+        let old = self.widen(current >> self.shift);
+        let operand = self.widen(operands[0]);
+        let new = match self.code {
+            Code::Set => operand,
+            Code::Add => old + operand,
+            Code::Sub => old - operand,
+            Code::WrappingAdd => self.widen((current >> self.shift).wrapping_add(operands[0])),
+            Code::WrappingSub => self.widen((current >> self.shift).wrapping_sub(operands[0])),
+            Code::Max => old.max(operand),
+            Code::Min => old.min(operand),
+            Code::User | Code::Delete => unreachable!("neither computes one word"),
+        };
+        // Guards first: a bound of zero on an unsigned column also guards against results below its
+        // range.
+        if self.at_least && new < self.widen(operands[1])
+            || self.at_most && new > self.widen(operands[2])
+        {
+            return Err(Abort::Guard);
+        }
+        if self.widen(new as u64) != new {
+            return Err(Abort::Overflow);
+        }
+        Ok(current & !(self.mask << self.shift) | (new as u64 & self.mask) << self.shift)
+    }
+
+    /// Returns the number in the low bits of `word`.
+    #[inline]
+    fn widen(&self, word: u64) -> i128 {
+        let word = word & self.mask;
+        let sign = self.mask ^ self.mask >> 1;
+        if self.signed && word & sign != 0 {
+            i128::from((word | !self.mask) as i64)
+        } else {
+            i128::from(word)
+        }
+    }
+}
+
+/// Takes the operations an update or an assignment consists of. Implemented by a transaction.
+pub trait Sink {
+    /// Sets the words at `place` to `word(0)`, `word(1)`, ….
+    #[doc(hidden)]
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort>;
+
+    /// Computes the number at `place` anew.
+    #[doc(hidden)]
+    fn compute(&mut self, place: Place, signed: bool, arithmetic: Arithmetic) -> Result<(), Abort>;
+}
+
+/// A computation on one number.
+#[derive(Debug, Clone, Copy)]
+pub struct Arithmetic {
+    pub(crate) code: Code,
+    pub(crate) operand: u64,
+    pub(crate) at_least: Option<u64>,
+    pub(crate) at_most: Option<u64>,
+}

@@ -1,0 +1,334 @@
+//! Ranges of keys, as words.
+
+#![forbid(unsafe_code)]
+
+use super::field::{Bytes, Text};
+use super::key::{Key, OneWord};
+use super::key_packing::KeyPacking;
+use super::key_words::KEY_WORDS_MAX;
+use std::ops::{
+    Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
+};
+
+/// Words of a key that its edge holds inline. Scans hold edges and are moved, so these are few.
+const FEW: usize = 8;
+
+/// One end of a range of keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    few: [u64; FEW],
+    /// All words, if they are more than a few.
+    many: Box<[u64]>,
+    count: usize,
+    /// Whether the key itself is in the range.
+    included: bool,
+}
+
+impl Edge {
+    /// Returns an edge at a key of `count` words that begins with `words` and goes on with `rest`.
+    #[inline]
+    pub(crate) fn at(words: &[u64], count: usize, rest: u64, included: bool) -> Edge {
+        let mut edge = Edge { few: [rest; FEW], many: Box::default(), count, included };
+        if count > FEW {
+            edge.many = vec![rest; count].into();
+        }
+        let known = words.len().min(count);
+        edge.words_mut()[..known].copy_from_slice(&words[..known]);
+        edge
+    }
+
+    /// Returns the key, in words.
+    #[inline]
+    pub(crate) fn words(&self) -> &[u64] {
+        if self.count > FEW { &self.many } else { &self.few[..self.count] }
+    }
+
+    fn words_mut(&mut self) -> &mut [u64] {
+        if self.count > FEW { &mut self.many } else { &mut self.few[..self.count] }
+    }
+
+    #[inline]
+    pub(crate) fn is_included(&self) -> bool {
+        self.included
+    }
+}
+
+/// The words between two edges. Lower words come first; both edges have as many words as the keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WordRange {
+    pub(crate) lower: Edge,
+    pub(crate) upper: Edge,
+}
+
+impl WordRange {
+    /// Returns all keys of `count` words that begin with `words`.
+    #[doc(hidden)]
+    pub fn beginning_with(words: &[u64], count: usize) -> WordRange {
+        WordRange {
+            lower: Edge::at(words, count, 0, true),
+            upper: Edge::at(words, count, u64::MAX, true),
+        }
+    }
+
+    /// Leaves out the keys up to one of its keys.
+    pub(crate) fn begin_after(&mut self, key: &[u64]) {
+        self.lower = Edge::at(key, key.len(), 0, false);
+    }
+
+    /// Leaves out the keys from one of its keys on.
+    pub(crate) fn end_before(&mut self, key: &[u64]) {
+        self.upper = Edge::at(key, key.len(), u64::MAX, false);
+    }
+
+    /// Returns the keys between two bounds.
+    #[inline]
+    fn between<K: Key>(lower: Bound<&K>, upper: Bound<&K>) -> WordRange {
+        let edge = |bound: Bound<&K>, rest| match bound {
+            Bound::Included(key) => Edge::at(key.words().as_ref(), K::WORDS, rest, true),
+            Bound::Excluded(key) => Edge::at(key.words().as_ref(), K::WORDS, rest, false),
+            Bound::Unbounded => Edge::at(&[], K::WORDS, rest, true),
+        };
+        WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
+    }
+
+    /// Returns the keys of `count` words that begin with a key of this range.
+    pub(crate) fn of_longer_keys(&self, count: usize) -> WordRange {
+        let longer = |edge: &Edge, rest| Edge::at(edge.words(), count, rest, edge.included);
+        // Keys that begin with an excluded key are excluded, with an included one included.
+        let (behind, before) = (u64::MAX, 0);
+        WordRange {
+            lower: longer(&self.lower, if self.lower.included { before } else { behind }),
+            upper: longer(&self.upper, if self.upper.included { behind } else { before }),
+        }
+    }
+
+    /// Returns the range of the packed keys.
+    pub(crate) fn packed(&self, packing: &KeyPacking) -> WordRange {
+        let pack = |edge: &Edge, rest| {
+            Edge::at(packing.pack(edge.words()).as_slice(), packing.words(), rest, edge.included)
+        };
+        WordRange { lower: pack(&self.lower, 0), upper: pack(&self.upper, u64::MAX) }
+    }
+
+    /// Checks that both edges have as many words as the keys of an index, which compares them with
+    /// as many words of records.
+    ///
+    /// # Panics
+    /// If they have not: an implementation of [`KeyRange`] or [`KeyPrefix`] by hand has made the
+    /// range of other keys.
+    #[inline]
+    pub(crate) fn expect_words(&self, count: usize) {
+        if self.lower.count != count || self.upper.count != count {
+            refuse_words(self, count);
+        }
+    }
+
+    /// Returns whether the range is certain to hold no key, whatever is in the table.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        let mut pairs = self.lower.words().iter().zip(self.upper.words());
+        match pairs.find(|(lower, upper)| lower != upper) {
+            Some((lower, upper)) => lower > upper,
+            None => !(self.lower.included && self.upper.included),
+        }
+    }
+
+    /// Returns whether a key of these words lies in the range.
+    #[cfg(test)]
+    pub(crate) fn contains(&self, words: &[u64]) -> bool {
+        let (lower, upper) = (self.lower.words(), self.upper.words());
+        (words > lower || words == lower && self.lower.included)
+            && (words < upper || words == upper && self.upper.included)
+    }
+}
+
+#[cold]
+fn refuse_words(range: &WordRange, count: usize) -> ! {
+    let (lower, upper) = (range.lower.count, range.upper.count);
+    panic!(
+        "`word_range` gives edges of {lower} and {upper} words for keys of {count}; both have `Key::WORDS` words"
+    )
+}
+
+/// A range of keys of type `K`, as scans take it.
+///
+/// The ranges of the standard library (`a..b`, `a..=b`, `..`, a pair of bounds, …) and [`Prefix`].
+pub trait KeyRange<K: Key> {
+    /// Returns the range in words.
+    #[doc(hidden)]
+    fn word_range(&self) -> WordRange;
+}
+
+/// All keys that begin with `P`: `Prefix((warehouse, district))` of keys `(warehouse, district,
+/// order)`, or `Prefix("smi")` of keys `Text<16>`.
+#[derive(Debug, Clone, Copy)]
+pub struct Prefix<P>(pub P);
+
+/// A beginning of keys of type `K`: a tuple of the first components of a composite key, or the
+/// first bytes of a text.
+pub trait KeyPrefix<K: Key> {
+    /// Returns the keys that begin so.
+    #[doc(hidden)]
+    fn word_range(&self) -> WordRange;
+}
+
+impl<K: Key, P: KeyPrefix<K>> KeyRange<K> for Prefix<P> {
+    fn word_range(&self) -> WordRange {
+        self.0.word_range()
+    }
+}
+
+// A blanket implementation over `RangeBounds` would exclude `Prefix`.
+macro_rules! standard_ranges {
+    ($($range:ty),*) => {$(
+        impl<K: Key> KeyRange<K> for $range {
+            fn word_range(&self) -> WordRange {
+                WordRange::between(self.start_bound(), self.end_bound())
+            }
+        }
+    )*};
+}
+
+standard_ranges!(
+    Range<K>,
+    RangeInclusive<K>,
+    RangeFrom<K>,
+    RangeTo<K>,
+    RangeToInclusive<K>,
+    (Bound<K>, Bound<K>)
+);
+
+impl<K: Key> KeyRange<K> for RangeFull {
+    fn word_range(&self) -> WordRange {
+        WordRange::between::<K>(Bound::Unbounded, Bound::Unbounded)
+    }
+}
+
+macro_rules! tuple_prefixes {
+    ($($($name:ident $index:tt),+ of $($rest:ident),+;)*) => {$(
+        impl<$($name: Key<Words: OneWord>,)+ $($rest: Key<Words: OneWord>),+> KeyPrefix<($($name,)+ $($rest,)+)>
+            for ($($name,)+)
+        {
+            fn word_range(&self) -> WordRange {
+                let words = [$(self.$index.words().word()),+];
+                WordRange::beginning_with(&words, <($($name,)+ $($rest,)+)>::WORDS)
+            }
+        }
+    )*};
+}
+
+tuple_prefixes! {
+    A 0 of B;
+    A 0 of B, C;
+    A 0, B 1 of C;
+    A 0 of B, C, D;
+    A 0, B 1 of C, D;
+    A 0, B 1, C 2 of D;
+}
+
+/// Returns the keys of bytes or text that begin with `bytes`, and have `count` words.
+///
+/// `lowest` is the least that the last word of such a key can be.
+fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {
+    if bytes.len() > capacity {
+        // No key begins so; a range that is empty whatever the table holds.
+        let nothing = |rest| Edge::at(&[], count, rest, false);
+        return WordRange { lower: nothing(u64::MAX), upper: nothing(0) };
+    }
+    let edge = |filler: u8, rest: u64| {
+        let mut padded = [filler; KEY_WORDS_MAX * 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        let words: Vec<u64> =
+            padded.chunks_exact(8).take(bytes.len().div_ceil(8)).map(big_endian).collect();
+        Edge::at(&words, count, rest, true)
+    };
+    let mut lower = edge(0, 0);
+    if let Some(last) = lower.words_mut().last_mut() {
+        *last = lowest.max(*last);
+    }
+    WordRange { lower, upper: edge(u8::MAX, u64::MAX) }
+}
+
+fn big_endian(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(bytes.try_into().expect("chunks of eight"))
+}
+
+impl<const N: usize> KeyPrefix<Text<N>> for &str {
+    fn word_range(&self) -> WordRange {
+        // The last word is the length. Without it a shorter text would be among those that begin
+        // with it and zeros.
+        beginning_with_bytes(self.as_bytes(), N, <Text<N> as Key>::WORDS, self.len() as u64)
+    }
+}
+
+impl<const N: usize> KeyPrefix<Bytes<N>> for &[u8] {
+    fn word_range(&self) -> WordRange {
+        beginning_with_bytes(self, N, <Bytes<N> as Key>::WORDS, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds<K: Key>(range: impl KeyRange<K>, key: K) -> bool {
+        range.word_range().contains(key.words().as_ref())
+    }
+
+    #[test]
+    fn a_text_does_not_begin_with_what_is_longer() {
+        let text = |text: &str| Text::<12>::new(text).expect("it is short");
+        for (prefix, is_longer) in [("x\0", "x"), ("\0", ""), ("abcdefgh\0", "abcdefgh")] {
+            assert!(!holds(Prefix(prefix), text(is_longer)), "{prefix:?}");
+            assert!(
+                holds(Prefix(prefix), text(prefix))
+                    && holds(Prefix(prefix), text(&format!("{prefix}\0")))
+            );
+            assert!(
+                holds(Prefix(prefix), text(&format!("{prefix}a")))
+                    && holds(Prefix(is_longer), text(prefix))
+            );
+        }
+        assert!(
+            holds(Prefix(""), text("")) && holds(Prefix(&b"x\0"[..]), Bytes::<4>::new(*b"x\0\0\0"))
+        );
+    }
+
+    #[test]
+    fn ranges_hold_what_they_say() {
+        assert!(holds(3u64..5, 3) && holds(3u64..5, 4) && !holds(3u64..5, 5) && !holds(3u64..5, 2));
+        assert!(holds(-3i32..=5, 5) && holds(-3i32..=5, -3) && !holds(-3i32..=5, -4));
+        assert!(
+            holds(.., u64::MAX)
+                && holds(7u64.., u64::MAX)
+                && !holds(..7u64, 7)
+                && holds(..=7u64, 7)
+        );
+        let after = (Bound::Excluded(7u8), Bound::Unbounded);
+        assert!(!holds(after, 7) && holds(after, 8));
+        let crossed = (Bound::Included(6u64), Bound::Included(5));
+        assert!((5u64..5).word_range().is_empty() && crossed.word_range().is_empty());
+        assert!(!(5u64..=5).word_range().is_empty());
+    }
+
+    #[test]
+    fn prefixes_hold_all_keys_that_begin_so() {
+        assert!(
+            holds(Prefix((1u32, 2u8)), (1u32, 2u8, u64::MAX))
+                && holds(Prefix((1u32, 2u8)), (1u32, 2u8, 0u64))
+        );
+        assert!(!holds(Prefix((1u32, 2u8)), (1u32, 3u8, 0u64)));
+        let text = |text| Text::<12>::new(text).unwrap();
+        assert!(holds(Prefix("smi"), text("smi")) && holds(Prefix("smi"), text("smithsonian")));
+        assert!(!holds(Prefix("smi"), text("sm")) && !holds(Prefix("smi"), text("smj")));
+        assert!(holds(Prefix("smithsonian"), text("smithsonians")) && holds(Prefix(""), text("")));
+        assert!(
+            Prefix("thirteen bytes").0.len() > 12
+                && KeyRange::<Text<12>>::word_range(&Prefix("thirteen bytes")).is_empty()
+        );
+        assert!(
+            holds(Prefix(&b"ab"[..]), Bytes::new(*b"abc"))
+                && !holds(Prefix(&b"ab"[..]), Bytes::new(*b"acb"))
+        );
+    }
+}

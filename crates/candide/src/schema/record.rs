@@ -1,0 +1,189 @@
+//! The description that makes a type a row.
+
+#![forbid(unsafe_code)]
+
+use super::field::Buffer;
+use super::group::{Group, image_words};
+use super::hash::{HASH_SEED, hash_numbers, mix, mix_text};
+use super::index_spec::{IndexKind, IndexSpec};
+use super::key::Key;
+use super::key_text::Show;
+use std::any::TypeId;
+
+/// A row type: a key, and plain data in one or more column groups. Usually derived:
+/// `#[derive(Record)]`.
+///
+/// By hand, it looks as follows. The columns outside the key lie in the words of their groups,
+/// group after group; the [`Column`](super::column::Column) constants say where exactly. `store`
+/// and `load` are those constants' business too:
+///
+/// ```
+/// use candide::{Column, Group, Hashed, Record};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct Account {
+///     id: u64,
+///     limit: u32,
+///     frozen: bool,
+///     cents: i64,
+/// }
+///
+/// impl Account {
+///     // Fields of less than a word may share one; they say where in it they begin.
+///     const LIMIT: Column<Account, u32> = Column::packed(0, 0, 0, "limit");
+///     const FROZEN: Column<Account, bool> = Column::packed(0, 0, 32, "frozen");
+///     const CENTS: Column<Account, i64> = Column::new(1, 0, "cents");
+/// }
+///
+/// impl Record for Account {
+///     type Key = u64;
+///     type Index = Hashed;
+///     type Image = [u64; 2];
+///     const NAME: &'static str = "Account";
+///     const GROUPS: &'static [Group] = &[Group::new("profile", 1), Group::new("balance", 1)];
+///
+///     fn key(&self) -> u64 {
+///         self.id
+///     }
+///     fn store(&self, words: &mut [u64]) {
+///         Self::LIMIT.put(words, &self.limit);
+///         Self::FROZEN.put(words, &self.frozen);
+///         Self::CENTS.put(words, &self.cents);
+///     }
+///     fn load(key: &u64, words: &[u64]) -> Account {
+///         Account {
+///             id: *key,
+///             limit: Self::LIMIT.take(words),
+///             frozen: Self::FROZEN.take(words),
+///             cents: Self::CENTS.take(words),
+///         }
+///     }
+/// }
+///
+/// let account = Account { id: 7, limit: 500, frozen: true, cents: -3 };
+/// let mut words = [0; 2];
+/// account.store(&mut words);
+/// assert_eq!(Account::load(&7, &words), account);
+/// ```
+pub trait Record: Copy + Send + Sync + 'static {
+    /// The primary key.
+    type Key: Key;
+    /// The kind of index by which tables find rows of this type:
+    /// [`Hashed`](super::index_spec::Hashed) or [`Ordered`](super::index_spec::Ordered).
+    type Index: IndexKind;
+    /// A buffer for all words outside the key: `[u64; N]` with `N` the sum of the groups' words.
+    type Image: Buffer;
+    /// The type's name, which a table remembers.
+    const NAME: &'static str;
+    /// The column groups: one to [`Group::COUNT_MAX`], 65,000 words in all at most.
+    const GROUPS: &'static [Group];
+    /// The secondary indexes that every table of this type has: 32 at most.
+    const INDEXES: &'static [IndexSpec] = &[];
+    /// A number that tells row types apart that are stored differently, and is the same in every
+    /// build: import compares it. The default knows the widths of the key's words and the groups; a
+    /// derived one the names of fields, groups and types, as they are written, the widths, and how
+    /// the type of each column lies in words. It does not know what the bits mean: variants of an
+    /// enum that change places, or one more that needs no further bit, go unnoticed, and so does
+    /// another type of the same name that lies as the first did.
+    const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
+
+    /// The fields, a text for each: its name, a colon, its type, and its group or that it is of the
+    /// key. An export keeps them, so that an import which is refused because of [`Record::SCHEMA`]
+    /// can say which field differs; they have no other use.
+    const FIELDS: &'static [&'static str] = &[];
+
+    /// Returns the row's key.
+    fn key(&self) -> Self::Key;
+
+    /// Writes every column outside the key to `words`, which holds all groups one after another and
+    /// begins as zeros.
+    fn store(&self, words: &mut [u64]);
+
+    /// Returns the row with `key` whose other columns are in `words`.
+    fn load(key: &Self::Key, words: &[u64]) -> Self;
+}
+
+/// The properties of a row type that a database needs, as a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowType {
+    pub(crate) id: TypeId,
+    pub(crate) name: &'static str,
+    /// Its name with the modules it is in.
+    pub(crate) path: &'static str,
+    pub(crate) groups: &'static [Group],
+    pub(crate) indexes: &'static [IndexSpec],
+    /// Words of the key, and how many bits of each are used.
+    pub(crate) key_words: usize,
+    pub(crate) key_widths: &'static [u32],
+    pub(crate) show_key: Show,
+    /// Whether tables keep keys in order.
+    pub(crate) ordered: bool,
+    /// Words of [`Record::Image`].
+    pub(crate) image_words: usize,
+}
+
+impl RowType {
+    pub(crate) fn of<R: Record>() -> RowType {
+        let mut image = R::Image::ZERO;
+        RowType {
+            id: TypeId::of::<R>(),
+            name: R::NAME,
+            path: std::any::type_name::<R>(),
+            groups: R::GROUPS,
+            indexes: R::INDEXES,
+            key_words: R::Key::WORDS,
+            key_widths: R::Key::WIDTHS,
+            show_key: R::Key::show,
+            ordered: R::Index::ORDERED,
+            image_words: image.words().len(),
+        }
+    }
+}
+
+/// Returns the schema of a derived row: a hash of how it is written, of the widths of its key's
+/// words, and of its columns' [`Field::LAYOUT`](super::field::Field::LAYOUT).
+#[doc(hidden)]
+pub const fn schema_hash<R: Record>(texts: &[&str], layouts: &[u64]) -> u64 {
+    let widths = R::Key::WIDTHS;
+    let (mut hash, mut index) = (HASH_SEED, 0);
+    while index < texts.len() {
+        hash = mix_text(hash, texts[index]);
+        index += 1;
+    }
+    index = 0;
+    while index < widths.len() {
+        hash = mix(hash, widths[index] as u64);
+        index += 1;
+    }
+    mix(hash, hash_numbers(layouts))
+}
+
+const fn default_schema(widths: &[u32], groups: &[Group]) -> u64 {
+    let (mut hash, mut index) = (HASH_SEED, 0);
+    while index < widths.len() {
+        hash = mix_text(hash ^ widths[index] as u64, "key");
+        index += 1;
+    }
+    index = 0;
+    while index < groups.len() {
+        hash = mix_text(hash ^ groups[index].words as u64, groups[index].name);
+        index += 1;
+    }
+    hash
+}
+
+/// Writes the columns of a row outside the key to an image of zeros, and returns the words.
+///
+/// # Panics
+/// If the image has other words than the groups: when the table was made, [`Buffer::words`] gave as
+/// many.
+#[inline(always)]
+pub(crate) fn store_in<'a, R: Record>(row: &R, image: &'a mut R::Image) -> &'a [u64] {
+    let words = image.words();
+    assert!(
+        words.len() == const { image_words(R::GROUPS) },
+        "the image of a row has another number of words than before"
+    );
+    row.store(words);
+    words
+}

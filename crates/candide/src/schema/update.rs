@@ -1,0 +1,374 @@
+//! Updates as data: operations of a transaction on a unit, evaluated when its version is fixed.
+//!
+//! Making an update does not read the row. It becomes [`Op`]s in the write set, with operands in an
+//! arena; at commit, under the lock, each is evaluated on the words as they are then. Built-in
+//! operations stay data, so they can be combined, logged and shipped; a user's own is a small plain
+//! value and a function.
+
+use super::column::Updatable;
+use super::column::{Column, ColumnKind, Projection};
+use super::field::{Field, Number};
+use super::operation::{Arithmetic, Code, Sink};
+use super::place::Place;
+use super::record::Record;
+use super::unit::Unit;
+use crate::error::Abort;
+use std::marker::PhantomData;
+
+/// A commit-time update: blind, so that it conflicts only with transactions that read the row.
+///
+/// Column updates, made by [`Column::set`], [`Column::add`] and their like, and tuples of updates.
+/// A user's own computation is an [`Updater`].
+pub trait Update<R: Record>: private::Sealed {
+    /// Passes its operations to a sink, in order.
+    #[doc(hidden)]
+    fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
+}
+
+mod private {
+    pub trait Sealed {}
+    impl<R, T> Sealed for super::ColumnUpdate<R, T> {}
+}
+
+/// An update of one column.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnUpdate<R, T> {
+    place: Place,
+    row: PhantomData<fn(R)>,
+    code: Code,
+    operand: T,
+    /// Bounds as words: only numbers have them, and values of other types may be large.
+    at_least: Option<u64>,
+    at_most: Option<u64>,
+}
+
+/// Commit-time updates, of columns that no index keeps.
+impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
+    fn update(self, code: Code, operand: T) -> ColumnUpdate<R, T> {
+        ColumnUpdate {
+            place: self.place(),
+            row: PhantomData,
+            code,
+            operand,
+            at_least: None,
+            at_most: None,
+        }
+    }
+
+    /// Sets the column to `value`.
+    pub fn set(self, value: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+    {
+        self.update(Code::Set, value)
+    }
+
+    /// Adds `summand`. If the sum is out of the type's range, the transaction fails with
+    /// [`Abort::Overflow`].
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "`column + 1` would not say that it is an update"
+    )]
+    pub fn add(self, summand: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+        T: Number,
+    {
+        self.update(Code::Add, summand)
+    }
+
+    /// Subtracts `subtrahend`. If the difference is out of the type's range, the transaction fails
+    /// with [`Abort::Overflow`].
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "`column - 1` would not say that it is an update"
+    )]
+    pub fn sub(self, subtrahend: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+        T: Number,
+    {
+        self.update(Code::Sub, subtrahend)
+    }
+
+    /// Adds `summand`, going on from the other end of the type's range where that ends: a counter
+    /// that cannot fail. Under [`Mvto`](crate::Mvto) such updates neither wait for one another nor
+    /// make one another start over, until sixteen have been deferred: the next one applies them,
+    /// like any other update.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Page { #[key] id: u32, hits: u8 }
+    /// # let db = Database::new();
+    /// # let pages = db.table::<Page>("pages")?;
+    /// db.run(|tx| pages.insert(tx, Page { id: 1, hits: 250 }))?;
+    /// db.run(|tx| pages.update(tx, &1, Page::HITS.wrapping_add(10)))?;
+    /// assert_eq!(db.run(|tx| pages.read(tx, &1, Page::HITS)), Ok::<_, Abort>(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wrapping_add(self, summand: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+        T: Number,
+    {
+        self.update(Code::WrappingAdd, summand)
+    }
+
+    /// Subtracts `subtrahend`, going on from the other end of the type's range where that ends; see
+    /// [`Column::wrapping_add`].
+    pub fn wrapping_sub(self, subtrahend: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+        T: Number,
+    {
+        self.update(Code::WrappingSub, subtrahend)
+    }
+
+    /// Raises the column to `floor` if it is lower.
+    pub fn max(self, floor: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+        T: Number,
+    {
+        self.update(Code::Max, floor)
+    }
+
+    /// Lowers the column to `ceiling` if it is higher.
+    pub fn min(self, ceiling: T) -> ColumnUpdate<R, T>
+    where
+        A: Updatable,
+        T: Number,
+    {
+        self.update(Code::Min, ceiling)
+    }
+}
+
+impl<R, T: Number> ColumnUpdate<R, T> {
+    /// Guards the update: if the new value is below `bound`, the transaction fails with
+    /// [`Abort::Guard`] and has no effect.
+    #[must_use]
+    pub fn at_least(self, bound: T) -> ColumnUpdate<R, T> {
+        ColumnUpdate { at_least: Some(bound.word(0)), ..self }
+    }
+
+    /// Guards the update: if the new value is above `bound`, the transaction fails with
+    /// [`Abort::Guard`] and has no effect.
+    #[must_use]
+    pub fn at_most(self, bound: T) -> ColumnUpdate<R, T> {
+        ColumnUpdate { at_most: Some(bound.word(0)), ..self }
+    }
+}
+
+impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
+    #[inline(always)]
+    fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
+        // The type's own constants, which the place repeats: the compiler knows these.
+        let place = Place { words: T::WORDS as u16, mask: Column::<R, T>::MASK, ..self.place };
+        if self.code == Code::Set && self.at_least.is_none() && self.at_most.is_none() {
+            return sink.set(place, |index| self.operand.word(index));
+        }
+        let Self { code, at_least, at_most, .. } = *self;
+        let arithmetic = Arithmetic { code, operand: self.operand.word(0), at_least, at_most };
+        sink.compute(place, T::SIGNED, arithmetic)
+    }
+}
+
+macro_rules! tuple_updates {
+    ($($($name:ident $index:tt),+;)*) => {$(
+        impl<$($name: private::Sealed),+> private::Sealed for ($($name,)+) {}
+
+        impl<R: Record, $($name: Update<R>),+> Update<R> for ($($name,)+) {
+            #[inline(always)]
+            fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
+                $(self.$index.stage(sink)?;)+
+                Ok(())
+            }
+        }
+    )*};
+}
+
+tuple_updates! {
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+}
+
+/// The refusal of an updater: its update must not happen, and the transaction fails with
+/// [`Abort::Guard`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused;
+
+/// A user's own commit-time update: a small plain value, and a function on some columns of one
+/// group.
+///
+/// `apply` runs when the transaction commits, on the row as it then is, or earlier if the
+/// transaction reads what it has updated, or later, on any thread that needs the row, if it is
+/// [total](Updater::TOTAL); possibly more than once. It must depend on nothing but its value and
+/// its argument, and must not use the database: the row is locked while it runs. If it panics, the
+/// transaction has no effect and the panic goes on to the caller of `run`, unless the transaction
+/// is over by then.
+pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
+    /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This
+    /// compiles only without the attribute `#[index]`:
+    ///
+    /// ```compile_fail,E0080
+    /// use candide::{Column, Database, Indexed, Record, Refused, Updater};
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// struct Account {
+    ///     #[key]
+    ///     id: u64,
+    ///     #[index]
+    ///     owner: u32,
+    /// }
+    ///
+    /// #[derive(Clone, Copy)]
+    /// struct Disown;
+    ///
+    /// impl Updater<Account> for Disown {
+    ///     type Target = Column<Account, u32, Indexed>;
+    ///
+    ///     fn target(&self) -> Self::Target {
+    ///         Account::OWNER
+    ///     }
+    ///     fn apply(&self, owner: &mut u32) -> Result<(), Refused> {
+    ///         *owner = 0;
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let db = Database::new();
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// db.run(|tx| accounts.update_with(tx, &1, Disown))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    type Target: Projection<R>;
+
+    /// Whether `apply` succeeds on every value: it neither refuses nor panics. Then
+    /// [`Mvto`](crate::Mvto) may defer it, like updates of columns that cannot fail: the
+    /// transaction commits without a look at the row, and the next one that needs the row applies
+    /// it. There must be room for that: a value of 8 bytes is deferred on a group of 8, and one of
+    /// 48 on a group of 40.
+    ///
+    /// An updater that fails all the same is an error in the program. If its transaction has not
+    /// committed yet, that ends in a panic, without effect: under all other protocols, and also
+    /// under `Mvto` if it reads what it has updated, does something else to the same group that may
+    /// fail, has inserted or put the row itself, or ends in an error of its closure; if there was
+    /// no room; or if many updates of the row have been deferred already. Otherwise the transaction
+    /// has committed. Then the panic hook reports the panic, on the thread that applies the
+    /// updater, which goes on; and the row is as if this update had not been made, and all others
+    /// had. The hook must not use the database, as the updater must not.
+    const TOTAL: bool = false;
+
+    /// Returns the columns it reads and writes.
+    fn target(&self) -> Self::Target;
+
+    /// Applies the update.
+    ///
+    /// # Errors
+    /// [`Refused`], if the update must not happen. If the updater is declared total, that is an
+    /// error in the program, and a panic: the transaction ends in it, without effect, or else only
+    /// this update has none ([`Updater::TOTAL`]).
+    fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
+}
+
+/// A sink that sets words of an image.
+pub(crate) struct ImageSink<'a, R> {
+    unit: Unit,
+    image: &'a mut [u64],
+    record: PhantomData<R>,
+}
+
+impl<'a, R> ImageSink<'a, R> {
+    /// Returns a sink that sets words of an image of `unit`.
+    pub(crate) fn new(unit: Unit, image: &'a mut [u64]) -> ImageSink<'a, R> {
+        ImageSink { unit, image, record: std::marker::PhantomData }
+    }
+}
+
+/// A sink that keeps no words: a user's code that panics does so here, and not when half of the
+/// words have been staged.
+pub(crate) struct DryRun;
+
+impl Sink for DryRun {
+    #[inline(always)]
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        (0..usize::from(place.words)).for_each(|index| _ = word(index));
+        Ok(())
+    }
+
+    fn compute(
+        &mut self,
+        _place: Place,
+        _signed: bool,
+        _arithmetic: Arithmetic,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+}
+
+impl<R: Record> Sink for ImageSink<'_, R> {
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        let first = self.unit.offset_of(R::GROUPS, place.group) + usize::from(place.word);
+        for index in 0..usize::from(place.words) {
+            let mask = place.mask << place.shift;
+            self.image[first + index] =
+                self.image[first + index] & !mask | word(index) << place.shift & mask;
+        }
+        Ok(())
+    }
+
+    fn compute(&mut self, _: Place, _: bool, _: Arithmetic) -> Result<(), Abort> {
+        unreachable!("assigning a value only sets")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Op;
+
+    fn op(code: Code, signed: bool, bits: u32, shift: u8) -> Op {
+        let mask = u64::MAX >> (64 - bits);
+        Op {
+            code,
+            signed,
+            shift,
+            at_least: true,
+            at_most: false,
+            mask,
+            word: 0,
+            words: 1,
+            operand: 0,
+        }
+    }
+
+    #[test]
+    fn arithmetic_stays_within_its_bits() {
+        let add = op(Code::Add, true, 16, 16);
+        let word = 0xaaaa_bbbb_7ffe_cccc;
+        assert_eq!(add.compute(&[1, 0, 0], word), Ok(0xaaaa_bbbb_7fff_cccc));
+        assert_eq!(add.compute(&[2, 0, 0], word), Err(Abort::Overflow));
+        assert_eq!(add.compute(&[0xffff, 0, 0], word), Ok(0xaaaa_bbbb_7ffd_cccc));
+    }
+
+    #[test]
+    fn guards_compare_as_numbers() {
+        let sub = op(Code::Sub, true, 64, 0);
+        assert_eq!(sub.compute(&[5, 0, 0], 5), Ok(0));
+        assert_eq!(sub.compute(&[6, 0, 0], 5), Err(Abort::Guard));
+        assert_eq!(sub.compute(&[6, -1i64 as u64, 0], 5), Ok(-1i64 as u64));
+        let unsigned = op(Code::Sub, false, 64, 0);
+        assert_eq!(unsigned.compute(&[6, 0, 0], 5), Err(Abort::Guard));
+        assert_eq!(Op { at_least: false, ..unsigned }.compute(&[6, 0, 0], 5), Err(Abort::Overflow));
+        assert_eq!(op(Code::Max, false, 8, 0).compute(&[9, 0, 0], 7), Ok(9));
+        assert_eq!(
+            op(Code::Min, true, 64, 0).compute(&[-9i64 as u64, i64::MIN as u64, 0], 7),
+            Ok(-9i64 as u64)
+        );
+    }
+}

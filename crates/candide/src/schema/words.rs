@@ -1,0 +1,56 @@
+//! Words of a unit, wherever they lie.
+
+#![forbid(unsafe_code)]
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// The words a read copies from.
+#[derive(Debug, Clone, Copy)]
+pub enum Words<'a> {
+    /// Words that other threads may be changing; the protocol validates that they are of one
+    /// version.
+    Shared(&'a [AtomicU64]),
+    /// The transaction's own image of the unit.
+    Own(&'a [u64]),
+}
+
+impl Words<'_> {
+    /// Returns word `index` of the unit.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: usize) -> u64 {
+        match self {
+            // Acquire pairs with the Release of the install (E3): a reader that sees a word of an
+            // install in progress sees its lock at the second load of the cell.
+            Words::Shared(words) => words[index].load(Ordering::Acquire),
+            Words::Own(words) => words[index],
+        }
+    }
+
+    /// Copies words `first..` of the unit to `sink`, called with positions from zero.
+    #[inline(always)]
+    pub(crate) fn copy(&self, first: usize, count: usize, mut sink: impl FnMut(usize, u64)) {
+        match self {
+            Words::Shared(words) => {
+                for (index, word) in words[first..first + count].iter().enumerate() {
+                    sink(index, word.load(Ordering::Acquire)); // E3
+                }
+            }
+            Words::Own(words) => {
+                for (index, &word) in words[first..first + count].iter().enumerate() {
+                    sink(index, word);
+                }
+            }
+        }
+    }
+
+    /// Appends the unit's `count` words to `sink`.
+    #[inline]
+    pub(crate) fn extend(&self, count: usize, sink: &mut Vec<u64>) {
+        match self {
+            Words::Shared(words) => {
+                sink.extend(words[..count].iter().map(|word| word.load(Ordering::Acquire)))
+            } // E3
+            Words::Own(words) => sink.extend_from_slice(&words[..count]),
+        }
+    }
+}

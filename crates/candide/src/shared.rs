@@ -1,0 +1,205 @@
+//! The database behind its handles: tables, sessions, and the garbage that no session collects.
+
+#![forbid(unsafe_code)]
+
+use crate::catalog::Catalog;
+use crate::engine::{Engine, Local, Protocol};
+use crate::epoch::{Collect, Epoch, Slot};
+use crate::error::Error;
+use crate::gc::Garbage;
+use crate::stats::{Counters, Stats};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
+use crate::txn::{SessionShared, TxnRunner};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+/// The database behind its handles.
+#[derive(Debug)]
+pub(crate) struct Inner<P: Protocol> {
+    pub(crate) engine: Engine<P>,
+    pub(crate) catalog: Catalog,
+    /// Sessions that exist, by their numbers.
+    pub(crate) sessions: Mutex<BTreeMap<u64, Arc<SessionShared>>>,
+    sessions_made: AtomicU64,
+    /// Set while the one session of a protocol that allows only one exists.
+    session_taken: AtomicBool,
+    /// Counts of sessions that are gone.
+    past: Mutex<Stats>,
+    collector: Mutex<Collector>,
+    /// Garbage that sessions have left, and what has become of entries that are for all. The
+    /// advancer collects it.
+    common_garbage: Mutex<Garbage>,
+    /// Garbage of sessions that have left since the advancer took it over. Apart, so that a session
+    /// that leaves waits for no collection.
+    left_garbage: Mutex<Vec<Garbage>>,
+    /// Held while a secondary index is added or dropped.
+    pub(crate) index_changes: Mutex<()>,
+}
+
+/// The parts with which the advancer collects.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    slot: Arc<Slot>,
+    local: Local,
+}
+
+/// While it lives, the advancer collects no garbage of the database.
+pub(crate) type CollectorGuard<'a> = MutexGuard<'a, Collector>;
+
+/// The collector's number among the sessions.
+const COLLECTOR: u64 = 1;
+
+impl<P: Protocol> Inner<P> {
+    /// Makes the database behind its first handle, and lets the advancer of its epochs collect.
+    pub(crate) fn new(engine: Engine<P>, catalog: Catalog) -> Arc<Inner<P>> {
+        let slot = engine.epochs.register();
+        let collector = Collector { local: Local::new(engine.id, COLLECTOR, slot.clone()), slot };
+        let epochs = engine.epochs.clone();
+        let inner = Arc::new(Inner {
+            engine,
+            catalog,
+            sessions: Mutex::new(BTreeMap::new()),
+            sessions_made: AtomicU64::new(COLLECTOR),
+            session_taken: AtomicBool::new(false),
+            past: Mutex::new(Stats::default()),
+            collector: Mutex::new(collector),
+            common_garbage: Mutex::default(),
+            left_garbage: Mutex::default(),
+            index_changes: Mutex::new(()),
+        });
+        let weak: std::sync::Weak<Inner<P>> = Arc::downgrade(&inner);
+        epochs.add_collector(weak);
+        inner
+    }
+
+    /// Admits a session, if the protocol allows another one.
+    pub(crate) fn admit(&self) -> Result<(), Error> {
+        // Acquire: this session sees what the one before did (E12).
+        if self.engine.properties.one_session && self.session_taken.swap(true, Ordering::Acquire) {
+            return Err(Error::SecondSession { protocol: self.engine.properties.name });
+        }
+        Ok(())
+    }
+
+    /// Takes an admission back.
+    pub(crate) fn dismiss(&self) {
+        self.session_taken.store(false, Ordering::Release); // E12
+    }
+
+    /// Returns a new session's working parts.
+    pub(crate) fn join(&self) -> TxnRunner<P> {
+        let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
+        let public = Arc::new(SessionShared {
+            session: id,
+            slot: self.engine.epochs.register(),
+            garbage: Mutex::new(Garbage::default()),
+            counters: Counters::new(),
+        });
+        lock(&self.sessions).insert(id, public.clone());
+        TxnRunner::new(&self.engine, id, public)
+    }
+
+    /// Forgets a session, keeping its counts, and its garbage for the advancer. The time this takes
+    /// does not depend on what other sessions have left.
+    pub(crate) fn leave(&self, core: &mut TxnRunner<P>) {
+        let state = core.state.get_mut();
+        let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
+        garbage.take_from(&self.engine, &mut state.local);
+        if !garbage.is_empty() {
+            lock(&self.left_garbage).push(garbage);
+            // Without the session's slot the advancer may have found all idle, and be about to
+            // sleep.
+            self.engine.epochs.unpark();
+        }
+        state
+            .local
+            .leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
+        self.engine.give_token_back(state.local.id);
+        self.engine.epochs.unregister(&core.public.slot);
+        let mut sessions = lock(&self.sessions);
+        // Under the lock of the sessions, so that no reader finds these counts in both places, or
+        // in none.
+        lock(&self.past).add(&core.public.counters.read());
+        sessions.remove(&core.public.session);
+    }
+
+    /// Calls `each` with what can be seen of every session.
+    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&SessionShared)) {
+        lock(&self.sessions).values().for_each(|public| each(public));
+    }
+
+    /// Returns how much garbage belongs to no session.
+    pub(crate) fn common_garbage(&self) -> usize {
+        let common = lock(&self.common_garbage);
+        let left: usize = lock(&self.left_garbage).iter().map(Garbage::len).sum();
+        common.len() + left + self.engine.hot.len()
+    }
+
+    /// Keeps the advancer from collecting; `None` if it is collecting, or is kept from it already.
+    pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_>> {
+        try_lock(&self.collector)
+    }
+
+    /// Returns counts of all sessions, past and present.
+    pub(crate) fn stats(&self) -> Stats {
+        let sessions = lock(&self.sessions);
+        let mut sum = *lock(&self.past);
+        sessions.values().for_each(|public| sum.add(&public.counters.read()));
+        sum
+    }
+
+    /// Returns whether no session is in a transaction.
+    pub(crate) fn is_quiescent(&self) -> bool {
+        !lock(&self.sessions).values().any(|public| public.slot.is_pinned())
+    }
+}
+
+impl<P: Protocol> Collect for Inner<P> {
+    fn collect(&self, idle_before: Epoch) -> bool {
+        // Raw iteration may be going on; later is early enough.
+        let Some(mut collector) = try_lock(&self.collector) else { return true };
+        let Collector { slot, local } = &mut *collector;
+        let Some(sessions) = try_lock(&self.sessions) else { return true };
+        let mut left = false;
+        for public in sessions.values() {
+            // A session that is just collecting may take long, and epochs would not pass meanwhile.
+            let Some(mut garbage) = try_lock(&public.garbage) else {
+                left = true;
+                continue;
+            };
+            if !garbage.is_empty() && public.slot.leaves_garbage_since(idle_before) {
+                self.engine.epochs.pin(slot);
+                garbage.collect(&self.engine, local, slot, 0);
+                self.engine.epochs.unpin(slot);
+            }
+            left |= !garbage.is_empty();
+        }
+        drop(sessions);
+        let mut common = lock(&self.common_garbage);
+        std::mem::take(&mut *lock(&self.left_garbage))
+            .into_iter()
+            .for_each(|left| common.take_over(left));
+        if !common.is_empty() || !self.engine.hot.is_empty() {
+            self.engine.epochs.pin(slot);
+            // Sessions in transactions collect what has not waited for long; passes are more
+            // urgent.
+            common.collect(&self.engine, local, slot, idle_before);
+            self.engine.epochs.unpin(slot);
+        }
+        left |= !common.is_empty() || !self.engine.hot.is_empty();
+        // Freed blocks go to the slabs, where sessions find them.
+        local.caches.clear();
+        left
+    }
+}
+
+impl<P: Protocol> Drop for Inner<P> {
+    fn drop(&mut self) {
+        self.engine.epochs.unregister(&lock(&self.collector).slot);
+        // Threads may keep sessions of a dropped database.
+        for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {
+            self.engine.epochs.unregister(&public.slot);
+            *lock(&public.garbage) = Garbage::default();
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! What a change of a row does to the entries of its table's secondary indexes.
+
+#![forbid(unsafe_code)]
+
+use super::index_scratch::{Change, IndexScratch};
+use super::{InsertTarget, State};
+use crate::access::Intent;
+use crate::engine::{Engine, IndexCore, Missing, Protocol, Stage, TableCore};
+use crate::error::Abort;
+use crate::index::Found;
+use crate::record::{CellAt, RecordAt};
+use crate::schema::{Op, Unit, Words};
+use crate::sync::{Mutant, Ordering, mutant};
+
+/// A row's words before or after a change: none if there is no row.
+type Image<'a> = Option<&'a [u64]>;
+
+impl<P: Protocol> State<P> {
+    /// Stages what the insertion of a row, with these words outside its key, means for the indexes
+    /// of its table.
+    ///
+    /// # Errors
+    /// [`Abort::NotUnique`], before anything is staged.
+    #[inline(never)]
+    pub(crate) fn add_entries(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &[u64],
+    ) -> Result<(), Abort> {
+        let primary = record.key_words(table.layout.key_words());
+        self.on_workbench(|state, bench| {
+            let IndexScratch { keys, changes, .. } = bench;
+            state.change_entries(
+                engine,
+                table,
+                primary.as_slice(),
+                (None, Some(image)),
+                keys,
+                changes,
+            )
+        })
+    }
+
+    /// Stages what the removal of a row, if it exists, means for the indexes of its table.
+    #[inline(never)]
+    pub(crate) fn remove_entries(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
+        let primary = record.key_words(table.layout.key_words());
+        self.on_workbench(|state, bench| {
+            if !state.read_indexed(engine, table, record, &mut bench.before)? {
+                return Ok(());
+            }
+            let IndexScratch { before, keys, changes, .. } = bench;
+            state.change_entries(
+                engine,
+                table,
+                primary.as_slice(),
+                (Some(before), None),
+                keys,
+                changes,
+            )
+        })
+    }
+
+    /// Stages what a change of a row's words means for the indexes of its table. `change` is given
+    /// the words that matter to an index, or zeros if there is no row, and makes them what they
+    /// will be.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if it `must_exist` and does not, and [`Abort::NotUnique`], before
+    /// anything is staged.
+    #[inline(never)]
+    pub(crate) fn change_row(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        (record, must_exist): (RecordAt, bool),
+        change: &mut dyn FnMut(&mut Vec<u64>) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        let primary = record.key_words(table.layout.key_words());
+        self.on_workbench(|state, bench| {
+            let IndexScratch { before, after, keys, changes } = bench;
+            let was_there = state.read_indexed(engine, table, record, before)?;
+            if must_exist && !was_there {
+                return Err(Abort::NotFound);
+            }
+            after.clone_from(before);
+            change(after)?;
+            let images = (was_there.then_some(&before[..]), Some(&after[..]));
+            state.change_entries(engine, table, primary.as_slice(), images, keys, changes)
+        })
+    }
+
+    fn on_workbench(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut IndexScratch) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        let mut bench = std::mem::take(&mut self.workbench);
+        let result = work(self, &mut bench);
+        self.workbench = bench;
+        result
+    }
+
+    /// Reads the groups of a row that matter to an index, as the transaction sees them; false if
+    /// there is no row.
+    fn read_indexed(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &mut Vec<u64>,
+    ) -> Result<bool, Abort> {
+        image.clear();
+        image.resize(Unit::ROW.image_range(table.groups).1, 0);
+        for unit in table.layout.units_of(table.indexes.groups()) {
+            let (start, count) = unit.image_range(table.groups);
+            let copy =
+                |words: Words<'_>| words.copy(0, count, |word, value| image[start + word] = value);
+            if !self.read(engine, table.layout.at(record, unit), copy)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Stages the entries of a row whose words change.
+    fn change_entries(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        primary: &[u64],
+        (before, after): (Image<'_>, Image<'_>),
+        keys: &mut Vec<u64>,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), Abort> {
+        keys.clear();
+        changes.clear();
+        // First everything that can be refused: linking may meet the memory limit, and a unique key
+        // may be taken.
+        for index in table.indexes.kept() {
+            let mut key = |image: &[u64]| {
+                let begin = keys.len();
+                index.entry_key(primary, image, keys);
+                (begin, keys.len())
+            };
+            let (old, new) = (before.map(&mut key), after.map(key));
+            if let (Some(old), Some(new)) = (old, new)
+                && keys[old.0..old.1] == keys[new.0..new.1]
+            {
+                continue;
+            }
+            let new = match new {
+                Some((begin, end)) => {
+                    Some(self.place_entry(engine, table, index, &keys[begin..end])?)
+                }
+                None => None,
+            };
+            changes.push(Change { number: index.number, old, new });
+        }
+        for change in changes.iter() {
+            let index = table.indexes.get(change.number).expect("it was there a moment ago");
+            if let Some((begin, end)) = change.old {
+                self.delete_entry(engine, table, index, &keys[begin..end], primary)?;
+            }
+            if let Some(record) = change.new {
+                let is_enforced = index.unique && table.indexes.is_at(index, Stage::Enforced);
+                let intent = if is_enforced { Intent::Insert } else { Intent::Put };
+                self.stage_entry(engine, index, record, primary, intent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The record for a new entry; an error if the index is unique and has the entry already.
+    fn place_entry(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        index: &IndexCore,
+        key: &[u64],
+    ) -> Result<RecordAt, Abort> {
+        let InsertTarget { record, is_new } = self.record_for(engine, &index.entries, key)?;
+        let first = index.entries.layout.at(record, Unit::ROW);
+        if index.unique && table.indexes.is_at(index, Stage::Enforced) {
+            if !mutant(Mutant::RefusedEarly) {
+                // Before that an entry may be wrong. Relaxed: it was noted before the index came to
+                // be enforced (E18).
+                self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
+            }
+            if !is_new && !self.can_insert(engine, first)? {
+                return Err(Abort::NotUnique);
+            }
+        }
+        if !is_new {
+            self.make_room(engine, &index.entries)?;
+        }
+        Ok(record)
+    }
+
+    /// Stages the end of an entry of the row with key `primary`, if there is one. (Only in an index
+    /// that cannot be read yet can it be missing, or be another row's.)
+    fn delete_entry(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        index: &IndexCore,
+        key: &[u64],
+        primary: &[u64],
+    ) -> Result<(), Abort> {
+        let record = match self.find(engine, &index.entries, key)? {
+            Found::Record(record) => record,
+            Found::Nothing { node, version } => {
+                // Observed: who builds the index may be about to enter the row, which it sees as it
+                // was.
+                return self.absent(
+                    engine,
+                    Missing { table: index.entries.number, key: Some(key), node, version },
+                );
+            }
+        };
+        let at = index.entries.layout.at(record, Unit::ROW);
+        if !self.can_delete(engine, at)? {
+            return Ok(());
+        }
+        if index.unique && !table.indexes.is_at(index, Stage::Readable) {
+            let mut is_own = false;
+            let compare = |words: Words<'_>| {
+                is_own = primary.iter().enumerate().all(|(word, &value)| words.get(word) == value);
+            };
+            if !self.read(engine, at, compare)? || !is_own {
+                return Ok(());
+            }
+        }
+        self.stage(engine, at, Intent::Delete, Op::DELETE)
+    }
+
+    /// Stages the end of a unit's row, if it is there.
+    pub(crate) fn delete_unit(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
+        if self.can_delete(engine, at)? {
+            self.stage(engine, at, Intent::Delete, Op::DELETE)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Observes the groups of a row that matter to an index.
+    pub(crate) fn observe_indexed(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
+        self.read_indexed(engine, table, record, &mut Vec::new()).map(drop)
+    }
+
+    /// Whether `entry` is the entry of the row of `record`, and that is there.
+    pub(crate) fn has_entry(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        index: &IndexCore,
+        record: RecordAt,
+        entry: RecordAt,
+    ) -> Result<bool, Abort> {
+        let mut row = Vec::new();
+        if !self.read_indexed(engine, table, record, &mut row)? {
+            return Ok(false);
+        }
+        let mut key = Vec::new();
+        index.entry_key(record.key_words(table.layout.key_words()).as_slice(), &row, &mut key);
+        Ok(entry.has_key(&key))
+    }
+
+    /// Stages the entry of the row of `record`, if that is there and its entry is not.
+    ///
+    /// # Errors
+    /// [`Abort::NotUnique`] if another row has its place.
+    pub(crate) fn enter_record(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        index: &IndexCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
+        let (mut row, mut key) = (Vec::new(), Vec::new());
+        if !self.read_indexed(engine, table, record, &mut row)? {
+            return Ok(());
+        }
+        let primary = record.key_words(table.layout.key_words());
+        let primary = primary.as_slice();
+        index.entry_key(primary, &row, &mut key);
+        let InsertTarget { record: entry, is_new } =
+            self.record_for(engine, &index.entries, &key)?;
+        let at = index.entries.layout.at(entry, Unit::ROW);
+        let mut is_own = !index.unique;
+        let compare = |words: Words<'_>| {
+            is_own |= index.unique
+                && primary.iter().enumerate().all(|(word, &value)| words.get(word) == value);
+        };
+        match self.read(engine, at, compare)? {
+            false => {
+                if !is_new {
+                    self.make_room(engine, &index.entries)?;
+                }
+                self.stage_entry(engine, index, entry, primary, Intent::Insert)
+            }
+            true if is_own => Ok(()),
+            true => Err(Abort::NotUnique),
+        }
+    }
+
+    /// Stages an entry for the row with key `primary`.
+    fn stage_entry(
+        &mut self,
+        engine: &Engine<P>,
+        index: &IndexCore,
+        record: RecordAt,
+        primary: &[u64],
+        intent: Intent,
+    ) -> Result<(), Abort> {
+        let at = index.entries.layout.at(record, Unit::ROW);
+        let payload = if index.unique { primary } else { &[0] };
+        let operand = self.writes.push_operands(payload.iter().copied());
+        self.stage(engine, at, intent, Op { operand, ..Op::set_words(0, payload.len() as u16) })
+    }
+}

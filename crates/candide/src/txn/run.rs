@@ -1,0 +1,616 @@
+//! The life of a transaction: attempts, pauses, and what the caller gets in the end.
+
+#![forbid(unsafe_code)]
+
+use super::state::Unwound;
+use super::tx::{Effects, Tx};
+use super::{Conflict, State};
+use crate::engine::own_thread::Held;
+use crate::engine::{Common, Context, Engine, Local, Protocol, ReadView, TableCore};
+use crate::epoch::{Epoch, Slot};
+use crate::error::Abort;
+use crate::factor::Factor;
+use crate::gc::Garbage;
+use crate::index::Found;
+use crate::record::PlacedUnit;
+use crate::schema::Words;
+use crate::stats::Counters;
+use crate::sync::{
+    Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Turns, Wait, Waited, Wish,
+    lock, pass, patience, sleep, thread,
+};
+use std::any::Any;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+/// Failed attempts in a row after which a session asks for the token. By then backoff has had its
+/// chance.
+const TOKEN_ATTEMPTS: u32 = 32;
+/// The longest a transaction waits for the holder of the token, who may be stuck in its closure, or
+/// waiting for this very transaction.
+const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
+/// Backoff: the first pause is below this, each following bound is twice the one before, up to the
+/// largest.
+const BACKOFF_FIRST: Duration = Duration::from_micros(1);
+const BACKOFF_MAX: Duration = Duration::from_micros(200);
+/// Pauses up to this long are spun; a system call would take longer.
+const SPUN_MAX: Duration = Duration::from_micros(20);
+
+/// How to run a transaction: limits on retrying, whom to tell of conflicts, and whether it only
+/// reads.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    attempts_max: Option<u32>,
+    deadline: Option<Instant>,
+    on_conflict: Option<&'a dyn Fn(&Conflict)>,
+    read_only: bool,
+}
+
+impl std::fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("attempts_max", &self.attempts_max)
+            .field("deadline", &self.deadline)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> RunOptions<'a> {
+    /// No limits: conflicts are retried until the transaction commits.
+    pub const fn new() -> RunOptions<'a> {
+        RunOptions { attempts_max: None, deadline: None, on_conflict: None, read_only: false }
+    }
+
+    /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or
+    /// lock. Under protocols with [versions](crate::Versioned) it sees the database as it was when
+    /// it began, runs once, and meets no conflict. If it takes longer than some milliseconds, what
+    /// it sees is kept like what a [`Snapshot`](crate::Snapshot) sees, and
+    /// [`Health::oldest_snapshot`](crate::api::Health::oldest_snapshot) tells of it; memory that
+    /// others free waits until it is over, so for long reports a snapshot is better, read in parts.
+    /// Under the other protocols it is repeated as any transaction is.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Counter { #[key] id: u32, hits: u64 }
+    /// # let db = Database::<Mvcc>::builder().build()?;
+    /// # let counters = db.table::<Counter>("counters")?;
+    /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
+    /// let options = RunOptions::new().read_only();
+    /// assert_eq!(db.run_with(options, |tx| counters.read(tx, &7, Counter::HITS)), Ok::<_, Abort>(0));
+    /// assert_eq!(db.run_with(options, |tx| counters.delete(tx, &7)), Err(Abort::ReadOnly));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn read_only(self) -> RunOptions<'a> {
+        RunOptions { read_only: true, ..self }
+    }
+
+    /// What a transaction with these options sees.
+    #[inline(always)]
+    pub(crate) fn read_view(&self) -> ReadView {
+        if self.read_only { ReadView::AtBegin } else { ReadView::Current }
+    }
+
+    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One
+    /// is always made: zero means one.
+    #[must_use]
+    pub fn attempts_max(self, attempts: u32) -> RunOptions<'a> {
+        RunOptions { attempts_max: Some(attempts), ..self }
+    }
+
+    /// Gives up with [`Abort::DeadlinePassed`] when an attempt meets a conflict after `deadline`,
+    /// and as soon as it passes while a global lock is waited for. A running attempt is not
+    /// interrupted, and commits if it can, however late; one is made even if the deadline has
+    /// passed already, unless another transaction has the global lock. An attempt waits for one row
+    /// for 10 ms at most. Where the limit on attempts is reached as well, that is what is reported.
+    #[must_use]
+    pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
+        RunOptions { deadline: Some(deadline), ..self }
+    }
+
+    /// Calls `tell` after every attempt that has met a conflict, the last one included, at once:
+    /// before the pause, and before limits are looked at. Nothing is locked or pinned meanwhile, so
+    /// `tell` may use the database, but not this session (for
+    /// [`Database::run`](crate::api::Database::run), which would need it, that is
+    /// [`Abort::Nested`]). If it panics, the transaction ends in that panic, without effect. It had
+    /// better be short: after 32 conflicts of a transaction others give way to it, for 100 ms at
+    /// most, also meanwhile. Where there are no conflicts this costs nothing.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, RunOptions};
+    /// # use std::cell::RefCell;
+    /// # use std::collections::HashMap;
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Counter { #[key] id: u32, hits: u64 }
+    /// # let db = Database::new();
+    /// # let counters = db.table::<Counter>("counters")?;
+    /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
+    /// # let mut other = db.session()?;
+    /// let causes = RefCell::new(HashMap::new());
+    /// let count = |conflict: &candide::Conflict| {
+    ///     *causes.borrow_mut().entry((conflict.table.clone(), conflict.group)).or_insert(0) += 1;
+    /// };
+    /// db.run_with(RunOptions::new().on_conflict(&count), |tx| {
+    ///     let hits = counters.read(tx, &7, Counter::HITS)?;
+    ///     # if tx.attempt() < 3 { other.run(|tx| counters.update(tx, &7, Counter::HITS.add(1)))?; }
+    ///     counters.update(tx, &7, Counter::HITS.set(hits * 10))
+    /// })?;
+    /// println!("{:?}", causes.borrow()); // {(Some("counters"), Some("row")): 2}
+    /// # assert_eq!(causes.into_inner(), HashMap::from([((Some("counters".to_string()), Some("row")), 2)]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn on_conflict(self, tell: &'a dyn Fn(&Conflict)) -> RunOptions<'a> {
+        RunOptions { on_conflict: Some(tell), ..self }
+    }
+
+    /// The refusal due after `failed` attempts have met conflicts.
+    fn refusal(&self, failed: u32) -> Option<Abort> {
+        if self.attempts_max.is_some_and(|attempts_max| failed >= attempts_max) {
+            return Some(Abort::AttemptsExhausted);
+        }
+        let passed = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        passed.then_some(Abort::DeadlinePassed)
+    }
+}
+
+/// What others may look at of a session.
+#[derive(Debug)]
+pub(crate) struct SessionShared {
+    /// Its number.
+    pub(crate) session: u64,
+    pub(crate) slot: Arc<Slot>,
+    /// Taken by the session, and by the advancer while the session is idle, or in a long report.
+    pub(crate) garbage: Mutex<Garbage>,
+    pub(crate) counters: Counters,
+}
+
+/// A session's working parts: everything but its hold on the database.
+pub(crate) struct TxnRunner<P: Protocol> {
+    pub(crate) state: RefCell<State<P>>,
+    pub(crate) public: Arc<SessionShared>,
+    has_garbage: bool,
+    /// How far epochs were at the last collection
+    /// ([`Epochs::progress`](crate::epoch::Epochs::progress)); there is nothing new to collect
+    /// until they move.
+    collected_at: u64,
+}
+
+/// What became of an attempt, as far as the engine is concerned.
+enum Verdict {
+    /// What the closure did stands: its value, its error, or its panic.
+    Stands,
+    /// The attempt has ended in this outcome instead.
+    Outcome(Abort),
+    /// The attempt never happened.
+    Conflict(Abort),
+    /// An updater has panicked.
+    Panic(Panic),
+}
+
+type Panic = Box<dyn Any + Send>;
+
+/// An attempt that has not committed: the verdict, and what the closure did.
+type Ended<T, E> = (Verdict, Result<Result<T, E>, Panic>);
+
+impl<P: Protocol> TxnRunner<P> {
+    pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<SessionShared>) -> TxnRunner<P> {
+        let state =
+            RefCell::new(State::new(engine, Local::new(engine.id, id, public.slot.clone())));
+        TxnRunner { state, public, has_garbage: false, collected_at: 0 }
+    }
+
+    /// Runs `body` until an attempt commits, or ends in an error or panic that is true. The effects
+    /// of that attempt, if it has committed, are the caller's to run, when the session is free
+    /// again.
+    #[inline]
+    pub(crate) fn run<T, E: From<Abort>>(
+        &mut self,
+        engine: &Engine<P>,
+        options: &RunOptions<'_>,
+        read_view: ReadView,
+        effects: &Effects,
+        mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let local = &mut self.state.get_mut().local;
+        (local.has_yielded, local.read_view) = (false, read_view);
+        if !local.wanted.is_as_new() {
+            local.wanted.clear();
+        }
+        let mut starvation =
+            StarvationGuard { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
+        let mut failed = 0;
+        loop {
+            let (verdict, result) =
+                match self.attempt(engine, options, failed + 1, effects, &mut body) {
+                    Ok(value) => return Ok(value),
+                    Err(ended) => ended,
+                };
+            let cause = match settle(verdict, result, effects) {
+                ControlFlow::Continue(cause) => cause,
+                ControlFlow::Break(result) => return result,
+            };
+            failed += 1;
+            if let Some(refusal) =
+                self.after_conflict(engine, options, cause, failed, &mut starvation)
+            {
+                return Err(refusal.into());
+            }
+        }
+    }
+
+    /// Reads a unit of the record with this key, as a transaction of that one read would, if that
+    /// takes nothing else: whether the row exists. Nothing, and nothing is left behind, if it has
+    /// to be a transaction, which is also the one to collect garbage. What `copy` has done then
+    /// means nothing.
+    #[inline(always)]
+    pub(crate) fn single_read(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+        unit: PlacedUnit,
+        copy: impl FnMut(Words<'_>),
+    ) -> Option<bool> {
+        if !P::SINGLE_READ_COMMITS || self.has_to_collect(engine) || table.database != engine.id {
+            return None;
+        }
+        table.check_key(key);
+        // Copying is the user's code, where a column's type is.
+        let _pin = engine.epochs.pinned(&self.public.slot);
+        let state = self.state.get_mut();
+        state.local.read_view = ReadView::Current;
+        P::begin(&mut Context::new(engine, &mut state.local), &mut state.attempt);
+        let seen = match table.index.find(key) {
+            Found::Record(record) => P::read_at_once(&mut state.attempt, unit.of(record), copy),
+            Found::Nothing { .. } => None,
+        };
+        if seen.is_some() {
+            self.public.counters.committed();
+        }
+        seen.map(|seen| seen.present)
+    }
+
+    /// What is due when the `failed`th attempt has ended in a conflict: notes, events and calls,
+    /// and a refusal or a pause.
+    #[cold]
+    #[inline(never)]
+    fn after_conflict<'e>(
+        &mut self,
+        engine: &'e Engine<P>,
+        options: &RunOptions<'_>,
+        cause: Abort,
+        failed: u32,
+        starvation: &mut StarvationGuard<'e>,
+    ) -> Option<Abort> {
+        let state = self.state.get_mut();
+        state.note_conflict(cause);
+        #[cfg(feature = "tracing")]
+        if let Some(note) = state.last_conflict {
+            super::events::conflict(engine, note, failed);
+        }
+        if let (Some(tell), Some(note)) = (options.on_conflict, state.last_conflict) {
+            tell(&Conflict::named(engine, note));
+        }
+        if let Some(refusal) = options.refusal(failed) {
+            self.public.counters.aborted(refusal);
+            return Some(refusal);
+        }
+        if self.waits_for_itself(engine, cause) {
+            self.public.counters.aborted(Abort::Nested);
+            return Some(Abort::Nested);
+        }
+        self.public.counters.retried();
+        if cause == Abort::Yielded {
+            self.wait_for_token(engine, options);
+            return None;
+        }
+        let conflicts = starvation.record_conflict();
+        let state = self.state.get_mut();
+        let waits_for_locks = !state.local.wanted.is_empty();
+        let row = state.last_conflict.and_then(|note| note.row());
+        if starvation.turn.is_none()
+            && matches!(cause, Abort::ReadChanged | Abort::Locked)
+            && let Some(row) = row
+        {
+            starvation.wait_for_turn(row);
+        }
+        if !waits_for_locks && !engine.options.factors.has(Factor::NoBackoff) {
+            engine.parking.wake_unwoken();
+            pause(&mut self.state.get_mut().local.random, conflicts);
+        }
+        None
+    }
+
+    /// Whether what an attempt has met is a transaction in whose closure this one runs: that goes
+    /// on when this one has ended.
+    fn waits_for_itself(&mut self, engine: &Engine<P>, cause: Abort) -> bool {
+        match cause {
+            Abort::Yielded => Held::Token(engine.id).is_own_threads(),
+            Abort::Locked => {
+                self.state.get_mut().last_conflict.is_some_and(|note| note.is_own_threads)
+            }
+            _ => false,
+        }
+    }
+
+    /// One attempt, from pin to unpin. Runs no code of the user's but the closure and updaters, and
+    /// lets no panic of theirs escape before it has cleaned up.
+    #[inline]
+    fn attempt<T, E>(
+        &mut self,
+        engine: &Engine<P>,
+        options: &RunOptions<'_>,
+        number: u32,
+        effects: &Effects,
+        body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, Ended<T, E>> {
+        if let Err(abort) = P::enter(&engine.clock, options.deadline) {
+            self.public.counters.aborted(abort);
+            let panic: Panic = Box::new("never seen: the verdict is an outcome");
+            return Err((Verdict::Outcome(abort), Err(panic)));
+        }
+        let state = self.state.get_mut();
+        match state.local.read_view {
+            ReadView::Snapshot(_) if P::VERSION_WORDS > 0 => {
+                engine.epochs.pin_for_memory(&state.local.slot)
+            }
+            _ => engine.epochs.pin(&state.local.slot),
+        }
+        state.attempt_number = number;
+        state.begin(engine);
+        let locks_ahead = !state.local.wanted.is_empty();
+        if locks_ahead {
+            state.lock_wanted(engine);
+        }
+        let tx = Tx::new(engine, &self.state, effects);
+        let result = catch_unwind(AssertUnwindSafe(|| body(&tx)));
+        let state = self.state.get_mut();
+        if locks_ahead {
+            state.check_locked_ahead();
+        }
+        let ended = match result {
+            Ok(Ok(value)) => match commit(state, engine) {
+                Verdict::Stands => {
+                    self.end(engine, Counters::committed);
+                    return Ok(value);
+                }
+                verdict => (verdict, Ok(Ok(value))),
+            },
+            // An error or a panic may come of values that do not belong together; then it never
+            // happened.
+            result => (commit_error(state, engine), result),
+        };
+        self.end_otherwise(engine, &ended.0);
+        Err(ended)
+    }
+
+    /// What is left to do of an attempt when it is known what has become of it.
+    #[inline(always)]
+    fn end(&mut self, engine: &Engine<P>, count: impl FnOnce(&Counters)) {
+        P::leave(&engine.clock);
+        self.state.get_mut().finish(engine);
+        self.collect_garbage(engine);
+        // Before the pin is gone: who sees no transaction and an old count has missed none.
+        count(&self.public.counters);
+        engine.epochs.unpin(&self.public.slot);
+        pass(Point::Unpinned);
+    }
+
+    /// As [`TxnRunner::end`], of an attempt that has not committed. Apart, so that the way of those
+    /// that have is short.
+    #[cold]
+    #[inline(never)]
+    fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
+        self.end(engine, |counters| match verdict {
+            Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
+            Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),
+        });
+    }
+
+    /// Returns whether there is garbage of the session or of all sessions, and epochs have moved on
+    /// since it looked. Asked in this order, what a session without garbage does is always the
+    /// same.
+    #[inline(always)]
+    fn has_to_collect(&self, engine: &Engine<P>) -> bool {
+        (self.has_garbage || !engine.hot.is_empty())
+            && engine.epochs.progress() != self.collected_at
+    }
+
+    /// Hands garbage over, and collects some of it when epochs have moved on. The attempt is over,
+    /// but for its pin.
+    #[inline(always)]
+    fn collect_garbage(&mut self, engine: &Engine<P>) {
+        if self.state.get_mut().local.leaves_some() || self.has_to_collect(engine) {
+            self.collect_some(engine);
+        }
+    }
+
+    #[inline(never)]
+    fn collect_some(&mut self, engine: &Engine<P>) {
+        let local = &mut self.state.get_mut().local;
+        let mut garbage = lock(&self.public.garbage);
+        garbage.take_from(engine, local);
+        let progress = engine.epochs.progress();
+        if progress != self.collected_at {
+            garbage.collect(engine, local, &self.public.slot, Epoch::MAX);
+            // After a long report there is much at once. It does not wait for epochs, of
+            // which the next may be long in coming.
+            self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
+        }
+        self.has_garbage = !garbage.is_empty();
+    }
+
+    /// Waits, unpinned, until no other session has the token; not for ever.
+    fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
+        let id = self.state.get_mut().local.id;
+        let left =
+            options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let longest = patience(TOKEN_WAIT_MAX).min(left.unwrap_or(Duration::MAX));
+        let patience = Patience::Lasting(longest);
+        let mut wait = Wait::new(&engine.parking, engine.token.address(), Wish::Look, patience);
+        while engine.token.is_others(id) && wait.wait() == Waited::Again {}
+        drop(wait);
+        self.state.get_mut().local.has_yielded = engine.token.is_others(id);
+    }
+}
+
+/// What `run` gives after an attempt that has not committed; or the conflict after which it goes
+/// on. The attempt is over and nothing is held any more: the user's code may run here, and panic.
+#[cold]
+#[inline(never)]
+fn settle<T, E: From<Abort>>(
+    verdict: Verdict,
+    result: Result<Result<T, E>, Panic>,
+    effects: &Effects,
+) -> ControlFlow<Result<T, E>, Abort> {
+    let unwanted = effects.discard();
+    // What is the user's is dropped first: a panic of that, while another one is passed on, would
+    // end the process.
+    match verdict {
+        Verdict::Conflict(cause) => {
+            drop(result);
+            drop(unwanted);
+            ControlFlow::Continue(cause)
+        }
+        Verdict::Outcome(abort) => {
+            drop(result);
+            drop(unwanted);
+            ControlFlow::Break(Err(abort.into()))
+        }
+        Verdict::Panic(panic) => {
+            drop(result);
+            drop(unwanted);
+            resume_unwind(panic)
+        }
+        Verdict::Stands => {
+            drop(unwanted);
+            ControlFlow::Break(result.unwrap_or_else(|panic| resume_unwind(panic)))
+        }
+    }
+}
+
+/// Counts a transaction's conflicts, and holds the token once they are too many; gives it back when
+/// the transaction is over, however it ends.
+struct StarvationGuard<'a> {
+    engine: &'a Common,
+    session: u64,
+    conflicts: u32,
+    turn: Option<(Turn<'a>, Held)>,
+}
+
+impl StarvationGuard<'_> {
+    /// Waits for the turn of those that have failed on a row, unless it is that of a transaction
+    /// around this one, which goes on when this one has ended.
+    fn wait_for_turn(&mut self, row: u64) {
+        let number = Turns::number(row);
+        let held = Held::Turn(self.engine.id, number);
+        if !held.is_own_threads()
+            && let Some(turn) = self.engine.turns.wait(&self.engine.parking, number, self.session)
+        {
+            held.note();
+            self.turn = Some((turn, held));
+        }
+    }
+
+    fn record_conflict(&mut self) -> u32 {
+        self.conflicts += 1;
+        if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
+            Held::Token(self.engine.id).note();
+            if self.engine.properties.opaque && self.engine.properties.opaque_by_looks {
+                // What has been written until now needs no looks.
+                self.engine.epochs.tick_between_passes();
+            }
+            #[cfg(feature = "tracing")]
+            super::events::token_taken(self.session, self.conflicts);
+        }
+        self.conflicts
+    }
+}
+
+impl Drop for StarvationGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.conflicts > 0 {
+            self.end();
+        }
+    }
+}
+
+impl StarvationGuard<'_> {
+    /// Gives back the turn and the token.
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self) {
+        if let Some((_turn, held)) = self.turn.take() {
+            held.forget();
+        }
+        if self.conflicts >= TOKEN_ATTEMPTS && self.engine.give_token_back(self.session) {
+            Held::Token(self.engine.id).forget();
+        }
+    }
+}
+
+/// Commits.
+#[inline(always)]
+fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+    match state.commit_reads(engine) {
+        Some(Ok(())) => Verdict::Stands,
+        Some(Err(abort)) => unless_unwound(|| state.unwind_at_commit(abort)),
+        None => commit_writes(state, engine),
+    }
+}
+
+/// As [`commit`], of an attempt of which more is to be committed than what it has read.
+#[inline(never)]
+fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+    unless_unwound(|| match state.commit(engine) {
+        Ok(_) => Ok(()),
+        Err(abort) => state.unwind_at_commit(abort),
+    })
+}
+
+/// What came of a commit, in which updaters may have panicked.
+#[inline(always)]
+fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
+    match catch_unwind(AssertUnwindSafe(commit)) {
+        Ok(Ok(())) => Verdict::Stands,
+        Ok(Err(abort)) if abort.is_conflict() => Verdict::Conflict(abort),
+        Ok(Err(abort)) => Verdict::Outcome(abort),
+        Err(panic) => match panic.downcast::<Unwound>() {
+            Ok(unwound) => Verdict::Conflict(unwound.0),
+            Err(panic) => Verdict::Panic(panic),
+        },
+    }
+}
+
+/// Validates what an error or a panic of the closure was based on.
+#[cold]
+fn commit_error<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+    match catch_unwind(AssertUnwindSafe(|| state.commit_error(engine))) {
+        Ok(Ok(None)) => Verdict::Stands,
+        Ok(Ok(Some(earlier))) => Verdict::Outcome(earlier),
+        Ok(Err(abort)) => Verdict::Conflict(abort),
+        Err(panic) => Verdict::Panic(panic),
+    }
+}
+
+/// A randomized pause after the `failed`th conflict in a row. Nothing is held or pinned meanwhile.
+fn pause(random: &mut Random, failed: u32) {
+    if MODELLED {
+        return thread::yield_now();
+    }
+    let bound = (BACKOFF_FIRST * (1 << failed.min(10))).min(BACKOFF_MAX);
+    let wait = Duration::from_nanos(random.below(bound.as_nanos() as u64));
+    if wait > SPUN_MAX {
+        return sleep(wait);
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < wait {
+        std::hint::spin_loop();
+    }
+}

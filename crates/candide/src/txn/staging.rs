@@ -1,0 +1,233 @@
+//! From updates and rows to operations in the write set.
+
+#![forbid(unsafe_code)]
+
+use super::{InsertTarget, State};
+use crate::access::Intent;
+use crate::engine::{Engine, Indexes, Protocol, TableCore};
+use crate::error::Abort;
+use crate::record::{RecordAt, UserUpdate};
+use crate::schema::{
+    Arithmetic, Buffer, Code, NUMBER_OPERANDS, Op, Place, Projection, Record, Sink, Updater,
+    store_in,
+};
+use crate::sync::{Mutant, mutant};
+use std::marker::PhantomData;
+
+/// Stages the operations of one update of one row.
+pub(crate) struct Stager<'a, R, P: Protocol> {
+    pub(crate) state: &'a mut State<P>,
+    pub(crate) engine: &'a Engine<P>,
+    pub(crate) table: &'a TableCore,
+    pub(crate) record: RecordAt,
+    pub(crate) row: PhantomData<R>,
+}
+
+impl<R: Record, P: Protocol> Stager<'_, R, P> {
+    /// Stages an update of the columns at `place`, if the row exists. The caller has seen to the
+    /// indexes, once for the whole operation: one may come at any time.
+    #[inline(always)]
+    fn stage(
+        &mut self,
+        place: Place,
+        op: Op,
+        push: impl FnOnce(&mut State<P>) -> u32,
+    ) -> Result<(), Abort> {
+        let unit = self.table.layout.unit_of(place.group);
+        let at = self.table.layout.at(self.record, unit);
+        self.state.admit_update(self.engine, at)?;
+        let word = place.word + unit.offset_of(R::GROUPS, place.group) as u16;
+        let op = Op { word, operand: push(self.state), ..op };
+        self.state.stage(self.engine, at, Intent::Update, op)
+    }
+
+    /// Stages a user's updater.
+    pub(crate) fn stage_user<U: Updater<R>>(&mut self, updater: U) -> Result<(), Abort> {
+        let groups = updater.target().groups();
+        let group = groups.trailing_zeros() as u8;
+        assert!(groups.is_power_of_two(), "the columns of an updater's target lie in one group");
+        if !self.table.indexes.is_empty() {
+            let mut indexed = false;
+            updater.target().places(&mut |place| indexed |= self.table.indexes.covers(place));
+            if indexed {
+                return Err(Abort::Indexed);
+            }
+        }
+        let unit = self.table.layout.unit_of(group);
+        let words = self.table.layout.at(self.record, unit).payload_words() as u16;
+        let at = self.table.layout.at(self.record, unit);
+        self.state.admit_update(self.engine, at)?;
+        let is_packed = self.table.layout.packing::<R::Key>().is_some();
+        let operand =
+            self.state.writes.push_user(UserUpdate::new::<R, U>(updater, unit, is_packed));
+        let op = Op { code: Code::User, operand, ..Op::set_words(0, words) };
+        self.state.stage(self.engine, at, Intent::Update, op)
+    }
+
+    /// Stages the insertion of a row whose record the attempt has just linked.
+    #[inline(always)]
+    pub(crate) fn stage_new_row(&mut self, row: &R) -> Result<(), Abort> {
+        let mut image = R::Image::ZERO;
+        let words = store_in(row, &mut image);
+        let first = self.state.writes.push_operands(words.iter().copied());
+        self.state.stage_new(self.engine, self.table, self.record, first)
+    }
+}
+
+/// What is done to whole rows, given their words outside the key.
+impl<P: Protocol> State<P> {
+    /// Inserts a row in a record that was there before, unless that holds one; says whether it did.
+    #[inline(never)]
+    pub(crate) fn insert_again(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &[u64],
+    ) -> Result<bool, Abort> {
+        if !self.can_insert(engine, table.layout.first_of(record))? {
+            return Ok(false);
+        }
+        self.make_room(engine, table)?;
+        if !table.indexes.is_empty() && !self.enter_unless_there(engine, table, record, image)? {
+            return Ok(false);
+        }
+        self.stage_image(engine, table, record, image, Intent::Insert)?;
+        Ok(true)
+    }
+
+    /// Stages the entries of a row that seems not to be there; says whether it is not.
+    #[inline(never)]
+    pub(crate) fn enter_unless_there(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &[u64],
+    ) -> Result<bool, Abort> {
+        let entered = self.add_entries(engine, table, record, image);
+        // That it is not there was not observed, since the commit asks for it anyway. This outcome
+        // may be the last, and the key that is taken may be by this very row.
+        let is_refused = entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved);
+        if is_refused && self.is_there(engine, table.layout.first_of(record))? {
+            return Ok(false);
+        }
+        entered.map(|()| true)
+    }
+
+    /// Inserts a row, or replaces the one with its key.
+    pub(crate) fn put(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        key: &[u64],
+        image: &[u64],
+    ) -> Result<(), Abort> {
+        let InsertTarget { record, is_new } = self.record_for(engine, table, key)?;
+        if !is_new {
+            self.make_room(engine, table)?;
+        }
+        if !table.indexes.is_empty() {
+            self.change_row(engine, table, (record, false), &mut |words| {
+                words.copy_from_slice(image);
+                Ok(())
+            })?;
+        }
+        self.stage_image(engine, table, record, image, Intent::Put)
+    }
+
+    /// Stages all words of a row.
+    fn stage_image(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        image: &[u64],
+        intent: Intent,
+    ) -> Result<(), Abort> {
+        let first = self.writes.push_operands(image.iter().copied());
+        for unit in table.layout.placed_units() {
+            let at = unit.of(record);
+            let op = Op {
+                operand: first + unit.start() as u32,
+                ..Op::set_words(0, at.payload_words() as u16)
+            };
+            self.stage(engine, at, intent, op)?;
+        }
+        Ok(())
+    }
+
+    /// Stages the removal of the row of a record, if it exists, and of its entries.
+    pub(crate) fn delete_row(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+    ) -> Result<(), Abort> {
+        if !table.indexes.is_empty() {
+            self.remove_entries(engine, table, record)?;
+        }
+        let first = table.layout.first_of(record);
+        if !self.can_delete(engine, first)? {
+            return Err(Abort::NotFound);
+        }
+        for at in table.layout.cells(record) {
+            self.stage(engine, at, Intent::Delete, Op::DELETE)?;
+            if mutant(Mutant::DeleteOneGroup) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what would change a column of a secondary index, before any of it is staged.
+pub(crate) struct FreeColumnsOnly<'a>(pub(crate) &'a Indexes);
+
+impl FreeColumnsOnly<'_> {
+    fn check(&self, place: Place) -> Result<(), Abort> {
+        if self.0.covers(place) { Err(Abort::Indexed) } else { Ok(()) }
+    }
+}
+
+impl Sink for FreeColumnsOnly<'_> {
+    fn set(&mut self, place: Place, _: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        self.check(place)
+    }
+
+    fn compute(&mut self, place: Place, _: bool, _: Arithmetic) -> Result<(), Abort> {
+        self.check(place)
+    }
+}
+
+impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
+    #[inline(always)]
+    fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
+        if place.mask != u64::MAX {
+            let arithmetic =
+                Arithmetic { code: Code::Set, operand: word(0), at_least: None, at_most: None };
+            return self.compute(place, false, arithmetic);
+        }
+        let words = (0..usize::from(place.words)).map(word);
+        self.stage(place, Op::set_words(place.word, place.words), |state| {
+            state.writes.push_operands(words)
+        })
+    }
+
+    #[inline(always)]
+    fn compute(&mut self, place: Place, signed: bool, arithmetic: Arithmetic) -> Result<(), Abort> {
+        let Arithmetic { code, operand, at_least, at_most } = arithmetic;
+        let op = Op {
+            code,
+            signed,
+            shift: place.shift,
+            at_least: at_least.is_some(),
+            at_most: at_most.is_some(),
+            mask: place.mask,
+            ..Op::set_words(place.word, place.words)
+        };
+        let operands: [u64; NUMBER_OPERANDS] =
+            [operand, at_least.unwrap_or(0), at_most.unwrap_or(0)];
+        self.stage(place, op, |state| state.writes.push_operands(operands.into_iter()))
+    }
+}

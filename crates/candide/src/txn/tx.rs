@@ -1,0 +1,111 @@
+//! The running transaction, as its closure sees it.
+
+#![forbid(unsafe_code)]
+
+use super::conflict::Conflict;
+use super::state::State;
+use crate::engine::{Engine, Protocol};
+use crate::error::Abort;
+use crate::protocols::DefaultProtocol;
+use std::cell::RefCell;
+
+/// A running transaction: what the closure of [`Session::run`](crate::api::Session::run) works
+/// with.
+///
+/// It belongs to its thread (it is neither `Send` nor `Sync`, so it cannot be held across an
+/// `.await`) and to its attempt. Every operation takes it by shared reference; none of its
+/// internals are borrowed while user code runs.
+pub struct Tx<'s, P: Protocol = DefaultProtocol> {
+    pub(crate) engine: &'s Engine<P>,
+    pub(crate) state: &'s RefCell<State<P>>,
+    effects: &'s Effects,
+}
+
+/// What a closure wants done once it has committed.
+#[derive(Default)]
+pub(crate) struct Effects(RefCell<Vec<Box<dyn FnOnce()>>>);
+
+impl Effects {
+    /// Has all of it done, of a transaction that has committed.
+    #[inline(always)]
+    pub(crate) fn run_all(self) {
+        let effects = self.0.into_inner();
+        if !effects.is_empty() {
+            effects.into_iter().for_each(|effect| effect());
+        }
+    }
+
+    /// Takes back what an attempt wanted that has not committed.
+    pub(crate) fn discard(&self) -> impl Sized {
+        self.0.take()
+    }
+}
+
+impl<'s, P: Protocol> Tx<'s, P> {
+    #[inline(always)]
+    pub(crate) fn new(
+        engine: &'s Engine<P>,
+        state: &'s RefCell<State<P>>,
+        effects: &'s Effects,
+    ) -> Tx<'s, P> {
+        Tx { engine, state, effects }
+    }
+
+    /// The number of this attempt, from one.
+    pub fn attempt(&self) -> u32 {
+        self.state.borrow().attempt_number
+    }
+
+    /// Where the attempt before this one met a conflict, so that a closure can adapt: read a row
+    /// [for update](crate::api::Table::get_for_update) that others keep changing, say, or do its
+    /// work in another order. `None` in the first attempt of each
+    /// [`run`](crate::api::Session::run).
+    pub fn last_conflict(&self) -> Option<Conflict> {
+        let state = self.state.borrow();
+        // A later attempt is made only after a conflict, which was noted.
+        let note = state.last_conflict.filter(|_| state.attempt_number > 1)?;
+        drop(state);
+        Some(Conflict::named(self.engine, note))
+    }
+
+    /// Makes sure that all that the attempt has read up to now is of one moment, and was so until
+    /// now: what a closure asks before it does something that must not rest on what never was.
+    /// Under an [opaque](crate::engine::Protocol::OPAQUE) protocol all that a closure sees is of
+    /// one moment anyway; then this says whether it is still so.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record, TicToc};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Counter { #[key] id: u32, hits: u64 }
+    /// let db = Database::<TicToc>::builder().build()?;
+    /// let counters = db.table::<Counter>("counters")?;
+    /// db.run(|tx| (0..2).try_for_each(|id| counters.insert(tx, Counter { id, hits: 0 })))?;
+    /// db.run(|tx| {
+    ///     let hits = (counters.read(tx, &0, Counter::HITS)?, counters.read(tx, &1, Counter::HITS)?);
+    ///     tx.validate()?;
+    ///     assert_eq!(hits.0, hits.1, "transactions count both");
+    ///     Ok::<_, Abort>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A conflict, if something that was read has changed, or a row that is to be written has come
+    /// or gone. Hand it on: the attempt is repeated.
+    pub fn validate(&self) -> Result<(), Abort> {
+        self.state.borrow_mut().validate(self.engine)
+    }
+
+    /// Has `effect` run after this attempt has committed, outside the transaction, in the order of
+    /// the calls. If the attempt does not commit, or an earlier effect panics, `effect` is dropped
+    /// unrun.
+    pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
+        self.effects.0.borrow_mut().push(Box::new(effect));
+    }
+}
+
+impl<P: Protocol> std::fmt::Debug for Tx<'_, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tx").field("protocol", &self.engine.properties.name).finish_non_exhaustive()
+    }
+}
