@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrows;
 mod browse;
 mod build_budget;
 mod check_json;
@@ -9,6 +10,7 @@ mod costs;
 mod engine_tests;
 mod mutants;
 mod orderings;
+mod phases;
 mod progress;
 mod prose;
 mod sanitize;

@@ -1,12 +1,14 @@
 //! Rules of the architecture that the compiler does not know.
 //!
 //! * Atomics are named in `sync` alone, so that the same engine runs under models.
+//! * What only serves tests is not called in the phases of a transaction.
+//! * Within the engine, arrows between files go down, and there is no circle ([`arrows`]).
 //! * A protocol is named by its own file, the registry and tests. Whatever else did would have to
 //!   change with every protocol that comes.
 //!
 //! Comments, and with them documentation and its examples, may name what they like; so may tests.
 
-use crate::prose;
+use crate::{arrows, phases, prose};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -67,13 +69,16 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         println!("{persons} words such as \"whoever\" in all; name the thing of the code instead");
         found += 1;
     }
-    match found {
+    let (crossed, counts) = arrows::problems(&root.join(ENGINE))?;
+    crossed.iter().for_each(|problem| println!("{problem}"));
+    println!("tidy: {counts}");
+    match found + crossed.len() {
         0 => {
             println!("tidy: {} files, nothing found ({persons} unnamed persons)", files.len());
             Ok(())
         }
         1 => Err("one rule is broken".to_string()),
-        _ => Err(format!("rules are broken in {found} places")),
+        found => Err(format!("rules are broken in {found} places")),
     }
 }
 
@@ -98,8 +103,9 @@ pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
 
 /// Returns the faults of one file: line numbers and what to do.
 fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> {
-    let mut problems = Vec::new();
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
+    let mut problems =
+        engine.map_or_else(Vec::new, |path| phases::instruments_in_phases(path, text));
     // The unit tests of a file are at its foot.
     let lines = text.lines().take_while(|line| *line != "mod tests {");
     for (number, line) in (1..).zip(lines) {

@@ -18,7 +18,7 @@ mod ycsb_narrow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use candide::{Factor, Timestamps};
+use candide::experiments::{Factor, Timestamps};
 use candide_harness::{Choices, Cores, Matrix, Profile, Rules, each_once};
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};

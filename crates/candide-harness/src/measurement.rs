@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use candide::Timestamps;
+use candide::experiments::Timestamps;
 use candide_workloads::{Cause, Consistency};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! What an invocation comes to: which databases are loaded, and with how many threads each is run.
 
-use candide::{Factor, Timestamps};
+use candide::experiments::{Factor, Timestamps};
 
 use crate::failure::Failure;
 use crate::registry::{Choice, Choices};

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use candide::{Chosen, Properties, Protocol, Timestamps};
+use candide::experiments::Timestamps;
+use candide::{Chosen, Properties, Protocol};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
@@ -68,7 +69,7 @@ impl Choice {
 
     /// Returns whether one can choose where its timestamps come from.
     pub(crate) fn leaves_timestamps(self) -> bool {
-        self.properties().timestamps.len() > 1
+        self.properties().timestamps().len() > 1
     }
 
     /// Returns where its timestamps come from, one setting after another: as was asked for, or as
@@ -76,7 +77,7 @@ impl Choice {
     pub fn timestamps(self, asked: &[Timestamps]) -> Vec<Option<Timestamps>> {
         match (self.leaves_timestamps(), asked) {
             (false, _) => vec![None],
-            (true, []) => vec![Some(self.properties().timestamps[0])],
+            (true, []) => vec![Some(self.properties().timestamps()[0])],
             (true, asked) => asked.iter().copied().map(Some).collect(),
         }
     }

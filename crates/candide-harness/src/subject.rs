@@ -5,7 +5,8 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use candide::{Database, Error, Factor, Protocol, Session, Timestamps};
+use candide::experiments::{Factor, Timestamps};
+use candide::{Database, Error, Protocol, Session};
 use candide_workloads::{Consistency, Loaded, Loading, Size, Timeline, Worker, Workload};
 
 use crate::affinity::Cores;

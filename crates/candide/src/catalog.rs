@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::{Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage, TableCore};
+use crate::engine::{
+    Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage, TableCore, VersionTable,
+};
 use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
@@ -40,8 +42,10 @@ impl TableOptions {
     /// Sets whether each component of a composite key begins a word, and so a layer of an ordered
     /// index, of its own (default): then keys that begin alike, where there are two or more, have
     /// leaves of their own, and a scan of them does not conflict with inserts of keys that begin
-    /// otherwise. Off, components are packed into fewer words; a basis factor for experiments.
-    /// Secondary indexes keep the components of their own keys apart either way.
+    /// otherwise. Off, components are packed into fewer words; a choice for
+    /// [experiments](crate::experiments). Secondary indexes keep the components of their own keys
+    /// apart either way.
+    #[cfg(any(test, feature = "experiments"))]
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
         TableOptions { components_share_words: !on, ..self }
@@ -268,16 +272,16 @@ impl Catalog {
             Slab::new(slab, words, &common.memory)
         };
         let records = new_slab(layout.total_words());
-        let versions = (protocol.version_words > 0).then(|| {
+        let version_slabs = (protocol.version_words > 0).then(|| {
             let largest = groups.iter().map(|group| group.words).max().unwrap_or(0);
             let payload = if split { largest } else { image_words(groups) };
-            new_slab(protocol.version_words + payload + protocol.spare_words)
-        });
-        let short_versions =
-            versions.as_ref().filter(|_| protocol.short_version_words > 0).map(|versions| {
-                let are_short = versions.block_words() <= protocol.short_version_words;
-                if are_short { versions.clone() } else { new_slab(protocol.short_version_words) }
+            let whole = new_slab(protocol.version_words + payload + protocol.spare_words);
+            let short = (protocol.short_version_words > 0).then(|| {
+                let are_short = whole.block_words() <= protocol.short_version_words;
+                if are_short { whole.clone() } else { new_slab(protocol.short_version_words) }
             });
+            (whole, short)
+        });
         let index = if plan.ordered {
             let nodes = new_slab(OrderedIndex::NODE_WORDS);
             OrderedIndex::new(nodes, key_words, protocol.node_words).map(TableIndex::Ordered)
@@ -304,6 +308,8 @@ impl Catalog {
             }
             _ => None,
         };
+        let versions =
+            version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
         Ok(TableCore {
             database: common.id,
             number,
@@ -313,12 +319,10 @@ impl Catalog {
             layout,
             show_key: plan.show_key,
             index,
-            deleted_index,
             records,
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,
-            short_versions,
         })
     }
 }

@@ -1,20 +1,20 @@
-//! Epochs: a clock of milliseconds that commits number themselves by, and the bound behind which
+//! Epochs: a clock of milliseconds from which commits take their numbers, and the bound below which
 //! memory is free.
 //!
 //! # Definitions
-//! The *epoch* is one number per process; the advancer adds one each millisecond, whatever anyone
-//! does. Nothing else moves it, but for a commit that has used its numbers up
-//! ([`Epochs::advance_past`]); a thread that waits for an epoch to pass sleeps. A session that may
-//! hold references into an index is *pinned*: its [`Slot`] shows the epoch it read when it began. A
-//! *stamp* is the epoch read after something was unlinked and a full fence. The *bound* is the
-//! smallest pin that a pass of the advancer saw (or the new epoch, if it saw none). What has a
-//! stamp below the bound is free.
+//! The *epoch* is one number per process, to which the advancer adds one each millisecond.
+//! Otherwise only a commit that has used up its numbers ([`Epochs::advance_past`]) moves it, or an
+//! attempt that needs a tick ([`Epochs::tick_between_passes`]); a thread that waits for an epoch to
+//! pass sleeps. A session that may hold references into an index is *pinned*: its [`Slot`] shows
+//! the epoch it read when it began. A *stamp* is the epoch read after something was unlinked and a
+//! full fence. The *bound* is the smallest pin that a pass of the advancer saw (or the new epoch,
+//! if it saw none). Memory with a stamp below the bound is free.
 //!
-//! A reader in a snapshot sees what that keeps, however long it takes, and needs nothing else but
-//! memory that stays: such pins are *for memory* only. A pin may become one of these, once what its
-//! session sees is in the list of snapshots. The *horizon* is the smallest of the others, and so
-//! never below the bound. A version that no transaction outside of snapshots could come to see
-//! since before the horizon will not be seen by one any more.
+//! A reader in a snapshot sees the versions kept for the snapshot, however long it takes, and only
+//! needs that memory is not freed: such pins are *for memory* only. A pin may become one for memory
+//! once its session's view is in the list of snapshots. The *horizon* is the smallest of the other
+//! pins, and so never below the bound. A version replaced before the horizon will not be seen by a
+//! transaction outside of snapshots any more.
 //!
 //! # Invariants
 //! * **P1** A pin is published, and a full fence passed, before its session loads any link.
@@ -64,12 +64,12 @@ use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 /// Time between two passes.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// The longest anyone waits for running transactions to end. Tests do not count on it, and those of
-/// other tests may be long.
+/// The longest wait for running transactions to end. It is longer in tests, whose transactions may
+/// be long.
 const WAIT_MAX: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 10 });
 
-/// Passes without any pin before the advancer parks: long enough that a busy program never wakes
-/// it.
+/// The number of passes without any pin before the advancer parks: enough that a busy program never
+/// wakes it.
 const IDLE_PASSES: u64 = 64;
 
 /// The epochs of a process.
@@ -80,19 +80,19 @@ pub struct Epochs {
     bounds: CachePadded<Bounds>,
     slots: Mutex<Slots>,
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
-    /// Epochs that a commit has ended.
+    /// The number of epochs that commits have ended.
     used_up: AtomicU64,
-    /// The epochs that were ended by attempts whose looks cost too much.
+    /// The number of epochs that were ended by attempts whose looks cost too much.
     asked: AtomicU64,
-    /// None where epochs are moved by hand; then there is no advancer, and each epoch is a
+    /// `None` if epochs are moved by hand; then there is no advancer, and each epoch is a
     /// millisecond.
     moments: Option<Moments>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
     alarm: Arc<Alarm>,
 }
 
-/// Where the advancer sleeps while no session is active, and other threads until it has passed.
-/// Apart from [`Epochs`], so that a sleeper keeps nothing alive.
+/// The alarm at which the advancer sleeps while no session is active, and other threads until its
+/// next pass. Separate from [`Epochs`], so that a sleeper keeps nothing alive.
 #[derive(Debug, Default)]
 struct Alarm {
     sleep: StdMutex<Sleep>,
@@ -106,7 +106,8 @@ impl Alarm {
         self.wake.notify_one();
     }
 
-    /// Sleeps until rung, or until a pass is waited for; not at all if that has happened already.
+    /// Sleeps until rung, or until a thread waits for a pass; not at all if that has happened
+    /// already.
     fn sleep(&self) {
         let sleep = std_lock(&self.sleep);
         let rung = self
@@ -124,7 +125,7 @@ impl Alarm {
         }
     }
 
-    /// Sleeps until the advancer has passed, which is kept awake; not for ever, if it does not.
+    /// Sleeps until the advancer, which is kept awake, has made a pass, or a time limit is reached.
     fn await_pass(&self) {
         let mut sleep = std_lock(&self.sleep);
         let passes = sleep.passes;
@@ -135,13 +136,13 @@ impl Alarm {
     }
 }
 
-/// What every begin reads: written once a millisecond.
+/// The words that every begin reads; written once a millisecond.
 #[derive(Debug)]
 struct Clock {
     epoch: AtomicU64,
-    /// The advancer sleeps until a session pins.
+    /// Whether the advancer sleeps until a session pins.
     parked: AtomicBool,
-    /// Passes so far, from 1, and the last of them in which an attempt has had its tick.
+    /// The number of passes so far, from 1, and the last pass in which an attempt has had its tick.
     passes: AtomicU64,
     ticked: AtomicU64,
 }
@@ -156,7 +157,7 @@ struct Bounds {
 struct Sleep {
     woken: bool,
     stopping: bool,
-    /// Passes of the advancer, and how many threads wait for the next one.
+    /// The number of passes of the advancer, and of threads that wait for the next one.
     passes: u64,
     waiting: usize,
 }
@@ -164,33 +165,33 @@ struct Sleep {
 /// A database whose idle sessions may have left garbage. Called by the advancer after each pass.
 pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
     /// Collects the garbage of sessions that have not pinned since `idle_before`, or only for
-    /// memory and before that; says whether any garbage is left anywhere.
+    /// memory and before it; returns whether any garbage is left anywhere.
     fn collect(&self, idle_before: Epoch) -> bool;
 }
 
-/// What a session holds back.
+/// The kind of a session's pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pin {
     Nothing = 0,
-    /// What it can come to read.
+    /// A pin that holds back both the horizon and the bound.
     Full = 1,
-    /// Only the memory of what it may be looking at: it reads in a snapshot.
+    /// A pin that holds back only the bound: the session reads in a snapshot.
     ReclamationOnly = 2,
 }
 
-/// What a session publishes.
+/// The published pin of a session.
 #[derive(Debug)]
 pub(crate) struct Slot(CachePadded<Published>);
 
 #[derive(Debug)]
 struct Published {
-    /// Its pin: `epoch << 2 | pin`. Written by its session alone.
+    /// The session's pin: `epoch << 2 | pin`. Written by its session alone.
     pin: AtomicU64,
-    /// Its number among all slots there have been.
+    /// The slot's number among all slots ever made.
     number: u64,
 }
 
-/// The slots of all sessions, in the order in which they came.
+/// The slots of all sessions, in the order of registration.
 #[derive(Debug)]
 struct Slots {
     made: u64,
@@ -204,10 +205,10 @@ impl Slot {
         epoch << Slot::PIN_BITS | pin as u64
     }
 
-    /// The epoch of the last pin, and what of it is still held.
+    /// Returns the epoch of the last pin, and its current kind.
     fn look(&self) -> (Epoch, Pin) {
-        // Acquire pairs with `unpin` (E5): what the session read under its pin happened before what
-        // we free.
+        // Acquire pairs with `unpin` (E5): the session's reads under its pin happen before the
+        // frees.
         let word = self.0.pin.load(Ordering::Acquire);
         let pin = [Pin::Nothing, Pin::Full, Pin::ReclamationOnly]
             .into_iter()
@@ -215,7 +216,7 @@ impl Slot {
         (word >> Slot::PIN_BITS, pin.expect("only pins are stored"))
     }
 
-    /// The epoch in which the session began the transaction it is in, if it is in one.
+    /// Returns the epoch in which the session's running transaction began, if there is one.
     pub(crate) fn pinned_epoch(&self) -> Option<Epoch> {
         let (epoch, pin) = self.look();
         (pin != Pin::Nothing).then_some(epoch)
@@ -227,7 +228,7 @@ impl Slot {
         self.0.pin.load(Ordering::Relaxed) >> Slot::PIN_BITS
     }
 
-    /// Whether the session is in a transaction.
+    /// Returns whether the session is in a transaction.
     pub(crate) fn is_pinned(&self) -> bool {
         self.pinned_epoch().is_some()
     }
@@ -240,7 +241,7 @@ impl Slot {
         pin != Pin::Full && last < epoch
     }
 
-    /// Whether the session has not been pinned since `epoch` began.
+    /// Returns whether the session has not been pinned since `epoch` began.
     pub(crate) fn idle_since(&self, epoch: Epoch) -> bool {
         let (last, pin) = self.look();
         pin == Pin::Nothing && last < epoch
@@ -248,7 +249,7 @@ impl Slot {
 }
 
 impl Epochs {
-    /// Epochs that only move when told to: for models, and for tests that need to own time.
+    /// Makes epochs that are moved by hand: for models, and for tests that control time.
     pub(crate) fn manual(first: Epoch) -> Arc<Epochs> {
         Epochs::starting(first, None)
     }
@@ -275,8 +276,8 @@ impl Epochs {
         })
     }
 
-    /// The epochs of this process, with their advancer running; stopped and joined when the last
-    /// user is dropped.
+    /// Returns the epochs of this process, with a running advancer, which is stopped and joined
+    /// when the last user is dropped.
     pub(crate) fn of_process() -> Arc<Epochs> {
         static CURRENT: StdMutex<Weak<Epochs>> = StdMutex::new(Weak::new());
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -288,7 +289,7 @@ impl Epochs {
         epochs
     }
 
-    /// Epochs with an advancer of their own.
+    /// Makes epochs with an advancer of their own.
     pub(crate) fn advancing() -> Arc<Epochs> {
         let epochs = Epochs::starting(1, Some(Moments::new()));
         let (weak, alarm) = (Arc::downgrade(&epochs), epochs.alarm.clone());
@@ -299,14 +300,14 @@ impl Epochs {
         epochs
     }
 
-    /// The current epoch. Where it numbers a commit, the caller has passed a full fence after
-    /// taking its locks.
+    /// Returns the current epoch. A caller that numbers a commit by it has passed a full fence
+    /// after taking its locks.
     #[inline]
     pub(crate) fn now(&self) -> Epoch {
         self.clock.epoch.load(Ordering::Acquire)
     }
 
-    /// Garbage with a smaller stamp is free.
+    /// Returns the bound: garbage with a smaller stamp is free.
     #[inline]
     pub(crate) fn bound(&self) -> Epoch {
         // Acquire pairs with the pass's publication (E6).
@@ -317,30 +318,30 @@ impl Epochs {
     /// only.
     #[inline]
     pub(crate) fn horizon(&self) -> Epoch {
-        // Acquire as for the bound (E6).
+        // Acquire pairs with the pass's publication of the horizon (E6).
         self.bounds.horizon.load(Ordering::Acquire)
     }
 
-    /// Whether garbage of this stamp is free.
+    /// Returns whether garbage of this stamp is free.
     #[inline]
     pub(crate) fn is_free(&self, stamp: Epoch) -> bool {
         let bound = if mutant(Mutant::FreedByHorizon) { self.horizon() } else { self.bound() };
         stamp < bound || (mutant(Mutant::ReclaimEarly) && stamp == bound)
     }
 
-    /// A number that rises whenever the bound or the horizon does.
+    /// Returns a number that rises whenever the bound or the horizon does.
     #[inline]
     pub(crate) fn progress(&self) -> u64 {
         self.bound() + self.horizon()
     }
 
-    /// The stamp for what this thread has unlinked up to now (P2).
+    /// Returns the stamp for what this thread has unlinked up to now (P2).
     pub(crate) fn stamp(&self) -> Epoch {
         full_fence(); // E10
         self.now()
     }
 
-    /// A slot for a new session.
+    /// Registers a slot for a new session.
     pub(crate) fn register(&self) -> Arc<Slot> {
         let pin = AtomicU64::new(Slot::word(self.now(), Pin::Nothing));
         let slots = &mut *lock(&self.slots);
@@ -350,7 +351,7 @@ impl Epochs {
         slot
     }
 
-    /// Forgets the slot of a session that is gone.
+    /// Removes the slot of a session that has been closed.
     pub(crate) fn unregister(&self, slot: &Slot) {
         lock(&self.slots).all.remove(&slot.0.number);
     }
@@ -373,13 +374,11 @@ impl Epochs {
         self.pin_as(slot, Pin::ReclamationOnly);
     }
 
-    /// Goes on with the session's pin for memory only: what it can come to read is an open
-    /// snapshot's from now on.
+    /// Turns the session's pin into one for memory only: it reads in an open snapshot from now on.
     pub(crate) fn hold_memory_only(&self, slot: &Slot) {
         let (epoch, pin) = slot.look();
         debug_assert_eq!(pin, Pin::Full);
-        // Release: a pass that finds that the pin holds back nothing else finds the snapshot in the
-        // list (E5).
+        // Release: a pass that sees a pin for memory only also sees the snapshot in the list (E5).
         slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
     }
 
@@ -394,7 +393,7 @@ impl Epochs {
         }
     }
 
-    /// Pins the session until what this gives is dropped, for what may panic meanwhile.
+    /// Pins the session until the returned guard is dropped, for callers that may panic.
     #[inline(always)]
     pub(crate) fn pinned<'a>(&'a self, slot: &'a Slot) -> Pinned<'a> {
         self.pin(slot);
@@ -411,19 +410,19 @@ impl Epochs {
     }
 
     /// Moves the epoch past `epoch`, for a committer that has used all of its numbers, and counts
-    /// that. Does nothing at the last one.
+    /// it. Does nothing at the last epoch.
     #[cold]
     pub(crate) fn advance_past(&self, epoch: Epoch) {
         self.used_up.fetch_add(u64::from(self.step_from(epoch)), Ordering::Relaxed);
     }
 
-    /// Returns how many epochs were ended by commits that had used up their numbers.
+    /// Returns the number of epochs ended by commits that had used up their numbers.
     pub(crate) fn used_up(&self) -> u64 {
         self.used_up.load(Ordering::Relaxed)
     }
 
-    /// Moves the epoch to the next after `epoch`, unless it is there already, or at the last one;
-    /// says whether it has.
+    /// Moves the epoch from `epoch` to the next, unless it has moved already or is the last one;
+    /// returns whether it did.
     fn step_from(&self, epoch: Epoch) -> bool {
         let step = |epoch| {
             self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed)
@@ -436,8 +435,8 @@ impl Epochs {
         self.moments.as_ref().map_or_else(|| self.now(), Moments::now)
     }
 
-    /// Returns the moment at which a pin of this epoch was taken, at the latest, and that from
-    /// which a bound of this epoch lags.
+    /// Returns the latest moment at which a pin of this epoch was taken, which is also the moment
+    /// from which a bound of this epoch lags.
     pub(crate) fn moment_of(&self, epoch: Epoch) -> Moment {
         self.moments.as_ref().map_or(epoch, |moments| moments.end_of(epoch))
     }
@@ -445,13 +444,13 @@ impl Epochs {
     /// Moves the epoch on for an attempt that needs all commits so far to be of earlier epochs, if
     /// no other attempt has had that since the advancer's last pass. Returns whether it did.
     pub(crate) fn tick_between_passes(&self) -> bool {
-        // Where epochs are moved by hand there are no passes to wait for.
+        // If epochs are moved by hand, there are no passes to wait for.
         if self.moments.is_none() {
             return self.step_asked();
         }
         let (passes, ticked) = (&self.clock.passes, &self.clock.ticked);
         let (pass, last) = (passes.load(Ordering::Relaxed), ticked.load(Ordering::Relaxed));
-        // Relaxed: that there is one tick in a pass is all that these numbers are for.
+        // Relaxed: these numbers only limit the ticks to one in a pass.
         let may = last != pass
             && ticked.compare_exchange(last, pass, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         may && self.step_asked()
@@ -463,13 +462,13 @@ impl Epochs {
         has_moved
     }
 
-    /// Returns how many epochs were ended by attempts that needed earlier commits to be of earlier
+    /// Returns the number of epochs ended by attempts that needed earlier commits to be of earlier
     /// epochs.
     pub(crate) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// One pass: a new epoch, a new bound and horizon (P3, P4).
+    /// Makes one pass: a new epoch, a new bound and horizon (P3, P4).
     pub(crate) fn pass(&self) {
         self.step_from(self.now());
         self.clock.passes.fetch_add(1, Ordering::Relaxed);
@@ -494,7 +493,7 @@ impl Epochs {
     /// to pass.
     ///
     /// # Errors
-    /// [`Error::Busy`] if one goes on for ten seconds.
+    /// [`Error::Busy`] if one runs for ten seconds more.
     pub(crate) fn wait_for_others(&self) -> Result<(), Error> {
         let begun = Instant::now();
         let stamp = self.stamp();
@@ -510,7 +509,7 @@ impl Epochs {
         }
     }
 
-    /// What the advancer does in each period.
+    /// Does the advancer's work of one period.
     fn advance(&self) {
         self.pass();
         if let Some(moments) = &self.moments {
@@ -530,7 +529,7 @@ impl Epochs {
         }
     }
 
-    /// Lets the databases collect for their idle sessions; says whether garbage is left.
+    /// Lets the databases collect for their idle sessions; returns whether garbage is left.
     fn collect(&self) -> bool {
         let idle_before = self.now().saturating_sub(8);
         let collectors: Vec<_> = {
@@ -558,7 +557,7 @@ impl Epochs {
         self.all_idle()
     }
 
-    /// Has the advancer make a pass soon, asleep or not.
+    /// Makes the advancer pass soon, asleep or not.
     #[cold]
     pub(crate) fn unpark(&self) {
         self.alarm.ring(|sleep| sleep.woken = true);
@@ -591,8 +590,7 @@ impl Drop for Epochs {
     }
 }
 
-/// The advancer's life. It owns nothing while it sleeps, so that dropping the last database ends
-/// it.
+/// Runs the advancer. It owns nothing while it sleeps, so that dropping the last database ends it.
 fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
     loop {
         std::thread::sleep(PERIOD);
@@ -642,7 +640,7 @@ mod tests {
         (0..5).for_each(|_| epochs.pass());
         assert_eq!((epochs.bound(), epochs.horizon(), epochs.is_free(stamp)), (10, 15, false));
         assert_eq!((slots[0].pinned_epoch(), slots[0].idle_since(20)), (Some(10), false));
-        // Another one holds both.
+        // A second pin holds back both.
         epochs.pin(&slots[1]);
         (0..5).for_each(|_| epochs.pass());
         assert_eq!((epochs.bound(), epochs.horizon()), (10, 15));

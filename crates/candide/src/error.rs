@@ -2,12 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, feature = "experiments"))]
 use crate::timestamps::Timestamps;
 use std::fmt;
 
 /// Why an operation or a transaction did not do what was asked.
 ///
-/// *Conflicts* doom the transaction; [`run`](crate::api::Session::run) retries it, so closures only
+/// *Conflicts* doom the transaction; [`run`](crate::Session::run) retries it, so closures only
 /// pass them on. *Outcomes* are definite: the closure may match on them and go on, and what it
 /// makes of them is shown only if it is true in the serial order. *Refusals* come from the engine:
 /// a limit, or a misuse.
@@ -18,7 +19,7 @@ pub enum Abort {
     /// Conflict: a row that was read has changed.
     ReadChanged,
     /// Conflict: another transaction was committing to the row, or held it
-    /// [for update](crate::api::Table::get_for_update), and did not give it back in time.
+    /// [for update](crate::Table::get_for_update), and did not give it back in time.
     Locked,
     /// Conflict: a key that was absent may have been inserted.
     Phantom,
@@ -189,7 +190,8 @@ pub enum Error {
         limit_bytes: usize,
     },
     /// The protocol draws no timestamps, or not from this source.
-    /// [`Protocol::TIMESTAMPS`](crate::engine::Protocol::TIMESTAMPS) says what it can.
+    /// [`Properties::timestamps`](crate::Properties::timestamps) says what it can.
+    #[cfg(any(test, feature = "experiments"))]
     Timestamps {
         /// The protocol's name.
         protocol: &'static str,
@@ -259,6 +261,7 @@ impl fmt::Display for Error {
             Error::SecondSession { protocol } => {
                 write!(f, "protocol {protocol} allows one session at a time; drop the other one first")
             }
+            #[cfg(any(test, feature = "experiments"))]
             Error::Timestamps { protocol, wanted } => {
                 write!(f, "protocol {protocol} draws no timestamps from the {wanted}; leave that to the protocol")
             }

@@ -84,13 +84,15 @@ impl FromStr for Factor {
 pub(crate) struct Factors(u8);
 
 impl Factors {
+    #[cfg(any(test, feature = "experiments"))]
     pub(crate) fn with(self, factor: Factor) -> Factors {
         Factors(self.0 | 1 << factor as u8)
     }
 
+    /// Returns whether a factor was chosen, which only builds for experiments can do.
     #[inline(always)]
     pub(crate) fn has(self, factor: Factor) -> bool {
-        self.0 & 1 << factor as u8 != 0
+        cfg!(any(test, feature = "experiments")) && self.0 & 1 << factor as u8 != 0
     }
 }
 

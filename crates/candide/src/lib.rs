@@ -600,7 +600,6 @@ pub use candide_derive::{Key, Record};
 pub use catalog::TableOptions;
 pub use engine::{Properties, Protocol, Versioned};
 pub use error::{Abort, Error};
-pub use factor::Factor;
 #[cfg(any(test, feature = "history"))]
 pub use protocols::recorded as history;
 pub use protocols::{Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Serial, TicToc};
@@ -610,9 +609,30 @@ pub use schema::{
     Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater, Whole,
 };
 pub use stats::Stats;
-pub use timestamps::Timestamps;
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
+
+/// Choices that benchmarks compare, in builds with the cargo feature `experiments`: basis factors,
+/// of which the defaults are the good ones, and sources of timestamps. Whatever is chosen, the
+/// guarantees are the same. [`Builder::factors`], [`Builder::timestamps`] and
+/// [`TableOptions::contention_aware_keys`] take them.
+///
+/// ```
+/// use candide::experiments::{Factor, Timestamps};
+/// use candide::{Database, Error, Mvto, Occ};
+///
+/// let by_clock = Database::<Mvto>::builder().timestamps(Timestamps::Clock);
+/// let db = by_clock.factors([Factor::NoBackoff]).build()?;
+/// # let _ = db;
+/// let none = Database::<Occ>::builder().timestamps(Timestamps::Clock).build();
+/// assert!(matches!(none, Err(Error::Timestamps { protocol: "occ", .. })));
+/// # Ok::<(), Error>(())
+/// ```
+#[cfg(any(test, feature = "experiments"))]
+pub mod experiments {
+    pub use crate::factor::Factor;
+    pub use crate::timestamps::Timestamps;
+}
 
 /// Parts that code made by the derive macros uses. Not for use by hand.
 #[doc(hidden)]

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::catalog::Catalog;
-use crate::engine::{Engine, Local, Protocol};
+use crate::engine::{Engine, Parts, Protocol, Worker};
 use crate::epoch::{Collect, Epoch, Slot};
 use crate::error::Error;
 use crate::gc::Garbage;
@@ -19,32 +19,32 @@ pub(crate) struct Inner<P: Protocol> {
     pub(crate) engine: Engine<P>,
     pub(crate) catalog: Catalog,
     /// Sessions that exist, by their numbers.
-    pub(crate) sessions: Mutex<BTreeMap<u64, Arc<SessionShared>>>,
+    pub(crate) sessions: Mutex<BTreeMap<u64, Arc<SessionShared<P::Backlog>>>>,
     sessions_made: AtomicU64,
     /// Set while the one session of a protocol that allows only one exists.
     session_taken: AtomicBool,
     /// Counts of sessions that are gone.
     past: Mutex<Stats>,
-    collector: Mutex<Collector>,
+    collector: Mutex<Collector<P::SessionVersions>>,
     /// Garbage that sessions have left, and what has become of entries that are for all. The
     /// advancer collects it.
-    common_garbage: Mutex<Garbage>,
+    common_garbage: Mutex<Garbage<P::Backlog>>,
     /// Garbage of sessions that have left since the advancer took it over. Apart, so that a session
     /// that leaves waits for no collection.
-    left_garbage: Mutex<Vec<Garbage>>,
+    left_garbage: Mutex<Vec<Garbage<P::Backlog>>>,
     /// Held while a secondary index is added or dropped.
     pub(crate) index_changes: Mutex<()>,
 }
 
 /// The parts with which the advancer collects.
 #[derive(Debug)]
-pub(crate) struct Collector {
+pub(crate) struct Collector<V> {
     slot: Arc<Slot>,
-    local: Local,
+    worker: Worker<V>,
 }
 
 /// While it lives, the advancer collects no garbage of the database.
-pub(crate) type CollectorGuard<'a> = MutexGuard<'a, Collector>;
+pub(crate) type CollectorGuard<'a, P> = MutexGuard<'a, Collector<<P as Parts>::SessionVersions>>;
 
 /// The collector's number among the sessions.
 const COLLECTOR: u64 = 1;
@@ -53,7 +53,7 @@ impl<P: Protocol> Inner<P> {
     /// Makes the database behind its first handle, and lets the advancer of its epochs collect.
     pub(crate) fn new(engine: Engine<P>, catalog: Catalog) -> Arc<Inner<P>> {
         let slot = engine.epochs.register();
-        let collector = Collector { local: Local::new(engine.id, COLLECTOR, slot.clone()), slot };
+        let collector = Collector { worker: Worker::new(engine.id, COLLECTOR, slot.clone()), slot };
         let epochs = engine.epochs.clone();
         let inner = Arc::new(Inner {
             engine,
@@ -104,7 +104,7 @@ impl<P: Protocol> Inner<P> {
     pub(crate) fn leave(&self, core: &mut TxnRunner<P>) {
         let state = core.state.get_mut();
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
-        garbage.take_from(&self.engine, &mut state.local);
+        garbage.take_from(&self.engine, &mut state.worker);
         if !garbage.is_empty() {
             lock(&self.left_garbage).push(garbage);
             // Without the session's slot the advancer may have found all idle, and be about to
@@ -112,9 +112,10 @@ impl<P: Protocol> Inner<P> {
             self.engine.epochs.unpark();
         }
         state
+            .worker
             .local
             .leave_tallies(&self.engine.tables.read().unwrap_or_else(PoisonError::into_inner));
-        self.engine.give_token_back(state.local.id);
+        self.engine.give_token_back(state.worker.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
         // Under the lock of the sessions, so that no reader finds these counts in both places, or
@@ -124,7 +125,7 @@ impl<P: Protocol> Inner<P> {
     }
 
     /// Calls `each` with what can be seen of every session.
-    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&SessionShared)) {
+    pub(crate) fn for_each_session(&self, mut each: impl FnMut(&SessionShared<P::Backlog>)) {
         lock(&self.sessions).values().for_each(|public| each(public));
     }
 
@@ -136,7 +137,7 @@ impl<P: Protocol> Inner<P> {
     }
 
     /// Keeps the advancer from collecting; `None` if it is collecting, or is kept from it already.
-    pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_>> {
+    pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_, P>> {
         try_lock(&self.collector)
     }
 
@@ -158,7 +159,7 @@ impl<P: Protocol> Collect for Inner<P> {
     fn collect(&self, idle_before: Epoch) -> bool {
         // Raw iteration may be going on; later is early enough.
         let Some(mut collector) = try_lock(&self.collector) else { return true };
-        let Collector { slot, local } = &mut *collector;
+        let Collector { slot, worker } = &mut *collector;
         let Some(sessions) = try_lock(&self.sessions) else { return true };
         let mut left = false;
         for public in sessions.values() {
@@ -169,7 +170,7 @@ impl<P: Protocol> Collect for Inner<P> {
             };
             if !garbage.is_empty() && public.slot.leaves_garbage_since(idle_before) {
                 self.engine.epochs.pin(slot);
-                garbage.collect(&self.engine, local, slot, 0);
+                garbage.collect(&self.engine, worker, slot, 0);
                 self.engine.epochs.unpin(slot);
             }
             left |= !garbage.is_empty();
@@ -183,12 +184,12 @@ impl<P: Protocol> Collect for Inner<P> {
             self.engine.epochs.pin(slot);
             // Sessions in transactions collect what has not waited for long; passes are more
             // urgent.
-            common.collect(&self.engine, local, slot, idle_before);
+            common.collect(&self.engine, worker, slot, idle_before);
             self.engine.epochs.unpin(slot);
         }
         left |= !common.is_empty() || !self.engine.hot.is_empty();
         // Freed blocks go to the slabs, where sessions find them.
-        local.caches.clear();
+        worker.local.caches.clear();
         left
     }
 }

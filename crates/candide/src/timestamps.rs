@@ -5,19 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The source from which a protocol draws timestamps, if it leaves a choice
-/// ([`Protocol::TIMESTAMPS`](crate::engine::Protocol::TIMESTAMPS)). Whatever is chosen, the
-/// guarantees are the same.
-///
-/// ```
-/// use candide::{Database, Error, Mvto, Occ, Timestamps};
-///
-/// let db = Database::<Mvto>::builder().timestamps(Timestamps::Clock).build()?;
-/// # let _ = db;
-/// let none = Database::<Occ>::builder().timestamps(Timestamps::Clock).build();
-/// assert!(matches!(none, Err(Error::Timestamps { protocol: "occ", .. })));
-/// # Ok::<(), Error>(())
-/// ```
+/// The source from which a protocol draws timestamps, if it leaves a choice. Whatever is chosen,
+/// the guarantees are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Timestamps {

@@ -1,7 +1,7 @@
 //! "Opportunities for Optimism in Contended Main-Memory Multicore Transactions" (VLDB 2020):
 //! Figures 4, 6, 8 and 12.
 
-use candide::Factor;
+use candide::experiments::Factor;
 use candide_harness::Variant;
 use candide_harness::figure::{Line, Outline, Panel, Published, Workload, plain};
 use candide_subject_keys::measured::ycsb;

@@ -33,7 +33,7 @@ const BALANCE_BYTES: u64 = 70;
 /// A balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 pub struct Balance {
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: u64,
     /// How much it is.

@@ -123,7 +123,7 @@ pub struct RangesTables<P: Protocol> {
     wrong: AtomicU64,
 }
 
-/// What a transaction does.
+/// A step of a transaction.
 #[derive(Debug, Clone, Copy)]
 enum Range {
     /// Scans so many rows from this key on.

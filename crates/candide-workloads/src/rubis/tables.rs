@@ -19,7 +19,7 @@ const FIRST_STREAM: u64 = 1 << 32;
 /// Something for sale. What an auction changes is apart from what describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Item {
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: u64,
     /// Its name.
@@ -62,7 +62,7 @@ pub struct Bid {
     /// The user.
     #[key]
     pub user: u64,
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: u64,
     /// The number of pieces.
@@ -85,7 +85,7 @@ pub struct Purchase {
     /// The user.
     #[key]
     pub user: u64,
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: u64,
     /// The number of pieces.

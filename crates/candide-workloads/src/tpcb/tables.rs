@@ -11,7 +11,7 @@ pub const TELLERS: u64 = 10;
 /// A branch.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Branch {
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: u64,
     /// What is paid in there, less what is paid out.
@@ -39,7 +39,7 @@ pub struct Teller {
 /// An account.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Account {
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: u64,
     /// Its branch.

@@ -31,7 +31,7 @@ pub const NAMESAKES_MAX: usize = 128;
 /// A warehouse.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Warehouse {
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: WarehouseId,
     /// Its name.
@@ -59,7 +59,7 @@ pub struct District {
     /// Its warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: DistrictId,
     /// Its name.
@@ -93,7 +93,7 @@ pub struct Customer {
     /// Its district.
     #[key]
     pub district: DistrictId,
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: CustomerId,
     /// Its first name.
@@ -199,7 +199,7 @@ pub struct NewOrder {
     /// Its district.
     #[key]
     pub district: DistrictId,
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: OrderId,
 }
@@ -214,7 +214,7 @@ pub struct Order {
     /// Its district.
     #[key]
     pub district: DistrictId,
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: OrderId,
     /// The customer.
@@ -282,7 +282,7 @@ pub struct OrderLine {
 /// An item for sale.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Item {
-    /// Its number.
+    /// The session's number.
     #[key]
     pub id: ItemId,
     /// The number of its picture.

@@ -1,12 +1,12 @@
-//! A set of units that forgets which they were, but not that one was not among them.
+//! A Bloom filter with one hash over the write set: false positives, no false negatives.
 
 #![forbid(unsafe_code)]
 
-/// Bits of a filter, as a power of two: a cache line, so that the write set of an order of ten
-/// lines leaves most of them free.
+/// The logarithm of the number of bits: a cache line, most of which the write set of a ten-line
+/// order leaves free.
 const BITS: u32 = 9;
 
-/// One bit for each unit; some share one.
+/// A filter with one bit for each unit; units may share a bit.
 #[derive(Debug, Default)]
 pub(super) struct Filter([u64; 1 << (BITS - 6)]);
 

@@ -8,18 +8,19 @@ use std::ops::Range;
 /// The effect of a write on the row's existence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// The row is there and stays.
+    /// The row exists and stays.
     Update,
-    /// The row is not there and comes.
+    /// The row does not exist and is inserted.
     Insert,
-    /// The row is there or not, and is there afterwards.
+    /// The row exists or not, and exists afterwards.
     Put,
-    /// The row is there and goes.
+    /// The row exists and is deleted.
     Delete,
 }
 
 impl Intent {
     /// Returns whether the row must exist before; `None` if it does not matter.
+    #[inline]
     pub(crate) fn expects(self) -> Option<bool> {
         match self {
             Intent::Update | Intent::Delete => Some(true),
@@ -34,11 +35,11 @@ impl Intent {
 pub(crate) struct Mark(pub(crate) u32);
 
 impl Mark {
-    /// Behind everything staged so far.
+    /// The mark after everything staged so far.
     pub(crate) const NOW: Mark = Mark(NONE);
 }
 
-/// One unit that will change.
+/// A unit that will change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteItem {
     pub(crate) at: CellAt,
@@ -46,15 +47,16 @@ pub(crate) struct WriteItem {
     pub(crate) expects: Option<bool>,
     /// Whether the row exists afterwards.
     pub(crate) present: bool,
-    /// Set by a commit that left the unit as it was: the row came and went within the transaction.
+    /// Set by a commit that left the unit as it was: the row was inserted and deleted within the
+    /// transaction.
     pub(crate) untouched: bool,
-    /// Set by a commit that puts the item's operations off: it does not evaluate them.
+    /// Set by a commit that defers the item's operations: it does not evaluate them.
     pub(crate) is_delta: bool,
-    /// For the protocol: what the cell said when it was locked, the pending version, ….
+    /// The protocol's note: the cell's word when it was locked, the pending version, ….
     pub(crate) note: u64,
     pub(crate) first_op: u32,
     pub(crate) last_op: u32,
-    /// The words that its operations change lie between these.
+    /// The range of words that contains all that its operations change.
     pub(crate) first_word: u16,
     pub(crate) end_word: u16,
     /// Whether its operations have to be evaluated before they are installed, and on an image of
@@ -63,8 +65,8 @@ pub(crate) struct WriteItem {
     pub(crate) needs_image: bool,
     /// Whether all its operations are plain.
     pub(crate) is_plain: bool,
-    /// Where that image begins, once it has been evaluated. Before, the number of the newest
-    /// checkpoint, an image that a read has made.
+    /// The start of that image, once it has been evaluated; before that, the number of the newest
+    /// checkpoint.
     pub(crate) image: u32,
 }
 
@@ -75,13 +77,15 @@ impl WriteItem {
         self.expects.is_none_or(|expected| expected == is_present)
     }
 
-    /// Returns whether its operations look at the unit as it was, even if it goes: one of them may
-    /// be refused.
+    /// Returns whether its operations need the old words of the unit, even if it is deleted: one of
+    /// them may fail.
+    #[inline]
     pub(crate) fn looks_at_unit(&self) -> bool {
         self.needs_evaluation
     }
 
-    /// Words of the unit, among which are all that its operations change.
+    /// Returns a range of the unit's words that contains all that its operations change.
+    #[inline]
     pub(crate) fn changed(&self) -> Range<usize> {
         self.first_word.into()..self.end_word.into()
     }

@@ -1,4 +1,4 @@
-//! The operations of a write set, whichever units they belong to, and what they need.
+//! The operations of a write set, with their operands and checkpoints.
 
 #![forbid(unsafe_code)]
 
@@ -9,16 +9,16 @@ use crate::record::UserUpdate;
 use crate::record::delta::{PutOff, VersionReservation};
 use crate::schema::{Op, Words};
 
-/// The operations between two checkpoints of a unit of at most as many words; a larger unit has one
-/// operation per word between two. In tests few, so that short scripts have checkpoints.
+/// The number of operations between two checkpoints of a unit of at most as many words; for a
+/// larger unit, its number of words. Small in tests, so that short scripts have checkpoints.
 const CHECKPOINT_OPS: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The image of a unit that a read has made, up to an operation.
 struct Checkpoint {
     last_op: u32,
-    /// Where the words begin among the operands.
+    /// The start of its words among the operands.
     image: u32,
-    /// The checkpoint of the same item before this one.
+    /// The item's previous checkpoint.
     before: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Returns whether there are none, nor anything that was to belong to one.
+    /// Returns whether there are no operations, operands or updaters.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.operands.is_empty() && self.users.is_empty()
@@ -111,7 +111,7 @@ impl Operations {
     /// Applies an item's operations to an image of its unit.
     ///
     /// # Errors
-    /// The number of the operation that failed, and how.
+    /// The number of the operation that failed, and its outcome.
     pub(super) fn apply(&self, item: &WriteItem, image: &mut [u64]) -> Result<(), (u32, Abort)> {
         for (number, op) in self.of(item) {
             self.apply_one(item, op, image).map_err(|abort| (number, abort))?;
@@ -119,24 +119,24 @@ impl Operations {
         Ok(())
     }
 
-    /// As [`Operations::apply`], up to a mark, and from the last checkpoint before it. `newest` is
+    /// Applies an item's operations up to a mark, from the last checkpoint before it. `newest` is
     /// the item's newest checkpoint.
     ///
     /// Without checkpoints, a transaction that updates and reads a unit by turns would apply each
-    /// operation as often as it reads. They are for reads alone. A commit applies all operations to
-    /// what it has locked, or puts them off, so guards, overflow and users' updaters are asked as
-    /// if nothing had been read. And a read may rest on them, under every protocol: the words below
-    /// were observed when the checkpoint was made, so an attempt that commits has seen them
-    /// unchanged from then on. (They are observed again by each read, by which a loop in a doomed
-    /// attempt ends.) A user's updater is called less often by reads. One that gives another result
-    /// each time shows the closure another value than it commits, as it did before.
+    /// operation as often as it reads. Only reads use them: a commit applies all operations to the
+    /// locked words, or defers them, so guards, overflow and users' updaters are evaluated as if
+    /// nothing had been read. A read may use them under every protocol: the words below were
+    /// observed when the checkpoint was made, so an attempt that commits has seen them unchanged
+    /// since. (Each read observes them again, which ends a loop in a doomed attempt.) Reads call a
+    /// user's updater less often. One that gives another result each time shows the closure another
+    /// value than it commits, with or without checkpoints.
     ///
-    /// A checkpoint has no more words than there are operations between it and the last. So what is
-    /// kept is in proportion to the operations, and a read at any mark applies no more of them than
-    /// it copies words, or 64.
+    /// A checkpoint has no more words than there are operations between it and the last. So their
+    /// memory is proportional to the operations, and a read at any mark applies no more operations
+    /// than it copies words, or 64.
     ///
     /// # Errors
-    /// The number of the operation that failed, and how.
+    /// The number of the operation that failed, and its outcome.
     pub(super) fn apply_on(
         &mut self,
         item: &WriteItem,
@@ -155,7 +155,7 @@ impl Operations {
             let (op, after) = self.ops[next as usize];
             self.apply_one(item, &op, image).map_err(|abort| (next, abort))?;
             applied += 1;
-            // A later one has been made by a read of a later mark; then this is not reached.
+            // Not reached if a read of a later mark has made a later checkpoint.
             if applied == spacing {
                 let words = self.push_operands(image.iter().copied());
                 self.checkpoints.push(Checkpoint { last_op: next, image: words, before: *newest });
@@ -183,8 +183,8 @@ impl Operations {
         Some(checkpoint)
     }
 
-    /// Returns how many words an item's operations take if they are put off; `None` if one of them
-    /// may fail, or cannot be said in words.
+    /// Returns the number of words that an item's operations take if they are deferred; `None` if
+    /// one may fail, or cannot be encoded in words.
     pub(super) fn delta_words(&self, item: &WriteItem) -> Option<usize> {
         self.of(item).try_fold(0, |words, (_, op)| {
             let more =
@@ -193,7 +193,7 @@ impl Operations {
         })
     }
 
-    /// Writes an item's operations as what is put off.
+    /// Writes an item's operations as a delta.
     pub(super) fn write_delta(&self, item: &WriteItem, room: VersionReservation<'_>) {
         room.fill(self.of(item).map(|(_, op)| match op.is_user() {
             true => PutOff::User(self.user(op)),
@@ -219,10 +219,10 @@ impl Operations {
         Ok(())
     }
 
-    /// Replaces the operands of each of an item's operations by the word it makes of `base`.
+    /// Replaces the operands of each of an item's operations by the word computed from `base`.
     ///
     /// # Errors
-    /// The number of the operation that failed, and how.
+    /// The number of the operation that failed, and its outcome.
     pub(super) fn evaluate(
         &mut self,
         item: &WriteItem,

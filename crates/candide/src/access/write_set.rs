@@ -1,12 +1,12 @@
 //! The write set: which units a transaction will change, and how.
 //!
-//! An item is one unit. It says what the row's existence must be when the unit is locked (its
-//! *expectation*), what it will be afterwards, and which operations to apply in between. Operands
-//! lie in one arena. Everything is kept from attempt to attempt and cleared, so that a steady
-//! transaction allocates nothing.
+//! An item is one unit. It holds the row's required existence when the unit is locked (its
+//! *expectation*), its existence afterwards, and the operations to apply in between. Operands lie
+//! in one arena. Buffers are kept from attempt to attempt and cleared, so that a steady transaction
+//! allocates nothing.
 //!
-//! Operations are numbered in the order of the program. A [`Mark`] is a number: what a scan sees of
-//! the set is what had been staged when the scan was made.
+//! Operations are numbered in the order of the program. A [`Mark`] is a number: a scan sees of the
+//! set what had been staged when the scan was made.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ use crate::sync::{AtomicU64, Ordering};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Why the operations of a write set could not be evaluated.
+/// The reason for which the operations of a write set could not be evaluated.
 pub(crate) enum Failure {
     /// A guard did not hold, or a number left its range.
     Outcome(Abort),
@@ -37,25 +37,24 @@ pub struct WriteSet {
     operations: Operations,
     /// The images of the items that need one, in their order; made when they are evaluated.
     images: Vec<u64>,
-    /// The words of all images there may be. So much is reserved, so that evaluating allocates
-    /// nothing.
+    /// The number of words of all images, reserved so that evaluating allocates nothing.
     image_words: usize,
-    /// Whether any item needs evaluation; a set that only replaces words need not be looked at
-    /// before it is installed.
+    /// Whether any item needs evaluation; a set that only replaces words is installed without it.
     needs_evaluation: bool,
-    /// The last mark, which a scan may still look back to: operations below it are kept, though
-    /// later ones replace what they did.
+    /// The last mark, which a scan may still use: operations below it are kept, even if later ones
+    /// replace their results.
     marked: u32,
-    /// The units of all items, so that most lookups of others end here.
+    /// The filter of all items' units, at which most lookups of others end.
     filter: Filter,
-    /// From addresses to items plus one, by open addressing; empty while the set is small.
+    /// The hash table from addresses to items plus one, by open addressing; empty while the set is
+    /// small.
     table: Vec<u32>,
 }
 
-/// Sets up to this size are searched from end to end.
+/// The largest size of a set that is searched linearly.
 const SCANNED_MAX: usize = 64;
 
-/// The most operations of a unit that are looked at for words which another one works on, too.
+/// The most operations of a unit that are compared with a new one for overlapping words.
 const COMPARED_MAX: usize = 32;
 
 impl WriteSet {
@@ -72,7 +71,7 @@ impl WriteSet {
         &mut self.items
     }
 
-    /// Forgets everything, which mostly is nothing.
+    /// Clears the set; usually it is empty.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         // There is no item without an operation.
@@ -100,7 +99,7 @@ impl WriteSet {
         self.filter = Filter::default();
     }
 
-    /// Now, as something to look back to.
+    /// Returns the mark of the current moment.
     pub(crate) fn mark(&mut self) -> Mark {
         self.marked = self.operations.next();
         Mark(self.marked)
@@ -111,13 +110,13 @@ impl WriteSet {
         self.table.len()
     }
 
-    /// Appends operand words, returning where they begin.
+    /// Appends operand words, and returns the place of the first.
     #[inline(always)]
     pub(crate) fn push_operands(&mut self, words: impl Iterator<Item = u64>) -> u32 {
         self.operations.push_operands(words)
     }
 
-    /// Keeps a user's updater, returning its number.
+    /// Keeps a user's updater, and returns its number.
     pub(crate) fn push_user(&mut self, update: UserUpdate) -> u32 {
         self.operations.push_user(update)
     }
@@ -132,7 +131,7 @@ impl WriteSet {
     #[inline(never)]
     fn find_among(&self, address: u64) -> Option<usize> {
         if self.items.len() <= SCANNED_MAX {
-            // Latest first: what is asked for twice is asked for soon.
+            // The latest first: repeated lookups follow soon.
             return self.items.iter().rposition(|item| item.at.address() == address);
         }
         let mut place = self.probe_start(address);
@@ -157,8 +156,8 @@ impl WriteSet {
         }
     }
 
-    /// Adds the items of a row that is inserted, none of whose units is in the set. The words of
-    /// all are operands, one unit's after another's.
+    /// Adds the items of an inserted row, none of whose units is in the set. The words of its units
+    /// are consecutive operands.
     #[inline(always)]
     pub(crate) fn stage_new(
         &mut self,
@@ -242,7 +241,7 @@ impl WriteSet {
         self.items.len() - 1
     }
 
-    /// Enters the items from this one on into the table; or all of them, if it had to grow or was
+    /// Enters the items from `newest` on into the table; or all of them, if it had to grow or was
     /// not used before.
     #[cold]
     fn index_items(&mut self, newest: usize) {
@@ -266,8 +265,8 @@ impl WriteSet {
         (mix(address) >> 32) as usize & (self.table.len() - 1)
     }
 
-    /// Adds an operation to an item that has some. Apart, so that the first one of an item is
-    /// quickly staged.
+    /// Adds an operation to an item that has some. Out of line, so that the first one of an item is
+    /// staged quickly.
     #[inline(never)]
     fn add_op(&mut self, index: usize, op: Op) {
         let added = self.operations.push(op);
@@ -275,8 +274,7 @@ impl WriteSet {
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
         let (first, end) = op.changed(item.at.payload_words());
         if replaces_unit && item.is_plain && item.first_op >= self.marked {
-            // Nothing that could fail comes before it, nor anything a scan looks back to, so
-            // nothing of it is missed.
+            // No operation before it can fail or be seen by a scan, so they can be dropped.
             (item.first_op, item.last_op, item.image) = (added, added, NONE);
             (item.needs_evaluation, item.needs_image) = (false, false);
             (item.first_word, item.end_word) = (first, end);
@@ -303,8 +301,8 @@ impl WriteSet {
         self.items[index] = item;
     }
 
-    /// Returns whether an operation works on words of one that the item has, as far as few are
-    /// looked at: an image serves in any case.
+    /// Returns whether an operation overlaps words of one of the item's, or whether there are too
+    /// many to compare: an image is always correct.
     fn overlaps_one_of(&self, item: &WriteItem, op: &Op) -> bool {
         let mut looked_at = 0;
         let mut overlaps = |(_, other): (u32, &Op)| {
@@ -314,15 +312,15 @@ impl WriteSet {
         self.operations.of(item).any(&mut overlaps)
     }
 
-    /// Makes sure that there is room for one more image.
+    /// Reserves room for one more image.
     fn reserve_image(&mut self, at: CellAt) {
         self.image_words += at.payload_words();
         self.images.clear();
         self.images.reserve(self.image_words);
     }
 
-    /// Returns whether the item's operations begin by replacing the whole unit, so that what was
-    /// there does not matter.
+    /// Returns whether the item's operations begin by replacing the whole unit, so that its old
+    /// words do not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
         let item = &self.items[index];
         let first = self.operations.of(item).next();
@@ -331,13 +329,13 @@ impl WriteSet {
         })
     }
 
-    /// Returns how many words an item's operations take if they are put off, until a reader needs
-    /// the unit; `None` if they cannot be.
+    /// Returns the number of words that an item's operations take if they are deferred until a
+    /// reader needs the unit; `None` if they cannot be deferred.
     pub(crate) fn delta_words(&self, index: usize) -> Option<usize> {
         self.operations.delta_words(&self.items[index])
     }
 
-    /// Writes an item's operations as what is put off.
+    /// Writes an item's operations as a delta.
     pub(crate) fn write_delta(&self, index: usize, room: VersionReservation<'_>) {
         self.operations.write_delta(&self.items[index], room);
     }
@@ -346,7 +344,7 @@ impl WriteSet {
     /// the attempt has observed.
     ///
     /// # Errors
-    /// The number of the operation that failed, and how.
+    /// The number of the operation that failed, and its outcome.
     pub(crate) fn overlay_at(
         &mut self,
         index: usize,
@@ -360,7 +358,7 @@ impl WriteSet {
     /// Evaluates every item against the words it will replace, so that installing cannot fail any
     /// more.
     ///
-    /// `base` gives the words of an item: locked, or of the version that the new one follows.
+    /// `base` returns the words of an item: locked, or of the version that the new one follows.
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
@@ -418,7 +416,7 @@ impl WriteSet {
         first.map(|(_, abort)| abort)
     }
 
-    /// Stores what the evaluated item makes of its unit.
+    /// Stores the evaluated words of an item in its unit.
     #[inline(always)]
     pub(crate) fn install(&self, index: usize, payload: &[AtomicU64]) {
         let item = &self.items[index];
@@ -439,7 +437,7 @@ impl WriteSet {
         store(payload, &self.images[item.image as usize..][..payload.len()]);
     }
 
-    /// Puts the items into the order of their addresses, for protocols that lock in a global order.
+    /// Sorts the items by their addresses, for protocols that lock in a global order.
     pub(crate) fn sort(&mut self) {
         self.items.sort_unstable_by_key(|item| item.at.address());
         if self.items.len() > SCANNED_MAX {

@@ -5,7 +5,7 @@
 use super::scan::Way;
 use super::session::Session;
 use super::table::Table;
-use crate::engine::{Protocol, TableCore};
+use crate::engine::{InPlace, Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::index::Direction;
 use crate::schema::{Record, WordRange};
@@ -143,8 +143,8 @@ fn load<P: Protocol>(
     let workers = if inner.engine.properties.one_session { 1 } else { options.workers };
     // Threads of their own would wait for a transaction of this one for ever.
     let clock = &inner.engine.clock;
-    P::enter(clock, None).map_err(|cause| Error::Load { rows: 0, cause })?;
-    P::leave(clock);
+    P::InPlace::enter(clock, None).map_err(|cause| Error::Load { rows: 0, cause })?;
+    P::InPlace::leave(clock);
     let sessions: Vec<_> = (0..workers).map(|_| Session::new(inner)).collect::<Result<_, _>>()?;
     let loaded = AtomicUsize::new(0);
     let report = |rows: usize| {

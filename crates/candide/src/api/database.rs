@@ -17,7 +17,7 @@ use crate::schema::{Record, RowType};
 use crate::shared::Inner;
 use crate::stats::Stats;
 use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
-use crate::timestamps::{self, Timestamps};
+use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
 use std::sync::{Arc, RwLock};
 
@@ -207,8 +207,7 @@ pub struct MemoryUse {
     pub garbage: usize,
 }
 
-/// Builds a [`Database`]. The switches are the basis factors that experiments vary; the defaults
-/// are the good choices.
+/// Builds a [`Database`]. The defaults are the good choices; the switches show what each is worth.
 #[derive(Debug)]
 pub struct Builder<P: Protocol> {
     options: Options,
@@ -233,6 +232,26 @@ impl<P: Protocol> Clone for Builder<P> {
             seed: self.seed,
             own_epochs: self.own_epochs,
         }
+    }
+}
+
+/// Choices for [experiments](crate::experiments).
+#[cfg(any(test, feature = "experiments"))]
+impl<P: Protocol> Builder<P> {
+    /// Chooses the source of timestamps, under a protocol that leaves the choice
+    /// ([`Properties::timestamps`]): today [`Mvto`](crate::Mvto). By default the first that it
+    /// knows.
+    #[must_use]
+    pub fn timestamps(mut self, timestamps: timestamps::Timestamps) -> Self {
+        self.options.timestamps = Some(timestamps);
+        self
+    }
+
+    /// Adds some bad choices to those already made.
+    #[must_use]
+    pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
+        self.options.factors = factors.into_iter().fold(self.options.factors, Factors::with);
+        self
     }
 }
 
@@ -273,22 +292,6 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Chooses the source of timestamps, under a protocol that draws them and leaves the choice
-    /// ([`Protocol::TIMESTAMPS`](crate::engine::Protocol::TIMESTAMPS)): today
-    /// [`Mvto`](crate::Mvto). By default the first that it knows.
-    #[must_use]
-    pub fn timestamps(mut self, timestamps: Timestamps) -> Self {
-        self.options.timestamps = Some(timestamps);
-        self
-    }
-
-    /// Adds some bad choices to those already made; for experiments.
-    #[must_use]
-    pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
-        self.options.factors = factors.into_iter().fold(self.options.factors, Factors::with);
-        self
-    }
-
     /// Sets the most bytes that tables and indexes may take. An insert that would exceed it fails
     /// with [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in
     /// steps of 64 KiB and 2 MiB. Work in progress may exceed the limit: a bucket that is half
@@ -325,11 +328,12 @@ impl<P: Protocol> Builder<P> {
     /// Makes the database.
     ///
     /// # Errors
-    /// [`Error::Timestamps`] if the protocol cannot draw them from the chosen source. Limits that
+    /// Only a source of timestamps can be refused, which is a choice for experiments. Limits that
     /// cannot work are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
         let mut properties = P::properties(&self.policy);
         properties.opaque &= self.options.opaque || !properties.opaque_by_looks;
+        #[cfg(any(test, feature = "experiments"))]
         if let Some(wanted) =
             self.options.timestamps.filter(|wanted| !properties.timestamps.contains(wanted))
         {

@@ -5,7 +5,7 @@
 use super::database::Database;
 use super::session::Session;
 use super::table::Table;
-use crate::engine::Protocol;
+use crate::engine::{Protocol, VersionTable, Versions};
 use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::schema::Record;
@@ -115,7 +115,7 @@ impl<P: Protocol> Database<P> {
             }
         });
         let epochs = &inner.engine.epochs;
-        let snapshot = P::oldest_snapshot(&inner.engine.clock);
+        let snapshot = P::Versions::oldest_snapshot(&inner.engine.clock);
         let bound = epochs.bound();
         // A bound at the epoch lags behind nothing, however long the advancer sleeps.
         let lags_since = if bound < epochs.now() { epochs.moment_of(bound) } else { Moment::MAX };
@@ -143,7 +143,7 @@ impl<P: Protocol> Database<P> {
         let table_use = tables.iter().map(|table| TableUse {
             name: table.name.to_string(),
             record_bytes: table.records.reserved_bytes(),
-            version_bytes: table.version_bytes(),
+            version_bytes: table.versions.as_ref().map_or(0, VersionTable::bytes),
             index_bytes: table.index.bytes(),
         });
         table_use.collect()

@@ -161,7 +161,7 @@ impl<P: Protocol> Work<'_, P> {
     /// deleted a row and did not know of the index has left its time in the table.
     fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
         let seen = session.seen_until(&index.entries).max(session.seen_until(self.table));
-        seen.max(P::time(&self.inner.engine.clock))
+        seen.max(P::begin_ts_bound(&self.inner.engine.clock))
     }
 
     /// Where time is in the data, makes transactions that no longer keep an index come after all

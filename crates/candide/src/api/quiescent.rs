@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::{Protocol, TableCore};
+use crate::engine::{InPlace, Protocol, TableCore};
 use crate::error::Error;
 use crate::schema::{Unit, Words};
 use crate::shared::{CollectorGuard, Inner};
@@ -29,7 +29,7 @@ pub(crate) fn for_each_row<P: Protocol>(
     table.index.for_each(&mut |record| {
         // Each record has an attempt, over before `each` sees it: nothing accumulates, nothing is
         // held.
-        let is_there = P::enter(&engine.clock, None).and_then(|()| {
+        let is_there = P::InPlace::enter(&engine.clock, None).and_then(|()| {
             state.begin(engine);
             let copy = &mut |unit: Unit, from: Words<'_>| {
                 let (start, count) = unit.image_range(table.groups);
@@ -40,7 +40,7 @@ pub(crate) fn for_each_row<P: Protocol>(
             let read = || state.read_units(engine, table, (record, units), copy);
             let is_there = catch_unwind(AssertUnwindSafe(read));
             state.abort(engine);
-            P::leave(&engine.clock);
+            P::InPlace::leave(&engine.clock);
             is_there.unwrap_or_else(|panic| resume_unwind(panic))
         });
         match is_there {
@@ -60,7 +60,7 @@ pub(crate) fn for_each_row<P: Protocol>(
 struct Visitor<'a, P: Protocol> {
     inner: &'a Inner<P>,
     core: Option<TxnRunner<P>>,
-    _collector: CollectorGuard<'a>,
+    _collector: CollectorGuard<'a, P>,
 }
 
 impl<'a, P: Protocol> Visitor<'a, P> {
@@ -78,7 +78,7 @@ impl<'a, P: Protocol> Visitor<'a, P> {
             }
         };
         let mut core = inner.join();
-        core.state.get_mut().local.is_raw = true;
+        core.state.get_mut().worker.local.is_raw = true;
         inner.engine.epochs.pin(&core.public.slot);
         Ok(Visitor { inner, core: Some(core), _collector: collector })
     }

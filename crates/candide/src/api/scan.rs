@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::table::Table;
-use crate::engine::{Missing, Protocol, TableCore};
+use crate::engine::{Missing, Protocol, TableCore, Versions};
 use crate::error::Abort;
 use crate::index::{Advance, Cursor, Direction};
 use crate::record::{PlacedUnits, RecordAt};
@@ -148,7 +148,7 @@ impl Way {
         table: &TableCore,
         record: RecordAt,
     ) {
-        if P::KEEPS_DELETED_INDEX {
+        if P::Versions::KEEPS_DELETED_INDEX {
             self.last = Some(record);
         }
         state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
@@ -167,7 +167,7 @@ impl Way {
         cursor.give_while(|record| {
             let is_wanted = wanted(state, record);
             if is_wanted {
-                if P::KEEPS_DELETED_INDEX {
+                if P::Versions::KEEPS_DELETED_INDEX {
                     *last = Some(record);
                 }
                 state.scanned(tx.engine, *number, || Some(table.layout.first_of(record)));
@@ -265,7 +265,7 @@ impl Way {
             return Ok(None);
         }
         state.admit(tx.engine, table)?;
-        if P::KEEPS_DELETED_INDEX
+        if P::Versions::KEEPS_DELETED_INDEX
             && let Some(record) = self.merged.pop()
         {
             self.note(tx, state, table, record);
@@ -329,7 +329,7 @@ impl Way {
         advance: Advance,
     ) -> Advance {
         let Some(deleted_index) =
-            table.deleted_index.as_ref().filter(|deleted_index| !deleted_index.is_empty())
+            table.deleted_index().filter(|deleted_index| !deleted_index.is_empty())
         else {
             return advance;
         };

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::engine::{Protocol, ReadView, TableCore};
+use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
 use crate::index::{Found, NodeAt};
 use crate::protocols::DefaultProtocol;
@@ -162,8 +162,8 @@ impl<P: Protocol> Session<P> {
         let (mut nodes, mut units) = (0, 0);
         self.go_through(
             table,
-            &mut |node| nodes = P::node_seen_until(clock, node).max(nodes),
-            &mut |record| units = P::seen_until(clock, table.layout.first_of(record)).max(units),
+            &mut |node| nodes = P::node_rts(clock, node).max(nodes),
+            &mut |record| units = P::rts(clock, table.layout.first_of(record)).max(units),
         );
         nodes.max(units)
     }
@@ -174,7 +174,7 @@ impl<P: Protocol> Session<P> {
         let mut any = false;
         self.go_through(
             table,
-            &mut |node| any |= P::see_node_until(clock, node, time),
+            &mut |node| any |= P::raise_node_rts(clock, node, time),
             &mut |_| (),
         );
         any
@@ -201,15 +201,15 @@ impl<P: Protocol> Session<P> {
     ) -> Result<Option<usize>, Abort> {
         let engine = &self.inner.engine;
         let core: &mut TxnRunner<P> = &mut self.core;
-        P::enter(&engine.clock, None)?;
+        P::InPlace::enter(&engine.clock, None)?;
         engine.epochs.pin(&core.public.slot);
         let attempt = &core.state.get_mut().attempt;
         let versions = match table.index.find(key) {
             Found::Record(record) => {
-                let mut lengths = table
-                    .layout
-                    .cells(record)
-                    .map(|at| P::chain_length(&engine.clock, attempt, at));
+                let mut lengths = table.layout.cells(record).map(|at| match P::Versions::WORDS {
+                    0 => P::peek(attempt, at).then_some(1),
+                    _ => P::Versions::chain_length(&engine.clock, attempt, at),
+                });
                 // The first unit says whether there is a row. Others may have been deleted with it
                 // since.
                 lengths.next().flatten().map(|first| lengths.flatten().fold(first, usize::max))
@@ -218,7 +218,7 @@ impl<P: Protocol> Session<P> {
             Found::Nothing { .. } => None,
         };
         engine.epochs.unpin(&core.public.slot);
-        P::leave(&engine.clock);
+        P::InPlace::leave(&engine.clock);
         Ok(versions)
     }
 

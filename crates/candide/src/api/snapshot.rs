@@ -6,7 +6,7 @@ use super::database::Database;
 use super::index::Index;
 use super::session::{Session, run_cached};
 use super::table::Table;
-use crate::engine::{ReadView, Versioned};
+use crate::engine::{ReadView, Versioned, Versions};
 use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::index::Direction;
@@ -96,7 +96,11 @@ impl<P: Versioned> Session<P> {
 impl<P: Versioned> Snapshot<P> {
     fn new(inner: &Arc<Inner<P>>) -> Snapshot<P> {
         let since = inner.engine.epochs.moment();
-        Snapshot { inner: inner.clone(), ts: P::open_snapshot(&inner.engine.clock, since), since }
+        Snapshot {
+            inner: inner.clone(),
+            ts: P::Versions::open_snapshot(&inner.engine.clock, since),
+            since,
+        }
     }
 
     /// Returns the moment of the snapshot: of two snapshots of one database the later one has the
@@ -314,7 +318,7 @@ impl<K: Key> KeyRange<K> for Rest {
 
 impl<P: Versioned> Drop for Snapshot<P> {
     fn drop(&mut self) {
-        P::close_snapshot(&self.inner.engine.clock, self.ts, self.since);
+        P::Versions::close_snapshot(&self.inner.engine.clock, self.ts, self.since);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::quiescent::for_each_row;
 use super::session::Session;
-use crate::engine::{Missing, Protocol, TableCore};
+use crate::engine::{Missing, Protocol, TableCore, VersionTable, Versions};
 use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocols::DefaultProtocol;
@@ -69,7 +69,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the bytes the table has taken for its records, for versions apart from them, and for
     /// the buckets of its index.
     pub fn memory_bytes(&self) -> usize {
-        self.core.records.reserved_bytes() + self.core.version_bytes() + self.core.index.bytes()
+        let versions = self.core.versions.as_ref().map_or(0, VersionTable::bytes);
+        self.core.records.reserved_bytes() + versions + self.core.index.bytes()
     }
 
     /// Returns about how many rows there are: the number of keys that the index holds, with those
@@ -753,7 +754,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         for unit in layout.units_of(projection.groups()) {
             let at = layout.at(record, unit);
             // Of many columns some share a line. Versions are elsewhere.
-            if Pr::COLUMNS > 2 && P::VERSION_WORDS == 0 && at.prefetch_small() {
+            if Pr::COLUMNS > 2 && P::Versions::WORDS == 0 && at.prefetch_small() {
                 continue;
             }
             at.prefetch_cell();

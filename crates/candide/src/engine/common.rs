@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::contract::{Properties, Protocol};
+use super::parts::Parts;
+use super::properties::Properties;
 use super::shared_queue::Hot;
 use super::table_core::TableCore;
 use crate::epoch::Epochs;
@@ -31,14 +32,15 @@ pub(crate) struct Options {
 
 /// What all transactions of a database share.
 #[derive(Debug)]
-pub(crate) struct Engine<P: Protocol> {
+pub(crate) struct Engine<P: Parts> {
     pub(crate) common: Common,
     pub(crate) clock: P::Clock,
 }
 
-impl<P: Protocol> std::ops::Deref for Engine<P> {
+impl<P: Parts> std::ops::Deref for Engine<P> {
     type Target = Common;
 
+    #[inline]
     fn deref(&self) -> &Common {
         &self.common
     }
@@ -63,6 +65,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    #[inline]
     pub(crate) fn table(&self, number: u16) -> Arc<TableCore> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables[usize::from(number)].clone()
@@ -70,6 +73,7 @@ impl Common {
 
     /// Gives the token back if session `id` has it, and wakes the sessions that give way to it.
     /// Returns whether it had it.
+    #[inline]
     pub(crate) fn give_token_back(&self, id: u64) -> bool {
         let had_it = self.token.release(id);
         if had_it && self.parking.has_sleepers() {
@@ -78,6 +82,7 @@ impl Common {
         had_it
     }
 
+    #[inline]
     pub(crate) fn memory_limit_error(&self) -> Error {
         Error::MemoryLimit { limit_bytes: self.options.memory_limit_bytes }
     }
@@ -88,23 +93,27 @@ impl Common {
 pub(crate) struct Token(CachePadded<AtomicU64>);
 
 impl Token {
+    #[inline]
     pub(crate) fn new() -> Token {
         Token(CachePadded::new(AtomicU64::new(0)))
     }
 
     /// Takes the token for session `id` (not zero) if no session has it, that one included; returns
     /// whether it did.
+    #[inline]
     pub(crate) fn try_take(&self, id: u64) -> bool {
         // Relaxed: the token carries no data; seeing it late costs its holder one more attempt.
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Gives the token back if session `id` has it; says whether it had.
+    #[inline]
     pub(crate) fn release(&self, id: u64) -> bool {
         self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Returns where sessions wait that give way to its holder.
+    #[inline]
     pub(crate) fn address(&self) -> u64 {
         std::ptr::from_ref(self).addr() as u64
     }

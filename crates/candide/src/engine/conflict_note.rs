@@ -22,6 +22,7 @@ impl ConflictNote {
     pub(crate) const KEY_WORDS: usize = 4;
 
     /// A number for the row that it was about, if it was about one.
+    #[inline]
     pub(crate) fn row(&self) -> Option<u64> {
         let table = self.unit.and(self.table)?;
         let mix = |hash: u64, word: &u64| {
@@ -31,6 +32,7 @@ impl ConflictNote {
     }
 
     /// A conflict that was about nothing in particular.
+    #[inline]
     pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
         ConflictNote {
             cause,

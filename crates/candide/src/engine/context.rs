@@ -4,29 +4,40 @@
 
 use super::common::{Common, Engine};
 use super::conflict_note::ConflictNote;
-use super::contract::Protocol;
 use super::garbage::Retired;
 use super::own_thread;
-use super::table_core::{BlockSize, TableCore};
-use super::worker::Local;
+use super::parts::Parts;
+use super::table_core::TableCore;
+use super::worker::{Local, Worker};
 use crate::access::WriteSet;
 use crate::error::Abort;
 use crate::index::NodeAt;
-use crate::memory::{Block, Cache, OutOfMemory};
 use crate::record::{CellAt, RecordAt};
 use crate::sync::{Mutant, Point, mutant, pass};
 
 /// The context of a protocol's function: its database and its session.
-pub struct Context<'a, P: Protocol> {
+pub struct Context<'a, P: Parts> {
     pub(crate) engine: &'a Common,
     pub(crate) clock: &'a P::Clock,
     pub(crate) local: &'a mut Local,
+    pub(crate) versions: &'a mut P::SessionVersions,
 }
 
-impl<'a, P: Protocol> Context<'a, P> {
+impl<'a, P: Parts> Context<'a, P> {
     #[inline(always)]
-    pub(crate) fn new(engine: &'a Engine<P>, local: &'a mut Local) -> Context<'a, P> {
-        Context { engine: &engine.common, clock: &engine.clock, local }
+    pub(crate) fn new(
+        engine: &'a Engine<P>,
+        worker: &'a mut Worker<P::SessionVersions>,
+    ) -> Context<'a, P> {
+        let Worker { local, versions } = worker;
+        Context { engine: &engine.common, clock: &engine.clock, local, versions }
+    }
+
+    /// Returns the same context for a shorter time.
+    #[inline(always)]
+    pub(crate) fn again(&mut self) -> Context<'_, P> {
+        let Context { engine, clock, local, versions } = self;
+        Context { engine, clock, local, versions }
     }
 
     /// Notes which row a conflict was about, and passes its cause on.
@@ -69,6 +80,7 @@ impl<'a, P: Protocol> Context<'a, P> {
     }
 
     /// Unlinks a record from its index; it is freed once no reader can hold it.
+    #[inline]
     pub(crate) fn unlink(
         &mut self,
         record: RecordAt,
@@ -79,6 +91,7 @@ impl<'a, P: Protocol> Context<'a, P> {
         self.local.retired.push(Retired::Record { table: table.number, record });
     }
 
+    #[inline]
     fn take_out(
         &mut self,
         record: RecordAt,
@@ -101,7 +114,7 @@ impl<'a, P: Protocol> Context<'a, P> {
         kill: impl FnOnce(&mut Self) -> bool,
         merge_into_node: impl FnOnce(NodeAt),
     ) -> bool {
-        let Some(deleted_index) = &table.deleted_index else { return true };
+        let Some(deleted_index) = table.deleted_index() else { return true };
         let key = record.key_words(table.layout.key_words());
         let is_late = mutant(Mutant::StowedLate);
         if !is_late && !deleted_index.enter(record, key.as_slice(), &mut self.local.caches) {
@@ -122,90 +135,12 @@ impl<'a, P: Protocol> Context<'a, P> {
     }
 
     /// Takes a record out of the index of deleted records; it is freed once no reader can hold it.
+    #[inline]
     pub(crate) fn clear_out(&mut self, record: RecordAt, table: &TableCore) {
-        let deleted_index = table.deleted_index.as_ref().expect("it has been put there");
+        let deleted_index = table.deleted_index().expect("it has been put there");
         let key = record.key_words(table.layout.key_words());
         deleted_index.leave(record, key.as_slice(), &mut self.local.retired_parts);
         self.local.retire_parts(table.number);
         self.local.retired.push(Retired::Record { table: table.number, record });
-    }
-}
-
-impl<P: Protocol> Context<'_, P> {
-    /// Makes sure that [`Context::version_block`] can be called so often for a table and a size,
-    /// past the memory limit if need be.
-    #[inline]
-    pub(crate) fn prepare_versions(
-        &mut self,
-        (table, size): (u16, BlockSize),
-        count: usize,
-        beyond_limit: bool,
-    ) -> Result<(), OutOfMemory> {
-        let is_ready =
-            self.local.version_cache(table, size).is_some_and(|cache| cache.ready() >= count);
-        if is_ready {
-            Ok(())
-        } else {
-            self.fetch_version_blocks((table, size), count, beyond_limit)
-        }
-    }
-
-    #[cold]
-    fn fetch_version_blocks(
-        &mut self,
-        (number, size): (u16, BlockSize),
-        count: usize,
-        beyond_limit: bool,
-    ) -> Result<(), OutOfMemory> {
-        self.prepare_versions_of(&self.engine.table(number), size, count, beyond_limit)
-    }
-
-    /// As [`Context::prepare_versions`], for a caller that has the table. (The collector has locked
-    /// the list of tables, and may not lock it again.)
-    pub(crate) fn prepare_versions_of(
-        &mut self,
-        table: &TableCore,
-        size: BlockSize,
-        count: usize,
-        beyond_limit: bool,
-    ) -> Result<(), OutOfMemory> {
-        let (slab, number) = (table.version_slab(size), usize::from(table.number));
-        let slabs = &mut self.local.version_slabs;
-        if slabs.len() <= number {
-            slabs.resize(number + 1, [None; 2]);
-        }
-        slabs[number][size as usize] = Some(slab.id());
-        Cache::of(&mut self.local.caches, slab).make_ready(slab, count, beyond_limit)
-    }
-
-    /// Frees a block that [`Context::version_block`] gave and no other session can reach.
-    pub(crate) fn free_version_block(&mut self, table: &TableCore, size: BlockSize, block: Block) {
-        let slab = table.version_slab(size);
-        Cache::of(&mut self.local.caches, slab).free(slab, block);
-    }
-
-    /// The same when [`Context::version_block`] will be called for the `number`th time; brings so
-    /// many words of that block nearer.
-    #[inline]
-    pub(crate) fn prepare_version(
-        &mut self,
-        (table, size): (u16, BlockSize),
-        number: usize,
-        words: usize,
-        beyond_limit: bool,
-    ) -> Result<(), OutOfMemory> {
-        match self.local.version_cache(table, size).filter(|cache| cache.ready() >= number) {
-            Some(cache) => {
-                cache.prefetch_ready(number, words);
-                Ok(())
-            }
-            None => self.fetch_version_blocks((table, size), number, beyond_limit),
-        }
-    }
-
-    /// A block for a version of a table's unit, one of those made ready. Allocates nothing.
-    #[inline]
-    pub(crate) fn version_block(&mut self, table: u16, size: BlockSize) -> Block {
-        self.local.version_cache(table, size).expect("it has been made ready").take_ready()
     }
 }

@@ -2,45 +2,20 @@
 
 #![forbid(unsafe_code)]
 
+use super::absence::Absence;
 use super::context::Context;
-use super::garbage::{Due, Fate, GcOutcome, UndoEntry};
-use super::observation::{Committed, Missing, Seen};
-use super::table_core::TableCore;
+use super::in_place::InPlace;
+use super::observation::{Committed, Seen};
+use super::properties::Properties;
+use super::versions::Versions;
 use crate::access::{Intent, WriteSet};
-use crate::epoch::{Epoch, Epochs, Moment};
+use crate::epoch::Epochs;
 use crate::error::Abort;
-use crate::index::{Direction, NodeAt, NodeChange};
+use crate::index::Direction;
 use crate::record::CellAt;
 use crate::schema::{Op, WordRange, Words};
-use crate::sync::Instant;
 use crate::timestamps::Timestamps;
-use std::fmt::Debug;
 use std::sync::Arc;
-
-/// Properties of a protocol's databases, by the policy that they are built with.
-#[derive(Debug, Clone, Copy)]
-pub struct Properties {
-    /// The name on the command line: that of the protocol, or of its policy if it has several.
-    pub name: &'static str,
-    /// [`Protocol::STRICT`].
-    pub strict: bool,
-    /// [`Protocol::OPAQUE`].
-    pub opaque: bool,
-    /// [`Protocol::TIMESTAMPS`].
-    pub timestamps: &'static [Timestamps],
-    /// Whether there may be only one session at a time.
-    pub one_session: bool,
-    pub(crate) cell_words: usize,
-    pub(crate) node_words: usize,
-    pub(crate) version_words: usize,
-    pub(crate) short_version_words: usize,
-    pub(crate) spare_words: usize,
-    #[cfg_attr(not(any(test, feature = "history")), expect(dead_code, reason = "for histories"))]
-    pub(crate) has_versions: bool,
-    pub(crate) keeps_deleted_index: bool,
-    /// [`Protocol::OPAQUE_BY_LOOKS`].
-    pub(crate) opaque_by_looks: bool,
-}
 
 impl Properties {
     /// Returns the constants of a protocol.
@@ -53,26 +28,25 @@ impl Properties {
             one_session: P::ONE_SESSION,
             cell_words: P::CELL_WORDS,
             node_words: P::NODE_WORDS,
-            version_words: P::VERSION_WORDS,
-            short_version_words: P::SHORT_VERSION_WORDS,
-            spare_words: P::SPARE_WORDS,
-            has_versions: P::HAS_VERSIONS,
-            keeps_deleted_index: P::KEEPS_DELETED_INDEX,
+            version_words: P::Versions::WORDS,
+            short_version_words: P::Versions::SHORT_WORDS,
+            spare_words: P::Versions::SPARE_WORDS,
+            applies_at_once: P::InPlace::APPLIES_AT_ONCE,
+            keeps_deleted_index: P::Versions::KEEPS_DELETED_INDEX,
             opaque_by_looks: P::OPAQUE_BY_LOOKS,
         }
+    }
+
+    /// Returns the sources that timestamps can be drawn from, the default first; empty if none are
+    /// drawn.
+    #[cfg(any(test, feature = "experiments"))]
+    pub fn timestamps(&self) -> &'static [Timestamps] {
+        self.timestamps
     }
 }
 
 /// A protocol that keeps old versions: its databases have [snapshots](crate::Snapshot).
-pub trait Versioned: Protocol {
-    /// Opens a snapshot of now, which the caller has taken for this moment; gives its timestamp.
-    #[doc(hidden)]
-    fn open_snapshot(clock: &Self::Clock, since: Moment) -> u64;
-
-    /// Closes a snapshot.
-    #[doc(hidden)]
-    fn close_snapshot(clock: &Self::Clock, ts: u64, since: Moment);
-}
+pub trait Versioned: Protocol {}
 
 /// One concurrency-control algorithm: `Database<P>` runs its transactions by it.
 ///
@@ -89,7 +63,7 @@ pub trait Versioned: Protocol {
 ///
 /// Constants that a protocol chosen at run time ([`Erased`](crate::Erased)) cannot know are true of
 /// all protocols there if they are of any; [`Protocol::properties`] has those of one database.
-pub trait Protocol: Sized + Send + Sync + Debug + 'static {
+pub trait Protocol: Absence {
     /// The protocol's name, as the command line spells it.
     const NAME: &'static str;
 
@@ -110,13 +84,12 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     const OPAQUE: bool;
 
     /// Whether it is opaque by looking at what has been seen, so that a database can do without
-    /// ([`Builder::opaque`](crate::api::Builder::opaque)).
+    /// ([`Builder::opaque`](crate::Builder::opaque)).
     #[doc(hidden)]
     const OPAQUE_BY_LOOKS: bool = false;
 
-    /// What it can draw timestamps from, as
-    /// [`Builder::timestamps`](crate::api::Builder::timestamps) is asked for, the default first;
-    /// empty if it draws none.
+    /// What it can draw timestamps from, the default first; empty if it draws none.
+    #[doc(hidden)]
     const TIMESTAMPS: &'static [Timestamps] = &[];
 
     /// Words of a cell.
@@ -125,43 +98,21 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     /// Words kept in each index bucket.
     #[doc(hidden)]
     const NODE_WORDS: usize;
-    /// Words of a version before its payload; zero if the protocol keeps one version.
-    #[doc(hidden)]
-    const VERSION_WORDS: usize = 0;
-    /// Words of a block for a version that is said by a few words; zero if all versions have as
-    /// many.
-    #[doc(hidden)]
-    const SHORT_VERSION_WORDS: usize = 0;
-    /// Words of a version's block behind its payload.
-    #[doc(hidden)]
-    const SPARE_WORDS: usize = 0;
     /// Whether there may be only one session at a time.
     #[doc(hidden)]
     const ONE_SESSION: bool = false;
-    /// Whether what it says of versions means anything. If not, it applies writes at once, to
-    /// records that are one unit, and unlinks what it deletes; and nothing runs at the same time.
-    #[doc(hidden)]
-    const HAS_VERSIONS: bool = true;
-    /// Whether it puts records out of the way that only snapshots see:
-    /// [`GcOutcome::MoveToDeletedIndex`].
-    #[doc(hidden)]
-    const KEEPS_DELETED_INDEX: bool = false;
     /// Whether a unit that [`Protocol::read_at_once`] has read at the beginning of an attempt is
     /// what a transaction of this one read would have committed with: there is nothing left to
     /// validate, to tell others, or to give back.
     #[doc(hidden)]
     const SINGLE_READ_COMMITS: bool = false;
 
-    /// The choice that the protocol leaves when a database is built
-    /// ([`Builder::policy`](crate::api::Builder::policy)).
-    type Policy: Clone + Default + Debug + Send + Sync;
-
-    /// The part of a database that is the protocol's.
+    /// What it has of old versions: [`NoVersions`](super::NoVersions), or its own.
     #[doc(hidden)]
-    type Clock: Send + Sync + Debug;
-    /// The part of a session that is the protocol's.
+    type Versions: Versions<Self>;
+    /// How its writes are applied: [`Deferred`](super::Deferred) to the commit, or in place.
     #[doc(hidden)]
-    type Attempt: Send;
+    type InPlace: InPlace<Self>;
 
     /// Returns the properties of databases that are built with a policy.
     fn properties(_policy: &Self::Policy) -> Properties {
@@ -176,34 +127,9 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     #[doc(hidden)]
     fn attempt(clock: &Self::Clock) -> Self::Attempt;
 
-    /// Waits for the right to run a transaction, until `until` at most if it is given, before the
-    /// session is pinned; paired with [`Protocol::leave`].
-    ///
-    /// # Errors
-    /// [`Abort::Nested`] if this thread would wait for itself, [`Abort::DeadlinePassed`] if it is
-    /// too late.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn enter(_clock: &Self::Clock, _until: Option<Instant>) -> Result<(), Abort> {
-        Ok(())
-    }
-
-    /// Gives back the right to run a transaction, after its commit or abort.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn leave(_clock: &Self::Clock) {}
-
     /// Starts an attempt. The session is pinned.
     #[doc(hidden)]
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt);
-
-    /// Whether an update has failed that the attempt has applied at once: then it can only end in
-    /// that.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn has_failed(_attempt: &Self::Attempt) -> bool {
-        false
-    }
 
     /// Observes a unit: calls `copy` with its words, perhaps several times; what the last call
     /// copied belongs together.
@@ -215,9 +141,9 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort>;
 
-    /// As [`Protocol::read`], and as [`Protocol::read_at_mark`] at any mark, of a unit that the
-    /// attempt's write set does not hold, if it takes no waiting and nothing out of the way;
-    /// otherwise nothing, and nothing has been observed. What `copy` then has done means nothing.
+    /// Reads a unit that the attempt's write set does not hold, if that takes no waiting and no
+    /// old version; otherwise returns `None`, and has observed nothing. What `copy` then has done
+    /// means nothing.
     /// (So the words need not be where a function that is called could find them.)
     #[doc(hidden)]
     #[inline(always)]
@@ -272,21 +198,6 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(Self::peek(attempt, at) == exists)
     }
 
-    /// Whether a unit's newest version is later than what the attempt sees, of a protocol that
-    /// [puts records out of the way](Self::KEEPS_DELETED_INDEX).
-    #[doc(hidden)]
-    fn is_older(_attempt: &Self::Attempt, _at: CellAt) -> bool {
-        unreachable!("nothing is out of the way")
-    }
-
-    /// How many versions of a unit its chain holds right now, those included of commits that are
-    /// under way; nothing if there is no row. Observes nothing, and does not wait. `attempt` is
-    /// not running.
-    #[doc(hidden)]
-    fn chain_length(_clock: &Self::Clock, attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
-        Self::peek(attempt, at).then_some(1)
-    }
-
     /// Takes note of a scan that begins, which will [get through](Protocol::scanned) a range of
     /// keys bit by bit, in their order if there is a direction; gives its number in the attempt.
     #[doc(hidden)]
@@ -310,49 +221,6 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         _scan: usize,
         _to: impl FnOnce() -> Option<CellAt>,
     ) {
-    }
-
-    /// What a scan that begins now may look back to, of an attempt that applies its writes at once.
-    #[doc(hidden)]
-    fn mark(_attempt: &mut Self::Attempt) -> usize {
-        0
-    }
-
-    /// As [`Protocol::read`], of a unit that the attempt's write set did not hold at a mark:
-    /// without the writes that the attempt has applied since.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn read_at_mark(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        _mark: usize,
-        copy: impl FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        Self::read(context, attempt, at, copy)
-    }
-
-    /// Observes that keys have no record.
-    #[doc(hidden)]
-    fn absent(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort>;
-
-    /// Makes room for a record of a table that is about to be written as a whole: what is staged
-    /// then is not refused.
-    ///
-    /// # Errors
-    /// [`Abort::MemoryLimit`].
-    #[doc(hidden)]
-    #[inline(always)]
-    fn make_room(
-        _context: &mut Context<'_, Self>,
-        _attempt: &Self::Attempt,
-        _table: &TableCore,
-    ) -> Result<(), Abort> {
-        Ok(())
     }
 
     /// Takes note of a write.
@@ -431,60 +299,11 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(None)
     }
 
-    /// Writes the cells of a record that is about to be linked: the row is absent, and always was.
-    /// The record can be found before [`Protocol::inherit_from_node`] has run; a protocol whose
-    /// records inherit something keeps them locked until then.
-    #[doc(hidden)]
-    fn init_absent_cell(clock: &Self::Clock, at: CellAt);
-
-    /// Lets a record inherit from the node it has just been linked in; called for every unit under
-    /// the node's lock.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn inherit_from_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
-
-    /// The attempt itself has linked a record with this first unit, taking `node` from one version
-    /// to another. What vouched for the absence of keys in that node now is the new version, and
-    /// for this key, the record.
-    #[doc(hidden)]
-    fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt);
-
-    /// The attempt itself has divided or moved a node: what vouched for keys there now is all of
-    /// its successors.
-    #[doc(hidden)]
-    fn divided(attempt: &mut Self::Attempt, change: &NodeChange);
-
-    /// Called when an attempt ends for every record it has linked: true if it was left absent and
-    /// the caller has to queue it for burial.
-    #[doc(hidden)]
-    fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool;
-
     /// Returns a lower bound of the begin timestamps of all transactions that pin in a later epoch
     /// than one that is read after this.
     #[doc(hidden)]
     #[inline(always)]
-    fn time(_clock: &Self::Clock) -> u64 {
-        0
-    }
-
-    /// Up to when, as the protocol's time goes, others may have seen what there is in a node now.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn node_seen_until(_clock: &Self::Clock, _node: NodeAt) -> u64 {
-        0
-    }
-
-    /// Has what there is in a node now seen up to a time; says whether it was not yet.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn see_node_until(_clock: &Self::Clock, _node: NodeAt, _time: u64) -> bool {
-        false
-    }
-
-    /// The same of a unit: up to when it may have been seen.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn seen_until(_clock: &Self::Clock, _at: CellAt) -> u64 {
+    fn begin_ts_bound(_clock: &Self::Clock) -> u64 {
         0
     }
 
@@ -503,51 +322,6 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
         Ok(())
     }
 
-    /// Keeps what a running attempt sees that only reads, as for a snapshot that was opened at this
-    /// moment: its time; or none, if the protocol keeps no versions.
-    #[doc(hidden)]
-    fn register_snapshot(
-        _clock: &Self::Clock,
-        _attempt: &Self::Attempt,
-        _since: Moment,
-    ) -> Option<u64> {
-        None
-    }
-
-    /// Ends that.
-    #[doc(hidden)]
-    fn unregister_snapshot(_clock: &Self::Clock, _time: u64, _since: Moment) {}
-
-    /// The timestamp of the oldest open snapshot, and the moment at which it was made.
-    #[doc(hidden)]
-    fn oldest_snapshot(_clock: &Self::Clock) -> Option<(u64, Moment)> {
-        None
-    }
-
-    /// The session begins to look at what it has queued; what it has put aside may be freed that
-    /// was replaced up to `until`.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn begin_collecting(_context: &mut Context<'_, Self>, _until: u64) {}
-
-    /// Looks at what was put aside of a table in an epoch that the horizon had passed when the
-    /// session began to look.
-    #[doc(hidden)]
-    fn look_at(_context: &mut Context<'_, Self>, _put: &UndoEntry, _table: &TableCore) -> Fate {
-        unreachable!("nothing is put aside")
-    }
-
-    /// The session has looked at what was put aside, or has buried.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn end_looking(_context: &mut Context<'_, Self>) {}
-
-    /// The session, which has just been pinned anew, begins to bury, and looks through chains for
-    /// that, if the protocol does, until [`end_looking`](Protocol::end_looking).
-    #[doc(hidden)]
-    #[inline(always)]
-    fn begin_burying(_context: &mut Context<'_, Self>) {}
-
     /// Prefetches words `first..first + count` of a unit, from where the next read or update of
     /// them takes them.
     #[doc(hidden)]
@@ -555,40 +329,4 @@ pub trait Protocol: Sized + Send + Sync + Debug + 'static {
     fn prefetch(_clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
         at.prefetch(first, count);
     }
-
-    /// Brings nearer what [`Protocol::reap`] will look at. The caller is pinned, and the entries
-    /// are its own.
-    #[doc(hidden)]
-    fn approach(_clock: &Self::Clock, due: impl Iterator<Item = CellAt> + Clone) {
-        due.for_each(|at| at.prefetch_cell());
-    }
-
-    /// Does what is queued: tries to make an absent record dead, or collects old versions. `units`
-    /// are all of the record, the first one first. The horizon of epochs has passed the entry's
-    /// epoch.
-    #[doc(hidden)]
-    fn reap(
-        context: &mut Context<'_, Self>,
-        due: &mut Due,
-        table: &TableCore,
-        units: &[CellAt],
-        horizon: Epoch,
-    ) -> GcOutcome;
-
-    /// Makes a record dead that is [`GcOutcome::MoveToDeletedIndex`], and is in the index of
-    /// deleted records by now, unless an insert has locked it since; returns whether it did.
-    #[doc(hidden)]
-    fn detach_for_snapshots(
-        _context: &mut Context<'_, Self>,
-        _due: &Due,
-        _table: &TableCore,
-        _units: &[CellAt],
-    ) -> bool {
-        unreachable!("what snapshots see stays where it is")
-    }
-
-    /// Leaves to the node what must outlive a dead record; called for every unit under the node's
-    /// lock.
-    #[doc(hidden)]
-    fn merge_into_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 }

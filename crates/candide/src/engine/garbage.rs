@@ -56,33 +56,6 @@ pub struct Due {
     pub(crate) is_parked: bool,
 }
 
-/// The undo record of a unit that a commit has changed, for transactions that see the version
-/// before.
-#[derive(Debug, Clone, Copy)]
-pub struct UndoEntry {
-    pub(crate) at: CellAt,
-    pub(crate) block: Block,
-    pub(crate) size: BlockSize,
-    /// The timestamp of the version that it stands for.
-    pub(crate) ts: u64,
-    /// The timestamp of that commit, or of a later one, if no transaction can come to see the
-    /// versions in between.
-    pub(crate) until: u64,
-}
-
-/// What becomes of something that was [put aside](UndoEntry).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// No reader can reach it any more.
-    Free,
-    /// No new reader can reach it, but one that is running may hold it.
-    Retire,
-    /// An open snapshot of this timestamp sees it.
-    Kept(u64),
-    /// Another session uses the chain; try again later.
-    NotYet,
-}
-
 /// The most versions that are taken out of a chain at once: few enough for a writer of the unit to
 /// wait for.
 pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };

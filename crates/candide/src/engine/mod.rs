@@ -1,28 +1,39 @@
 //! The engine below all protocols: the contract that each of them meets, and what it works with.
 
+mod absence;
 mod common;
 mod conflict_note;
 mod context;
 mod contract;
 mod garbage;
+mod in_place;
 mod observation;
 pub(crate) mod own_thread;
+mod parts;
+mod properties;
 mod shared_queue;
 mod table_core;
+mod versions;
 mod wanted;
 mod worker;
 
+pub use absence::Absence;
 pub(crate) use common::{Common, Engine, Options, Token};
 pub(crate) use conflict_note::ConflictNote;
 pub use context::Context;
-pub use contract::{Properties, Protocol, Versioned};
-pub use garbage::{Due, Fate, GcOutcome, UndoEntry};
+pub use contract::{Protocol, Versioned};
+pub use garbage::{Due, GcOutcome};
 pub(crate) use garbage::{Retired, VERSIONS_AT_ONCE};
+pub use in_place::{Deferred, InPlace};
 pub(crate) use observation::ReadView;
 pub use observation::{Committed, Missing, Seen};
+pub use parts::{Backlog, Parts};
+pub use properties::Properties;
 pub(crate) use shared_queue::Hot;
 pub use table_core::TableCore;
 pub(crate) use table_core::{
-    BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, Stage,
+    BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, Stage, VersionTable,
 };
-pub(crate) use worker::Local;
+pub(crate) use versions::is_open;
+pub use versions::{NoVersions, Versions};
+pub(crate) use worker::{Local, Worker};

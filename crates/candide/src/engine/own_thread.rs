@@ -1,8 +1,7 @@
-//! What the transactions of a thread hold while their closures run: what another session's
-//! transaction in such a closure would wait for in vain.
+//! The locks that the transactions of a thread hold while their closures run, for which another
+//! session's transaction in such a closure would wait in vain.
 //!
-//! Nothing is noted of transactions that hold nothing while their closures run, which are nearly
-//! all.
+//! Most transactions hold nothing while their closures run; for them nothing is noted.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +13,7 @@ thread_local! {
     static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
 }
 
-/// One thing that a transaction holds.
+/// A lock, turn or token that a transaction holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Held {
     /// The token of the database with this number.
@@ -23,8 +22,8 @@ pub(crate) enum Held {
     Turn(u64, usize),
     /// The unit whose cell has this address, for update, by the session with this number.
     Unit(u64, u64),
-    /// Such a unit that the closure has not asked for yet, locked because the attempt before has
-    /// asked for it; and whether it has refused another session's transaction.
+    /// A unit locked ahead, by cell and session, because the attempt before asked for it, and not
+    /// asked for yet by this closure; and whether it has refused another session's transaction.
     Ahead(u64, u64, bool),
 }
 
@@ -37,7 +36,7 @@ impl Held {
         Held::Ahead(at.address(), session, false)
     }
 
-    /// Returns whether a transaction has it for an attempt only.
+    /// Returns whether it is held for one attempt only.
     fn is_unit(&self) -> bool {
         matches!(self, Held::Unit(..) | Held::Ahead(..))
     }
@@ -110,8 +109,8 @@ pub(crate) fn forget_units(mut count: u32) {
     });
 }
 
-/// Calls `act` with what is held, unless the thread is ending, or is one of a model's, which share
-/// what a thread has for itself.
+/// Calls `act` with the notes of this thread, unless it is ending, or is a model's thread, since
+/// those share thread-local data.
 fn with<T>(act: impl FnOnce(&mut Vec<Held>) -> T) -> Option<T> {
     if MODELLED {
         return None;

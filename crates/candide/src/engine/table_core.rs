@@ -26,36 +26,29 @@ pub struct TableCore {
     /// Keys as text; of the entries of an index, the part that is the index's.
     pub(crate) show_key: Show,
     pub(crate) index: TableIndex,
-    /// If it keeps keys in order, and the protocol puts out of the way what only snapshots see.
-    pub(crate) deleted_index: Option<DeletedIndex>,
     pub(crate) records: Arc<Slab>,
     pub(crate) indexes: Indexes,
     /// Records in the index.
     pub(crate) linked: Tally,
-    /// Where protocols with several versions of a unit keep them.
-    pub(crate) versions: Option<Arc<Slab>>,
-    /// And where those of a few words, if there is such a size: perhaps the same.
-    pub(crate) short_versions: Option<Arc<Slab>>,
+    /// The place of old versions, if the protocol keeps any.
+    pub(crate) versions: Option<VersionTable>,
 }
 
 impl TableCore {
-    /// Bytes taken for versions apart from their records.
-    pub(crate) fn version_bytes(&self) -> usize {
-        let short = self
-            .short_versions
-            .iter()
-            .filter(|&short| !self.versions.iter().any(|all| Arc::ptr_eq(all, short)));
-        self.versions.iter().chain(short).map(|slab| slab.reserved_bytes()).sum()
+    /// Returns the index of deleted records that snapshots see, if there is one.
+    #[inline]
+    pub(crate) fn deleted_index(&self) -> Option<&DeletedIndex> {
+        self.versions.as_ref()?.deleted_index.as_ref()
     }
 
-    /// Where versions of a size are.
+    /// Returns the slab of versions of a size.
+    #[inline]
     pub(crate) fn version_slab(&self, size: BlockSize) -> &Arc<Slab> {
-        let slab = if size == BlockSize::Short {
-            self.short_versions.as_ref()
-        } else {
-            self.versions.as_ref()
-        };
-        slab.expect("made for every protocol with versions of this size")
+        let versions = self.versions.as_ref().expect("made for every protocol with versions");
+        match size {
+            BlockSize::Short => versions.short.as_ref().expect("made where versions may be short"),
+            BlockSize::Whole => &versions.whole,
+        }
     }
 
     /// Checks that a key has as many words as its type says: the index trusts it.
@@ -78,25 +71,26 @@ type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 pub(crate) struct IndexCore {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
-    /// As it was asked for; entries may be in order all the same.
+    /// Whether an ordered index was asked for; the entries may be ordered even if not.
     ordered: bool,
-    /// The columns that the index key is made of, and the groups they lie in.
+    /// The columns of the index key, and the groups they lie in.
     pub(crate) columns: Box<[Place]>,
     pub(crate) groups: u64,
-    /// Words of the index key.
+    /// The number of words of the index key.
     pub(crate) key_words: usize,
     pub(crate) key_of: Box<KeyOf>,
     pub(crate) origin: KeyOrigin,
     pub(crate) entries: Arc<TableCore>,
-    /// Its place among the indexes of its table.
+    /// The index's place among those of its table.
     pub(crate) number: usize,
-    /// The protocol's time at which it had all entries.
+    /// The protocol's timestamp from which the index has all entries.
     pub(crate) since: AtomicU64,
-    /// The protocol's time at which all entries it had had become right.
+    /// The protocol's timestamp from which all its entries are right.
     pub(crate) right_since: AtomicU64,
 }
 
 impl fmt::Debug for IndexCore {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IndexCore")
             .field("name", &self.name)
@@ -105,7 +99,7 @@ impl fmt::Debug for IndexCore {
     }
 }
 
-/// What an index is to be, before there are entries.
+/// The plan of an index, before there are entries.
 pub(crate) struct IndexPlan {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
@@ -117,9 +111,9 @@ pub(crate) struct IndexPlan {
     pub(crate) origin: KeyOrigin,
 }
 
-/// What an index key is made by, besides the columns: the type of the projection, and the addresses
-/// of the functions that take parts of the primary key. Where both are the same for the same
-/// columns, so are the keys.
+/// The origin of an index key, besides the columns: the type of the projection, and the addresses
+/// of the functions that take parts of the primary key. If these and the columns are equal, so are
+/// the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyOrigin {
     pub(crate) projection: TypeId,
@@ -127,13 +121,13 @@ pub(crate) struct KeyOrigin {
 }
 
 impl IndexPlan {
-    /// An index that a row type says it has.
+    /// Returns the plan of an index that a row type declares.
     pub(crate) fn of_spec(spec: &IndexSpec) -> IndexPlan {
         let IndexSpec { name, unique, ordered, columns, key_words, show_key, key } = *spec;
         let key_of = Box::new(move |_: &[u64], words: &[u64], index_key: &mut Vec<u64>| {
             key(words, index_key)
         });
-        // Never dropped, so never looked for.
+        // A declared index is never dropped, so its origin is never compared.
         let origin = KeyOrigin { projection: TypeId::of::<()>(), key_parts: Box::default() };
         IndexPlan {
             name: name.into(),
@@ -147,7 +141,9 @@ impl IndexPlan {
         }
     }
 
-    /// The words of an entry's key and of its payload, for rows whose key has `primary_words`.
+    /// Returns the numbers of words of an entry's key and payload, for rows whose key has
+    /// `primary_words`.
+    #[inline]
     pub(crate) fn entry_words(&self, primary_words: usize) -> (usize, usize) {
         if self.unique {
             (self.key_words, primary_words)
@@ -156,7 +152,8 @@ impl IndexPlan {
         }
     }
 
-    /// Whether its entries have a key that can be stored.
+    /// Returns whether the key of its entries is short enough to be stored.
+    #[inline]
     pub(crate) fn fits(&self, primary_words: usize) -> bool {
         self.key_words > 0 && self.entry_words(primary_words).0 <= KEY_WORDS_MAX
     }
@@ -202,18 +199,18 @@ pub(crate) const INDEXES_MAX: usize = 32;
 /// The secondary indexes of a table.
 ///
 /// An index that comes to a table with rows goes through three stages, each begun only when no
-/// transaction is left that does not know of the one before: it is *kept* by all who write; it is
+/// transaction is left that does not know of the one before: it is *kept* by all writers; it is
 /// *enforced*, if it is unique; it can be *read*.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
-    /// Bit by bit for the slots. Written while the indexes of a table change, read by every write.
+    /// One bit for each slot. Written while the indexes of a table change, read by every write.
     kept: AtomicU64,
     enforced: AtomicU64,
     readable: AtomicU64,
 }
 
-/// What can be said of an index.
+/// A stage of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Kept,
@@ -222,6 +219,7 @@ pub(crate) enum Stage {
 }
 
 impl Indexes {
+    #[inline]
     fn word(&self, stage: Stage) -> &AtomicU64 {
         match stage {
             Stage::Kept => &self.kept,
@@ -230,15 +228,16 @@ impl Indexes {
         }
     }
 
-    /// Whether there is no index to keep.
+    /// Returns whether there is no index to keep.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: a transaction that has to know was pinned after the bit was set; the wait
-        // between the stages sees to that.
+        // Relaxed: a transaction that has to know was pinned after the bit was set, by the wait
+        // between the stages.
         self.kept.load(Ordering::Relaxed) == 0
     }
 
-    /// The indexes to keep.
+    /// Returns the indexes to keep.
+    #[inline]
     pub(crate) fn kept(&self) -> impl Iterator<Item = &IndexCore> {
         let mut left = self.kept.load(Ordering::Acquire); // E18
         std::iter::from_fn(move || {
@@ -248,8 +247,9 @@ impl Indexes {
         })
     }
 
-    /// The groups that the index keys of a row lie in; at least one, since each of them knows
+    /// Returns the groups in which the index keys of a row lie; at least one, since any group shows
     /// whether the row exists.
+    #[inline]
     pub(crate) fn groups(&self) -> u64 {
         match self.kept().fold(0, |groups, index| groups | index.groups) {
             0 => 1,
@@ -257,21 +257,24 @@ impl Indexes {
         }
     }
 
-    /// Whether any index key has a part at this place.
+    /// Returns whether any index key has a part at this place.
+    #[inline]
     pub(crate) fn covers(&self, place: Place) -> bool {
         self.kept().any(|index| index.columns.iter().any(|column| column.overlaps(place)))
     }
 
-    /// Whether an index is in a stage. Who sees that it is sees the time that was noted before,
-    /// too.
+    /// Returns whether an index is in a stage. A reader that sees the stage also sees the timestamp
+    /// stored before it.
+    #[inline]
     pub(crate) fn is_at(&self, index: &IndexCore, stage: Stage) -> bool {
         self.word(stage).load(Ordering::Acquire) & 1 << index.number != 0 // E18
     }
 
-    /// Puts an index into a stage, or takes it out of it.
+    /// Sets or clears a stage of an index.
+    #[inline]
     pub(crate) fn set(&self, index: &IndexCore, stage: Stage, on: bool) {
         let bit = 1 << index.number;
-        // Release: who sees the bit sees the slot, and the times in it (E18).
+        // Release: a reader that sees the bit sees the slot and its timestamps (E18).
         if on {
             self.word(stage).fetch_or(bit, Ordering::Release);
         } else {
@@ -279,11 +282,12 @@ impl Indexes {
         }
     }
 
+    #[inline]
     pub(crate) fn get(&self, number: usize) -> Option<&IndexCore> {
         self.slots.get(number)?.get()
     }
 
-    /// An index that was dropped, and was what the plan asks for.
+    /// Returns a dropped index that matches the plan.
     pub(crate) fn dropped_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
         self.slots.iter().filter_map(OnceLock::get).find(|index| {
             !self.is_at(index, Stage::Kept)
@@ -296,15 +300,36 @@ impl Indexes {
         })
     }
 
-    /// The number the next new index gets; `None` if there are too many. The caller keeps others
-    /// from adding one.
+    /// Returns the number of the next new index; `None` if there are too many. The caller keeps
+    /// others from adding one.
+    #[inline]
     pub(crate) fn next_number(&self) -> Option<usize> {
         self.slots.iter().position(|slot| slot.get().is_none())
     }
 
     /// Adds an index, at no stage yet.
+    #[inline]
     pub(crate) fn add(&self, index: IndexCore) -> &IndexCore {
         self.slots[index.number].get_or_init(|| index)
+    }
+}
+
+/// The place of a table's old versions.
+#[derive(Debug)]
+pub(crate) struct VersionTable {
+    pub(crate) whole: Arc<Slab>,
+    /// The slab of versions of a few words, if there is such a size: perhaps the same.
+    pub(crate) short: Option<Arc<Slab>>,
+    /// The index of deleted records, if keys are in order and it is the protocol's to have one.
+    pub(crate) deleted_index: Option<DeletedIndex>,
+}
+
+impl VersionTable {
+    /// Returns the bytes that are taken for versions apart from their records.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        let short = self.short.iter().filter(|short| !Arc::ptr_eq(short, &self.whole));
+        std::iter::once(&self.whole).chain(short).map(|slab| slab.reserved_bytes()).sum()
     }
 }
 

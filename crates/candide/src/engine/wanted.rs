@@ -1,16 +1,16 @@
-//! What the attempts of a transaction wanted to lock, for the next one to lock it first.
+//! The units that an attempt wanted to lock, to be locked ahead by the transaction's next attempt.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
-//! read for update leaves behind which units it has held, and which one it has waited for; the next
-//! one looks them up, before its closure runs, and holds them in the order of their addresses, as a
-//! read for update does. All attempts that do so wait for one another in one order, so they can
-//! sleep. What is locked ahead is a hint: it is given back at the end of the attempt, and a unit
-//! that is not found, or not locked in time, is left out. Units are remembered by their keys, since
-//! a record may be gone when its session is not pinned.
+//! read for update notes the units it held and the one it waited for; the next one looks them up,
+//! before its closure runs, and locks them in the order of their addresses, as a read for update
+//! does. All such attempts wait for one another in one order, so they can sleep. Locking ahead is a
+//! hint: the locks are given back at the end of the attempt, and a unit that is not found, or not
+//! locked in time, is left out. Units are noted by their keys, since a record may be freed while
+//! its session is not pinned.
 //!
 //! A transaction of another session that runs in the closure must not be refused for a row that the
-//! closure has not asked for. Where that happens, the attempt ends in a conflict whatever its
-//! closure makes of the refusal, and the transaction locks nothing ahead from then on.
+//! closure has not asked for. If that happens, the attempt ends in a conflict whatever its closure
+//! makes of the refusal, and the transaction locks nothing ahead from then on.
 
 #![forbid(unsafe_code)]
 
@@ -19,13 +19,13 @@ use crate::index::Found;
 use crate::record::CellAt;
 use crate::schema::KeyWords;
 
-/// The most units that are remembered; of more, the first ones are.
+/// The most units that are noted: the first ones.
 const UNITS_MAX: usize = 64;
 
 /// The units that a transaction's next attempt locks.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// Tables, units of their rows, and the rows' keys.
+    /// The table, the unit of its row, and the row's key.
     units: Vec<(u16, usize, KeyWords)>,
     /// Whether the transaction takes no locks ahead.
     is_off: bool,
@@ -56,7 +56,7 @@ impl Wanted {
         self.is_off = true;
     }
 
-    /// Remembers a unit. The session is pinned.
+    /// Notes a unit. The session is pinned.
     #[cold]
     pub(crate) fn add(&mut self, engine: &Common, at: CellAt) {
         let key = at.record().key_words(engine.table(at.table()).layout.key_words());
@@ -68,8 +68,7 @@ impl Wanted {
         }
     }
 
-    /// Finds the units that are still there, in the order of their addresses. The session is
-    /// pinned.
+    /// Returns the units that still exist, in the order of their addresses. The session is pinned.
     pub(crate) fn cells(&self, engine: &Common) -> Vec<CellAt> {
         let find = |&(number, unit, ref key): &(u16, usize, KeyWords)| {
             let table = engine.table(number);

@@ -4,54 +4,45 @@
 
 use super::conflict_note::ConflictNote;
 use super::garbage::Retired;
-use super::garbage::UndoEntry;
 use super::observation::ReadView;
-use super::table_core::{BlockSize, TableCore};
+use super::table_core::TableCore;
 use super::wanted::Wanted;
 use crate::epoch::{Moment, Slot};
 use crate::index::{NodeChange, Retire};
-use crate::memory::{Block, Cache, SlabId};
+use crate::memory::Cache;
 use crate::record::CellAt;
 use crate::stats::TallyPart;
 use crate::sync::Random;
 use std::sync::Arc;
 
-/// What a session knows that looks at what was put aside.
-#[derive(Debug, Default)]
-pub(crate) struct Looking {
-    /// The session is counted among those that prune chains.
-    pub(crate) is_listed: bool,
-    /// So is another session.
-    pub(crate) others_are: bool,
-    /// All attempts that run have reached this timestamp, but for those which see what an open
-    /// snapshot keeps.
-    pub(crate) reached: u64,
-    /// The units of chains that others were just changing, by their addresses: they are not looked
-    /// through again by this collection.
-    pub(crate) in_the_way: Vec<u64>,
-    /// The chain that it looks through.
-    pub(crate) chain: Vec<Block>,
-    /// What a unit was.
-    pub(crate) image: Vec<u64>,
+/// What one session keeps from attempt to attempt: whatever the protocol, and of old versions.
+#[derive(Debug)]
+pub(crate) struct Worker<V> {
+    pub(crate) local: Local,
+    pub(crate) versions: V,
 }
 
-/// What one session keeps for itself from attempt to attempt.
+impl<V: Default> Worker<V> {
+    /// Makes the worker of session number `id` of database number `database`, which is pinned
+    /// there.
+    #[inline]
+    pub(crate) fn new(database: u64, id: u64, slot: Arc<Slot>) -> Worker<V> {
+        Worker { local: Local::new(database, id, slot), versions: V::default() }
+    }
+}
+
+/// What a session keeps whatever the protocol.
 #[derive(Debug)]
 pub(crate) struct Local {
     /// The session's number, not zero.
     pub(crate) id: u64,
     pub(crate) caches: Vec<Option<Cache>>,
-    /// By table: the slabs of its versions, once the session has made one of them.
-    pub(crate) version_slabs: Vec<[Option<SlabId>; 2]>,
     pub(crate) slot: Arc<Slot>,
     /// What the session's transaction is to see.
     pub(crate) read_view: ReadView,
     /// If what its attempt sees is kept like a snapshot: its time, and the moment at which it
     /// began.
     pub(crate) kept: Option<(u64, Moment)>,
-    /// The timestamps of open snapshots in falling order, as of the last time this session began to
-    /// collect.
-    pub(crate) snapshots: Vec<u64>,
     /// By table: its part in the number of records.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
     pub(crate) random: Random,
@@ -59,13 +50,7 @@ pub(crate) struct Local {
     pub(crate) linked: Vec<CellAt>,
     /// First cells of absent records that this session has to bury.
     pub(crate) reap_queue: Vec<CellAt>,
-    /// Units that have been written for the first time since an open snapshot, whose timestamp
-    /// comes with them.
-    pub(crate) parked: Vec<(u64, CellAt)>,
     pub(crate) retired: Vec<Retired>,
-    /// What commits have put aside, in the order of their timestamps.
-    pub(crate) undo_entries: Vec<UndoEntry>,
-    pub(crate) looking: Looking,
     /// What the index has left behind in the operation at hand, until it is known of which table.
     pub(crate) retired_parts: Vec<Retire>,
     /// Nodes divided by the operation at hand.
@@ -82,24 +67,18 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// For session number `id` of database number `database`, which is pinned there.
-    pub(crate) fn new(database: u64, id: u64, slot: Arc<Slot>) -> Local {
+    fn new(database: u64, id: u64, slot: Arc<Slot>) -> Local {
         Local {
             id,
             slot,
             kept: None,
             caches: Vec::new(),
-            version_slabs: Vec::new(),
             read_view: ReadView::Current,
-            snapshots: Vec::new(),
             tallies: Vec::new(),
             random: Random::seeded(database << 32 ^ id),
             linked: Vec::new(),
             reap_queue: Vec::new(),
-            parked: Vec::new(),
             retired: Vec::new(),
-            undo_entries: Vec::new(),
-            looking: Looking::default(),
             retired_parts: Vec::new(),
             divided: Vec::new(),
             conflict: None,
@@ -114,10 +93,7 @@ impl Local {
     /// Whether it has left something behind that its garbage has to take over.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
-        !self.undo_entries.is_empty()
-            || !self.reap_queue.is_empty()
-            || !self.retired.is_empty()
-            || !self.parked.is_empty()
+        !self.reap_queue.is_empty() || !self.retired.is_empty()
     }
 
     /// Counts a record that has come into the index of a table, or gone from it.
@@ -139,6 +115,7 @@ impl Local {
     }
 
     /// Hands over what it has counted.
+    #[inline]
     pub(crate) fn leave_tallies(&mut self, tables: &[Arc<TableCore>]) {
         for (table, part) in tables.iter().zip(self.tallies.drain(..)) {
             if part.is_some() {
@@ -155,15 +132,5 @@ impl Local {
         }
         let parts = self.retired_parts.drain(..).map(|part| Retired::Index { table, part });
         self.retired.extend(parts);
-    }
-}
-
-impl Local {
-    /// The session's cache of blocks for a table's versions, once it has asked for one of this
-    /// size.
-    #[inline]
-    pub(crate) fn version_cache(&mut self, table: u16, size: BlockSize) -> Option<&mut Cache> {
-        let slab = self.version_slabs.get(usize::from(table))?[size as usize];
-        self.caches.get_mut(slab?.0 as usize)?.as_mut()
     }
 }

@@ -1,10 +1,9 @@
-//! Milliseconds by the clock, for epochs that are over.
+//! The times, in milliseconds, at which past epochs ended.
 //!
-//! An epoch is a number, and says how old something is only as far as epochs are milliseconds,
-//! which a busy machine, or commits that use up their numbers, may see to that they are not. So
-//! each pass of the advancer leaves a mark: the moment at which an epoch had begun. Of older passes
-//! there are fewer marks: at each level half as many as at the one before, and as many passes take
-//! up as much of the list, whether they were in the last second or in the last hour.
+//! The number of an epoch gives an age only if epochs are milliseconds, which they are not on a
+//! busy machine, or if commits use up their numbers. So each pass of the advancer leaves a mark:
+//! the moment at which an epoch had begun. Older passes have fewer marks: each level keeps every
+//! other mark of the one before, so that the list grows with the logarithm of the number of passes.
 
 #![forbid(unsafe_code)]
 
@@ -13,13 +12,13 @@ use crate::sync::Instant;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Milliseconds since the epochs of a process began; where these are moved by hand, passes.
+/// Milliseconds since the epochs of a process began; passes, if these are moved by hand.
 pub(crate) type Moment = u64;
 
-/// Marks of a level. An age is short by one part of this many, at most, and by one pass.
+/// The most marks of a level. An age is too short by at most one part in this many, and one pass.
 const MARKS_MAX: usize = 64;
 
-/// What tells the moments at which epochs began.
+/// The record of the moments at which epochs began.
 #[derive(Debug)]
 pub(super) struct Moments {
     begun: Instant,
@@ -31,7 +30,7 @@ impl Moments {
         Moments { begun: Instant::now(), marks: Mutex::default() }
     }
 
-    /// Returns how much of the clock's time has passed.
+    /// Returns the present moment.
     pub(super) fn now(&self) -> Moment {
         self.begun.elapsed().as_millis().try_into().unwrap_or(Moment::MAX)
     }
@@ -49,8 +48,8 @@ impl Moments {
     }
 }
 
-/// Epochs with the moments at which they had begun, level by level. What a level has too many of
-/// goes to the next: every other one.
+/// Epochs with the moments at which they had begun, level by level. Of the marks that a level has
+/// too many, every other one goes to the next.
 #[derive(Debug, Default)]
 struct Marks(Vec<VecDeque<(Epoch, Moment)>>);
 

@@ -45,11 +45,13 @@ impl NodeAt {
         Block::at(self.word(OVERFLOW).load(Ordering::Acquire)).map(NodeAt) // E4
     }
 
+    #[inline]
     pub(crate) fn address(self) -> u64 {
         self.0.address()
     }
 
     /// Word `index` of what the protocol keeps in the bucket.
+    #[inline]
     pub(crate) fn node_word(&self, index: usize) -> &AtomicU64 {
         self.word(1 + index)
     }

@@ -4,8 +4,8 @@ use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::AtomicU64;
 use std::sync::Arc;
 
-/// A zeroed array of words on the account of a database, freed when dropped. It begins on a cache
-/// line.
+/// A zeroed array of words, counted as a database's memory and freed when dropped. It begins on a
+/// cache line.
 #[derive(Debug)]
 pub(crate) struct WordArray {
     first: Block,
@@ -15,7 +15,7 @@ pub(crate) struct WordArray {
 }
 
 impl WordArray {
-    /// An array of `words` zeros.
+    /// Allocates an array of `words` zeros.
     pub(crate) fn new(memory: &Arc<Memory>, words: usize) -> Result<WordArray, OutOfMemory> {
         let bytes = words.checked_mul(WORD_BYTES).ok_or(OutOfMemory)?;
         memory.reserve(bytes)?;
@@ -23,7 +23,7 @@ impl WordArray {
         Ok(WordArray { first: storage.first(), words, memory: memory.clone(), _storage: storage })
     }
 
-    /// The array's memory as one block of [`WordArray::len`] words, owned by `self`.
+    /// Returns the array's memory as one block of [`WordArray::len`] words, owned by `self`.
     #[inline]
     pub(crate) fn block(&self) -> Block {
         self.first
@@ -65,7 +65,7 @@ mod real {
 
     #[derive(Debug)]
     enum Kind {
-        /// A boxed slice of so many lines, kept as an address: moving a box would end others' right
+        /// A boxed slice of lines, kept as an address: moving a box would invalidate other pointers
         /// to its contents.
         Small {
             lines: usize,

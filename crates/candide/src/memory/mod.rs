@@ -1,11 +1,11 @@
-//! Where records, index lines and versions live.
+//! The memory of records, index lines and versions.
 //!
 //! * [`Memory`]: one per database. Maps regions, cuts them into 2 MiB chunks and 64 KiB spans,
-//!   keeps the account and the limit.
+//!   counts the bytes and keeps the limit.
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
 //! * [`Cache`]: a session's few free blocks of one slab, so that the common allocation touches
 //!   nothing shared.
-//! * `SystemBlocks`: the same blocks from the system's allocator, for comparison.
+//! * `SystemBlocks`: blocks from the system's allocator, for comparison.
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
 //!
 //! A block is 64-bit atomic words and nothing else; that is what makes optimistic reading sound
@@ -26,20 +26,20 @@ pub(crate) use slab::{Cache, Slab, SlabId};
 use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::ptr::NonNull;
 
-/// Bytes of a word.
+/// The bytes of a word.
 pub(crate) const WORD_BYTES: usize = 8;
 
-/// Words of a cache line.
+/// The words of a cache line.
 const LINE_WORDS: usize = 8;
 
-/// The memory limit of the database leaves no room for a block.
+/// An allocation refused by the memory limit of the database or by the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfMemory;
 
 /// The address of a block's first word.
 ///
-/// Having one proves nothing; what may be done with it is said where it comes from
-/// ([`Cache::allocate`], a handle of `record`).
+/// A block proves nothing about the memory behind it; its source does ([`Cache::allocate`], a
+/// handle of `record`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block(NonNull<AtomicU64>);
 
@@ -47,8 +47,8 @@ pub(crate) struct Block(NonNull<AtomicU64>);
 unsafe impl Send for Block {}
 
 impl Block {
-    /// The address, for an atomic word that links to this block. User space ends below 2^48 on the
-    /// supported platforms, which leaves 16 bits to the index.
+    /// Returns the address, for an atomic word that links to this block. User space ends below 2^48
+    /// on the supported platforms, which leaves 16 bits to the index.
     #[inline]
     pub(crate) fn address(self) -> u64 {
         let address = self.0.as_ptr().expose_provenance() as u64;
@@ -56,13 +56,13 @@ impl Block {
         address
     }
 
-    /// The block at an address that [`Block::address`] gave; `None` for zero.
+    /// Returns the block at an address from [`Block::address`]; `None` for zero.
     #[inline]
     pub(crate) fn at(address: u64) -> Option<Block> {
         NonNull::new(std::ptr::with_exposed_provenance_mut(address as usize)).map(Block)
     }
 
-    /// Word `index` of the block.
+    /// Returns word `index` of the block.
     ///
     /// # Safety
     /// `index` is within the block's size, and the block is not freed during `'a`: it is owned by
@@ -74,7 +74,7 @@ impl Block {
         unsafe { self.0.add(index).as_ref() }
     }
 
-    /// Words `first..first + count` of the block.
+    /// Returns words `first..first + count` of the block.
     ///
     /// # Safety
     /// As for [`Block::word`], for each of the words.
@@ -85,8 +85,8 @@ impl Block {
         unsafe { std::slice::from_raw_parts(self.0.add(first).as_ptr(), count) }
     }
 
-    /// Copies words `first..first + count` of another block into this one, several at a time: as
-    /// atomics they would be one by one.
+    /// Copies words `first..first + count` of another block into this one, several at a time, not
+    /// one by one as atomics.
     ///
     /// # Safety
     /// As for [`Block::words`], for each of the words of both; and until this returns no other
@@ -110,8 +110,7 @@ impl Block {
         }
     }
 
-    /// The block that begins `words` words further on; as with any block, its use needs a proof of
-    /// its own.
+    /// Returns the block that begins `words` words further on; its use needs a proof of its own.
     #[inline(always)]
     pub(crate) fn offset(self, words: usize) -> Block {
         Block(
@@ -120,7 +119,7 @@ impl Block {
         )
     }
 
-    /// Brings words `first..first + count` of what may be a block nearer.
+    /// Prefetches words `first..first + count` of what may be a block.
     #[inline(always)]
     pub(crate) fn prefetch(self, first: usize, count: usize) {
         for line in 0..count.div_ceil(LINE_WORDS) {
@@ -131,13 +130,13 @@ impl Block {
         }
     }
 
-    /// The raw address of what may be a block, for prefetching.
+    /// Returns the raw address of what may be a block, for prefetching.
     #[inline(always)]
     pub(crate) fn hint_at(address: u64) -> *const AtomicU64 {
         std::ptr::with_exposed_provenance(address as usize)
     }
 
-    /// The raw address of a word, for prefetching.
+    /// Returns the raw address of a word, for prefetching.
     #[inline(always)]
     pub(crate) fn hint(self, index: usize) -> *const AtomicU64 {
         self.0.as_ptr().wrapping_add(index)

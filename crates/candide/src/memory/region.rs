@@ -1,23 +1,23 @@
-//! Regions of memory from the operating system, the account, and the limit.
+//! Regions of memory from the operating system, the count of bytes, and the limit.
 
 use super::OutOfMemory;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// Size and alignment of a chunk: one huge page.
+/// The size and alignment of a chunk: one huge page.
 pub(crate) const CHUNK_BYTES: usize = 2 << 20;
-/// What a small slab takes at a time; 32 of them share a chunk.
+/// The size of a span, which a small slab takes at a time; 32 share a chunk.
 pub(crate) const SPAN_BYTES: usize = 64 << 10;
-/// What is asked of the operating system at once: few enough mappings, little enough address space.
+/// The size of a region mapped at once: few enough mappings, little enough address space.
 const REGION_BYTES: usize = 16 * CHUNK_BYTES;
 
 /// The memory of one database.
 #[derive(Debug)]
 pub(crate) struct Memory {
     limit_bytes: usize,
-    /// Whether blocks come from the system's allocator one by one.
+    /// Returns whether blocks come from the system's allocator one by one.
     by_system: bool,
-    /// Bytes handed out to slabs and arrays. Written when a span, a chunk or an array is taken or
-    /// given back.
+    /// The bytes handed out to slabs and arrays. Written when a span, a chunk or an array is taken
+    /// or given back.
     reserved_bytes: AtomicUsize,
     carving: Mutex<Carving>,
 }
@@ -25,9 +25,9 @@ pub(crate) struct Memory {
 #[derive(Debug, Default)]
 struct Carving {
     regions: Vec<Region>,
-    /// Unused rest of the newest region: whole chunks.
+    /// The unused rest of the newest region: whole chunks.
     chunks: std::ops::Range<usize>,
-    /// Unused rest of the chunk that small slabs share.
+    /// The unused rest of the chunk that small slabs share.
     spans: std::ops::Range<usize>,
 }
 
@@ -37,12 +37,12 @@ impl Memory {
         Memory { limit_bytes, by_system: false, reserved_bytes: AtomicUsize::new(0), carving }
     }
 
-    /// The same, with blocks that come from the system's allocator one by one, or not.
+    /// Sets whether blocks come from the system's allocator one by one.
     pub(crate) fn by_system(self, on: bool) -> Memory {
         Memory { by_system: on, ..self }
     }
 
-    /// Whether blocks come from the system's allocator one by one.
+    /// Returns whether blocks come from the system's allocator one by one.
     pub(super) fn is_by_system(&self) -> bool {
         self.by_system
     }
@@ -52,7 +52,7 @@ impl Memory {
         self.reserved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Enters `bytes` into the account if the limit allows.
+    /// Counts `bytes` as handed out, if the limit allows.
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), OutOfMemory> {
         let grown =
             |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= self.limit_bytes);
@@ -62,8 +62,9 @@ impl Memory {
         }
     }
 
-    /// As [`Memory::reserve`], but whatever the limit if that is permitted: for what finishes what
-    /// has begun (a bucket half moved, the version of a delete). Says whether the limit is passed.
+    /// Reserves as [`Memory::reserve`] does, but past the limit if that is permitted: for
+    /// completing what has begun (a bucket half moved, the version of a delete). Returns whether
+    /// the limit is passed.
     pub(super) fn reserve_for(
         &self,
         bytes: usize,
@@ -82,7 +83,8 @@ impl Memory {
         self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The address of `bytes` (a span or a chunk) of zeroed memory that lives as long as `self`.
+    /// Returns the address of `bytes` (a span or a chunk) of zeroed memory that lives as long as
+    /// `self`.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -159,7 +161,7 @@ impl Region {
         };
         trim(start, address);
         trim(address + bytes, start + padded);
-        // Without huge pages everything still works, slower; the report says what the kernel gave.
+        // Without huge pages everything still works, slower; the report shows what the kernel gave.
         // SAFETY: advice about an own mapping; it changes no contents.
         let _ = unsafe {
             madvise(std::ptr::with_exposed_provenance_mut(address), bytes, Advice::LinuxHugepage)

@@ -4,10 +4,10 @@ use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::{AtomicUsize, MODELLED, Mutex, Ordering, lock};
 use std::sync::{Arc, Weak};
 
-/// What a cache takes from a slab at once, in bytes: a few pages, so that the slab's lock is rare
-/// and little idles.
+/// The bytes that a cache takes from a slab at once: a few pages, so that the slab's lock is rare
+/// and little memory idles.
 const REFILL_BYTES: usize = 16 << 10;
-/// And in blocks.
+/// The most blocks that a cache takes from a slab at once.
 const REFILL_BLOCKS_MAX: usize = 64;
 
 /// A slab's place in the sessions' lists of caches; unique within a database.
@@ -20,13 +20,13 @@ pub(crate) struct Slab {
     id: SlabId,
     block_words: usize,
     memory: Arc<Memory>,
-    /// Bytes of the spans and chunks this slab has taken.
+    /// The bytes of the spans and chunks this slab has taken.
     reserved_bytes: AtomicUsize,
     store: Mutex<Store>,
 }
 
 impl Slab {
-    /// A slab of blocks that hold at least `words` words.
+    /// Makes a slab of blocks that hold at least `words` words.
     pub(crate) fn new(id: SlabId, words: usize, memory: &Arc<Memory>) -> Arc<Slab> {
         let words = block_bytes(words * WORD_BYTES) / WORD_BYTES;
         Arc::new(Slab {
@@ -38,23 +38,23 @@ impl Slab {
         })
     }
 
-    /// Its place in the sessions' lists.
+    /// Returns the slab's place in the sessions' lists.
     pub(crate) fn id(&self) -> SlabId {
         self.id
     }
 
-    /// Words of a block.
+    /// Returns the number of words of a block.
     pub(crate) fn block_words(&self) -> usize {
         self.block_words
     }
 
-    /// Bytes this slab holds of the database's account.
+    /// Returns the bytes that this slab holds of the database's memory.
     pub(crate) fn reserved_bytes(&self) -> usize {
         self.reserved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Moves up to `wanted` blocks to `into`, at least one; only one at a time of those for which
-    /// the limit has been passed, and only if that is permitted.
+    /// Moves up to `wanted` blocks to `into`, at least one; blocks beyond the limit one at a time,
+    /// and only if `beyond_limit` permits it.
     fn take(
         &self,
         wanted: usize,
@@ -69,7 +69,7 @@ impl Slab {
         Ok(())
     }
 
-    /// Puts free blocks back.
+    /// Returns free blocks to the slab.
     pub(crate) fn give_back(&self, blocks: impl Iterator<Item = Block>) {
         let mut store = lock(&self.store);
         let bytes = blocks.map(|block| store.push(block)).sum();
@@ -80,8 +80,8 @@ impl Slab {
     }
 }
 
-/// Block sizes waste little and keep records from straddling cache lines: steps of 16 bytes within
-/// a line, of a line beyond.
+/// Rounds the size of a block, so that little is wasted and records do not straddle cache lines: in
+/// steps of 16 bytes within a line, of a line beyond.
 fn block_bytes(bytes: usize) -> usize {
     if bytes <= 64 { bytes.max(16).next_multiple_of(16) } else { bytes.next_multiple_of(64) }
 }
@@ -93,13 +93,13 @@ pub(crate) struct Cache {
     slab: Weak<Slab>,
     free: Vec<Block>,
     refill_blocks: usize,
-    /// The most that it keeps.
+    /// The most blocks that it keeps.
     kept_blocks: usize,
 }
 
 impl Cache {
     fn new(slab: &Arc<Slab>) -> Cache {
-        // Under a model what was freed last is what is taken next, by whomever.
+        // Under a model the block freed last is the next one taken, by any session.
         let by_system = slab.memory.is_by_system();
         let max = if MODELLED || by_system { 1 } else { REFILL_BLOCKS_MAX };
         let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, max);
@@ -107,7 +107,7 @@ impl Cache {
         Cache { slab: Arc::downgrade(slab), free: Vec::new(), refill_blocks, kept_blocks }
     }
 
-    /// The cache for `slab` in a session's list.
+    /// Returns the cache for `slab` in a session's list.
     #[inline(always)]
     pub(crate) fn of<'a>(caches: &'a mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> &'a mut Cache {
         let index = slab.id.0 as usize;
@@ -127,7 +127,7 @@ impl Cache {
         caches[index] = Some(Cache::new(slab));
     }
 
-    /// A block of the slab's size, owned by the caller, contents undefined.
+    /// Allocates a block of the slab's size, owned by the caller, contents undefined.
     #[inline(always)]
     pub(crate) fn allocate(
         caches: &mut Vec<Option<Cache>>,
@@ -140,7 +140,7 @@ impl Cache {
         }
     }
 
-    /// A block for a session that has none left.
+    /// Allocates a block for a session that has none left.
     #[cold]
     #[inline(never)]
     fn allocate_anew(
@@ -170,17 +170,16 @@ impl Cache {
         Ok(())
     }
 
-    /// Brings so many words of the block nearer that will be the `number`th to be taken of those
-    /// that are ready.
+    /// Prefetches the first `words` words of the `number`th ready block to be taken.
     #[inline]
     pub(crate) fn prefetch_ready(&self, number: usize, words: usize) {
         self.free[self.free.len() - number].prefetch(0, words);
     }
 
-    /// One of the blocks that are ready.
+    /// Takes one of the ready blocks.
     ///
     /// # Panics
-    /// If none is.
+    /// If none is ready.
     #[inline]
     pub(crate) fn take_ready(&mut self) -> Block {
         self.free.pop().expect("as many blocks have been made ready as are taken")
@@ -227,15 +226,14 @@ mod real {
     use crate::memory::region::{CHUNK_BYTES, SPAN_BYTES};
     use crate::memory::system::SystemBlocks;
 
-    /// Free blocks, and the unused rest of the newest span.
+    /// The free blocks, and the unused rest of the newest span.
     #[derive(Debug)]
     pub(super) struct Store {
         free: Vec<Block>,
         fresh: std::ops::Range<usize>,
-        /// The rest of a span for which the limit has been passed: for callers that
-        /// must not fail only.
+        /// The rest of a span beyond the limit, only for callers that must not fail.
         beyond: std::ops::Range<usize>,
-        /// Where blocks come from and go to one by one, if they do.
+        /// The system's blocks, if they are allocated one by one.
         system: Option<SystemBlocks>,
     }
 
@@ -265,8 +263,7 @@ mod real {
             let block = |number| {
                 Block::at((rest.start + number * bytes) as u64).expect("no span begins at zero")
             };
-            // The last one is the first to be used: so they are used in the order of their
-            // addresses.
+            // The last one is used first: so they are used in the order of their addresses.
             into.extend((0..fresh).rev().map(block));
             rest.start += fresh * bytes;
             if rest.len() < bytes {
@@ -274,7 +271,7 @@ mod real {
             }
         }
 
-        /// Takes a block back; gives the number of bytes that the slab no longer holds.
+        /// Takes a block back; returns the number of bytes that the slab no longer holds.
         pub(super) fn push(&mut self, block: Block) -> usize {
             let Some(system) = &mut self.system else {
                 self.free.push(block);
@@ -286,8 +283,8 @@ mod real {
     }
 
     impl Slab {
-        /// Takes a span while small, a chunk once a megabyte is in use; or one block, where the
-        /// system has them.
+        /// Takes a span while the slab is small, a chunk once a megabyte is in use; or one block
+        /// from the system's allocator.
         pub(super) fn grow(
             &self,
             store: &mut Store,
@@ -320,9 +317,9 @@ mod modelled {
     use super::*;
     use crate::sync::AtomicU64;
 
-    /// Every block is an allocation of its own; live ones are remembered so that dropping the slab
-    /// frees them. What is given back is freed under loom, which notices who still looks at it;
-    /// under shuttle, which does not, it is what is taken next.
+    /// Blocks that are allocations of their own; live ones are noted, so that dropping the slab
+    /// frees them. A block given back is freed under loom, which detects later accesses; under
+    /// shuttle, which does not, it is the next one taken.
     #[derive(Debug, Default)]
     pub(super) struct Store {
         ready: Vec<Block>,
@@ -330,7 +327,7 @@ mod modelled {
     }
 
     impl Store {
-        /// By the system or not: a model has blocks one by one in any case.
+        /// Makes an empty store; a model allocates blocks one by one in any case.
         pub(super) fn new(_block_words: usize, _by_system: bool) -> Store {
             Store::default()
         }
@@ -469,7 +466,7 @@ mod tests {
         assert_eq!((cache.ready(), memory.reserved_bytes()), (512, 128 << 10));
         cache.make_ready(&slab, 513, true).unwrap();
         assert_eq!(memory.reserved_bytes(), 192 << 10);
-        // What comes back is for all.
+        // Blocks that come back can be taken by any caller.
         drop(cache);
         assert!(Cache::allocate(&mut caches, &slab).is_ok());
     }

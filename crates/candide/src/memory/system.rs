@@ -1,19 +1,19 @@
-//! Blocks from the system's allocator, one by one: what slabs are measured against.
+//! Blocks from the system's allocator, one by one, to measure slabs against.
 
 use super::{Block, OutOfMemory, WORD_BYTES};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{NonNull, null_mut};
 
-/// The blocks that one slab has from the system. They are in a list, so that those which are in use
-/// to the end are freed with it.
+/// The blocks of one slab from the system's allocator, in a list, so that those in use to the end
+/// are freed with it.
 #[derive(Debug)]
 pub(super) struct SystemBlocks {
-    /// The one allocated last.
+    /// The block allocated last.
     last: *mut Head,
     block_words: usize,
 }
 
-/// What lies in front of a block: a cache line, so that the block begins with one.
+/// The header of a block: a cache line, so that the block begins on one.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Head {
@@ -25,12 +25,12 @@ struct Head {
 unsafe impl Send for SystemBlocks {}
 
 impl SystemBlocks {
-    /// None yet, of so many words each.
+    /// Makes an empty list of blocks of `block_words` words each.
     pub(super) fn new(block_words: usize) -> SystemBlocks {
         SystemBlocks { last: null_mut(), block_words }
     }
 
-    /// What a block takes, with what lies in front of it.
+    /// Returns the bytes of a block with its header.
     pub(super) fn block_bytes(&self) -> usize {
         size_of::<Head>() + self.block_words * WORD_BYTES
     }
@@ -39,7 +39,7 @@ impl SystemBlocks {
         Layout::from_size_align(self.block_bytes(), align_of::<Head>()).expect("blocks are small")
     }
 
-    /// A zeroed block.
+    /// Allocates a zeroed block.
     pub(super) fn allocate(&mut self) -> Result<Block, OutOfMemory> {
         // SAFETY: the layout is not empty: it has a head.
         let memory = unsafe { alloc_zeroed(self.layout()) };
@@ -57,7 +57,7 @@ impl SystemBlocks {
             .expect("an allocation is never at zero"))
     }
 
-    /// Gives a block back that is one of the list's.
+    /// Frees a block of the list.
     pub(super) fn free(&mut self, block: Block) {
         let head =
             std::ptr::with_exposed_provenance_mut::<Head>(block.address() as usize).wrapping_sub(1);

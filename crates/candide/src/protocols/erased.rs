@@ -2,24 +2,24 @@
 //! table of functions.
 //!
 //! # Guarantee
-//! That of the protocol chosen: this one adds nothing, drops nothing and reorders nothing.
+//! The chosen protocol's: this one adds, drops and reorders nothing.
 //!
 //! # Use
 //! Code that is generic over the protocol is compiled once for all of them. A single read takes
-//! some 60 instructions more than under the protocol itself, so what is measured names its protocol
+//! some 60 instructions more than under the protocol itself, so measurements name their protocol
 //! statically.
 //!
 //! # Source
-//! None; the seam is the right place to erase at, since it speaks of cells and words and knows no
-//! row type.
+//! None. The seam is the right place for type erasure, since it knows cells and words, and no row
+//! type.
 
 #![forbid(unsafe_code)]
 
 use super::list::DefaultProtocol;
 use crate::access::{Intent, WriteSet};
 use crate::engine::{
-    Committed, Context, Due, Fate, GcOutcome, Missing, Properties, Protocol, Seen, TableCore,
-    UndoEntry,
+    Absence, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
+    Protocol, Seen, TableCore, Versions,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -32,11 +32,11 @@ use std::any::Any;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-/// A protocol that is chosen at run time, by [`Builder::policy`](crate::api::Builder::policy);
-/// the default protocol if none is.
+/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy); `Occ` if
+/// none is.
 ///
-/// Serializable as the chosen one is, and slower: what it calls is not known when it is compiled.
-/// Its databases have no [snapshots](crate::Snapshot).
+/// Serializable as the chosen one is, and slower, since it calls through pointers. Its databases
+/// have no [snapshots](crate::Snapshot).
 ///
 /// ```
 /// use candide::{Abort, Chosen, Database, Erased, Mvto, Record};
@@ -54,7 +54,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Erased;
 
-/// A function that makes what a database keeps for a protocol.
+/// A function that makes a database's part of a protocol.
 type Make = dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync;
 
 /// A protocol and its policy, as [`Erased`] runs them.
@@ -97,7 +97,7 @@ impl Debug for Chosen {
     }
 }
 
-/// The functions of a protocol that need no attempt, with what a database keeps for it.
+/// The functions of a protocol that need no attempt, with the database's part of it.
 pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn attempt(&self) -> Box<dyn Running>;
@@ -112,13 +112,13 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn enqueue_if_absent(&self, first: CellAt) -> bool;
     #[doc(hidden)]
-    fn time(&self) -> u64;
+    fn begin_ts_bound(&self) -> u64;
     #[doc(hidden)]
-    fn node_seen_until(&self, node: NodeAt) -> u64;
+    fn node_rts(&self, node: NodeAt) -> u64;
     #[doc(hidden)]
-    fn see_node_until(&self, node: NodeAt, time: u64) -> bool;
+    fn raise_node_rts(&self, node: NodeAt, time: u64) -> bool;
     #[doc(hidden)]
-    fn seen_until(&self, at: CellAt) -> u64;
+    fn rts(&self, at: CellAt) -> u64;
     #[doc(hidden)]
     fn unregister_snapshot(&self, time: u64, since: Moment);
     #[doc(hidden)]
@@ -130,18 +130,22 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn merge_into_node(&self, node: NodeAt, at: CellAt);
     #[doc(hidden)]
-    fn begin_collecting(&self, context: &mut Context<'_, Erased>, until: u64);
+    fn begin_walk(&self, context: &mut Context<'_, Erased>);
     #[doc(hidden)]
-    fn begin_burying(&self, context: &mut Context<'_, Erased>);
-    #[doc(hidden)]
-    fn look_at(
+    fn collect(
         &self,
         context: &mut Context<'_, Erased>,
-        put: &UndoEntry,
-        table: &TableCore,
-    ) -> Fate;
+        backlog: &mut ErasedBacklog,
+        tables: &[Arc<TableCore>],
+        horizon: Epoch,
+        budget: usize,
+    );
     #[doc(hidden)]
-    fn end_looking(&self, context: &mut Context<'_, Erased>);
+    fn open_snapshot(&self, since: Moment) -> u64;
+    #[doc(hidden)]
+    fn close_snapshot(&self, ts: u64, since: Moment);
+    #[doc(hidden)]
+    fn end_walk(&self, context: &mut Context<'_, Erased>);
     #[doc(hidden)]
     fn reap(
         &self,
@@ -161,7 +165,7 @@ pub trait Base: Any + Send + Sync + Debug {
     ) -> bool;
 }
 
-/// The functions of a protocol that work on an attempt, with what a session keeps for it.
+/// The functions of a protocol that work on an attempt, with the session's part of it.
 pub trait Running: Send {
     #[doc(hidden)]
     fn begin(&mut self, context: &mut Context<'_, Erased>);
@@ -268,6 +272,130 @@ pub trait Running: Send {
     fn register_snapshot(&self, base: &dyn Base, since: Moment) -> Option<u64>;
 }
 
+/// What a session keeps of old versions, once the chosen protocol has asked for it.
+#[derive(Debug, Default)]
+pub struct ErasedSession(Option<Box<dyn Session>>);
+
+/// What waits among a session's garbage, once the chosen protocol has asked for it.
+#[derive(Debug, Default)]
+pub struct ErasedBacklog(Option<Box<dyn Waiting>>);
+
+/// The functions of a protocol that work on what a session keeps of old versions.
+trait Session: Any + Send + Debug {
+    fn leaves_some(&self) -> bool;
+    fn leave_behind(
+        &mut self,
+        epochs: &Epochs,
+        backlog: &mut ErasedBacklog,
+        park: &mut dyn FnMut(u64, CellAt),
+    ) -> usize;
+    fn open_snapshots(&self) -> &[u64];
+}
+
+/// The functions of a protocol that work on what waits.
+trait Waiting: Any + Send + Debug {
+    fn is_empty(&self) -> bool;
+    fn len(&self) -> usize;
+    fn is_due(&self, horizon: Epoch) -> bool;
+    fn has_to_collect(&self, horizon: Epoch) -> bool;
+    fn take_over(&mut self, left: Box<dyn Waiting>) -> usize;
+}
+
+/// A session's versions of protocol `P`.
+#[derive(Debug)]
+struct SessionOf<P: Protocol>(P::SessionVersions);
+
+/// A backlog of protocol `P`.
+#[derive(Debug)]
+struct WaitingOf<P: Protocol>(P::Backlog);
+
+impl ErasedSession {
+    /// Returns what the chosen protocol keeps, which is `P`.
+    fn of<P: Protocol>(&mut self) -> &mut P::SessionVersions {
+        let make = || -> Box<dyn Session> { Box::new(SessionOf::<P>(Default::default())) };
+        let session: &mut dyn Any = &mut **self.0.get_or_insert_with(make);
+        &mut session.downcast_mut::<SessionOf<P>>().expect("a session runs one protocol").0
+    }
+}
+
+impl ErasedBacklog {
+    /// Returns the backlog of the chosen protocol, which is `P`.
+    fn of<P: Protocol>(&mut self) -> &mut P::Backlog {
+        let make = || -> Box<dyn Waiting> { Box::new(WaitingOf::<P>(Default::default())) };
+        let backlog: &mut dyn Any = &mut **self.0.get_or_insert_with(make);
+        &mut backlog.downcast_mut::<WaitingOf<P>>().expect("a session runs one protocol").0
+    }
+}
+
+impl Backlog for ErasedBacklog {
+    fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|backlog| backlog.is_empty())
+    }
+
+    fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |backlog| backlog.len())
+    }
+
+    fn is_due(&self, horizon: Epoch) -> bool {
+        self.0.as_ref().is_some_and(|backlog| backlog.is_due(horizon))
+    }
+
+    fn take_over(&mut self, left: ErasedBacklog) -> usize {
+        match (&mut self.0, left.0) {
+            (_, None) => 0,
+            (Some(backlog), Some(left)) => backlog.take_over(left),
+            (None, Some(left)) => {
+                let count = left.len();
+                self.0 = Some(left);
+                count
+            }
+        }
+    }
+}
+
+impl<P: Protocol> Session for SessionOf<P> {
+    fn leaves_some(&self) -> bool {
+        P::Versions::leaves_some(&self.0)
+    }
+
+    fn leave_behind(
+        &mut self,
+        epochs: &Epochs,
+        backlog: &mut ErasedBacklog,
+        park: &mut dyn FnMut(u64, CellAt),
+    ) -> usize {
+        P::Versions::leave_behind(&mut self.0, epochs, backlog.of::<P>(), park)
+    }
+
+    fn open_snapshots(&self) -> &[u64] {
+        P::Versions::open_snapshots(&self.0)
+    }
+}
+
+impl<P: Protocol> Waiting for WaitingOf<P> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn is_due(&self, horizon: Epoch) -> bool {
+        self.0.is_due(horizon)
+    }
+
+    fn has_to_collect(&self, horizon: Epoch) -> bool {
+        P::Versions::has_to_collect(&self.0, horizon)
+    }
+
+    fn take_over(&mut self, left: Box<dyn Waiting>) -> usize {
+        let left: Box<dyn Any> = left;
+        let left = left.downcast::<WaitingOf<P>>().expect("a database runs one protocol");
+        self.0.take_over(left.0)
+    }
+}
+
 /// A database's part of protocol `P`.
 struct BaseOf<P: Protocol>(P::Clock);
 
@@ -280,15 +408,20 @@ impl<P: Protocol> Debug for BaseOf<P> {
     }
 }
 
-/// Returns a database's part, which is that of `P`, since the database has made the attempt.
+/// Returns a database's part as that of `P`; the database has made the attempt, so the types match.
 fn clock<P: Protocol>(base: &dyn Base) -> &P::Clock {
     let base: &dyn Any = base;
     &base.downcast_ref::<BaseOf<P>>().expect("an attempt and its database are of one protocol").0
 }
 
-/// Returns the context for the protocol that does the work.
+/// Returns the context for the inner protocol.
 fn inner<'a, P: Protocol>(context: &'a mut Context<'_, Erased>) -> Context<'a, P> {
-    Context { engine: context.engine, clock: clock::<P>(&**context.clock), local: context.local }
+    Context {
+        engine: context.engine,
+        clock: clock::<P>(&**context.clock),
+        local: context.local,
+        versions: context.versions.of::<P>(),
+    }
 }
 
 impl<P: Protocol> Base for BaseOf<P> {
@@ -297,11 +430,11 @@ impl<P: Protocol> Base for BaseOf<P> {
     }
 
     fn enter(&self, until: Option<Instant>) -> Result<(), Abort> {
-        P::enter(&self.0, until)
+        P::InPlace::enter(&self.0, until)
     }
 
     fn leave(&self) {
-        P::leave(&self.0);
+        P::InPlace::leave(&self.0);
     }
 
     fn init_absent_cell(&self, at: CellAt) {
@@ -316,28 +449,28 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::enqueue_if_absent(&self.0, first)
     }
 
-    fn time(&self) -> u64 {
-        P::time(&self.0)
+    fn begin_ts_bound(&self) -> u64 {
+        P::begin_ts_bound(&self.0)
     }
 
-    fn node_seen_until(&self, node: NodeAt) -> u64 {
-        P::node_seen_until(&self.0, node)
+    fn node_rts(&self, node: NodeAt) -> u64 {
+        P::node_rts(&self.0, node)
     }
 
-    fn see_node_until(&self, node: NodeAt, time: u64) -> bool {
-        P::see_node_until(&self.0, node, time)
+    fn raise_node_rts(&self, node: NodeAt, time: u64) -> bool {
+        P::raise_node_rts(&self.0, node, time)
     }
 
-    fn seen_until(&self, at: CellAt) -> u64 {
-        P::seen_until(&self.0, at)
+    fn rts(&self, at: CellAt) -> u64 {
+        P::rts(&self.0, at)
     }
 
     fn unregister_snapshot(&self, time: u64, since: Moment) {
-        P::unregister_snapshot(&self.0, time, since);
+        P::Versions::unregister_snapshot(&self.0, time, since);
     }
 
     fn oldest_snapshot(&self) -> Option<(u64, Moment)> {
-        P::oldest_snapshot(&self.0)
+        P::Versions::oldest_snapshot(&self.0)
     }
 
     fn prefetch(&self, at: CellAt, first: usize, count: usize) {
@@ -345,32 +478,39 @@ impl<P: Protocol> Base for BaseOf<P> {
     }
 
     fn approach(&self, due: &[CellAt]) {
-        P::approach(&self.0, due.iter().copied());
+        P::Versions::approach(&self.0, due.iter().copied());
     }
 
     fn merge_into_node(&self, node: NodeAt, at: CellAt) {
         P::merge_into_node(&self.0, node, at);
     }
 
-    fn begin_collecting(&self, context: &mut Context<'_, Erased>, until: u64) {
-        P::begin_collecting(&mut inner(context), until);
+    fn begin_walk(&self, context: &mut Context<'_, Erased>) {
+        P::Versions::begin_walk(&mut inner(context));
     }
 
-    fn begin_burying(&self, context: &mut Context<'_, Erased>) {
-        P::begin_burying(&mut inner(context));
-    }
-
-    fn look_at(
+    fn collect(
         &self,
         context: &mut Context<'_, Erased>,
-        put: &UndoEntry,
-        table: &TableCore,
-    ) -> Fate {
-        P::look_at(&mut inner(context), put, table)
+        backlog: &mut ErasedBacklog,
+        tables: &[Arc<TableCore>],
+        horizon: Epoch,
+        budget: usize,
+    ) {
+        let backlog = backlog.of::<P>();
+        P::Versions::collect(&mut inner(context), backlog, tables, horizon, budget);
     }
 
-    fn end_looking(&self, context: &mut Context<'_, Erased>) {
-        P::end_looking(&mut inner(context));
+    fn open_snapshot(&self, since: Moment) -> u64 {
+        P::Versions::open_snapshot(&self.0, since)
+    }
+
+    fn close_snapshot(&self, ts: u64, since: Moment) {
+        P::Versions::close_snapshot(&self.0, ts, since);
+    }
+
+    fn end_walk(&self, context: &mut Context<'_, Erased>) {
+        P::Versions::end_walk(&mut inner(context));
     }
 
     fn reap(
@@ -391,7 +531,7 @@ impl<P: Protocol> Base for BaseOf<P> {
         table: &TableCore,
         units: &[CellAt],
     ) -> bool {
-        P::detach_for_snapshots(&mut inner(context), due, table, units)
+        P::Versions::detach_for_snapshots(&mut inner(context), due, table, units)
     }
 }
 
@@ -401,7 +541,7 @@ impl<P: Protocol> Running for RunningOf<P> {
     }
 
     fn has_failed(&self) -> bool {
-        P::has_failed(&self.0)
+        P::InPlace::has_failed(&self.0)
     }
 
     fn read(
@@ -444,15 +584,18 @@ impl<P: Protocol> Running for RunningOf<P> {
     }
 
     fn is_older(&self, at: CellAt) -> bool {
-        P::is_older(&self.0, at)
+        P::Versions::is_older(&self.0, at)
     }
 
     fn chain_length(&self, base: &dyn Base, at: CellAt) -> Option<usize> {
-        P::chain_length(clock::<P>(base), &self.0, at)
+        match P::Versions::WORDS {
+            0 => P::peek(&self.0, at).then_some(1),
+            _ => P::Versions::chain_length(clock::<P>(base), &self.0, at),
+        }
     }
 
     fn mark(&mut self) -> usize {
-        P::mark(&mut self.0)
+        P::InPlace::mark(&mut self.0)
     }
 
     fn read_at_mark(
@@ -462,7 +605,10 @@ impl<P: Protocol> Running for RunningOf<P> {
         mark: usize,
         copy: &mut dyn FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
-        P::read_at_mark(&mut inner(context), &mut self.0, at, mark, copy)
+        match P::InPlace::APPLIES_AT_ONCE {
+            true => P::InPlace::read_at_mark(&mut inner(context), &mut self.0, at, mark, copy),
+            false => P::read(&mut inner(context), &mut self.0, at, copy),
+        }
     }
 
     fn absent(
@@ -474,7 +620,7 @@ impl<P: Protocol> Running for RunningOf<P> {
     }
 
     fn make_room(&self, context: &mut Context<'_, Erased>, table: &TableCore) -> Result<(), Abort> {
-        P::make_room(&mut inner(context), &self.0, table)
+        P::Versions::make_room(&mut inner(context), &self.0, table)
     }
 
     fn stage(
@@ -545,8 +691,16 @@ impl<P: Protocol> Running for RunningOf<P> {
     }
 
     fn register_snapshot(&self, base: &dyn Base, since: Moment) -> Option<u64> {
-        P::register_snapshot(clock::<P>(base), &self.0, since)
+        P::Versions::register_snapshot(clock::<P>(base), &self.0, since)
     }
+}
+
+impl Parts for Erased {
+    type Policy = Chosen;
+    type Clock = Box<dyn Base>;
+    type Attempt = Box<dyn Running>;
+    type SessionVersions = ErasedSession;
+    type Backlog = ErasedBacklog;
 }
 
 impl Protocol for Erased {
@@ -555,12 +709,8 @@ impl Protocol for Erased {
     const OPAQUE: bool = false;
     const CELL_WORDS: usize = 0;
     const NODE_WORDS: usize = 0;
-    // Some protocols keep versions, and put records out of the way.
-    const VERSION_WORDS: usize = 1;
-    const KEEPS_DELETED_INDEX: bool = true;
-    type Policy = Chosen;
-    type Clock = Box<dyn Base>;
-    type Attempt = Box<dyn Running>;
+    type Versions = Self;
+    type InPlace = Self;
 
     fn properties(policy: &Chosen) -> Properties {
         policy.properties
@@ -574,20 +724,8 @@ impl Protocol for Erased {
         clock.attempt()
     }
 
-    fn enter(clock: &Self::Clock, until: Option<Instant>) -> Result<(), Abort> {
-        clock.enter(until)
-    }
-
-    fn leave(clock: &Self::Clock) {
-        clock.leave();
-    }
-
     fn begin(context: &mut Context<'_, Erased>, attempt: &mut Self::Attempt) {
         attempt.begin(context);
-    }
-
-    fn has_failed(attempt: &Self::Attempt) -> bool {
-        attempt.has_failed()
     }
 
     fn read(
@@ -635,44 +773,6 @@ impl Protocol for Erased {
         exists: bool,
     ) -> Result<bool, Abort> {
         attempt.assumes(context, at, exists)
-    }
-
-    fn is_older(attempt: &Self::Attempt, at: CellAt) -> bool {
-        attempt.is_older(at)
-    }
-
-    fn chain_length(clock: &Self::Clock, attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
-        attempt.chain_length(&**clock, at)
-    }
-
-    fn mark(attempt: &mut Self::Attempt) -> usize {
-        attempt.mark()
-    }
-
-    fn read_at_mark(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        mark: usize,
-        mut copy: impl FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        attempt.read_at_mark(context, at, mark, &mut copy)
-    }
-
-    fn absent(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        attempt.absent(context, missing)
-    }
-
-    fn make_room(
-        context: &mut Context<'_, Erased>,
-        attempt: &Self::Attempt,
-        table: &TableCore,
-    ) -> Result<(), Abort> {
-        attempt.make_room(context, table)
     }
 
     fn stage(
@@ -729,6 +829,33 @@ impl Protocol for Erased {
         attempt.validate_without_writes(context, writes, images)
     }
 
+    fn begin_ts_bound(clock: &Self::Clock) -> u64 {
+        clock.begin_ts_bound()
+    }
+
+    fn reach(
+        context: &mut Context<'_, Erased>,
+        attempt: &mut Self::Attempt,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
+        attempt.reach(context, time, table)
+    }
+
+    fn prefetch(clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
+        clock.prefetch(at, first, count);
+    }
+}
+
+impl Absence for Erased {
+    fn absent(
+        context: &mut Context<'_, Erased>,
+        attempt: &mut Self::Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        attempt.absent(context, missing)
+    }
+
     fn init_absent_cell(clock: &Self::Clock, at: CellAt) {
         clock.init_absent_cell(at);
     }
@@ -749,69 +876,16 @@ impl Protocol for Erased {
         clock.enqueue_if_absent(first)
     }
 
-    fn time(clock: &Self::Clock) -> u64 {
-        clock.time()
+    fn node_rts(clock: &Self::Clock, node: NodeAt) -> u64 {
+        clock.node_rts(node)
     }
 
-    fn node_seen_until(clock: &Self::Clock, node: NodeAt) -> u64 {
-        clock.node_seen_until(node)
+    fn raise_node_rts(clock: &Self::Clock, node: NodeAt, time: u64) -> bool {
+        clock.raise_node_rts(node, time)
     }
 
-    fn see_node_until(clock: &Self::Clock, node: NodeAt, time: u64) -> bool {
-        clock.see_node_until(node, time)
-    }
-
-    fn seen_until(clock: &Self::Clock, at: CellAt) -> u64 {
-        clock.seen_until(at)
-    }
-
-    fn reach(
-        context: &mut Context<'_, Erased>,
-        attempt: &mut Self::Attempt,
-        time: u64,
-        table: u16,
-    ) -> Result<(), Abort> {
-        attempt.reach(context, time, table)
-    }
-
-    fn register_snapshot(
-        clock: &Self::Clock,
-        attempt: &Self::Attempt,
-        since: Moment,
-    ) -> Option<u64> {
-        attempt.register_snapshot(&**clock, since)
-    }
-
-    fn unregister_snapshot(clock: &Self::Clock, time: u64, since: Moment) {
-        clock.unregister_snapshot(time, since);
-    }
-
-    fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Moment)> {
-        clock.oldest_snapshot()
-    }
-
-    fn begin_collecting(context: &mut Context<'_, Erased>, until: u64) {
-        context.clock.begin_collecting(context, until);
-    }
-
-    fn begin_burying(context: &mut Context<'_, Erased>) {
-        context.clock.begin_burying(context);
-    }
-
-    fn look_at(context: &mut Context<'_, Erased>, put: &UndoEntry, table: &TableCore) -> Fate {
-        context.clock.look_at(context, put, table)
-    }
-
-    fn end_looking(context: &mut Context<'_, Erased>) {
-        context.clock.end_looking(context);
-    }
-
-    fn prefetch(clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
-        clock.prefetch(at, first, count);
-    }
-
-    fn approach(clock: &Self::Clock, due: impl Iterator<Item = CellAt> + Clone) {
-        clock.approach(&due.collect::<Vec<_>>());
+    fn rts(clock: &Self::Clock, at: CellAt) -> u64 {
+        clock.rts(at)
     }
 
     fn reap(
@@ -824,6 +898,95 @@ impl Protocol for Erased {
         context.clock.reap(context, due, table, units, horizon)
     }
 
+    fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
+        clock.merge_into_node(node, at);
+    }
+}
+
+impl InPlace<Erased> for Erased {
+    // Some protocols do.
+    const APPLIES_AT_ONCE: bool = true;
+
+    fn enter(clock: &Box<dyn Base>, until: Option<Instant>) -> Result<(), Abort> {
+        clock.enter(until)
+    }
+
+    fn leave(clock: &Box<dyn Base>) {
+        clock.leave();
+    }
+
+    fn has_failed(attempt: &Box<dyn Running>) -> bool {
+        attempt.has_failed()
+    }
+
+    fn mark(attempt: &mut Box<dyn Running>) -> usize {
+        attempt.mark()
+    }
+
+    fn read_at_mark(
+        context: &mut Context<'_, Erased>,
+        attempt: &mut Box<dyn Running>,
+        at: CellAt,
+        mark: usize,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        attempt.read_at_mark(context, at, mark, &mut copy)
+    }
+}
+
+impl Versions<Erased> for Erased {
+    // Set because some protocols keep versions and move records to the index of deleted records.
+    const WORDS: usize = 1;
+    const KEEPS_DELETED_INDEX: bool = true;
+
+    fn is_older(attempt: &Box<dyn Running>, at: CellAt) -> bool {
+        attempt.is_older(at)
+    }
+
+    fn chain_length(
+        clock: &Box<dyn Base>,
+        attempt: &Box<dyn Running>,
+        at: CellAt,
+    ) -> Option<usize> {
+        attempt.chain_length(&**clock, at)
+    }
+
+    fn make_room(
+        context: &mut Context<'_, Erased>,
+        attempt: &Box<dyn Running>,
+        table: &TableCore,
+    ) -> Result<(), Abort> {
+        attempt.make_room(context, table)
+    }
+
+    fn register_snapshot(
+        clock: &Box<dyn Base>,
+        attempt: &Box<dyn Running>,
+        since: Moment,
+    ) -> Option<u64> {
+        attempt.register_snapshot(&**clock, since)
+    }
+
+    fn unregister_snapshot(clock: &Box<dyn Base>, time: u64, since: Moment) {
+        clock.unregister_snapshot(time, since);
+    }
+
+    fn oldest_snapshot(clock: &Box<dyn Base>) -> Option<(u64, Moment)> {
+        clock.oldest_snapshot()
+    }
+
+    fn begin_walk(context: &mut Context<'_, Erased>) {
+        context.clock.begin_walk(context);
+    }
+
+    fn end_walk(context: &mut Context<'_, Erased>) {
+        context.clock.end_walk(context);
+    }
+
+    fn approach(clock: &Box<dyn Base>, due: impl Iterator<Item = CellAt> + Clone) {
+        clock.approach(&due.collect::<Vec<_>>());
+    }
+
     fn detach_for_snapshots(
         context: &mut Context<'_, Erased>,
         due: &Due,
@@ -833,15 +996,50 @@ impl Protocol for Erased {
         context.clock.detach_for_snapshots(context, due, table, units)
     }
 
-    fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        clock.merge_into_node(node, at);
+    fn open_snapshot(clock: &Box<dyn Base>, since: Moment) -> u64 {
+        clock.open_snapshot(since)
+    }
+
+    fn close_snapshot(clock: &Box<dyn Base>, ts: u64, since: Moment) {
+        clock.close_snapshot(ts, since);
+    }
+
+    fn leaves_some(session: &ErasedSession) -> bool {
+        session.0.as_ref().is_some_and(|session| session.leaves_some())
+    }
+
+    fn leave_behind(
+        session: &mut ErasedSession,
+        epochs: &Epochs,
+        backlog: &mut ErasedBacklog,
+        park: &mut dyn FnMut(u64, CellAt),
+    ) -> usize {
+        session.0.as_mut().map_or(0, |session| session.leave_behind(epochs, backlog, park))
+    }
+
+    fn has_to_collect(backlog: &ErasedBacklog, horizon: Epoch) -> bool {
+        backlog.0.as_ref().is_some_and(|backlog| backlog.has_to_collect(horizon))
+    }
+
+    fn collect(
+        context: &mut Context<'_, Erased>,
+        backlog: &mut ErasedBacklog,
+        tables: &[Arc<TableCore>],
+        horizon: Epoch,
+        budget: usize,
+    ) {
+        context.clock.collect(context, backlog, tables, horizon, budget);
+    }
+
+    fn open_snapshots(session: &ErasedSession) -> &[u64] {
+        session.0.as_ref().map_or(&[], |session| session.open_snapshots())
     }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use in_tests::choosing;
 
-/// Tests that are about something else, once more with every function called through the table.
+/// Support for repeating other tests with every function called through the table.
 #[cfg(test)]
 mod in_tests {
     use super::Chosen;
@@ -856,7 +1054,7 @@ mod in_tests {
     }
 
     /// Runs `body`; databases of [`Erased`](super::Erased) that it builds on this thread run this
-    /// protocol if not told otherwise.
+    /// protocol unless they set another policy.
     pub(crate) fn choosing<T>(chosen: Chosen, body: impl FnOnce() -> T) -> T {
         CHOSEN.set(Some(chosen));
         let result = body();

@@ -4,7 +4,7 @@
 //! # Guarantee
 //! Serializable, and strictly so: the serial order agrees with real time. Opaque: what the closure
 //! of an attempt is told is of one moment after it began, even if the attempt is going to abort,
-//! unless the database is [told](crate::api::Builder::opaque) to do without.
+//! unless the database is [told](crate::Builder::opaque) to do without.
 //!
 //! # Source
 //! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2.
@@ -78,22 +78,25 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Failure, WriteSet};
-use crate::engine::{Committed, Context, Due, GcOutcome, Missing, Protocol, Seen, TableCore};
+use crate::access::WriteSet;
+use crate::engine::{
+    Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Protocol,
+    Seen, TableCore,
+};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
-use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocols::shared::cell_lock::{
-    self, Held, LOCK_ROUNDS_MAX, lock_all, look_again, release, release_cell,
+    self, Held, LOCK_ROUNDS_MAX, acquire, begin_install, copy_shared, evaluate, fail,
+    fence_after_locking, is_locked_by_another, look_again, raise_install, release, release_cell,
+    says_otherwise,
 };
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::view::{self, Stuck, View};
 use crate::record::{CellAt, Tid};
 use crate::schema::Words;
-use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
+use crate::sync::{Mutant, Ordering, Spin, mutant};
 use crate::timestamps::Timestamps;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 /// Optimistic concurrency control, the default protocol.
@@ -163,6 +166,14 @@ impl Attempt {
     }
 }
 
+impl Parts for Occ {
+    type Policy = ();
+    type Clock = Arc<Epochs>;
+    type Attempt = Attempt;
+    type SessionVersions = ();
+    type Backlog = ();
+}
+
 impl Protocol for Occ {
     const NAME: &'static str = "occ";
     const STRICT: bool = true;
@@ -171,9 +182,8 @@ impl Protocol for Occ {
     const CELL_WORDS: usize = 1;
     const NODE_WORDS: usize = 0;
     const SINGLE_READ_COMMITS: bool = true;
-    type Policy = ();
-    type Clock = Arc<Epochs>;
-    type Attempt = Attempt;
+    type Versions = NoVersions;
+    type InPlace = Deferred;
 
     fn clock(_policy: &(), _timestamps: Timestamps, epochs: &Arc<Epochs>) -> Arc<Epochs> {
         epochs.clone()
@@ -209,7 +219,7 @@ impl Protocol for Occ {
             let tid = match look(at, &mut copy) {
                 Ok(tid) => tid,
                 Err(tid) => {
-                    let (copy, context) = (&mut copy, Context { local: context.local, ..*context });
+                    let (copy, context) = (&mut copy, context.again());
                     look_again(context, at, tid, move || look(at, copy))?
                 }
             };
@@ -273,7 +283,7 @@ impl Protocol for Occ {
         exists: bool,
     ) -> Result<bool, Abort> {
         let tid = attempt.ask(at);
-        if !attempt.view.is_opaque() || mutant(Mutant::PeekUnchecked) {
+        if !attempt.view.answers_for_existence() {
             return Ok(tid.has(Tid::ABSENT) != exists);
         }
         if tid.has(Tid::INSTALL) || tid.has(Tid::ABSENT) == exists || !attempt.view.has(tid) {
@@ -283,16 +293,6 @@ impl Protocol for Occ {
         }
         attempt.view.tell(at, exists);
         Ok(true)
-    }
-
-    #[inline(always)]
-    fn absent(
-        _context: &mut Context<'_, Occ>,
-        attempt: &mut Attempt,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        attempt.nodes.observe(missing);
-        Ok(())
     }
 
     fn revalidate(
@@ -316,18 +316,43 @@ impl Protocol for Occ {
         if committed.is_ok() {
             attempt.view.end();
         }
-        if !attempt.held.is_empty() {
-            release_held(context, attempt);
-        }
-        pass(Point::Released);
+        cell_lock::end(context, &mut attempt.held, release_cell);
         committed
     }
 
     fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, _writes: &mut WriteSet) {
-        if mutant(Mutant::HeldForEver) {
-            attempt.held.forget();
+        attempt.held.give_back(context, release_cell);
+    }
+
+    fn begin_ts_bound(epochs: &Arc<Epochs>) -> u64 {
+        epochs.now()
+    }
+
+    fn reach(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        epoch: u64,
+        _table: u16,
+    ) -> Result<(), Abort> {
+        if attempt.view.is_later_than(epoch) {
+            return Ok(());
         }
-        release_held(context, attempt);
+        attempt
+            .view
+            .move_on(&attempt.reads, &attempt.nodes, None)
+            .map_err(|stuck| view::conflict(context, stuck))
+    }
+}
+
+impl Absence for Occ {
+    #[inline(always)]
+    fn absent(
+        _context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        attempt.nodes.observe(missing);
+        Ok(())
     }
 
     fn init_absent_cell(_clock: &Arc<Epochs>, at: CellAt) {
@@ -347,25 +372,6 @@ impl Protocol for Occ {
         attempt.nodes.divided(change);
     }
 
-    fn time(epochs: &Arc<Epochs>) -> u64 {
-        epochs.now()
-    }
-
-    fn reach(
-        context: &mut Context<'_, Occ>,
-        attempt: &mut Attempt,
-        epoch: u64,
-        _table: u16,
-    ) -> Result<(), Abort> {
-        if attempt.view.is_later_than(epoch) {
-            return Ok(());
-        }
-        attempt
-            .view
-            .move_on(&attempt.reads, &attempt.nodes, None)
-            .map_err(|stuck| view::conflict(context, stuck))
-    }
-
     fn enqueue_if_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
         cell_lock::enqueue_if_absent(first)
     }
@@ -377,7 +383,7 @@ impl Protocol for Occ {
         units: &[CellAt],
         horizon: Epoch,
     ) -> GcOutcome {
-        cell_lock::reap(units, |tid| tid.epoch() >= horizon)
+        cell_lock::reap(units, 0, |tid| tid.epoch() >= horizon)
     }
 }
 
@@ -389,8 +395,7 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     if before.has(Tid::INSTALL) {
         return Err(before);
     }
-    copy(Words::Shared(at.payload()));
-    pass(Point::Copied);
+    copy_shared(at, copy);
     // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
     // (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
@@ -415,88 +420,42 @@ fn commit_reads(
     Ok(Committed { version: 0 })
 }
 
-/// The phases of a commit. Whatever comes of it, nothing is locked afterwards but what is still in
-/// `held`; nor is that, if an updater panics.
+/// Commits in five phases. Afterwards, in any case, only the cells still in `held` are locked; if
+/// an updater panics, not even these.
 fn commit(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
-    context.yield_to_token()?;
-    context.reserve_for(writes);
     attempt.view.reserve();
-    if context.engine.options.factors.has(Factor::SortedLocks) {
-        writes.sort();
-    }
-    let mut evaluated_early = mutant(Mutant::EvaluateBeforeLock) && evaluate(writes).is_ok();
-    let early_epoch = mutant(Mutant::EpochBeforeLock).then(|| context.engine.epochs.now());
-    pass(Point::Unlocked);
 
     // 1 lock
-    if !attempt.held.is_empty() {
-        attempt.held.hand_over(writes, install_held);
-    }
-    lock_all(context, writes, &attempt.held)?;
-    pass(Point::Locked);
-    if !mutant(Mutant::NoFence) {
-        full_fence(); // E1
-    }
+    acquire(context, &mut attempt.held, writes, install_held)?;
+    fence_after_locking();
 
     // 2 epoch, 3 validate
-    evaluated_early |= mutant(Mutant::InstallBeforeValidation) && store_early(writes);
-    let version = choose_version(context, attempt, writes, early_epoch)
-        .and_then(|version| validate(context, attempt, writes).map(|()| version));
-    let version = match version {
-        Ok(version) => version,
-        Err(abort) => {
-            release(context, writes.items());
-            return Err(abort);
-        }
-    };
-    pass(Point::Validated);
+    let version = choose_version(context, attempt, writes)
+        .and_then(|version| validate(context, attempt, writes).map(|()| version))
+        .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    if !evaluated_early && let Err(failure) = evaluate(writes) {
-        if mutant(Mutant::EvaluateBetweenInstalls) {
-            install(context, writes, 0, version);
-            writes.items_mut()[0].note = 0;
-        }
-        release(context, writes.items());
-        match failure {
-            Failure::Outcome(abort) => return Err(abort),
-            Failure::Panic(panic) => {
-                release_held(context, attempt);
-                resume_unwind(panic);
-            }
-        }
+    if let Err(failure) = evaluate(writes) {
+        return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 
     // 5 install and release
     for index in 0..writes.items().len() {
         install(context, writes, index, version);
     }
-    if attempt.view.is_opaque() {
-        for item in
-            writes.items().iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled))
-        {
-            attempt
-                .view
-                .meet(item.at, if item.present { version } else { Tid(version.0 | Tid::ABSENT) });
-        }
-    }
+    attempt.view.meet_installed(writes.items(), version);
     attempt.last = Some(version);
     Ok(Committed { version: version.version() })
 }
 
 /// Raises INSTALL in a held cell.
 fn install_held(at: CellAt, tid: Tid) -> Tid {
-    let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
-    if !mutant(Mutant::HeldNotInstalling) {
-        // No exchange: only the lock's owner changes the cell. Relaxed: the fence is
-        // still to come (E1).
-        at.cell_word(0).store(owned.0, Ordering::Relaxed);
-    }
-    owned
+    // Relaxed: the fence is still to come (E1).
+    raise_install(tid, |owned| at.cell_word(0).store(owned, Ordering::Relaxed))
 }
 
 /// Phase 2: the smallest version above everything read, replaced, or installed before, in the
@@ -506,7 +465,6 @@ fn choose_version(
     context: &Context<'_, Occ>,
     attempt: &Attempt,
     writes: &WriteSet,
-    early_epoch: Option<Epoch>,
 ) -> Result<Tid, Abort> {
     let read = attempt
         .reads
@@ -517,9 +475,7 @@ fn choose_version(
     let replaced = replaced.map(|item| Tid(item.note).version());
     let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
     loop {
-        let now = context.engine.epochs.now();
-        // Only the mutant knows an early epoch; it bears a floor that is of a later one.
-        let epoch = early_epoch.map_or(now, |early| early.max(Tid(floor).epoch()));
+        let epoch = commit_epoch(context, Tid(floor));
         if let Some(version) = Tid(floor).next_in(epoch) {
             return Ok(version);
         }
@@ -532,6 +488,16 @@ fn choose_version(
     }
 }
 
+/// Returns the epoch of a commit that has locked what it writes, whose version is above `floor`
+/// (O4).
+#[inline(always)]
+fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
+    if mutant(Mutant::EpochBeforeLock) {
+        return context.local.slot.own_epoch().max(floor.epoch());
+    }
+    context.engine.epochs.now()
+}
+
 /// Phase 3: every cell is what it was when it was read and no other session is committing to it;
 /// every node vouches as before.
 fn validate(
@@ -539,18 +505,14 @@ fn validate(
     attempt: &Attempt,
     writes: &WriteSet,
 ) -> Result<(), Abort> {
-    if mutant(Mutant::NoReadValidation) {
-        return Ok(());
-    }
     // Most say what they said, so they are looked at several at a time.
-    let is_other = |&(at, seen): &(CellAt, Tid)| at.cell_word(0).load(Ordering::Relaxed) != seen.0;
     let (chunks, rest) = attempt.reads.as_chunks::<4>();
     for reads in chunks {
-        if reads.iter().any(is_other) {
+        if reads.iter().any(says_otherwise) {
             validate_each(context, reads, writes)?;
         }
     }
-    if rest.iter().any(is_other) {
+    if rest.iter().any(says_otherwise) {
         validate_each(context, rest, writes)?;
     }
     attempt.nodes.validate(context)
@@ -566,34 +528,20 @@ fn validate_each(
 ) -> Result<(), Abort> {
     for &(at, seen) in reads {
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        if tid.0 != seen.0 {
-            let others_lock = tid.has(Tid::INSTALL)
-                && !mutant(Mutant::OthersLocksIgnored)
-                && writes.find(at).is_none();
-            if !tid.same_version(seen) || others_lock {
-                return Err(context.conflict(Abort::ReadChanged, at));
-            }
+        let is_own = || writes.find(at).is_some();
+        if tid.0 != seen.0 && (!tid.same_version(seen) || is_locked_by_another(tid, is_own)) {
+            return Err(context.conflict(Abort::ReadChanged, at));
         }
     }
     Ok(())
 }
 
-/// Phase 4.
-#[inline]
-fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
-    writes.evaluate(|item| Words::Shared(item.at.payload()))
-}
-
-/// Phase 5 for one item: stores its words and releases its cell in the new version.
+/// Runs phase 5 for one item: stores its words and releases its cell in the new version.
 #[inline(always)]
 fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, version: Tid) {
     let item = &mut writes.items_mut()[index];
-    let (at, was) = (item.at, Tid(item.note));
+    let (at, was) = begin_install(item);
     let mut new = version.0 | was.0 & Tid::QUEUED;
-    if mutant(Mutant::UnlockBeforeInstall) {
-        release_cell(context, at, Tid(new));
-    }
-    pass(Point::Installing);
     if item.present {
         writes.install(index, at.payload());
     } else if was.has(Tid::ABSENT) {
@@ -603,23 +551,4 @@ fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, 
         new |= Tid::ABSENT;
     }
     release_cell(context, at, Tid(new));
-}
-
-/// What a commit does that does not wait for its reads to be validated: a deliberate defect. Says
-/// whether it has been done.
-#[cold]
-fn store_early(writes: &mut WriteSet) -> bool {
-    let evaluated = evaluate(writes).is_ok();
-    for index in (0..writes.items().len()).filter(|_| evaluated) {
-        writes.install(index, writes.items()[index].at.payload());
-    }
-    evaluated
-}
-
-/// Gives back what is still held, as it was.
-#[cold]
-fn release_held(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
-    for (at, tid) in attempt.held.drain() {
-        release_cell(context, at, tid);
-    }
 }

@@ -1,10 +1,9 @@
-//! Histories: what each transaction read, went through and wrote, in which version, for a checker
-//! to judge.
+//! Histories: the reads, scans and writes of each transaction, with versions, for a checker.
 //!
-//! [`Recorded<P>`] is a protocol that runs `P` and takes notes, which
-//! [`Database::take_history`](crate::api::Database::take_history) hands over in the form of the
-//! crate [`candide_check`]. A database that does not record is a `Database<P>`, in which no
-//! instruction of this file exists.
+//! [`Recorded<P>`] is a protocol that runs `P` and records a history, which
+//! [`Database::take_history`](crate::Database::take_history) returns in the form of the crate
+//! [`candide_check`]. A database that does not record is a `Database<P>`, in which no instruction
+//! of this file exists.
 //!
 //! ```
 //! use candide::{Abort, Database, Occ, Record, history::Recorded};
@@ -21,33 +20,33 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is noted:
-//! * Reads in the version of their unit. A unit that the transaction has written itself is read
+//! Recorded are:
+//! * Reads, with the version of their unit. A unit that the transaction has written itself is read
 //!   below its writes, if at all.
-//! * What an operation found out that did nothing, too: that a key is missing, or that its row is
-//!   there already; and what the writes before it assumed, if the closure ends in its error.
-//! * What reads by a snapshot, as begun when that was opened. A transaction that only reads, and
-//!   whose view is kept like a snapshot's because it takes long, has begun when it began.
-//! * Ranges as far as they were gone through. A scan of a table without order that was given up is
-//!   not among them; the rows it gave are.
-//! * A row that is read outside of transactions as what it is here: a transaction of one read.
-//! * Serial protocols have no versions; there the versions are made here, as nothing else can run
+//! * The findings of operations that did nothing: that a key is missing, or that its row exists
+//!   already; and the assumptions of the writes before, if the closure ends in that error.
+//! * Transactions that read in a snapshot, as begun when the snapshot was opened. A long read-only
+//!   transaction that is registered like a snapshot has begun when it began.
+//! * Ranges, as far as they were scanned. An unfinished scan of an unordered table is not recorded;
+//!   the rows it returned are.
+//! * A read outside of transactions, as a transaction of one read.
+//! * Under serial protocols, which have no versions, versions made here, since nothing else runs
 //!   meanwhile.
 //!
-//! What is not noted, so that no checker can judge it:
-//! * What raw iteration reads, by itself or for an export: it is no transaction, and none runs
+//! Not recorded, and so not checked, are:
+//! * The reads of raw iteration, by itself or for an export: it is no transaction, and none runs
 //!   beside it.
-//! * What blind writes assume of a record that is there, and a commit checks: that there is a row
-//!   to update or to delete, or none where one is inserted. Only what was written is noted.
-//! * On what an update failed at commit, by its guard or by an overflow: such a transaction is
-//!   noted with what it has read before, and without writes.
+//! * The assumptions of blind writes about existing records, which a commit checks: that there is a
+//!   row to update or to delete, or none where one is inserted. Only the write is recorded.
+//! * The words on which an update failed at commit, by its guard or by an overflow: such a
+//!   transaction is recorded with its earlier reads, and without writes.
 
 #![forbid(unsafe_code)]
 
 use crate::access::{Intent, WriteSet};
 use crate::engine::{
-    Committed, Context, Due, Fate, GcOutcome, Missing, Properties, Protocol, ReadView, Seen,
-    TableCore, UndoEntry, Versioned,
+    Absence, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties, Protocol,
+    ReadView, Seen, TableCore, Versioned, Versions,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -64,37 +63,38 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// Runs transactions by `P` and records their histories.
+/// The protocol `P` with a recorder of histories.
 #[derive(Debug)]
 pub struct Recorded<P>(PhantomData<P>);
 
 /// A part of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
-    /// What has ended since the batch before, in no particular order.
+    /// The events that ended since the batch before, in no particular order.
     pub events: Vec<Event>,
     /// Every transaction that began before this time is in this batch or in an earlier one.
     pub complete_before: u64,
 }
 
-/// What a recorded database keeps.
+/// The recorder of a database.
 #[derive(Debug)]
 pub struct Recorder<C> {
     clock: C,
     /// Whether the protocol has versions.
     has_versions: bool,
     time: CachePadded<AtomicU64>,
-    /// By session, so that sessions do not wait for one another.
+    /// The events by session, so that sessions do not wait for one another.
     shares: [CachePadded<Mutex<Share>>; SHARES],
-    /// The latest versions that deleted rows of which there is a record still.
+    /// The latest versions of deleted rows that still have a record.
     tombstones: Mutex<HashMap<(u16, Key), u64>>,
-    /// The versions of all rows, where the protocol has none.
+    /// The versions of all rows, if the protocol has none.
     versions: Mutex<HashMap<(u16, Key), u64>>,
     /// Open snapshots.
     snapshots: Mutex<Vec<Opened>>,
 }
 
-/// A snapshot, and when it was opened: what reads by it is noted as begun then.
+/// A snapshot, and the time of its opening, at which transactions that read in it are recorded as
+/// begun.
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     ts: u64,
@@ -103,16 +103,16 @@ struct Opened {
 
 const SHARES: usize = 16;
 
-/// What some of the sessions have to tell.
+/// The events and running attempts of some of the sessions.
 #[derive(Debug, Default)]
 struct Share {
     events: Vec<Event>,
-    /// When the running attempts began, by session.
+    /// The times at which the running attempts began, by session.
     running: Vec<(u64, u64)>,
 }
 
 impl<C> Recorder<C> {
-    /// Makes a recorder around the part that is the protocol's.
+    /// Makes a recorder around the protocol's part.
     fn around(clock: C, has_versions: bool) -> Recorder<C> {
         Recorder {
             clock,
@@ -126,42 +126,42 @@ impl<C> Recorder<C> {
     }
 }
 
-/// What a session has noted of its running attempt.
+/// The notes of a session's running attempt.
 #[derive(Debug)]
 pub struct Attempt<A> {
     inner: A,
     begun: u64,
     reads: Vec<Noted>,
     scans: Vec<Passage>,
-    /// What it has applied already, and whether it left a row there; where the protocol has no
-    /// versions.
+    /// The units it has written, and whether it left a row there; if the protocol has no versions.
     applied: Vec<(CellAt, bool)>,
 }
 
-/// A read.
+/// A noted read.
 #[derive(Debug)]
 enum Noted {
-    /// Of a unit: whose it is can be told in the end, as its record stays until then.
+    /// A read of a unit, whose key is taken from its record at the end, since the record stays
+    /// until then.
     Unit(CellAt, Seen),
-    /// Of a key of a table that has no record.
+    /// A read of a key, of a table, that has no record.
     Missing(u16, Key),
 }
 
-/// A scan on its way.
+/// A running scan.
 #[derive(Debug)]
 struct Passage {
     table: u16,
     from: Bound<Key>,
     to: Bound<Key>,
     direction: Option<Direction>,
-    /// The keys whose records it has met, in this order.
+    /// The keys whose records it has met, in their order.
     met: Vec<Key>,
     is_over: bool,
 }
 
 impl Passage {
-    /// What it has gone through without the keys it has met and not read: the transaction has
-    /// written them itself, so it did not look at what the database has there.
+    /// Returns the scanned ranges without the keys it has met and not read: the transaction has
+    /// written these itself, so it did not read them in the database.
     fn observed(self, read: &HashSet<(u16, &Key)>) -> Vec<Scan> {
         let Passage { table, mut from, mut to, direction, mut met, is_over } = self;
         if !is_over {
@@ -184,9 +184,10 @@ impl Passage {
 }
 
 impl<C> Recorder<C> {
-    /// The next moment.
+    /// Returns the next moment.
     fn tick(&self) -> u64 {
-        // SeqCst: the moments of all threads are one order, which agrees with what else they do.
+        // SeqCst: the moments of all threads are in one order, consistent with their other
+        // operations.
         self.time.fetch_add(1, Ordering::SeqCst)
     }
 
@@ -194,16 +195,15 @@ impl<C> Recorder<C> {
         &self.shares[session as usize % SHARES]
     }
 
-    /// What has ended since the last call.
+    /// Takes the events that have ended since the last call.
     pub(crate) fn take(&self) -> Batch {
         let mut batch = Batch { events: Vec::new(), complete_before: self.tick() };
-        // Before the shares: who reads by a snapshot that is closed by now is in one of them.
+        // Before the shares: a transaction that read in a snapshot closed by now is in one of them.
         let first = lock(&self.snapshots).iter().map(|snapshot| snapshot.begun).min();
         batch.complete_before =
             first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
         for share in &self.shares {
-            // An attempt that has begun before that tick is noted here as running, or has been
-            // and has ended.
+            // An attempt that began before that tick is noted here as running, or has ended.
             let share = &mut *lock(share);
             batch.events.append(&mut share.events);
             let first = share.running.iter().map(|&(_, begun)| begun).min();
@@ -213,7 +213,7 @@ impl<C> Recorder<C> {
         batch
     }
 
-    /// Notes that an attempt begins; gives the time.
+    /// Notes that an attempt begins; returns the time.
     fn begins(&self, session: u64) -> u64 {
         let share = &mut *lock(self.share(session));
         let begun = self.tick();
@@ -221,18 +221,18 @@ impl<C> Recorder<C> {
         begun
     }
 
-    /// The first snapshot with this timestamp: all of them see the same.
+    /// Returns the first snapshot with this timestamp: all of them see the same.
     fn opened(&self, ts: u64) -> Opened {
         let snapshots = lock(&self.snapshots);
         *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("it is open while it is used")
     }
 
-    /// Notes that an attempt which was no transaction's has ended.
+    /// Notes the end of an attempt that belongs to no transaction.
     fn lapses(&self, session: u64) {
         lock(self.share(session)).running.retain(|&(running, _)| running != session);
     }
 
-    /// Notes that an attempt has ended.
+    /// Notes the end of a transaction.
     fn ends(&self, mut transaction: Transaction) {
         let share = &mut *lock(self.share(transaction.session));
         transaction.ended = self.tick();
@@ -240,16 +240,21 @@ impl<C> Recorder<C> {
         share.events.push(Event::Transaction(transaction));
     }
 
-    /// Notes that a deleted row leaves no trace.
+    /// Notes that the record of a deleted row is gone.
     fn forgets(&self, session: u64, table: u16, key: Key, version: u64) {
         let share = &mut *lock(self.share(session));
         share.events.push(Event::Forgotten(Forgotten { table, key, version, at: self.tick() }));
     }
 }
 
-/// The context for the protocol that does the work.
+/// Returns the context for the inner protocol.
 fn inner<'a, P: Protocol>(context: &'a mut Context<'_, Recorded<P>>) -> Context<'a, P> {
-    Context { engine: context.engine, clock: &context.clock.clock, local: context.local }
+    Context {
+        engine: context.engine,
+        clock: &context.clock.clock,
+        local: context.local,
+        versions: context.versions,
+    }
 }
 
 fn key_of<P: Protocol>(context: &Context<'_, P>, at: CellAt) -> Key {
@@ -268,7 +273,7 @@ impl<P: Protocol> Recorded<P> {
         }
     }
 
-    /// A read in full, before the attempt's writes have versions.
+    /// Returns the recorded form of a read, before the attempt's writes have versions.
     fn told(context: &Context<'_, Self>, noted: Noted) -> Access {
         let (at, seen) = match noted {
             Noted::Unit(at, seen) => (at, seen),
@@ -312,8 +317,8 @@ impl<P: Protocol> Recorded<P> {
         }
         let (begun, as_of) = match context.local.read_view {
             ReadView::Snapshot(ts) => (context.clock.opened(ts).begun, Some(ts)),
-            // Kept like what a snapshot sees, what it sees does not keep records of rows that came
-            // later.
+            // If it is registered like a snapshot, records of rows inserted later are not kept for
+            // it.
             ReadView::AtBegin => (attempt.begun, context.local.kept.map(|(time, _)| time)),
             ReadView::Current => (attempt.begun, None),
         };
@@ -332,18 +337,18 @@ impl<P: Protocol> Recorded<P> {
         context.clock.ends(transaction);
     }
 
-    /// Notes that what says of a row that it was deleted is about to leave its index.
+    /// Notes that the tombstone of a deleted row is about to leave its index.
     fn is_dead(context: &Context<'_, Self>, table: &TableCore, first: CellAt) {
-        // Who collects has the list of tables, and may not ask for it again.
+        // The collector holds the lock of the list of tables, and may not take it again.
         let row = (first.table(), key_in(table, first));
-        // A record that was never committed is not remembered.
+        // A record that was never committed is not noted.
         let version = lock(&context.clock.tombstones).remove(&row);
         if let Some(version) = version {
             context.clock.forgets(context.local.id, row.0, row.1, version);
         }
     }
 
-    /// Notes which versions deleted rows, for when they are forgotten.
+    /// Notes the versions that deleted rows, for the time at which their records are gone.
     fn note_deletes(context: &Context<'_, Self>, writes: &[Access]) {
         for write in writes {
             let (row, version) = ((write.table, write.key.clone()), write.version.unwrap_or(0));
@@ -364,6 +369,14 @@ impl<P: Protocol> Recorded<P> {
     }
 }
 
+impl<P: Protocol> Parts for Recorded<P> {
+    type Policy = P::Policy;
+    type Clock = Recorder<P::Clock>;
+    type Attempt = Attempt<P::Attempt>;
+    type SessionVersions = P::SessionVersions;
+    type Backlog = P::Backlog;
+}
+
 impl<P: Protocol> Protocol for Recorded<P> {
     const NAME: &'static str = P::NAME;
     const STRICT: bool = P::STRICT;
@@ -371,38 +384,27 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const OPAQUE_BY_LOOKS: bool = P::OPAQUE_BY_LOOKS;
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
-    const VERSION_WORDS: usize = P::VERSION_WORDS;
-    const SHORT_VERSION_WORDS: usize = P::SHORT_VERSION_WORDS;
-    const SPARE_WORDS: usize = P::SPARE_WORDS;
-    const KEEPS_DELETED_INDEX: bool = P::KEEPS_DELETED_INDEX;
     const ONE_SESSION: bool = P::ONE_SESSION;
-    const HAS_VERSIONS: bool = P::HAS_VERSIONS;
-    // Who reads alone does not say when that is over.
+    // The end of a single read would not be noticed.
     const SINGLE_READ_COMMITS: bool = false;
     const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
-    type Policy = P::Policy;
-    type Clock = Recorder<P::Clock>;
-    type Attempt = Attempt<P::Attempt>;
+    type Versions = Self;
+    type InPlace = Self;
 
     fn properties(policy: &P::Policy) -> Properties {
         P::properties(policy)
     }
 
     fn clock(policy: &P::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock {
-        Recorder::around(P::clock(policy, timestamps, epochs), P::properties(policy).has_versions)
+        Recorder::around(
+            P::clock(policy, timestamps, epochs),
+            !P::properties(policy).applies_at_once,
+        )
     }
 
     fn attempt(clock: &Self::Clock) -> Self::Attempt {
         let inner = P::attempt(&clock.clock);
         Attempt { inner, begun: 0, reads: Vec::new(), scans: Vec::new(), applied: Vec::new() }
-    }
-
-    fn enter(clock: &Self::Clock, until: Option<Instant>) -> Result<(), Abort> {
-        P::enter(&clock.clock, until)
-    }
-
-    fn leave(clock: &Self::Clock) {
-        P::leave(&clock.clock);
     }
 
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt) {
@@ -411,10 +413,6 @@ impl<P: Protocol> Protocol for Recorded<P> {
         attempt.applied.clear();
         attempt.begun = context.clock.begins(context.local.id);
         P::begin(&mut inner(context), &mut attempt.inner);
-    }
-
-    fn has_failed(attempt: &Self::Attempt) -> bool {
-        P::has_failed(&attempt.inner)
     }
 
     fn read(
@@ -466,22 +464,6 @@ impl<P: Protocol> Protocol for Recorded<P> {
         }
     }
 
-    fn mark(attempt: &mut Self::Attempt) -> usize {
-        P::mark(&mut attempt.inner)
-    }
-
-    fn read_at_mark(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        at: CellAt,
-        mark: usize,
-        copy: impl FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        let seen = P::read_at_mark(&mut inner(context), &mut attempt.inner, at, mark, copy)?;
-        Self::note(attempt, at, seen);
-        Ok(seen)
-    }
-
     fn read_for_update(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
@@ -512,33 +494,6 @@ impl<P: Protocol> Protocol for Recorded<P> {
         exists: bool,
     ) -> Result<bool, Abort> {
         P::assumes(&mut inner(context), &mut attempt.inner, at, exists)
-    }
-
-    fn is_older(attempt: &Self::Attempt, at: CellAt) -> bool {
-        P::is_older(&attempt.inner, at)
-    }
-
-    fn chain_length(clock: &Self::Clock, attempt: &Self::Attempt, at: CellAt) -> Option<usize> {
-        P::chain_length(&clock.clock, &attempt.inner, at)
-    }
-
-    fn absent(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        if let Missing { table, key: Some(key), .. } = missing {
-            attempt.reads.push(Noted::Missing(table, key.into()));
-        }
-        P::absent(&mut inner(context), &mut attempt.inner, missing)
-    }
-
-    fn make_room(
-        context: &mut Context<'_, Self>,
-        attempt: &Self::Attempt,
-        table: &TableCore,
-    ) -> Result<(), Abort> {
-        P::make_room(&mut inner(context), &attempt.inner, table)
     }
 
     fn stage(
@@ -605,7 +560,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
                 let versions = &context.clock.versions;
                 let was_there =
                     |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
-                // What came and went again has not been written.
+                // A row that was inserted and deleted again has not been written.
                 applied.retain(|&(at, present)| present || was_there(at));
                 let version = context.clock.tick();
                 Self::end(
@@ -615,7 +570,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
                     applied.into_iter().map(|(at, present)| (at, version, present)),
                 );
             }
-            // What these outcomes rest on has been validated, like what an updater panics on.
+            // The reads behind these outcomes have been validated, like those behind an updater's
+            // panic.
             Err(Abort::Guard | Abort::Overflow) => {
                 Self::end(context, attempt, true, std::iter::empty())
             }
@@ -635,7 +591,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
         writes: &WriteSet,
         images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        // What is observed only now is part of what the error is based on.
+        // The error depends also on these reads, which are observed only now.
         for item in writes.items() {
             let seen = P::read(&mut inner(context), &mut attempt.inner, item.at, |_| {})?;
             Self::note(attempt, item.at, seen);
@@ -647,6 +603,36 @@ impl<P: Protocol> Protocol for Recorded<P> {
             Self::end(context, attempt, true, std::iter::empty());
             resume_unwind(panic)
         })
+    }
+
+    fn begin_ts_bound(clock: &Self::Clock) -> u64 {
+        P::begin_ts_bound(&clock.clock)
+    }
+
+    fn reach(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
+        P::reach(&mut inner(context), &mut attempt.inner, time, table)
+    }
+
+    fn prefetch(clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
+        P::prefetch(&clock.clock, at, first, count);
+    }
+}
+
+impl<P: Protocol> Absence for Recorded<P> {
+    fn absent(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        if let Missing { table, key: Some(key), .. } = missing {
+            attempt.reads.push(Noted::Missing(table, key.into()));
+        }
+        P::absent(&mut inner(context), &mut attempt.inner, missing)
     }
 
     fn init_absent_cell(clock: &Self::Clock, at: CellAt) {
@@ -669,69 +655,16 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::enqueue_if_absent(&clock.clock, first)
     }
 
-    fn time(clock: &Self::Clock) -> u64 {
-        P::time(&clock.clock)
+    fn node_rts(clock: &Self::Clock, node: NodeAt) -> u64 {
+        P::node_rts(&clock.clock, node)
     }
 
-    fn node_seen_until(clock: &Self::Clock, node: NodeAt) -> u64 {
-        P::node_seen_until(&clock.clock, node)
+    fn raise_node_rts(clock: &Self::Clock, node: NodeAt, time: u64) -> bool {
+        P::raise_node_rts(&clock.clock, node, time)
     }
 
-    fn see_node_until(clock: &Self::Clock, node: NodeAt, time: u64) -> bool {
-        P::see_node_until(&clock.clock, node, time)
-    }
-
-    fn seen_until(clock: &Self::Clock, at: CellAt) -> u64 {
-        P::seen_until(&clock.clock, at)
-    }
-
-    fn reach(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Self::Attempt,
-        time: u64,
-        table: u16,
-    ) -> Result<(), Abort> {
-        P::reach(&mut inner(context), &mut attempt.inner, time, table)
-    }
-
-    fn register_snapshot(
-        clock: &Self::Clock,
-        attempt: &Self::Attempt,
-        since: Moment,
-    ) -> Option<u64> {
-        P::register_snapshot(&clock.clock, &attempt.inner, since)
-    }
-
-    fn unregister_snapshot(clock: &Self::Clock, time: u64, since: Moment) {
-        P::unregister_snapshot(&clock.clock, time, since);
-    }
-
-    fn oldest_snapshot(clock: &Self::Clock) -> Option<(u64, Moment)> {
-        P::oldest_snapshot(&clock.clock)
-    }
-
-    fn begin_collecting(context: &mut Context<'_, Self>, until: u64) {
-        P::begin_collecting(&mut inner(context), until);
-    }
-
-    fn begin_burying(context: &mut Context<'_, Self>) {
-        P::begin_burying(&mut inner(context));
-    }
-
-    fn look_at(context: &mut Context<'_, Self>, put: &UndoEntry, table: &TableCore) -> Fate {
-        P::look_at(&mut inner(context), put, table)
-    }
-
-    fn end_looking(context: &mut Context<'_, Self>) {
-        P::end_looking(&mut inner(context));
-    }
-
-    fn prefetch(clock: &Self::Clock, at: CellAt, first: usize, count: usize) {
-        P::prefetch(&clock.clock, at, first, count);
-    }
-
-    fn approach(clock: &Self::Clock, due: impl Iterator<Item = CellAt> + Clone) {
-        P::approach(&clock.clock, due);
+    fn rts(clock: &Self::Clock, at: CellAt) -> u64 {
+        P::rts(&clock.clock, at)
     }
 
     fn reap(
@@ -748,41 +681,160 @@ impl<P: Protocol> Protocol for Recorded<P> {
         burial
     }
 
+    fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
+        P::merge_into_node(&clock.clock, node, at);
+    }
+}
+
+impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
+    const APPLIES_AT_ONCE: bool = P::InPlace::APPLIES_AT_ONCE;
+
+    fn enter(clock: &Recorder<P::Clock>, until: Option<Instant>) -> Result<(), Abort> {
+        P::InPlace::enter(&clock.clock, until)
+    }
+
+    fn leave(clock: &Recorder<P::Clock>) {
+        P::InPlace::leave(&clock.clock);
+    }
+
+    fn has_failed(attempt: &Attempt<P::Attempt>) -> bool {
+        P::InPlace::has_failed(&attempt.inner)
+    }
+
+    fn mark(attempt: &mut Attempt<P::Attempt>) -> usize {
+        P::InPlace::mark(&mut attempt.inner)
+    }
+
+    fn read_at_mark(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt<P::Attempt>,
+        at: CellAt,
+        mark: usize,
+        copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        let seen =
+            P::InPlace::read_at_mark(&mut inner(context), &mut attempt.inner, at, mark, copy)?;
+        Self::note(attempt, at, seen);
+        Ok(seen)
+    }
+}
+
+impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
+    const WORDS: usize = P::Versions::WORDS;
+    const SHORT_WORDS: usize = P::Versions::SHORT_WORDS;
+    const SPARE_WORDS: usize = P::Versions::SPARE_WORDS;
+    const KEEPS_DELETED_INDEX: bool = P::Versions::KEEPS_DELETED_INDEX;
+
+    fn is_older(attempt: &Attempt<P::Attempt>, at: CellAt) -> bool {
+        P::Versions::is_older(&attempt.inner, at)
+    }
+
+    fn chain_length(
+        clock: &Recorder<P::Clock>,
+        attempt: &Attempt<P::Attempt>,
+        at: CellAt,
+    ) -> Option<usize> {
+        P::Versions::chain_length(&clock.clock, &attempt.inner, at)
+    }
+
+    fn make_room(
+        context: &mut Context<'_, Self>,
+        attempt: &Attempt<P::Attempt>,
+        table: &TableCore,
+    ) -> Result<(), Abort> {
+        P::Versions::make_room(&mut inner(context), &attempt.inner, table)
+    }
+
+    fn register_snapshot(
+        clock: &Recorder<P::Clock>,
+        attempt: &Attempt<P::Attempt>,
+        since: Moment,
+    ) -> Option<u64> {
+        P::Versions::register_snapshot(&clock.clock, &attempt.inner, since)
+    }
+
+    fn unregister_snapshot(clock: &Recorder<P::Clock>, time: u64, since: Moment) {
+        P::Versions::unregister_snapshot(&clock.clock, time, since);
+    }
+
+    fn oldest_snapshot(clock: &Recorder<P::Clock>) -> Option<(u64, Moment)> {
+        P::Versions::oldest_snapshot(&clock.clock)
+    }
+
+    fn begin_walk(context: &mut Context<'_, Self>) {
+        P::Versions::begin_walk(&mut inner(context));
+    }
+
+    fn end_walk(context: &mut Context<'_, Self>) {
+        P::Versions::end_walk(&mut inner(context));
+    }
+
+    fn approach(clock: &Recorder<P::Clock>, due: impl Iterator<Item = CellAt> + Clone) {
+        P::Versions::approach(&clock.clock, due);
+    }
+
     fn detach_for_snapshots(
         context: &mut Context<'_, Self>,
         due: &Due,
         table: &TableCore,
         units: &[CellAt],
     ) -> bool {
-        let is_dead = P::detach_for_snapshots(&mut inner(context), due, table, units);
+        let is_dead = P::Versions::detach_for_snapshots(&mut inner(context), due, table, units);
         if is_dead {
             Self::is_dead(context, table, units[0]);
         }
         is_dead
     }
 
-    fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {
-        P::merge_into_node(&clock.clock, node, at);
-    }
-}
-
-impl<P: Versioned> Versioned for Recorded<P> {
-    fn open_snapshot(clock: &Self::Clock, since: Moment) -> u64 {
+    fn open_snapshot(clock: &Recorder<P::Clock>, since: Moment) -> u64 {
         let mut snapshots = lock(&clock.snapshots);
         let begun = clock.tick();
-        let ts = P::open_snapshot(&clock.clock, since);
+        let ts = P::Versions::open_snapshot(&clock.clock, since);
         snapshots.push(Opened { ts, begun });
         ts
     }
 
-    fn close_snapshot(clock: &Self::Clock, ts: u64, since: Moment) {
+    fn close_snapshot(clock: &Recorder<P::Clock>, ts: u64, since: Moment) {
         let mut snapshots = lock(&clock.snapshots);
-        P::close_snapshot(&clock.clock, ts, since);
-        // The last: what was read by the others was noted with the first.
+        P::Versions::close_snapshot(&clock.clock, ts, since);
+        // The last one: reads in the others were noted with the first.
         let place = snapshots
             .iter()
             .rposition(|snapshot| snapshot.ts == ts)
             .expect("a snapshot is closed once");
         snapshots.remove(place);
     }
+
+    fn leaves_some(session: &P::SessionVersions) -> bool {
+        P::Versions::leaves_some(session)
+    }
+
+    fn leave_behind(
+        session: &mut P::SessionVersions,
+        epochs: &Epochs,
+        backlog: &mut P::Backlog,
+        park: &mut dyn FnMut(u64, CellAt),
+    ) -> usize {
+        P::Versions::leave_behind(session, epochs, backlog, park)
+    }
+
+    fn has_to_collect(backlog: &P::Backlog, horizon: Epoch) -> bool {
+        P::Versions::has_to_collect(backlog, horizon)
+    }
+
+    fn collect(
+        context: &mut Context<'_, Self>,
+        backlog: &mut P::Backlog,
+        tables: &[Arc<TableCore>],
+        horizon: Epoch,
+        budget: usize,
+    ) {
+        P::Versions::collect(&mut inner(context), backlog, tables, horizon, budget);
+    }
+
+    fn open_snapshots(session: &P::SessionVersions) -> &[u64] {
+        P::Versions::open_snapshots(session)
+    }
 }
+
+impl<P: Versioned> Versioned for Recorded<P> {}

@@ -7,16 +7,15 @@
 //! any number, and a lock around each transaction.
 //!
 //! # Source
-//! What every program does before it has an engine. Here it is the yardstick: the same tables,
-//! indexes and API without a word of concurrency control, so the difference to another protocol is
-//! what that protocol costs.
+//! None. It is the baseline: the same tables, indexes and API without a word of concurrency
+//! control, so the difference to another protocol is that protocol's cost.
 //!
 //! # Phases
 //! An operation saves the old words and writes the new ones. Commit unlinks deleted records. Abort
 //! replays the log backwards.
 //!
 //! # Cell
-//! None. Timestamp splitting therefore means nothing; a record is one unit.
+//! None. Timestamp splitting therefore has no effect; a record is one unit.
 //!
 //! # Invariants
 //! * **S1** Between `begin` and the end of an attempt no other transaction of the database runs.
@@ -25,21 +24,22 @@
 //!
 //! # Waiting
 //! A waiter sleeps, and is handed the lock after half a millisecond (`sync/parking.rs`), so a busy
-//! thread keeps none out. A transaction whose deadline passes meanwhile is refused then. Threads
-//! that hold the locks of several databases and wait for one another in a circle are told: the one
-//! that would close it gets `Nested`.
+//! thread does not keep others out. A transaction whose deadline passes meanwhile is refused then.
+//! If threads that hold the locks of several databases would wait for one another in a circle, the
+//! one that would close it gets `Nested`.
 //!
 //! # Aborts
 //! Only outcomes; nothing conflicts.
 //!
 //! # Costs
-//! One core's work, however many there are.
+//! One core's throughput on any number of cores.
 
 #![forbid(unsafe_code)]
 
 use crate::access::{Failure, Intent, WriteSet};
 use crate::engine::{
-    Committed, Context, Due, GcOutcome, Missing, Properties, Protocol, Seen, TableCore,
+    Absence, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts, Properties,
+    Protocol, Seen, TableCore,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -68,7 +68,7 @@ pub enum Exclusion {
 }
 
 impl Default for Exclusion {
-    /// One session.
+    /// Returns [`Exclusion::OneSession`].
     fn default() -> Exclusion {
         #[cfg(test)]
         if in_tests::are_locked() {
@@ -82,31 +82,30 @@ impl Default for Exclusion {
 #[derive(Debug)]
 pub struct Lock(Option<sync::Exclusive>);
 
-/// What an attempt has done.
+/// The changes of an attempt, and its failures.
 #[derive(Debug, Default)]
 pub struct Attempt {
     log: Vec<Undo>,
-    /// Which entries of the log are of which record, from the first mark on: what a scan may look
-    /// back to.
+    /// The log's entries by record, from the first mark on, for scans.
     trail: Option<Trail>,
     scratch: Vec<u64>,
     /// Old words, in the order of the log.
     words: Vec<u64>,
-    /// Records that are linked and no rows (S2).
+    /// Records that are linked but are no rows (S2).
     deleted: Deleted,
     /// The first failure of an update: the transaction cannot commit any more.
     failed: Option<Abort>,
-    /// By record: its first failure, with its place in the log.
+    /// The first failure of each record, with its place in the log.
     failures: HashMap<u64, (Abort, usize), BuildHasherDefault<AddressHasher>>,
-    /// What an updater panicked with: the commit goes on with it.
+    /// The payload of an updater's panic, which the commit resumes.
     panic: Option<Box<dyn Any + Send>>,
 }
 
-/// Records, in no order.
+/// A set of records, in no order.
 #[derive(Debug, Default)]
 struct Deleted {
     cells: Vec<CellAt>,
-    /// Where each of them is, by its address, if there have been many; otherwise nothing.
+    /// The place of each record, by its address, if there have been many; otherwise empty.
     places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
 }
 
@@ -129,7 +128,7 @@ impl Hasher for AddressHasher {
 }
 
 impl Deleted {
-    /// So many are looked through faster than they are hashed.
+    /// The number of records that are searched faster than hashed.
     const FEW: usize = 32;
 
     #[inline(always)]
@@ -144,7 +143,7 @@ impl Deleted {
         }
     }
 
-    /// Adds one that is not there.
+    /// Adds a record that is not in the set.
     fn push(&mut self, at: CellAt) {
         self.cells.push(at);
         if !self.places.is_empty() {
@@ -182,21 +181,21 @@ impl Deleted {
     }
 }
 
-/// The entries of a log, record by record, so that a scan that looks back at a record goes through
-/// no others.
+/// The entries of a log by record, so that a scan that rebuilds a record at a mark visits no
+/// others.
 #[derive(Debug, Default)]
 struct Trail {
     steps: Vec<Step>,
-    /// By the address of a record: its last step.
+    /// The last step of each record, by the record's address.
     last: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    /// The place of its entry in the log, and of the words that this keeps.
+    /// The place of its entry in the log, and of the words that the entry keeps.
     place: usize,
     words: usize,
-    /// The record's step before.
+    /// The record's previous step.
     before: Option<usize>,
 }
 
@@ -206,7 +205,7 @@ impl Trail {
         self.steps.push(Step { place, words, before });
     }
 
-    /// The steps of a record from a place of the log on, the last one first.
+    /// Returns the steps of a record from a place of the log on, the last one first.
     fn back(&self, at: CellAt, to: usize) -> impl Iterator<Item = Step> {
         let last = self.last.get(&at.address()).map(|&step| self.steps[step]);
         let steps =
@@ -221,8 +220,16 @@ enum Undo {
     Words { at: CellAt, first: u16, count: u16 },
     /// Unlink the record.
     Link { at: CellAt },
-    /// The record was a row, or was none, until here; `deleted` says what it is.
+    /// Restore whether the record was a row; `deleted` says whether it is now.
     Existence { was_row: bool },
+}
+
+impl Parts for Serial {
+    type Policy = Exclusion;
+    type Clock = Lock;
+    type Attempt = Attempt;
+    type SessionVersions = ();
+    type Backlog = ();
 }
 
 impl Protocol for Serial {
@@ -232,10 +239,8 @@ impl Protocol for Serial {
     const CELL_WORDS: usize = 0;
     const NODE_WORDS: usize = 0;
     const ONE_SESSION: bool = true;
-    const HAS_VERSIONS: bool = false;
-    type Policy = Exclusion;
-    type Clock = Lock;
-    type Attempt = Attempt;
+    type Versions = NoVersions;
+    type InPlace = Self;
 
     fn properties(policy: &Exclusion) -> Properties {
         let alone = Properties::of::<Serial>();
@@ -255,30 +260,9 @@ impl Protocol for Serial {
         Attempt::default()
     }
 
-    #[inline(always)]
-    fn enter(lock: &Lock, until: Option<Instant>) -> Result<(), Abort> {
-        let Some(lock) = &lock.0 else { return Ok(()) };
-        lock.acquire(until).map_err(|refusal| match refusal {
-            Refusal::Nested => Abort::Nested,
-            Refusal::TooLate => Abort::DeadlinePassed,
-        })
-    }
-
-    #[inline(always)]
-    fn leave(lock: &Lock) {
-        if let Some(lock) = &lock.0 {
-            lock.release();
-        }
-    }
-
     #[inline]
     fn begin(_context: &mut Context<'_, Self>, attempt: &mut Attempt) {
         attempt.clear();
-    }
-
-    #[inline(always)]
-    fn has_failed(attempt: &Attempt) -> bool {
-        attempt.failed.is_some()
     }
 
     #[inline(always)]
@@ -313,33 +297,6 @@ impl Protocol for Serial {
     #[inline(always)]
     fn peek(attempt: &Attempt, at: CellAt) -> bool {
         attempt.has(at)
-    }
-
-    fn mark(attempt: &mut Attempt) -> usize {
-        attempt.trail.get_or_insert_default();
-        attempt.log.len()
-    }
-
-    fn read_at_mark(
-        context: &mut Context<'_, Self>,
-        attempt: &mut Attempt,
-        at: CellAt,
-        mark: usize,
-        mut copy: impl FnMut(Words<'_>),
-    ) -> Result<Seen, Abort> {
-        if attempt.trail.as_ref().is_none_or(|trail| trail.back(at, mark).next().is_none()) {
-            return Self::read(context, attempt, at, copy);
-        }
-        let present = attempt.read_view(at, mark);
-        if present {
-            copy(Words::Own(&attempt.scratch));
-            attempt.check(at, mark)?;
-        }
-        Ok(Seen { present, version: 0 })
-    }
-
-    fn absent(_: &mut Context<'_, Self>, _: &mut Attempt, _: Missing<'_>) -> Result<(), Abort> {
-        Ok(())
     }
 
     #[inline]
@@ -422,6 +379,12 @@ impl Protocol for Serial {
             Some(panic) => resume_unwind(panic),
         }
     }
+}
+
+impl Absence for Serial {
+    fn absent(_: &mut Context<'_, Self>, _: &mut Attempt, _: Missing<'_>) -> Result<(), Abort> {
+        Ok(())
+    }
 
     fn init_absent_cell(_lock: &Lock, _at: CellAt) {}
 
@@ -447,6 +410,54 @@ impl Protocol for Serial {
     }
 }
 
+impl InPlace<Serial> for Serial {
+    const APPLIES_AT_ONCE: bool = true;
+
+    #[inline(always)]
+    fn enter(lock: &Lock, until: Option<Instant>) -> Result<(), Abort> {
+        let Some(lock) = &lock.0 else { return Ok(()) };
+        lock.acquire(until).map_err(|refusal| match refusal {
+            Refusal::Nested => Abort::Nested,
+            Refusal::TooLate => Abort::DeadlinePassed,
+        })
+    }
+
+    #[inline(always)]
+    fn leave(lock: &Lock) {
+        if let Some(lock) = &lock.0 {
+            lock.release();
+        }
+    }
+
+    #[inline(always)]
+    fn has_failed(attempt: &Attempt) -> bool {
+        attempt.failed.is_some()
+    }
+
+    fn mark(attempt: &mut Attempt) -> usize {
+        attempt.trail.get_or_insert_default();
+        attempt.log.len()
+    }
+
+    fn read_at_mark(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        mark: usize,
+        mut copy: impl FnMut(Words<'_>),
+    ) -> Result<Seen, Abort> {
+        if attempt.trail.as_ref().is_none_or(|trail| trail.back(at, mark).next().is_none()) {
+            return Self::read(context, attempt, at, copy);
+        }
+        let present = attempt.look_back(at, mark);
+        if present {
+            copy(Words::Own(&attempt.scratch));
+            attempt.check(at, mark)?;
+        }
+        Ok(Seen { present, version: 0 })
+    }
+}
+
 fn unlink(context: &mut Context<'_, Serial>, at: CellAt) {
     let table = context.engine.table(at.table());
     context.unlink(at.record(), &table, |_| {});
@@ -464,7 +475,7 @@ impl Attempt {
         self.trail = None;
     }
 
-    /// Adds an entry of a record to the log; the words that it keeps are the last.
+    /// Adds an entry of a record to the log; its words are the last in `words`.
     #[inline]
     fn note(&mut self, at: CellAt, undo: Undo) {
         if let Some(trail) = &mut self.trail {
@@ -486,7 +497,7 @@ impl Attempt {
         self.note(at, Undo::Words { at, first: 0, count: 0 });
     }
 
-    /// The failure of an update of this record before a place in the log.
+    /// Returns the failure of an update of this record before a place in the log, as an error.
     fn check(&self, at: CellAt, mark: usize) -> Result<(), Abort> {
         if self.failed.is_none() {
             return Ok(());
@@ -497,9 +508,9 @@ impl Attempt {
         }
     }
 
-    /// Puts together what the words of a record were when the log had `mark` entries, in `scratch`;
-    /// says whether it was a row.
-    fn read_view(&mut self, at: CellAt, mark: usize) -> bool {
+    /// Rebuilds, in `scratch`, the words of a record at `mark` entries of the log; returns whether
+    /// it was a row.
+    fn look_back(&mut self, at: CellAt, mark: usize) -> bool {
         let mut present = self.has(at);
         self.scratch.clear();
         self.scratch.extend(at.payload().iter().map(|word| word.load(Ordering::Relaxed)));
@@ -517,7 +528,7 @@ impl Attempt {
         present
     }
 
-    /// Takes everything back (S3).
+    /// Undoes all changes (S3).
     fn undo(&mut self, context: &mut Context<'_, Serial>) {
         while let Some(undo) = self.log.pop() {
             match undo {
@@ -562,7 +573,7 @@ impl Attempt {
 #[cfg(all(test, not(shuttle)))]
 pub(crate) use in_tests::under_a_lock;
 
-/// Tests that are about something else, once more under a lock.
+/// Support for repeating other tests under the global lock.
 #[cfg(test)]
 mod in_tests {
     use std::cell::Cell;
@@ -576,7 +587,7 @@ mod in_tests {
     }
 
     /// Runs `body`; databases of [`Serial`](super::Serial) that it builds on this thread have a
-    /// lock if not told otherwise.
+    /// lock unless they set another policy.
     pub(crate) fn under_a_lock<T>(body: impl FnOnce() -> T) -> T {
         LOCKED.set(true);
         let result = body();

@@ -29,21 +29,8 @@ impl Tid {
     pub(crate) const DEAD: u64 = 1 << 3;
     /// The record is in a session's burial queue (first cell only). Not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
-    /// The version is inherited by the record, and has not been written. For protocols whose
-    /// records inherit one.
-    pub(crate) const UNWRITTEN: u64 = 1 << 5;
-    /// The row was deleted while its record was queued: the queue's entry is older than the
-    /// absence. For protocols whose versions do not tell when the absence began.
-    pub(crate) const REQUEUE: u64 = 1 << 6;
-    /// The room for a version in the record has been used, and will not be again. For protocols
-    /// that link versions before their commit is validated.
-    pub(crate) const INLINE_USED: u64 = 1 << 7;
-    /// The lock of a dead unit's chain, while undos are taken out. For protocols whose dead records
-    /// may have one.
-    pub(crate) const PRUNING: u64 = 1 << 9;
-    /// The unit's remaining older version waits for a snapshot to close, in one session's garbage.
-    /// Not a state of the row.
-    pub(crate) const ON_SNAPSHOT_LIST: u64 = 1 << 8;
+    /// Flags whose meaning is the protocol's, from this bit on.
+    const OWN_FLAGS: u32 = 5;
 
     pub(crate) const SEQUENCE_BITS: u32 = 14;
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
@@ -55,6 +42,12 @@ impl Tid {
 
     /// The cell of a record that has just been linked.
     pub(crate) const INITIAL: Tid = Tid(Tid::ABSENT);
+
+    /// Returns flag `number`, from zero, of those whose meaning is the protocol's.
+    pub(crate) const fn own_flag(number: u32) -> u64 {
+        assert!(Tid::OWN_FLAGS + number < FLAG_BITS, "a word has seven such flags");
+        1 << (Tid::OWN_FLAGS + number)
+    }
 
     /// Returns the first version of an epoch.
     pub(crate) fn first_of(epoch: Epoch) -> Tid {
@@ -132,16 +125,14 @@ impl std::fmt::Debug for Tid {
             (Tid::ABSENT, "absent"),
             (Tid::DEAD, "dead"),
             (Tid::QUEUED, "queued"),
-            (Tid::UNWRITTEN, "unwritten"),
-            (Tid::REQUEUE, "requeue"),
-            (Tid::INLINE_USED, "spent"),
-            (Tid::ON_SNAPSHOT_LIST, "parked"),
-            (Tid::PRUNING, "thinning"),
         ];
         flags
             .iter()
             .filter(|(flag, _)| self.has(*flag))
-            .try_for_each(|(_, name)| write!(f, "+{name}"))
+            .try_for_each(|(_, name)| write!(f, "+{name}"))?;
+        let mut own =
+            (0..FLAG_BITS - Tid::OWN_FLAGS).filter(|&number| self.has(Tid::own_flag(number)));
+        own.try_for_each(|number| write!(f, "+own{number}"))
     }
 }
 
@@ -176,9 +167,9 @@ mod tests {
             | Tid::LOCK
             | Tid::INSTALL
             | Tid::QUEUED
-            | Tid::ON_SNAPSHOT_LIST)));
+            | Tid::own_flag(0))));
         assert!(!tid.same_version(Tid(tid.0 | Tid::ABSENT)));
         assert!(!tid.same_version(Tid(tid.0 | Tid::DEAD)));
-        assert_eq!(format!("{:?}", Tid(tid.0 | Tid::LOCK | Tid::ABSENT)), "3.0+lock+absent");
+        assert_eq!(format!("{:?}", Tid(tid.0 | Tid::LOCK | Tid::own_flag(2))), "3.0+lock+own2");
     }
 }

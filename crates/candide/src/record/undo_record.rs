@@ -97,7 +97,7 @@ impl CellAt {
     /// Links an undo of the words in `changed`, which the caller is about to change: it has locked
     /// the cell, which said `word`. The block is the caller's, and long enough.
     #[inline]
-    pub(crate) fn undo_entries(&self, block: Block, word: Tid, changed: Range<usize>) {
+    pub(crate) fn store_undo(&self, block: Block, word: Tid, changed: Range<usize>) {
         let stamp = word.ts() << 1 | u64::from(word.has(Tid::ABSENT));
         let undo =
             self.new_undo(block, stamp, self.cell_word(NEWEST).load(Ordering::Relaxed), &changed);

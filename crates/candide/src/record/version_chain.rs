@@ -41,6 +41,12 @@ pub(crate) const SPARE_WORDS: usize = 2;
 /// of the version in the record.
 pub(crate) const CHAIN_WORDS: usize = 2 + VERSION_WORDS;
 
+/// The flag of a cell whose room for a version in the record has been used, and will not be again.
+pub(crate) const INLINE_USED: u64 = Tid::own_flag(2);
+/// The flag of a unit whose remaining older version waits for a snapshot to close, in one session's
+/// garbage. Not a state of the row.
+pub(crate) const ON_SNAPSHOT_LIST: u64 = Tid::own_flag(3);
+
 const NEWEST: usize = 0;
 const EXISTENCE_RTS: usize = 1;
 const IN_RECORD: usize = 2;
@@ -383,7 +389,7 @@ impl<'a> Latched<'a> {
 
     /// Returns whether there is room in the record: no version has ever been linked.
     pub(crate) fn has_room_in_record(&self) -> bool {
-        !self.word.has(Tid::INLINE_USED) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
+        !self.word.has(INLINE_USED) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
     }
 
     /// Returns whether the version in the record is in the chain.
@@ -404,7 +410,7 @@ impl<'a> Latched<'a> {
             Some(block) => Version { block, words: self.at.payload_words(), cell: PhantomData },
             None => {
                 assert!(self.has_room_in_record() && !stamp.is_delta());
-                self.word.0 |= Tid::INLINE_USED;
+                self.word.0 |= INLINE_USED;
                 self.at.linked_in_record()
             }
         };

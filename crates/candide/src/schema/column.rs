@@ -36,7 +36,7 @@ pub trait Updatable: ColumnKind {}
 pub enum Free {}
 
 /// The kind of a column that an index keeps: it has no updates, and is changed by
-/// [`modify`](crate::api::Table::modify) or [`put`](crate::api::Table::put), which look at the row.
+/// [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which look at the row.
 #[derive(Debug, Clone, Copy)]
 pub enum Indexed {}
 

@@ -23,10 +23,10 @@ impl KeyPacking {
         (words < widths.len()).then_some(KeyPacking { widths, words })
     }
 
-    /// Returns whether there is a packing of these keys: code for those without one need not check
-    /// at run time.
+    /// Returns whether a table may pack these keys, as only builds for experiments do: other code
+    /// need not check at run time.
     pub(crate) const fn exists_for<K: Key>() -> bool {
-        packed_words(K::WIDTHS) < K::WIDTHS.len()
+        cfg!(any(test, feature = "experiments")) && packed_words(K::WIDTHS) < K::WIDTHS.len()
     }
 
     /// Returns the number of words of a packed key.

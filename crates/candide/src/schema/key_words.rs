@@ -13,20 +13,24 @@ pub(crate) struct KeyWords {
 }
 
 impl AsRef<[u64]> for KeyWords {
+    #[inline]
     fn as_ref(&self) -> &[u64] {
         self.as_slice()
     }
 }
 
 impl KeyWords {
+    #[inline]
     pub(crate) fn zeros(count: usize) -> KeyWords {
         KeyWords { words: [0; KEY_WORDS_MAX], count }
     }
 
+    #[inline]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u64] {
         &mut self.words[..self.count]
     }
 
+    #[inline]
     pub(crate) fn as_slice(&self) -> &[u64] {
         &self.words[..self.count]
     }

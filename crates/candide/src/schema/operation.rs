@@ -67,6 +67,7 @@ impl Op {
     };
 
     /// Returns the operation that sets words, without its operands.
+    #[inline]
     pub(crate) fn set_words(word: u16, words: u16) -> Op {
         Op { code: Code::Set, word, words, ..Op::DELETE }
     }
@@ -97,6 +98,7 @@ impl Op {
     }
 
     /// Returns whether it shares words with another operation on the same unit.
+    #[inline]
     pub(crate) fn overlaps(&self, other: &Op) -> bool {
         self.is_user()
             || self.word < other.word + other.words && other.word < self.word + self.words

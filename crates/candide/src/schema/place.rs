@@ -16,6 +16,7 @@ pub struct Place {
 
 impl Place {
     /// Returns whether two places have a bit in common.
+    #[inline]
     pub(crate) fn overlaps(self, other: Place) -> bool {
         let apart = self.group != other.group
             || self.word + self.words <= other.word

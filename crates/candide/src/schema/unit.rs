@@ -17,11 +17,13 @@ impl Unit {
     /// The unit of a row that is not split.
     pub(crate) const ROW: Unit = Unit { split: false, index: 0 };
 
+    #[inline]
     pub(crate) fn index(self) -> usize {
         usize::from(self.index)
     }
 
     /// Returns whether each group of its table is a unit of its own.
+    #[inline]
     pub(crate) fn is_split(self) -> bool {
         self.split
     }

@@ -14,19 +14,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// database needs it.
 #[derive(Debug)]
 pub(crate) struct Exclusive {
-    /// Which thread holds it; zero if none does. Shared with [`NESTED`].
+    /// The thread that holds the lock; zero if none does. Shared with [`NESTED`].
     holder: Arc<AtomicU64>,
-    // Boxed, like the turns: the lines that it has to itself would make what it is part of large.
+    // Boxed, like the turns: cache-padded, it would make the struct around it large.
     parking: Box<Parking>,
 }
 
-/// Why a lock was not taken.
+/// The reason for which a lock was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The thread would wait for itself: it holds the lock, or what a thread waits for that does,
+    /// The thread would wait for itself: it holds the lock, or a lock for which the holder waits,
     /// and so on.
     Nested,
-    /// It is too late.
+    /// The deadline has passed.
     TooLate,
 }
 
@@ -38,10 +38,10 @@ impl Default for Exclusive {
 
 #[cfg(not(any(loom, shuttle)))]
 thread_local! {
-    /// Locks that the thread holds. Its place is the thread's number.
+    /// The number of locks that the thread holds. Its address is the thread's number.
     static HELD: Cell<u32> = const { Cell::new(0) };
 }
-// All threads of a model run on one of the system's.
+// All threads of a model run on one system thread.
 #[cfg(loom)]
 loom::thread_local! {
     static HELD: Cell<u32> = Cell::new(0);
@@ -51,7 +51,7 @@ shuttle::thread_local! {
     static HELD: Cell<u32> = Cell::new(0);
 }
 
-/// A number that no other living thread has.
+/// Returns a number that no other living thread has.
 fn thread_number() -> u64 {
     HELD.with(|held| std::ptr::from_ref(held).addr() as u64)
 }
@@ -74,7 +74,7 @@ impl Exclusive {
 
     #[inline]
     fn try_acquire(&self, me: u64) -> bool {
-        // Acquire: what the previous holder released is ours to see (E2).
+        // Acquire: sees what the previous holder released (E2).
         self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -96,7 +96,7 @@ impl Exclusive {
         }
     }
 
-    /// Gives back what this thread holds.
+    /// Releases the lock, which this thread holds.
     #[inline]
     pub(crate) fn release(&self) {
         debug_assert_eq!(
@@ -109,11 +109,11 @@ impl Exclusive {
     }
 }
 
-/// Waits until `holder` says `me`; false if the wait is in vain.
+/// Waits until `holder` is `me`; returns false if the wait is in vain.
 fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
     loop {
-        // Relaxed look first: waiters share the line instead of stealing it. Acquire: what the
-        // previous holder released is ours to see (E2).
+        // Relaxed look first: waiters share the line instead of stealing it. Acquire: sees what the
+        // previous holder released (E2).
         let is_free = holder.load(Ordering::Relaxed) == 0;
         if is_free && holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             return true;
@@ -131,7 +131,7 @@ fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
     }
 }
 
-/// Frees what this thread owns, or hands it over.
+/// Frees a lock of this thread, or hands it over.
 #[inline]
 fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
     if parking.has_sleepers() {
@@ -158,7 +158,7 @@ const TURNS: usize = if MODELLED { 1 } else { 32 };
 /// The longest that a transaction waits for its turn.
 const TURN_WAIT_MAX: Duration = Duration::from_millis(10);
 
-/// A turn that a transaction has, until it is dropped.
+/// The turn of a transaction, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     owner: &'a AtomicU64,
@@ -170,7 +170,7 @@ impl Turns {
         Turns { owners: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))) }
     }
 
-    /// Returns the number of the turn of those that have failed on what `hash` stands for.
+    /// Returns the number of the turn for transactions that have failed on the row with this hash.
     pub(crate) fn number(hash: u64) -> usize {
         hash as usize % TURNS
     }
@@ -200,15 +200,16 @@ fn place(owner: &AtomicU64) -> u64 {
     std::ptr::from_ref(owner).addr() as u64
 }
 
-/// Threads that hold a lock and wait for another one, and the holder of that. Not part of what the
-/// models explore.
+/// The threads that hold a lock and wait for another one, with that lock's holder. Not part of what
+/// the models explore.
 static NESTED: Mutex<Vec<(u64, Arc<AtomicU64>)>> = Mutex::new(Vec::new());
 
 /// An entry of [`NESTED`].
 struct Nested(u64);
 
 impl Nested {
-    /// Enters a thread that is going to wait for a lock, unless that waits for the thread.
+    /// Enters a thread that is going to wait for a lock, unless the lock's holder waits for the
+    /// thread.
     ///
     /// All threads of a circle are in the list when the last one enters: each of them waits for a
     /// lock whose holder does not change, since that waits, too. A thread that is no longer waiting
@@ -272,8 +273,8 @@ mod tests {
     use super::*;
     use crate::sync::thread;
 
-    /// Three threads, of which each owns something for a moment, twice. A sleeper that is not woken
-    /// would be a deadlock.
+    /// Runs three threads, each of which owns something for a moment, twice. A sleeper that is not
+    /// woken would be a deadlock.
     fn by_turns(take: impl Fn(u64, &dyn Fn()) + Send + Sync + 'static) {
         let (take, inside) = (Arc::new(take), Arc::new(AtomicU64::new(0)));
         let threads = [1, 2, 3].map(|id| {

@@ -1,8 +1,8 @@
-//! Three instruments of the tests: points where a test can step in, mutants that a test must catch,
-//! and patience.
+//! Three instruments of the tests: points where a test can run code, mutants that a test must
+//! catch, and patience.
 //!
-//! Outside the crate's own tests all are empty: a point does nothing, no mutant is ever active, and
-//! nothing is waited for longer.
+//! Outside the crate's own tests all are empty: a point does nothing, no mutant is active, and
+//! waits are not longer.
 
 #[cfg(all(test, shuttle))]
 pub(crate) use active::was_met;
@@ -10,58 +10,57 @@ pub(crate) use active::{mutant, pass, patience};
 #[cfg(test)]
 pub(crate) use active::{with_hook, with_patience};
 
-/// A place in a protocol where a test may run code of its own (an exact interleaving without luck).
+/// A place in a protocol where a test may run code of its own, to build an exact interleaving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
-    /// Before a transaction: another one has the database to itself, and this one waits.
+    /// Before a transaction: another one owns the database, and this one waits.
     Excluded,
-    /// Others' transactions, or their commits, go on, and are waited for; which ones is settled.
+    /// Waiting for a fixed set of others' transactions, or their commits, to end.
     Awaiting,
     /// Commit: the closure is done, nothing is locked.
     Unlocked,
     /// Commit: the write set is locked, nothing validated.
     Locked,
-    /// Commit: it has failed on a lock, owns nothing, and has not waited for that yet.
+    /// Commit: it has failed on a lock, owns nothing, and has not waited for the lock yet.
     GivenUp,
     /// Commit: a lock has been handed over to the attempt, which has not looked at the cell.
     HandedOver,
     /// Read: the words are copied, the second look at the cell has not happened.
     Copied,
-    /// Read, or collecting: a cell says when its unit was written last; what there was before has
-    /// not been looked for.
+    /// Read, or collecting: the cell's last write is known; its older versions have not been
+    /// searched.
     LookingBack,
-    /// Read: the attempt has moved on in time, and has not looked at the cell again.
+    /// Read: the attempt's time has moved on, and it has not looked at the cell again.
     MovedOn,
-    /// An attempt that moves on in time has looked at all it has read, and not at what its writes
-    /// expect.
+    /// Moving on in time: the attempt has validated its reads, and not what its writes expect.
     LookedAgain,
-    /// Read: what the attempt has seen has to move on, and the epoch has not been loaded.
+    /// Read: the attempt's view has to move on, and the epoch has not been loaded.
     Moving,
-    /// Read: a row of which only the existence was told has said that it exists, or does not;
-    /// others may not have been asked.
+    /// Read: a row of which only the existence is known has been looked at; others may not have
+    /// been.
     Asked,
-    /// Read: all that the attempt has seen is as it was; it has not moved on.
+    /// Read: all of the view is unchanged; it has not moved on.
     Looked,
     /// Validation: one of a version's two timestamps is loaded, the other is not.
     Extending,
-    /// Commit: the version that is to be replaced has not been read, and the new one is not linked.
+    /// Commit: the version to be replaced has not been read, and the new one is not linked.
     Linking,
-    /// Collecting: a chain is locked, and about to be gone through.
+    /// Collecting: a chain is locked, and about to be pruned.
     Thinning,
-    /// Commit: what a version follows has been found, and its read timestamp has not been raised.
+    /// Commit: the predecessor of a version has been found, and its read timestamp has not been
+    /// raised.
     Following,
     /// Commit: everything is validated, updaters have not been evaluated.
     Validated,
     /// Commit: the words of one unit are about to be stored.
     Installing,
-    /// Read: a node has been searched in vain, or by a scan; the transaction has not taken note of
-    /// it.
+    /// Read: a node has been searched in vain, or by a scan, and not yet noted by the transaction.
     Searched,
-    /// Commit: over, whatever came of it, and nothing is locked any more.
+    /// Commit: ended, with or without success, and nothing is locked any more.
     Released,
-    /// The attempt is over, and its session is not pinned any more.
+    /// The attempt has ended, and its session is not pinned any more.
     Unpinned,
-    /// Garbage: an entry is about to be looked at.
+    /// Garbage: an entry is about to be examined.
     Collecting,
     /// Garbage: an absent record is locked, and about to be made dead.
     Burying,
@@ -77,7 +76,7 @@ pub(crate) enum Mutant {
     NoFence,
     /// Views: a version of the base's epoch or later is taken as it is.
     ViewUnmoved,
-    /// Views: what has been seen is not looked at when the view moves on.
+    /// Views: earlier reads are not looked at when the view moves on.
     MovedUnlooked,
     /// Views: the new cell is not looked at when the view moves on.
     NewUnlooked,
@@ -87,19 +86,19 @@ pub(crate) enum Mutant {
     InstallUnlooked,
     /// Views: the epoch is loaded after the look.
     EpochAfterLook,
-    /// Views: a version is taken for met that another cell has.
+    /// Views: another cell's version is taken for met.
     MetElsewhere,
-    /// Views: a version that a commit has not installed, since the row was never there, is met.
+    /// Views: a version that a commit has not installed, since the row never existed, is met.
     MetUninstalled,
-    /// Views: whether a row exists is told without asking the view.
+    /// Views: the existence of a row is returned without asking the view.
     PeekUnchecked,
-    /// Views: what was told of rows that were not read is not looked at.
+    /// Views: rows of which only the existence is known are not looked at.
     ToldUnlooked,
-    /// Views: what was told of rows that were not read is looked at once.
+    /// Views: rows of which only the existence is known are looked at once.
     ToldOnce,
     /// Reads are not validated.
     NoReadValidation,
-    /// Validation ignores that another transaction has locked what was read.
+    /// Validation ignores that another transaction has locked a row that was read.
     OthersLocksIgnored,
     /// A tombstone is taken as absence without being observed.
     TombstoneUnobserved,
@@ -107,9 +106,9 @@ pub(crate) enum Mutant {
     ReclaimEarly,
     /// Updaters see the row as it was before it was locked.
     EvaluateBeforeLock,
-    /// A commit does not tell anyone that it is about to write what a read for update has locked.
+    /// A commit does not set INSTALL in cells that a read for update has locked.
     HeldNotInstalling,
-    /// An attempt that fails keeps what its reads for update have locked.
+    /// An attempt that fails keeps the locks of its reads for update.
     HeldForEver,
     /// Nodes that vouched for absent keys are not validated.
     NoNodeValidation,
@@ -123,13 +122,13 @@ pub(crate) enum Mutant {
     EntryUnvalidated,
     /// A reverse scan goes past the last key of the next leaf.
     ReverseOffByOne,
-    /// Scans: the leaf of a layer that is put into the hand as a whole is not observed.
+    /// Scans: the leaf of an inlined layer is not observed.
     TwigUnobserved,
-    /// A scan sees what the transaction does while it goes on.
+    /// A scan sees the transaction's operations from after its beginning.
     MarkIgnored,
-    /// A commit's version may be below those of what it read.
+    /// A commit's version may be below the versions it read.
     VersionBelowRead,
-    /// A commit's version may be one that what it replaces has had.
+    /// A commit's version may be one that the replaced unit has had.
     VersionBelowReplaced,
     /// The epoch that numbers a commit is read before its locks are taken.
     EpochBeforeLock,
@@ -143,150 +142,145 @@ pub(crate) enum Mutant {
     EvaluateBetweenInstalls,
     /// No session gives way to the token.
     TokenIgnored,
-    /// An owner that has just freed a lock does not look whether there are sleepers now.
+    /// An owner that has just freed a lock does not check again for sleepers.
     SleepersUnseen,
     /// A lock that is handed over is free for a moment.
     HandedByFreeing,
-    /// Timestamps: a value is taken for that of the timestamps beside it without a second look at
+    /// Timestamps: a value is taken to belong to the timestamps beside it without a second look at
     /// them.
     SecondLookSkipped,
-    /// Timestamps: validation loads when a version was written before it loads how far it is valid.
+    /// Timestamps: validation loads a version's wts before its rts.
     WtsBeforeRts,
-    /// Timestamps: a commit reads a version beyond its rts without raising that.
+    /// Timestamps: a commit reads a version beyond its rts without raising the rts.
     NotExtended,
     /// Timestamps: a commit that has missed a key does not raise its node's nrts.
     NodeNotExtended,
-    /// Timestamps: a commit that has missed a key may come before the delete that it saw by that.
+    /// Timestamps: a commit that has missed a key may come before the delete of that key.
     NodeWtsIgnored,
     /// Timestamps: a version is extended though a commit has locked it to replace it.
     ExtendedUnderLock,
-    /// Timestamps: a commit is above what it replaces was written at, not above what it was read
-    /// at.
+    /// Timestamps: a commit's timestamp is above the wts of the version it replaces, not above its
+    /// rts.
     CommitBelowRts,
-    /// Timestamps: a commit does not notice that what it held has been extended meanwhile.
+    /// Timestamps: a commit does not notice that a version it held has been extended meanwhile.
     HeldExtensionMissed,
-    /// Timestamps: a new record does not inherit its node's.
+    /// Timestamps: a new record does not inherit its node's timestamps.
     InsertInheritsNothing,
-    /// Timestamps: the record of a deleted row does not leave its own to the node.
+    /// Timestamps: the timestamps of a deleted record are not merged into the node.
     DeleteLeavesNothing,
-    /// Timestamps: the record of an insert that failed does not leave its own to the node.
+    /// Timestamps: the timestamps of the record of a failed insert are not merged into the node.
     AbortLeavesNothing,
-    /// Timestamps: new leaves do not inherit those of the leaf they were made from.
+    /// Timestamps: new leaves do not inherit the timestamps of the leaf they were split from.
     SplitInheritsNothing,
-    /// Timestamps: the halves of a bucket do not inherit its own.
+    /// Timestamps: the halves of a bucket do not inherit its timestamps.
     GrowthInheritsNothing,
-    /// Timestamps: a leaf or layer that is removed does not leave its own behind.
+    /// Timestamps: the timestamps of a removed leaf or layer are lost.
     CollapseLeavesNothing,
-    /// A row that was deleted while its record was queued is buried as if it had been deleted
+    /// A row that was deleted while its record was queued is unlinked as if it had been deleted
     /// before.
     BuriedEarly,
     /// Versions: a commit draws its timestamp before it has locked what it writes.
     DrawnBeforeLocks,
     /// Versions: a reader does not wait for a commit that may have drawn a timestamp it has to see.
     InstallNotAwaited,
-    /// Versions: an attempt that has read what was replaced writes all the same.
+    /// Versions: an attempt that has read a replaced version writes nevertheless.
     OldReadsWritten,
-    /// Versions: who makes a unit what it was looks for what was put aside before he copies the
-    /// words.
+    /// Versions: a reader of an older version searches the undo records before it copies the words.
     UndosFirst,
-    /// Versions: what a write expects of a row is held against the newest version when the attempt
-    /// moves on in time.
+    /// Versions: a write's expectation is compared with the newest version when the attempt moves
+    /// on in time.
     ExpectedAsNewest,
-    /// Versions: what only snapshots see leaves its index before it can be found in the index of
+    /// Versions: a record that only snapshots see leaves its index before it is in the index of
     /// deleted records.
     StowedLate,
-    /// Versions: who looks back takes what is in the index of deleted records for what there was,
-    /// whenever that was.
+    /// Versions: a reader of an older version takes a deleted record for the row, whenever it was
+    /// deleted.
     DeletedIndexPreferred,
-    /// Versions: an old version is collected when there is a newer one, though a reader may still
-    /// come to see it.
+    /// Versions: an old version is collected as soon as there is a newer one, though a reader may
+    /// still see it.
     CollectedEarly,
-    /// Versions: collecting heeds no open snapshot.
+    /// Versions: garbage collection ignores open snapshots.
     SnapshotsIgnored,
-    /// Versions: what only a snapshot keeps is looked at again and again.
+    /// Versions: entries kept for a snapshot are examined again and again.
     NeverParked,
-    /// Versions: when a chain is thinned, what stays is without the words that only those had which
-    /// went.
+    /// Versions: pruning a chain loses the words that only the removed records had.
     WordsLost,
-    /// Versions: pruning goes by when the unit had been written before a commit wrote it once more.
+    /// Versions: pruning uses the time of the unit's last write from before a commit wrote it
+    /// again.
     ThinnedByOldWord,
-    /// Versions: undo records are freed while a session looks through chains.
+    /// Versions: undo records are freed while a session searches chains.
     FreedInSight,
-    /// Versions: what was parked is given up without a word, since the unit has been queued
-    /// meanwhile.
+    /// Versions: a parked unit is dropped because it has been queued meanwhile.
     ParkedForgotten,
-    /// Versions: a record is buried though something of it is parked.
+    /// Versions: a record is unlinked though one of its units is parked.
     ParkedBuried,
-    /// A record is made dead by a load and a store: nothing keeps away who comes for it in between.
+    /// A record is made dead by a load and a store, between which an insert may lock it.
     KilledByStore,
-    /// Timestamp order: the room in the record is used again for a version when the first has left
-    /// its chain.
+    /// Timestamp order: the inline version of a record is used again when the first has left its
+    /// chain.
     RoomUsedAgain,
-    /// Versions: what is written all the time stays with the session that has written it first.
+    /// Versions: a unit that is written all the time stays with the session that wrote it first.
     HotKept,
-    /// Versions: what is for all is collected by a list of snapshots from before it was queued.
+    /// Versions: a shared entry is collected by a list of snapshots from before it was queued.
     HotByOldList,
-    /// Versions: what a long attempt sees that only reads is not kept, though it does not hold it
-    /// back either.
+    /// Versions: the snapshot of a long read-only attempt is not listed, though the attempt does
+    /// not hold back the horizon.
     KeptUnlisted,
-    /// Epochs: memory is free when only readers in snapshots can come to look at it.
+    /// Epochs: memory is freed when only readers in snapshots can still reach it.
     FreedByHorizon,
-    /// Indexes: whether a key is taken is asked of entries that may be from before they were all
-    /// right.
+    /// Indexes: uniqueness is checked against entries from before all of them were right.
     RefusedEarly,
-    /// Indexes: a row is refused for a key that is taken, and may be its own.
+    /// Indexes: a row is refused because its key is taken, perhaps by the row itself.
     TwinUnobserved,
     /// Indexes: dropping an index does not wait for transactions that it has refused.
     DroppedAtOnce,
     /// TicToc: an attempt may come before the time at which an index that it reads was complete.
     IndexReadEarly,
-    /// TicToc: who does not keep a dropped index any more may come before those whom it has
-    /// refused.
+    /// TicToc: a transaction that no longer keeps a dropped index may come before those that the
+    /// index has refused.
     PartedAtOnce,
-    /// An attempt that moves a bucket does not know of it afterwards.
+    /// An attempt that moves a bucket does not track it.
     MoveUntracked,
-    /// Timestamp order: a commit does not tell anyone that it is going to draw a timestamp.
+    /// Timestamp order: a commit does not announce that it is going to draw a timestamp.
     CommitUnannounced,
-    /// Timestamps from the clock: a time is taken to the end of a tick that goes on.
+    /// Timestamps from the clock: a time of reading includes a tick that is not over.
     TickNotOver,
-    /// Timestamps from the clock: no fence between telling others of a commit and drawing its
-    /// timestamp.
+    /// Timestamps from the clock: no fence between announcing a commit and drawing its timestamp.
     DrawnUnfenced,
-    /// Timestamps from the clock: a commit waits for the tick of its timestamp to be over when it
-    /// has validated.
+    /// Timestamps from the clock: a commit waits for the tick of its timestamp to be over only
+    /// after validation.
     TickAwaitedLate,
     /// Timestamps from the clock: commits do not wait for the tick of a timestamp to be over.
     TickNotAwaited,
-    /// Timestamp order: what looks back does not wait for commits that are going on.
+    /// Timestamp order: a snapshot does not wait for commits in progress.
     UnsettledSnapshot,
-    /// Timestamp order: a commit does not raise the read timestamps of what it has read.
+    /// Timestamp order: a commit does not raise the read timestamps of the versions it has read.
     NotRaised,
-    /// Timestamp order: a version is linked below those who have read what it follows.
+    /// Timestamp order: a version is linked below readers of its predecessor.
     LinkedUnlooked,
-    /// Timestamp order: a commit takes what its version follows for what it has raised.
+    /// Timestamp order: a commit assumes that its version's predecessor is the version it has
+    /// raised.
     RaisedUnlooked,
-    /// Timestamp order: a commit does not look again, after linking, whether its version has come
-    /// below readers of what it follows.
+    /// Timestamp order: a commit does not check again, after linking, whether its version is below
+    /// readers of its predecessor.
     RelinkedUnlooked,
-    /// Timestamp order: an update that reads no row is not held against there being one.
+    /// Timestamp order: an update without a read is not checked against the row's existence.
     RestedOnNothing,
-    /// Timestamp order: how late it was read that there is no row is not asked when one is linked.
+    /// Timestamp order: the read timestamp of an absence is ignored when a row is linked.
     AbsenceForgotten,
-    /// Timestamp order: what a commit has read is held against the time that it was read at, not
-    /// the commit's.
+    /// Timestamp order: reads are validated at the time of the read, not the commit's.
     ValidatedInPast,
-    /// Timestamp order: a record that was buried vouches for there being no row at later times.
+    /// Timestamp order: a dead record vouches for absence at later times.
     DeadUnnoticed,
-    /// Timestamp order: a delta becomes a row without what is still pending below it.
+    /// Timestamp order: a delta becomes a row without the pending versions below it.
     FlattenedOverPending,
-    /// Timestamp order: a delta becomes a row, and others are linked below it afterwards.
+    /// Timestamp order: a delta becomes a row, and versions are linked below it afterwards.
     FlattenedUnraised,
     /// Timestamp order: a row is deleted below deltas that rest on it.
     DeletedUnderDelta,
-    /// Timestamp order: what is below a delta is collected before that has become a row.
+    /// Timestamp order: versions below a delta are collected before it has become a row.
     DeltaCutLoose,
-    /// Timestamp order: what an updater has done that has panicked half way, after it was put off,
-    /// stays done.
+    /// Timestamp order: the partial changes of a deferred updater that panicked are kept.
     BrokenWordApplied,
 }
 
@@ -313,7 +307,7 @@ mod active {
 mod active {
     use super::{Mutant, Point};
     use std::cell::{Cell, RefCell};
-    // No model is to see it.
+    // Not part of what the models explore.
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
@@ -324,7 +318,7 @@ mod active {
         static PATIENT: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Runs `body`, in which this thread waits for others for as long as it takes.
+    /// Runs `body`, in which this thread waits for others without a time limit.
     pub(crate) fn with_patience<T>(body: impl FnOnce() -> T) -> T {
         PATIENT.set(true);
         let result = body();
@@ -332,7 +326,7 @@ mod active {
         result
     }
 
-    /// How long this thread waits for others that it `usual`ly waits for so long.
+    /// Returns how long this thread waits for others, instead of the `usual` time.
     pub(crate) fn patience(usual: Duration) -> Duration {
         // A thread that is ending may have lost it already.
         if PATIENT.try_with(Cell::get).unwrap_or(false) { Duration::MAX } else { usual }
@@ -347,7 +341,7 @@ mod active {
         result
     }
 
-    /// Called by protocols as they pass a point.
+    /// Runs the hook of this thread, if it has one, at a point.
     pub(crate) fn pass(point: Point) {
         // A thread that is ending may have lost its hook already.
         if let Ok(Some(mut hook)) = HOOK.try_with(|slot| slot.borrow_mut().take()) {
@@ -459,7 +453,7 @@ mod active {
 
     static MET: AtomicBool = AtomicBool::new(false);
 
-    /// Whether the tests run with this defect (`CANDIDE_MUTANT=name`).
+    /// Returns whether the tests run with this defect (`CANDIDE_MUTANT=name`).
     pub(crate) fn mutant(which: Mutant) -> bool {
         static ACTIVE: std::sync::OnceLock<Option<Mutant>> = std::sync::OnceLock::new();
         let active = ACTIVE.get_or_init(|| {
@@ -472,14 +466,14 @@ mod active {
             )
         });
         let is_active = *active == Some(which);
-        // Looked at first: this is asked everywhere, and a store would be a shared write.
+        // Loaded first: this runs everywhere, and a store would be a shared write.
         if is_active && !MET.load(Ordering::Relaxed) {
             MET.store(true, Ordering::Relaxed);
         }
         is_active
     }
 
-    /// Whether the tests have come to a place where the defect that they run with is.
+    /// Returns whether the tests have reached a place of their active defect.
     #[cfg(shuttle)]
     pub(crate) fn was_met() -> bool {
         MET.load(Ordering::Relaxed)

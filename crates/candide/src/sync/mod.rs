@@ -54,14 +54,14 @@ pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::mem::MaybeUninit;
 use std::sync::TryLockError;
 pub(crate) use std::time::{Duration, Instant};
-// Not where time is simulated.
+// Not used where time is simulated.
 pub(crate) use std::thread::sleep;
 
-/// True where threads, time and memory are simulated: no advancer thread, one allocation per block.
+/// Whether threads, time and memory are simulated: no advancer thread, one allocation per block.
 pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
 
-/// A number that no other call in this process gives; not zero. Not part of what the models
-/// explore.
+/// Returns a number that no other call in this process returns; not zero. Not part of what the
+/// models explore.
 pub(crate) fn process_unique() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
@@ -82,7 +82,7 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// The store-load barrier of every "store mine, then look at yours" handshake (edge E1 of
+/// Passes the store-load barrier of every "store mine, then look at yours" handshake (edge E1 of
 /// `docs/memory-ordering.md`).
 #[inline]
 #[cfg_attr(loom, track_caller)]
@@ -105,27 +105,25 @@ pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
     }
 }
 
-/// Writes a word as it is: bits of it may have no value, as those between the fields of a struct,
-/// or be those of a pointer, which would come out of a number as no pointer. Not an atomic
-/// operation.
+/// Writes a word as it is: some of its bits may be uninitialized, like a struct's padding, or
+/// belong to a pointer, whose provenance an integer would lose. Not an atomic operation.
 ///
 /// # Safety
-/// No other thread reads or writes the word meanwhile: all such accesses happen before or after.
-/// Where [`MODELLED`], where words hold numbers and nothing else, all bits have values, and none
-/// are a pointer's.
+/// No other thread reads or writes the word meanwhile: all such accesses happen before or after. If
+/// [`MODELLED`], words hold only numbers: all bits are initialized, and none belong to a pointer.
 pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
     #[cfg(not(any(loom, shuttle)))]
     // SAFETY: the word is borrowed, and for now ours alone, by this function's contract. An atomic
-    // has size and place of its number.
+    // has the size and alignment of its number.
     unsafe {
         word.as_ptr().cast::<MaybeUninit<u64>>().write(value);
     }
     #[cfg(any(loom, shuttle))]
-    // SAFETY: all bits have values, by this function's contract.
+    // SAFETY: all bits are initialized, by this function's contract.
     word.store(unsafe { value.assume_init() }, Ordering::Relaxed);
 }
 
-/// Reads what [`write_as_is`] has written, or a number. Not an atomic operation.
+/// Reads a word written by [`write_as_is`], or a number. Not an atomic operation.
 ///
 /// # Safety
 /// No other thread writes the word meanwhile: all writes happen before or after.
@@ -137,8 +135,7 @@ pub(crate) unsafe fn read_as_is(word: &AtomicU64) -> MaybeUninit<u64> {
     return MaybeUninit::new(word.load(Ordering::Relaxed));
 }
 
-/// Asks the processor to bring the cache line of `address` nearer; never a memory access as far as
-/// the program goes.
+/// Prefetches the cache line of `address`; not a memory access in the language's sense.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const AtomicU64) {
     #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
@@ -152,8 +149,8 @@ pub(crate) fn prefetch(address: *const AtomicU64) {
     let _ = address;
 }
 
-/// The most forced switches that loom tries: as each scene says, unless `CANDIDE_LOOM_PREEMPTIONS`
-/// says less.
+/// Returns the upper limit of the forced switches that loom tries in a scene:
+/// `CANDIDE_LOOM_PREEMPTIONS`, or no limit.
 #[cfg(all(test, loom))]
 pub(crate) fn preemptions_max() -> usize {
     std::env::var("CANDIDE_LOOM_PREEMPTIONS")

@@ -10,7 +10,7 @@
 //! running threads take the lock again long before a sleeper is awake, and waking it for nothing
 //! costs as much as ten transactions. A release that leaves the sleeper asleep notes the bucket,
 //! and whatever thread goes to sleep next wakes its sleepers first ([`Parking::wake_unwoken`]). So
-//! the threads of a database do not all sleep while a lock is free that one of them waits for.
+//! the threads of a database do not all sleep while one of them waits for a free lock.
 //!
 //! A waiter that has slept for [`HANDED_AFTER`], or has lost [`LOST_MAX`] times after it was woken,
 //! is *handed* the lock: the owner gives it over without freeing it, so no running thread can come
@@ -47,26 +47,27 @@ use super::{
 use crossbeam_utils::CachePadded;
 use thread::Thread;
 
-/// Rounds of busy waiting before a waiter that wants to own something sleeps: some two
-/// microseconds, in which an owner that runs commits.
+/// The number of busy rounds before a waiter that wants to own something sleeps: some two
+/// microseconds, in which a running owner commits.
 const ROUNDS_BUSY: u32 = if MODELLED { 2 } else { 64 };
-/// Rounds of a waiter that was woken and has found the lock taken again.
+/// The number of busy rounds of a waiter that was woken and has found the lock taken again.
 const ROUNDS_AGAIN: u32 = if MODELLED { 1 } else { 8 };
-/// Rounds of a waiter that looks: what it waits for is a commit that is going on, not a closure.
+/// The number of busy rounds of a waiter that looks: it waits for a commit in progress, not for a
+/// closure.
 const ROUNDS_LOOKING: u32 = if MODELLED { 2 } else { 64 };
 /// The time between two waiters of a bucket that are woken to own something.
 const WOKEN_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 200 });
-/// Sleep after which a waiter is handed its lock.
+/// The time asleep after which a waiter is handed its lock.
 const HANDED_AFTER: Duration = Duration::from_micros(500);
-/// Wake-ups after which a waiter is handed its lock.
+/// The number of lost wake-ups after which a waiter is handed its lock.
 const LOST_MAX: u32 = if MODELLED { 1 } else { 8 };
 /// The time between two locks of a bucket that are handed over.
 const HANDED_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 250 });
-/// The first sleep of a waiter after which it looks by itself; the following ones double.
+/// The first sleep after which a waiter looks by itself; each following one is twice as long.
 const SLICE_FIRST: Duration = Duration::from_millis(1);
-/// The longest sleep after which it does.
+/// The longest sleep after which a waiter looks by itself.
 const SLICE_MAX: Duration = Duration::from_millis(4);
-/// Queues, to which addresses are distributed; each is a bit of a word.
+/// The number of queues, to which addresses are distributed; each is a bit of a word.
 const BUCKETS: usize = if MODELLED { 1 } else { 64 };
 
 /// Places to sleep, by the address of what is waited for.
@@ -81,12 +82,12 @@ pub(crate) struct Parking {
 
 #[derive(Debug, Default)]
 struct Bucket {
-    /// In the order in which they have entered.
+    /// The waiters in the order of their entry.
     waiters: Vec<Waiter>,
     entered: u64,
-    /// When a lock was handed over last.
+    /// The time of the last hand-over.
     handed: Option<Instant>,
-    /// When a waiter was woken last to own something.
+    /// The time at which a waiter was last woken to own something.
     woken: Option<Instant>,
 }
 
@@ -105,9 +106,9 @@ struct Waiter {
 /// The purpose of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// To see that it has changed.
+    /// To see a change.
     Look,
-    /// To own it; with a number for the owner that hands it over.
+    /// To own the lock; with a number for the owner that hands it over.
     Own(u64),
 }
 
@@ -115,18 +116,18 @@ pub(crate) enum Wish {
 enum State {
     Asleep,
     Woken,
-    /// It owns what it waited for.
+    /// It owns the lock it waited for.
     Handed,
 }
 
 /// The length of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Patience {
-    /// For so many busy rounds, without sleeping.
+    /// A number of busy rounds, without sleeping.
     Rounds(u32),
-    /// Busy, and then for so long.
+    /// Busy rounds, then sleep for this time.
     Lasting(Duration),
-    /// Until then.
+    /// Until this time.
     Until(Instant),
     Endless,
 }
@@ -136,9 +137,9 @@ pub(crate) enum Patience {
 pub(crate) enum Waited {
     /// The waiter is to look again.
     Again,
-    /// It owns what it has waited for.
+    /// The waiter owns the lock.
     Handed,
-    /// Its patience is at an end.
+    /// The waiter's patience is at an end.
     InVain,
 }
 
@@ -147,7 +148,7 @@ impl Parking {
         Parking::with_buckets(BUCKETS)
     }
 
-    /// Makes places for waiters of one thing.
+    /// Makes a place for the waiters of one lock.
     pub(crate) fn of_one() -> Parking {
         Parking::with_buckets(1)
     }
@@ -158,7 +159,7 @@ impl Parking {
         Parking { occupied: bits(), unwoken: bits(), buckets }
     }
 
-    /// Returns whether there are waiters in any queue, apart from those that are just entering.
+    /// Returns whether any queue has waiters, except those that are just entering.
     #[inline(always)]
     pub(crate) fn has_sleepers(&self) -> bool {
         // Relaxed: see "Lost wake-ups". Under loom waiters look again by themselves, and each load
@@ -172,7 +173,7 @@ impl Parking {
         hash as usize % self.buckets.len()
     }
 
-    /// Returns the addresses that sleeping waiters wait at.
+    /// Returns the addresses of sleeping waiters.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn waited_for(&self) -> Vec<u64> {
         let waiters = |bucket: &CachePadded<Mutex<Bucket>>| {
@@ -183,7 +184,7 @@ impl Parking {
         self.buckets.iter().flat_map(waiters).collect()
     }
 
-    /// Returns how many waiters have ever entered.
+    /// Returns the number of waiters that have ever entered.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn entered(&self) -> u64 {
         self.buckets.iter().map(|bucket| lock(bucket).entered).sum()
@@ -198,9 +199,9 @@ impl Parking {
         self.occupied.load(Ordering::Relaxed) & 1 << self.place(address) != 0
     }
 
-    /// Releases what is at an address, where there may be waiters: calls `free` with the number of
-    /// the waiter that it is handed to and that owns it from then on, or with nothing, and then
-    /// wakes the next ones.
+    /// Releases the lock at an address, which may have waiters: calls `free` with the number of the
+    /// waiter that is handed the lock and owns it from then on, or with `None`; then wakes the next
+    /// waiters.
     #[cold]
     #[inline(never)]
     pub(crate) fn release(
@@ -225,8 +226,8 @@ impl Parking {
                 free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
                 waiter.state = State::Handed;
                 let thread = waiter.thread.clone();
-                // For those that look it is released, too: it is the first that wants to own it, so
-                // the wake-up ends there.
+                // For waiters that look the lock is released, too. The new owner is the first that
+                // wants to own it, so the wake-up ends there.
                 self.wake_next(bucket, address, now);
                 thread.unpark();
             }
@@ -246,8 +247,8 @@ impl Parking {
         }
     }
 
-    /// Wakes the waiters at an address that look, up to the first that wants to own it, and that
-    /// one unless another was woken less than [`WOKEN_EVERY`] ago.
+    /// Wakes the waiters at an address that look, up to the first that wants to own it; wakes that
+    /// one, too, unless another was woken less than [`WOKEN_EVERY`] ago.
     fn wake_next(&self, mut bucket: MutexGuard<'_, Bucket>, address: u64, now: Instant) {
         let is_soon =
             bucket.woken.is_some_and(|woken| now.saturating_duration_since(woken) < WOKEN_EVERY);
@@ -317,8 +318,8 @@ impl Bucket {
         self.waiters.iter().position(|waiter| waiter.number == number).expect("it has entered")
     }
 
-    /// Returns the first waiter that wants to own what is at an address, if it has waited for so
-    /// long that it is handed that.
+    /// Returns the first waiter that wants to own the lock at an address, if it has waited long
+    /// enough to be handed the lock.
     fn starving(&self, address: u64, now: Instant) -> Option<usize> {
         let wants = |waiter: &Waiter| waiter.address == address && waiter.wish != Wish::Look;
         let index = self.waiters.iter().position(wants)?;
@@ -339,10 +340,10 @@ pub(crate) struct Wait<'a> {
     wish: Wish,
     patience: Patience,
     rounds: u32,
-    /// The number under which it has entered.
+    /// The number of its entry in the queue.
     number: Option<u64>,
     slice: Duration,
-    /// It was woken, and has not found since that what it waits for is taken.
+    /// Whether it was woken, and has not found the lock taken since.
     was_woken: bool,
 }
 
@@ -366,7 +367,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Waits for a round, or until it is woken. A call, so that loops which seldom wait stay small.
+    /// Waits for a round, or until it is woken. Out of line, so that loops which seldom wait stay
+    /// small.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait(&mut self) -> Waited {
@@ -446,7 +448,7 @@ impl<'a> Wait<'a> {
         self.awoken(number).unwrap_or(Waited::Again)
     }
 
-    /// Returns what it was woken for, if it was.
+    /// Returns the result of the wait if the waiter was woken.
     fn awoken(&mut self, number: u64) -> Option<Waited> {
         let mut bucket = self.parking.bucket(self.address);
         let place = bucket.place(number);
@@ -470,8 +472,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Leaves, unless it is handed what it has waited for. If it was woken, that is passed on: to
-    /// leave what is free alone is to give up, too.
+    /// Leaves the queue, unless the waiter is handed the lock. If it was woken, it wakes the next
+    /// waiter in its place, also if the lock is free and it does not take it.
     pub(crate) fn give_up(&mut self) -> Waited {
         let was_woken = std::mem::take(&mut self.was_woken);
         match self.leave() {
@@ -479,7 +481,7 @@ impl<'a> Wait<'a> {
             State::Asleep if !was_woken => {}
             State::Asleep | State::Woken => {
                 let mut bucket = self.parking.bucket(self.address);
-                // It stands in for this one.
+                // The next waiter is woken in place of this one.
                 bucket.woken = None;
                 self.parking.wake_next(bucket, self.address, Instant::now());
             }
@@ -503,7 +505,8 @@ impl<'a> Wait<'a> {
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
         let state = self.leave();
-        // What a waiter is handed while it still waits is its own to free: it has to `give_up`.
+        // A waiter that is handed the lock while it still waits has to free it: it has to
+        // `give_up`.
         debug_assert!(
             state != State::Handed || std::thread::panicking(),
             "nothing owns the lock now"
@@ -515,7 +518,7 @@ fn busy_round() {
     if MODELLED { thread::yield_now() } else { std::hint::spin_loop() }
 }
 
-/// Sleeps until the thread is woken; in reality for so long at most.
+/// Sleeps until the thread is woken; outside models for `_longest` at most.
 fn park_for(_longest: Duration) {
     #[cfg(not(any(loom, shuttle)))]
     thread::park_timeout(_longest);
@@ -542,7 +545,7 @@ mod tests {
         wait
     }
 
-    /// Releases the place, and returns the number of the waiter that it was handed to.
+    /// Releases the place, and returns the number of the waiter that was handed it.
     fn release(parking: &Parking, can_hand_over: bool) -> Option<u64> {
         let mut handed = None;
         parking.release(PLACE, can_hand_over, &mut |to| handed = to);
@@ -553,7 +556,7 @@ mod tests {
         wait.awoken(wait.number.unwrap())
     }
 
-    /// Wakes the next waiters so many times [`WOKEN_EVERY`] after `begun`.
+    /// Wakes the next waiters, `times` times [`WOKEN_EVERY`] after `begun`.
     fn wake_at(parking: &Parking, begun: Instant, times: u32) {
         parking.wake_next(parking.bucket(PLACE), PLACE, begun + times * WOKEN_EVERY);
     }
@@ -637,7 +640,7 @@ mod tests {
         let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
         wake_at(&parking, Instant::now(), 0);
         assert_eq!(awoken(&mut first), Some(Waited::Again));
-        // It has looked, and what is free is nothing to it.
+        // It has looked, and does not take the free lock.
         assert_eq!(first.give_up(), Waited::InVain);
         assert_eq!(awoken(&mut second), Some(Waited::Again));
     }

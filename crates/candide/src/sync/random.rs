@@ -7,12 +7,12 @@ use std::hash::{BuildHasher, RandomState};
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator whose sequence depends on `seed` alone.
+    /// Returns a generator whose sequence depends on `seed` alone.
     pub(crate) fn seeded(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A seed that differs from process to process.
+    /// Returns a seed that differs from process to process.
     pub(crate) fn process_seed() -> u64 {
         if super::MODELLED { 0x243f_6a88_85a3_08d3 } else { RandomState::new().hash_one(0u64) }
     }
@@ -25,7 +25,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Uniform in `0..bound` (`bound > 0`), by the high half of a product.
+    /// Draws a number uniformly from `0..bound` (`bound > 0`), by the high half of a product.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64

@@ -1,28 +1,28 @@
-//! How much the tests do that take longest.
+//! The size of the longest tests.
 
 use super::Random;
 use std::ops::Div;
 
-/// How many times as long as usual: `n` of `CANDIDE_STRESS=n`, and 1 without.
+/// Returns the factor by which tests run longer than usual: `n` of `CANDIDE_STRESS=n`, and 1
+/// without.
 pub(crate) fn stress() -> u64 {
     std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
-/// So many, or a third of them if `CANDIDE_SHORT` is set: samples, rounds, milliseconds.
+/// Returns `of`, or a third of it if `CANDIDE_SHORT` is set: samples, rounds, milliseconds.
 pub(crate) fn share<T: Div<Output = T> + From<u8>>(of: T) -> T {
     if is_short() { of / 3.into() } else { of }
 }
 
-/// Whether `CANDIDE_SHORT` is set: what is tried exhaustively goes a step or two less far, and what
-/// takes samples takes fewer, where they are most of what all tests take together. For who runs
-/// them after every change.
+/// Returns whether `CANDIDE_SHORT` is set, for runs after every change: the longest exhaustive
+/// tests go a step or two less far, and the longest sampling ones take fewer samples.
 pub(crate) fn is_short() -> bool {
     std::env::var_os("CANDIDE_SHORT").is_some()
 }
 
-/// A choice of what is tried exhaustively otherwise: all of it, or one in so many if
-/// `CANDIDE_SHORT` is set. Which ones, says a seed, which is printed: that of `CANDIDE_SEED=n`, or
-/// a new one in every process.
+/// A sample of the cases of an exhaustive test: all of them, or one in `one_in` if `CANDIDE_SHORT`
+/// is set. It depends on a seed, which is printed: that of `CANDIDE_SEED=n`, or a new one in every
+/// process.
 pub(crate) struct Sample {
     one_in: u64,
     random: Random,
@@ -37,7 +37,7 @@ impl Sample {
         Sample { one_in, random: Random::seeded(seed) }
     }
 
-    /// Whether the next one is tried.
+    /// Returns whether the next case is tried.
     pub(crate) fn has_next(&mut self) -> bool {
         self.random.below(self.one_in) == 0
     }

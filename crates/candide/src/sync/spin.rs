@@ -1,7 +1,7 @@
-//! Waiting for something short.
+//! Short waits.
 
-/// Rounds of busy waiting before the processor is given away. A lock holder that runs needs well
-/// under a microsecond; one that does not run needs our core.
+/// The number of busy rounds before the thread yields. A lock holder that runs needs well under a
+/// microsecond; one that does not run needs this core.
 const ROUNDS_BUSY: u32 = 64;
 
 /// One wait: busy at first, then yielding, since the thread waited for may need this very core.
@@ -11,7 +11,7 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
-    /// Waits one round. A call, so that loops which seldom wait stay small.
+    /// Waits one round. Out of line, so that loops which seldom wait stay small.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait(&mut self) {
@@ -23,7 +23,7 @@ impl Spin {
         }
     }
 
-    /// Waits one round and says whether `rounds_max` are not yet used up.
+    /// Waits one round and returns whether `rounds_max` are not yet used up.
     #[inline]
     pub(crate) fn wait_at_most(&mut self, rounds_max: u32) -> bool {
         self.wait();

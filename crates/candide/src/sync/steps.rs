@@ -1,5 +1,5 @@
-//! Steps of loops that grow with what a transaction has done before: tests count them. Outside the
-//! crate's own tests this is empty.
+//! A count, for tests, of the steps of loops whose length grows with a transaction's earlier
+//! operations. Outside the crate's own tests this is empty.
 
 #[cfg(test)]
 thread_local! {
@@ -13,7 +13,7 @@ pub(crate) fn step() {
     STEPS.set(STEPS.get() + 1);
 }
 
-/// Returns how many steps this thread has taken so far.
+/// Returns the number of steps this thread has taken so far.
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) fn steps() -> u64 {
     STEPS.get()

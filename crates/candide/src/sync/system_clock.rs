@@ -6,27 +6,27 @@
 //! after that and reads the clock, the second reading is not the earlier one; nor is it if the
 //! first happens before the second in any other way. A word would be such a clock that grows by
 //! itself and is loaded without any order (the language promises as much of such loads on both
-//! sides of fences), and under a model it is one. No reading brings along what another thread has
-//! done: that takes the fences (edges E15 and E19 of `docs/memory-ordering.md`).
+//! sides of fences), and under a model it is one. A reading does not order other threads' writes:
+//! that takes the fences (edges E15 and E19 of `docs/memory-ordering.md`).
 //!
-//! Of the machine this asks for what `Instant` promises, a clock that never goes back wherever it
-//! is read, and that it is not read earlier or later than the program says. Where Linux maps the
-//! clock into the program, a reading begins and ends with loads of what goes with it, which the
-//! fences order, and the processor is told to keep to that order in between.
+//! The machine must keep what `Instant` promises, a clock that never goes back on any core, and
+//! must read it in program order. Where Linux maps the clock into the program, a reading begins and
+//! ends with loads, which the fences order, and barriers order the reading between them.
 
 #[cfg(any(loom, shuttle))]
 use super::{AtomicU64, Ordering};
 #[cfg(not(any(loom, shuttle)))]
 use super::{Instant, Spin};
 
-/// A tick is 2^6 nanoseconds: a commit hardly ever lasts for less, and 2^52 of them for nine years.
+/// The length of a tick: 2^6 nanoseconds. A commit is hardly ever shorter, and 2^52 ticks last for
+/// nine years.
 #[cfg(not(any(loom, shuttle)))]
 const TICK_SHIFT: u32 = 6;
 
-/// What of a number of ticks can be told.
+/// The bits of a number of ticks.
 pub(crate) const TICK_BITS: u32 = 52;
 
-/// Ticks of the system's clock since this was made, beginning with one.
+/// The system's clock in ticks since its construction, beginning with one.
 #[cfg(not(any(loom, shuttle)))]
 #[derive(Debug)]
 pub(crate) struct SystemClock {
@@ -39,7 +39,7 @@ impl SystemClock {
         SystemClock { begun: Instant::now() }
     }
 
-    /// The tick that has begun.
+    /// Returns the tick that has begun.
     ///
     /// # Panics
     /// After nine years.
@@ -53,7 +53,7 @@ impl SystemClock {
         tick
     }
 
-    /// Waits until a tick is over, which it mostly is.
+    /// Waits until a tick is over; usually it is.
     #[inline]
     pub(crate) fn await_end(&self, tick: u64) {
         let mut spin = Spin::default();
@@ -63,9 +63,9 @@ impl SystemClock {
     }
 }
 
-/// Readings after which a model's clock goes on by itself. With loom it does not: it stands still
-/// until a thread waits for it, and one that does not read it again, or is not made to by fences,
-/// may go on seeing the time before that.
+/// The number of readings after which a model's clock goes on by itself. With loom it stands still
+/// until a thread waits for it; another thread may see the old time until it reads again after a
+/// fence.
 #[cfg(any(loom, shuttle))]
 const READINGS: u64 = if cfg!(loom) { 1 } else { 6 };
 
@@ -74,8 +74,8 @@ const READINGS: u64 = if cfg!(loom) { 1 } else { 6 };
 #[derive(Debug)]
 pub(crate) struct SystemClock {
     readings: AtomicU64,
-    /// Stored before each reading and never loaded: two readings are a conflict to loom then, of
-    /// which it lets either come first.
+    /// Stored before each reading and never loaded, so that loom takes two readings for a conflict
+    /// and explores both orders.
     noted: AtomicU64,
 }
 
@@ -85,7 +85,7 @@ impl SystemClock {
         SystemClock { readings: AtomicU64::new(READINGS), noted: AtomicU64::new(0) }
     }
 
-    /// The tick that has begun.
+    /// Returns the tick that has begun.
     pub(crate) fn now(&self) -> u64 {
         self.noted.store(0, Ordering::Relaxed);
         // Relaxed: a reading carries nothing.

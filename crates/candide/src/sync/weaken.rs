@@ -1,10 +1,10 @@
-//! loom's atomics, with orderings that a run of the tests can weaken: `cargo xtask orderings` tries
-//! what each is there for.
+//! loom's atomics, with orderings that a run of the tests can weaken: `cargo xtask orderings` tests
+//! that each is needed.
 //!
-//! A *site* is where an operation is called from: `file:line:column`.
-//! `CANDIDE_WEAKEN=site=Ordering` gives one site another ordering throughout the process (`=None`
-//! leaves a fence out); `CANDIDE_SITES=file` writes down those that are reached. One build serves
-//! for all of them. Nothing of this exists but under `--cfg loom`.
+//! A *site* is the place of an operation's call: `file:line:column`. `CANDIDE_WEAKEN=site=Ordering`
+//! gives one site another ordering throughout the process (`=None` leaves a fence out);
+//! `CANDIDE_SITES=file` records those that are reached. One build serves all. All of this exists
+//! under `--cfg loom` only.
 
 use loom::sync::atomic;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock};
 
 pub(crate) use atomic::Ordering;
 
-/// The site whose ordering is another one in this process.
+/// The site whose ordering is weakened in this process.
 struct Weakened {
     file: String,
     line: u32,
@@ -24,7 +24,7 @@ struct Weakened {
 }
 
 impl Weakened {
-    /// From `file:line:column=Ordering`.
+    /// Parses `file:line:column=Ordering`.
     fn parse(text: &str) -> Option<Weakened> {
         let (site, to) = text.split_once('=')?;
         let to = match to {
@@ -45,13 +45,13 @@ impl Weakened {
     }
 }
 
-/// Where sites are written down, and which have been.
+/// The file of sites, and the sites written to it.
 struct Notes {
     file: File,
     seen: BTreeSet<(&'static str, u32, u32)>,
 }
 
-/// Writes a site down, if it is the first time and that is wanted.
+/// Writes a site to the file, if there is one and the site is new.
 fn note(site: &'static Location<'static>) {
     static NOTES: OnceLock<Option<Mutex<Notes>>> = OnceLock::new();
     let notes = NOTES.get_or_init(|| {
@@ -67,7 +67,7 @@ fn note(site: &'static Location<'static>) {
     }
 }
 
-/// The ordering of an operation at `site`; nothing if it is left out.
+/// Returns the ordering of an operation at `site`; `None` if it is left out.
 fn effective(site: &'static Location<'static>, ordering: Ordering) -> Option<Ordering> {
     static WEAKENED: OnceLock<Option<Weakened>> = OnceLock::new();
     let weakened = WEAKENED.get_or_init(|| {
@@ -86,7 +86,7 @@ fn effective(site: &'static Location<'static>, ordering: Ordering) -> Option<Ord
     }
 }
 
-/// The ordering of the caller's caller's operation.
+/// Returns the ordering of the operation of the caller's caller.
 #[track_caller]
 fn here(ordering: Ordering) -> Ordering {
     effective(Location::caller(), ordering).expect("only a fence can be left out")
@@ -99,7 +99,7 @@ pub(crate) fn fence(ordering: Ordering) {
     }
 }
 
-/// An atomic of loom's.
+/// An atomic of loom, with an ordering that can be weakened.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Atomic<A>(A);

@@ -8,21 +8,20 @@ use super::parcels::{Filed, Parcel};
 use super::rows::Item;
 use super::{ForProtocol, for_each_overlapping};
 use crate::engine::Protocol;
+use crate::experiments::Factor;
 use crate::sync::{Point, with_hook};
-use crate::{
-    Abort, Column, Database, Factor, IndexOptions, Refused, Session, Table, Tx, Updater, Whole,
-};
+use crate::{Abort, Column, Database, IndexOptions, Refused, Session, Table, Tx, Updater, Whole};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, watched.
+/// The system's allocator, with calls counted.
 struct Watched;
 
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
 thread_local! {
-    /// Calls of the allocator while it was watched; `None` if it is not.
+    /// The number of calls of the allocator while it is watched; `None` if it is not.
     static CALLS: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -33,8 +32,8 @@ fn count() {
     }
 }
 
-// SAFETY: every function passes its arguments on to the system's allocator and gives what that
-// gives; the contract is the same. Counting does not allocate.
+// SAFETY: every function passes its arguments on to the system's allocator and returns its result;
+// the contract is the same. Counting does not allocate.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -61,11 +60,11 @@ unsafe impl GlobalAlloc for Watched {
     }
 }
 
-/// What was seen of the commits of a thread.
+/// The observations of a thread's commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Seen {
     commits: usize,
-    /// Calls of the allocator while something was locked.
+    /// The number of calls of the allocator while something was locked.
     calls: usize,
 }
 
@@ -134,7 +133,7 @@ impl<P: Protocol> Tables<P> {
         Tables { db, parcels, filed }
     }
 
-    /// A transaction that writes in every way, `many` rows of each.
+    /// Writes in every way, `many` rows of each.
     fn write(&self, tx: &Tx<'_, P>, many: u16) -> Result<(), Abort> {
         let Tables { parcels, filed, .. } = self;
         for number in 0..many {
@@ -156,8 +155,8 @@ impl<P: Protocol> Tables<P> {
         Ok(())
     }
 
-    /// The ways in which a transaction of `many` rows can end, each in a session that has never run
-    /// one before: its vectors are empty, and whatever is not made ready before the first lock will
+    /// Returns the results of the ways in which a transaction of `many` rows can end, each in a new
+    /// session, whose vectors are empty: memory that is not reserved before the first lock will
     /// show.
     fn endings(&self, many: u16) -> [Result<(), Abort>; 4] {
         let session = || -> Session<P> { self.db.session().unwrap() };

@@ -6,11 +6,12 @@
 use super::steps::{CONFLICT, ONCE};
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
 use crate::engine::Protocol;
+use crate::experiments::Factor;
 use crate::protocols::{Mvcc, Occ, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{
-    Abort, Database, Error, Factor, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session,
+    Abort, Database, Error, Index, IndexOptions, KeyColumn, Prefix, RunOptions, Session,
     StreamError, Table, TableOptions, Tx,
 };
 use candide_derive::Record;
@@ -34,7 +35,7 @@ struct Seat {
     sold: bool,
 }
 
-/// The same, without order.
+/// A row with a key of two words and three groups, in an unordered table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate)]
 struct Coat {
@@ -81,7 +82,7 @@ impl ForProtocol for ErrorsEndScans {
             assert_eq!(errors, [Err(Abort::ForeignTable)]);
             let errors: Vec<_> = foreign_index.rows(tx, &0, ()).take(5).collect();
             assert_eq!(errors, [Err(Abort::ForeignTable)]);
-            // A range that holds nothing is of a foreign table all the same.
+            // An empty range of a foreign table is refused, too.
             let errors: Vec<_> = foreign.scan(tx, (1, 0)..(0, 0), ()).take(5).collect();
             assert_eq!(errors, [Err(Abort::ForeignTable)]);
             Ok(())
@@ -114,14 +115,14 @@ impl ForProtocol for ConflictsEndScans {
                 (0..40)
                     .try_for_each(|id| table.modify(tx, &(0, id), Seat::OWNER, |owner| *owner += 1))
             })?;
-            // A loop that does not look at the errors must come to an end, too.
+            // A loop that ignores the errors must end, too.
             let mut errors = 0;
             for row in &mut scan {
                 errors += u32::from(row.is_err());
                 assert!(errors < 5, "the scan goes on after a conflict");
             }
             for _ in 0..200 {
-                // Until the attempt has found out that it is doomed.
+                // Repeated until the attempt notices that it is doomed.
                 let _ = table.get(tx, &(0, 1), Seat::OWNER);
             }
             let after = table.scan(tx, .., ()).take(5).filter(Result::is_err).count();
@@ -284,8 +285,8 @@ fn scans_of_one_transaction_see_it_as_it_was_when_each_was_made() {
 
 // Phantoms.
 
-/// Every way of another session into a range that has been scanned fails the one that scanned it,
-/// whatever that has restructured itself meanwhile.
+/// An insert by another session into a scanned range fails the transaction that scanned it, even if
+/// that has itself restructured the index meanwhile.
 struct ForeignInsertsAreNoticed;
 
 impl ForProtocol for ForeignInsertsAreNoticed {
@@ -361,14 +362,13 @@ impl ForProtocol for ForeignInsertsAreNoticed {
                 // Writes, so that it cannot come before what it missed.
                 table.put(tx, seat(1_000, 0, 0))?;
                 if let Some((hall, number)) = entered {
-                    // And reads what the other has done: in no order can both be.
+                    // It also reads the other's write: no order allows both.
                     noticed = table.get(tx, &(hall, number), Seat::OWNER) == Ok(Some(2));
                 }
                 Ok(())
             });
             if entered.is_some() {
-                // In the order of timestamps it may come first, as long as it has not seen the
-                // other's row.
+                // In timestamp order it may come first, as long as it has not seen the other's row.
                 assert!(
                     outer == CONFLICT || !noticed,
                     "seed {seed}: {entered:?} {hall} {from} {to} {whole_hall} {reverse}"
@@ -386,7 +386,7 @@ fn nobody_enters_a_range_that_was_scanned() {
     for_each_overlapping(&ForeignInsertsAreNoticed);
 }
 
-/// Tokens move between halls while others count them, forwards, backwards and by an index.
+/// Scans of tokens that move between halls, forwards, backwards and by an index.
 struct ScansCountWhatMoves;
 
 impl ForProtocol for ScansCountWhatMoves {
@@ -417,7 +417,7 @@ impl ForProtocol for ScansCountWhatMoves {
                             table.delete(tx, &key)?;
                             let to = if to > 2 { 3 + number % 50 } else { to };
                             table.insert(tx, seat(to, number, 7))?;
-                            // And one comes back.
+                            // And one moves back.
                             let back = table.scan_rev(tx, (3, 0).., ()).next().transpose()?;
                             if let Some((key, ())) = back
                                 && number % 2 == 0
@@ -479,7 +479,7 @@ fn scans_count_what_moves() {
 
 // Iteration outside transactions.
 
-/// What is called for each row may change the table; that must not lead the iteration astray.
+/// An iteration whose callback changes the table.
 struct IterationWithChanges;
 
 impl ForProtocol for IterationWithChanges {
@@ -498,7 +498,7 @@ impl ForProtocol for IterationWithChanges {
                     seen.push(*row);
                 }
                 if next < 1_500 {
-                    // Nothing of it stays, but the table is another one.
+                    // It leaves no row, but the table has changed.
                     let refused = session.run(|tx| {
                         (next..next + 100)
                             .try_for_each(|id| table.insert(tx, Coat { id, owner: 1, price: 2 }))?;
@@ -584,7 +584,7 @@ fn a_list_of_keys_has_all_that_were_there_all_the_time() {
         for hall in 0..HALLS {
             ok(owner.run(|tx| (0..34).try_for_each(|number| table.delete(tx, &(hall, number)))));
         }
-        // What has been deleted may be buried from now on.
+        // Deleted records may be reaped from now on.
         (0..3).for_each(|_| db.inner.engine.epochs.pass());
         let begun = &std::sync::Barrier::new(2);
         let keys = std::thread::scope(|scope| {
@@ -605,7 +605,7 @@ fn a_list_of_keys_has_all_that_were_there_all_the_time() {
     assert_eq!(ended_early, 0, "lists of 150 that miss keys");
 }
 
-/// A layer that ends under who lists keys does not end the list.
+/// A layer that is removed during a listing of keys does not end the list.
 #[test]
 fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
     let (db, table) = scene::<Occ>();
@@ -616,7 +616,7 @@ fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
     }
     ok(owner.run(|tx| (0..40).try_for_each(|number| table.delete(tx, &(1, number)))));
     (0..3).for_each(|_| epochs.pass());
-    // What has been deleted can be buried, but is not yet.
+    // Deleted records can be reaped, but have not been.
     let slot = epochs.register();
     epochs.pin(&slot);
     let mut halls = Vec::new();
@@ -632,7 +632,7 @@ fn a_list_of_keys_goes_on_behind_a_layer_that_ends() {
     assert!((1..40).contains(&count(1)), "the layer has not ended meanwhile: {}", count(1));
 }
 
-/// One thread looks for keys and inserts them: alone, so nothing is ever in its way.
+/// One thread that looks for keys and inserts them: alone, so it never meets a conflict.
 struct Alone;
 
 impl ForProtocol for Alone {
@@ -695,8 +695,8 @@ fn a_scan_of_a_hash_table_bears_its_own_growth() {
     for_each_concurrent(&GrowthUnderAScan);
 }
 
-/// The place that `insert_many` keeps is not believed when others, or the rows' own iterator,
-/// change what is there.
+/// The place kept by `insert_many`, which must be checked when others, or the rows' own iterator,
+/// change the node.
 struct PlacesAreChecked;
 
 impl ForProtocol for PlacesAreChecked {
@@ -723,7 +723,7 @@ impl ForProtocol for PlacesAreChecked {
                                 model.insert((row.hall, row.seat), 7);
                             }
                         }
-                        // And something of one's own.
+                        // And a write of its own.
                         if random.below(5) == 0 {
                             let row = seat(hall, number + 2_000, 8);
                             if table.insert_if_absent(tx, row) == Ok(true) {
@@ -769,7 +769,7 @@ fn rows_inserted_together_bear_changes_beside_them() {
 
 // Secondary indexes.
 
-/// The rows that an index leads to are those that a search finds.
+/// Asserts that an index leads to the rows that a search finds.
 fn check_index<P: Protocol>(
     session: &mut Session<P>,
     table: &Table<Seat, P>,
@@ -790,11 +790,11 @@ fn check_index<P: Protocol>(
 }
 
 thread_local! {
-    /// Run, once, when an index key is worked out.
+    /// A callback that runs once, when an index key is computed.
     static AT_KEY: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// A part of an index key in the course of which the test may step in.
+/// A part of an index key whose computation runs the test's callback.
 const WATCHED: KeyColumn<Seat, u64> = KeyColumn::new("watched", |_| {
     if let Some(step) = AT_KEY.with(|at| at.borrow_mut().take()) {
         step();
@@ -963,7 +963,7 @@ fn a_refused_update_has_no_part_that_counts() {
     for_each(&RefusedUpdates);
 }
 
-/// `modify` and `put` are what indexed columns are changed by, also while an index comes.
+/// Indexed columns are changed by `modify` and `put`, also while an index is added.
 #[test]
 fn modify_is_not_refused_while_indexes_come_and_go() {
     let db = Database::new();
@@ -992,7 +992,7 @@ fn modify_is_not_refused_while_indexes_come_and_go() {
     });
 }
 
-/// Indexes come and go while rows do; whenever one can be read, it is right.
+/// Indexes that are added and dropped while rows change; a readable index is always right.
 struct IndexesComeAndGo;
 
 impl ForProtocol for IndexesComeAndGo {
@@ -1094,7 +1094,8 @@ impl ForProtocol for UniqueUnderContention {
                                         })
                                         .map(drop),
                                     4 => {
-                                        // The row that has it gives it away, by a third value.
+                                        // The row that has the value gives it away, by a third
+                                        // value.
                                         let holder = unique.find(tx, &owner)?.map(|row| *row.key());
                                         match (holder, table.get(tx, &key, Seat::OWNER)?) {
                                             (Some(holder), Some(mine)) if holder != key => {
@@ -1112,7 +1113,7 @@ impl ForProtocol for UniqueUnderContention {
                                         }
                                     }
                                     _ => {
-                                        // Its row goes, and another one takes the value.
+                                        // Its row is deleted, and another one takes the value.
                                         if let Some(row) = unique.find(tx, &owner)? {
                                             row.delete()?;
                                         }
@@ -1155,7 +1156,7 @@ impl ForProtocol for UniqueUnderContention {
 }
 
 impl<K, I, P: Protocol> Index<Seat, K, I, P> {
-    /// Entries that are there.
+    /// Counts the existing entries.
     fn core_entries(&self, tx: &Tx<'_, P>) -> Result<usize, Abort> {
         let entries = self.entries_for_tests();
         let range = crate::schema::WordRange::beginning_with(&[], entries.layout.key_words());
@@ -1175,7 +1176,7 @@ fn a_unique_index_is_one_to_one_under_contention() {
     for_each_concurrent(&UniqueUnderContention);
 }
 
-/// An operation that a limit refuses in the middle has not begun.
+/// An operation that a limit refuses in the middle, which must leave no effect.
 struct LimitsRefuseWhole;
 
 impl ForProtocol for LimitsRefuseWhole {
@@ -1224,7 +1225,8 @@ fn test_under_limits(test: &impl ForProtocol) {
     test.run::<TicToc>();
 }
 
-/// Two rows with one value come while a unique index is made: either the index or a row is refused.
+/// If two rows with one value are inserted while a unique index is built, either the index or a row
+/// is refused.
 #[test]
 fn no_duplicate_slips_into_a_unique_index_that_is_being_made() {
     let db = Database::new();

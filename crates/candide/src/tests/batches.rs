@@ -1,5 +1,5 @@
-//! Rows inserted together: wherever their keys lie, whatever is refused, and whatever comes
-//! between, it is as if they had been inserted one by one.
+//! Rows inserted as a batch: for any keys, refusals and interleavings, the effect is that of
+//! inserting them one by one.
 
 use super::rows::Item;
 use super::steps::run;
@@ -39,7 +39,8 @@ fn rows<P: Protocol>(tx: &Tx<'_, P>, lines: &Table<Line, P>) -> Result<BTreeMap<
     lines.scan(tx, .., Line::ITEM).collect()
 }
 
-/// A batch: a run of neighbours, with gaps, repetitions and steps back, in one order or several.
+/// Draws a batch: a run of neighbours, with gaps, repetitions and steps back, in one order or
+/// several.
 fn batch(random: &mut Random) -> Vec<Key> {
     let (warehouse, district) = (random.below(2) as u16, random.below(2) as u8);
     let (mut order, mut number) = (random.below(30) as u32, random.below(30) as u16);
@@ -137,7 +138,7 @@ struct NoRoomInTheMiddle;
 
 impl ForProtocol for NoRoomInTheMiddle {
     fn run<P: Protocol>(&self) {
-        /// Rows of the batch, a few in each order.
+        /// The number of rows of the batch, a few in each order.
         const ROWS: u32 = 3_000;
         let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);
         let room = |limit| {
@@ -167,8 +168,7 @@ impl ForProtocol for NoRoomInTheMiddle {
                     Err(Abort::MemoryLimit) => {}
                     Err(abort) => return Err(abort),
                 }
-                // The closure goes on: the row that was refused has not begun, and those before it
-                // count.
+                // The closure goes on: the refused row has no effect, and those before it count.
                 let refused = taken.get() - 1;
                 assert_eq!(lines.get(tx, &key(refused), Line::ITEM)?, None);
                 assert_eq!(rows(tx, &lines)?.len(), refused as usize);
@@ -196,8 +196,8 @@ fn a_batch_that_meets_the_limit_keeps_the_rows_before() {
     for_each(&NoRoomInTheMiddle);
 }
 
-/// Two sessions; the first looks at an order or a district, inserts lines there, and is disturbed
-/// before one of them or behind the last. Whether both commit.
+/// Returns whether two sessions both commit; the first reads an order or a district, inserts lines
+/// there, and is disturbed before one of them or after the last.
 fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Key>) -> bool {
     let once = || RunOptions::new().attempts_max(1);
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
@@ -220,7 +220,7 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
         assert_eq!(seen, if whole_district { 30 } else { 0 });
         let mut disturb = || {
             inner = second.run_with(once(), |tx| {
-                // So that there is no order of the two: it has not seen what the first one writes.
+                // Excludes a serial order of the two: it has not seen the first one's write.
                 beside.read(tx, &0, Item::COUNT)?;
                 disturbing.map_or(Ok(()), |key| lines.insert(tx, line(key, 7)))
             });
@@ -275,8 +275,8 @@ fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do() {
     for_each_overlapping(&OwnAndOthers);
 }
 
-/// A row of a batch is inserted and deleted by another session while the batch goes on: its record,
-/// which the batch has linked, is not as new then as it was.
+/// A record that a batch has linked, and in which another session inserts and deletes a row before
+/// the batch does.
 struct UsedMeanwhile;
 
 impl ForProtocol for UsedMeanwhile {
@@ -306,7 +306,7 @@ impl ForProtocol for UsedMeanwhile {
                 "{inserted:?}"
             );
             if inserted.is_err() {
-                // Nothing is left of it that would be in the way.
+                // It leaves nothing that could refuse the insert.
                 let again = insert(None);
                 assert_eq!(again, if deletes { Ok(()) } else { Err(Abort::Duplicate) });
             }

@@ -1,5 +1,4 @@
-//! Many rows at once: what loading, clearing, exporting and importing promise, and what they
-//! refuse.
+//! Loading, clearing, exporting and importing of many rows: their promises and refusals.
 
 use super::rows::Item;
 use super::{ForProtocol, for_each};
@@ -20,7 +19,7 @@ fn filled<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
     (db, table)
 }
 
-/// All rows, in the order of their ids.
+/// Returns all rows, in the order of their ids.
 fn rows<P: Protocol>(table: &Table<Item, P>) -> Vec<Item> {
     let mut rows = Vec::new();
     table.for_each_quiescent(|row| rows.push(*row)).unwrap();
@@ -111,7 +110,7 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
     assert_eq!((rows, self::rows(&table).len()), (wanted, wanted + 1));
 }
 
-/// Takes some bytes, and then no more.
+/// A writer that accepts some bytes, and then no more.
 struct Closed(usize);
 
 impl std::io::Write for Closed {
@@ -167,7 +166,7 @@ impl ForProtocol for Clears {
             table.delete(tx, &3)?;
             assert_eq!(table.clear(tx)?, 500, "what the transaction sees: one more and one less");
             assert_eq!(table.clear(tx)?, 0);
-            // Some come again, some of these go again.
+            // Some are inserted again, and some of these deleted again.
             (0..500).step_by(3).try_for_each(|id| table.insert(tx, Item::new(id, 7)))?;
             (0..500).step_by(6).try_for_each(|id| table.delete(tx, &id))?;
             let there = |id: &u64| Ok(table.get(tx, id, ())?.is_some());
@@ -236,8 +235,8 @@ impl ForProtocol for RoundTrip {
     }
 }
 
-/// What the documentation of `export` says, word by word: streams that were written once can be
-/// read for ever.
+/// Streams have the format in the documentation of `export`, word by word, so that old ones can
+/// always be read.
 #[test]
 fn the_format_is_what_it_was() {
     let (db, table) = filled::<Occ>(0);
@@ -297,14 +296,14 @@ fn a_damaged_stream_is_refused_wherever_it_is_damaged() {
     let stream = exported(3);
     (0..stream.len())
         .for_each(|length| is_refused(&stream[..length], &format!("cut after {length} bytes")));
-    // Of one row, too: then one bit makes the end of the number of rows.
+    // With one row, too: then one bit turns the number of rows into the end.
     for stream in [exported(1), stream] {
         for (byte, bit) in (0..stream.len()).flat_map(|byte| [(byte, 1), (byte, 0x80)]) {
             let mut damaged = stream.clone();
             damaged[byte] ^= bit;
             is_refused(&damaged, &format!("bit {bit:#x} of byte {byte} of {}", stream.len()));
         }
-        // The uppermost bits of two words: a product makes of them nothing but uppermost bits.
+        // The uppermost bits of two words: a product turns them only into uppermost bits.
         let last_bytes = || (7..stream.len()).step_by(8);
         for (first, second) in
             last_bytes().flat_map(|first| last_bytes().map(move |second| (first, second)))
@@ -381,8 +380,8 @@ fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
         session
             .run(|tx| keys.iter().try_for_each(|key| table.delete(tx, key)))
             .unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        // Epochs pass. Then the records are taken out of the index, but not freed, since a
-        // session might still read them.
+        // After some epochs the records are unlinked, but not freed, since a session might still
+        // read them.
         (0..3).for_each(|_| db.inner.engine.epochs.pass());
         let found = other.run(|_| {
             session.run(|_| Ok::<_, Abort>(()))?;

@@ -1,12 +1,11 @@
-//! How many versions a row is said to have.
+//! The reported number of versions of a row.
 
 use super::patience::eventually;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
 use super::{ForProtocol, for_each, for_each_concurrent, properties};
-use crate::engine::{Protocol, Versioned};
-use crate::protocols::Recorded;
-use crate::protocols::{Mvcc, Mvto, Occ, Serial};
+use crate::engine::{Protocol, Versioned, Versions};
+use crate::protocols::{Mvcc, Mvto, Occ, Recorded, Serial};
 use crate::sync::{AtomicBool, Ordering, Point};
 use crate::{Abort, Database, Session, Table, TableOptions, Tx};
 
@@ -78,8 +77,8 @@ impl ForProtocol for Misuse {
         let mut foreign = other.session().unwrap();
         run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
         assert_eq!(items.versions_of(&mut foreign, &1), Err(Abort::ForeignTable));
-        // Inside a transaction of the same database, by another session: what is not committed is
-        // not there.
+        // Inside a transaction of the same database, by another session: uncommitted versions are
+        // not counted.
         let nested = session.run(|tx| {
             items.delete(tx, &1)?;
             items.insert(tx, Item::new(2, 0))?;
@@ -95,7 +94,7 @@ impl ForProtocol for Misuse {
             "{}",
             P::NAME
         );
-        // A transaction of another database is in no other one's way.
+        // A transaction of another database does not interfere.
         let elsewhere = foreign.run(|_| items.versions_of(&mut session, &2));
         assert_eq!(elsewhere, Ok(Some(1)));
     }
@@ -106,7 +105,7 @@ fn sessions_of_other_databases_and_transactions_around_it_are_told_apart() {
     for_each_concurrent(&Misuse);
 }
 
-/// A database whose epochs are moved by hand, with row 1, and a session.
+/// Makes a database whose epochs are moved by hand, with row 1, and a session.
 fn by_hand<P: Versioned>(splitting: bool) -> (Database<P>, Items<P>, Session<P>) {
     let db =
         Database::<P>::builder().timestamp_splitting(splitting).manual_epochs(10).build().unwrap();
@@ -116,7 +115,7 @@ fn by_hand<P: Versioned>(splitting: bool) -> (Database<P>, Items<P>, Session<P>)
     (db, items, session)
 }
 
-/// Lets everything that is due be collected.
+/// Collects everything that is due.
 fn collect<P: Versioned>(db: &Database<P>, session: &mut Session<P>) {
     for _ in 0..3 {
         db.inner.engine.epochs.pass();
@@ -202,7 +201,7 @@ fn protocols_without_versions_have_one() {
 
     impl ForProtocol for One {
         fn run<P: Protocol>(&self) {
-            if P::VERSION_WORDS > 0 {
+            if P::Versions::WORDS > 0 {
                 return;
             }
             let db = Database::<P>::builder().build().unwrap();
@@ -234,7 +233,7 @@ fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
         });
     });
     assert_eq!([1, 2].map(|id| versions(&items, &mut session, id)), [Some(2), Some(1)]);
-    // One that fails takes its version out again.
+    // A failed commit removes its version again.
     let amid = {
         let (mut other, rows) = (db.session().unwrap(), items.clone());
         move || run(&mut other, |tx| rows.update(tx, &1, Item::COUNT.sub(1)))
@@ -259,7 +258,7 @@ fn nobody_is_in_its_way_under<P: Versioned>() {
             while !is_over.load(Ordering::Relaxed) {
                 longest =
                     versions(&items, &mut session, 1).expect("it is always there").max(longest);
-                // This one comes and goes.
+                // This session begins and ends.
                 let _ = versions(&items, &mut session, 2);
             }
             longest
@@ -288,7 +287,7 @@ fn nobody_is_in_its_way_under<P: Versioned>() {
         looking.join().unwrap()
     });
     assert!(longest >= 1);
-    // The advancer collects what the sessions have left.
+    // The advancer collects the sessions' garbage.
     eventually("one version is left", || versions(&items, &mut session, 1) == Some(1));
 }
 

@@ -1,5 +1,5 @@
-//! Versions in timestamp order: which one is linked below which, and what fails by that; and no
-//! attempt takes a time at which a commit goes on.
+//! Versions in timestamp order: their order in a chain, the conflicts that result, and that no
+//! attempt reads at the time of a commit in progress.
 
 use super::patience::receive;
 use super::rows::Item;
@@ -14,7 +14,7 @@ use std::thread;
 
 type Items = Table<Item, Mvto>;
 
-/// A database with rows 0 and 1, which count 0.
+/// Makes a database with rows 0 and 1, which count 0.
 fn database() -> (Database<Mvto>, Items) {
     let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -44,8 +44,8 @@ fn who_writes_below_a_reader_starts_over() {
         let (db, items) = database();
         let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
         let rows = items.clone();
-        // The first has drawn its timestamp; the second reads at a later one what the first is
-        // about to replace.
+        // The first has drawn its timestamp; the second reads, at a later one, the row that the
+        // first is about to replace.
         let meanwhile = move || {
             run(&mut second, |tx| {
                 assert_eq!(rows.read(tx, &0, Item::COUNT)?, 0);
@@ -81,8 +81,8 @@ fn a_row_that_was_missing_is_not_inserted_below_who_missed_it() {
     assert_eq!(first.run(|tx| items.insert(tx, Item::new(9, 9))), Ok::<_, Abort>(()));
 }
 
-/// A reader reads, and commits, when the writer has looked whether one has, and has not linked its
-/// version.
+/// A reader reads and commits after the writer has checked for readers, and before it has linked
+/// its version.
 #[test]
 fn who_reads_just_before_a_version_is_linked_below_is_noticed() {
     let (db, items) = database();
@@ -98,8 +98,8 @@ fn who_reads_just_before_a_version_is_linked_below_is_noticed() {
     assert_eq!(counts(&db, &items), [0, 0]);
 }
 
-/// Each of two reads what the other one writes; the second commits between the first one's
-/// timestamp and its end.
+/// Two transactions read each other's writes; the second commits between the first one's timestamp
+/// and its end.
 #[test]
 fn what_was_read_is_held_against_the_time_of_the_commit() {
     let (db, items) = database();
@@ -130,8 +130,8 @@ fn what_slips_in_below_a_commit_fails_it() {
     });
     has_drawn.recv().unwrap();
     // The first timestamp is the other thread's, the second is `late`'s, the third is `middle`'s:
-    // when that one has found which row it follows, the first comes to lie between the two, and
-    // then the second, which must not.
+    // when that one has found its predecessor, the first is linked between the two, and then the
+    // second, which must not be.
     let rows = items.clone();
     let (result, of_middle): (Sender<bool>, Receiver<bool>) = channel();
     let meanwhile = move || {
@@ -151,7 +151,7 @@ fn what_slips_in_below_a_commit_fails_it() {
     assert_eq!(counts(&db, &items), [added, 0]);
 }
 
-/// Tells, by the default value, whenever this thread waits for commits that go on.
+/// Returns a hook that sends the default value whenever this thread waits for commits in progress.
 fn telling<T: Default + 'static>(told: Sender<T>) -> impl FnMut(Point) + 'static {
     move |point| {
         if point == Point::Awaiting {
@@ -161,8 +161,8 @@ fn telling<T: Default + 'static>(told: Sender<T>) -> impl FnMut(Point) + 'static
     }
 }
 
-/// Lets a reader look at both rows amid a commit that has drawn its timestamp and writes both; at
-/// the second when it is over.
+/// Lets a reader read both rows during a commit that has drawn its timestamp and writes both; the
+/// second one after its end.
 fn looks_amid_a_commit(
     look: impl FnOnce(Database<Mvto>, Items, Box<dyn FnMut() + Send>) -> Result<[i64; 2], Abort>
     + Send
@@ -183,7 +183,7 @@ fn looks_amid_a_commit(
         });
         *kept.borrow_mut() =
             Some(thread::spawn(move || with_hook(telling(waits), || look(there, rows, between))));
-        // It must not get between the two rows, but if it does, it tells.
+        // It must not commit between the two reads; if it does, it sends a message.
         receive("it waits, or looks", &has_looked);
     };
     acting(Point::Unlocked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
@@ -218,8 +218,8 @@ fn who_turns_out_to_have_only_read_is_held_against_commits_that_go_on() {
     let (db, items) = database();
     let (mut writer, mut reader) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
-    // The writer has linked its version of one row, and the reader has a time at which it will be
-    // seen.
+    // The writer has linked its version of one row, and the reader has a time at which it sees that
+    // version.
     let meanwhile = move || {
         let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &0, Item::COUNT).map(drop);
         assert_eq!(
@@ -251,8 +251,8 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
     assert!(db.inner.engine.clock.parts() <= 6, "{}", db.inner.engine.clock.parts());
 }
 
-/// Of two sessions that are made after others have gone, one commits while the other one does: that
-/// is not the end of the other one's.
+/// Of two sessions made after others have ended, one commits during the other's commit: that does
+/// not end the other's commit.
 #[test]
 fn sessions_do_not_share_a_place_that_was_left() {
     let (db, items) = database();
@@ -281,7 +281,7 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
     const SESSIONS: u64 = 80;
     const ROUNDS: u64 = 10;
     let (db, items) = database();
-    // No session goes before all threads have theirs.
+    // No session ends before all threads have theirs.
     let all = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -304,7 +304,7 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
     assert!(db.inner.engine.clock.parts() > 256);
 }
 
-/// All of these, with timestamps from the system's clock.
+/// The scenes of this file hold with timestamps from the system's clock, too.
 #[test]
 fn chains_by_the_clock() {
     let all: [fn(); 10] = [

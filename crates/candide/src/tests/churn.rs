@@ -1,5 +1,5 @@
-//! Ordered tables and indexes under more threads than cores: rows come, go and change while
-//! they are read.
+//! Ordered tables and indexes under more threads than cores: rows are inserted, deleted and changed
+//! while they are read.
 //!
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 
@@ -48,7 +48,7 @@ impl<P: Protocol> Yard<P> {
         Yard { db, parcels, by_code, by_place }
     }
 
-    /// One change that leaves the sum of weights as it is. Mostly of few rows.
+    /// Makes one change, mostly of few rows, that keeps the sum of weights.
     fn change(&self, session: &mut Session<P>, random: &mut Random) {
         let number = |random: &mut Random| {
             let few = random.below(2) == 0;
@@ -77,7 +77,7 @@ impl<P: Protocol> Yard<P> {
             6 => parcels
                 .modify(tx, &from, (Parcel::CODE, Parcel::NOTE), |both| *both = (code, both.1 + 1)),
             _ => {
-                // Away and back again, elsewhere and by other words.
+                // The row is deleted, then inserted elsewhere with other words.
                 let Some(row) = parcels.get(tx, &from, Whole)? else { return Ok(()) };
                 parcels.delete(tx, &from)?;
                 let Parcel { weight, code, .. } = row;
@@ -89,7 +89,7 @@ impl<P: Protocol> Yard<P> {
         assert!(matches!(changed, Ok(()) | Err(Abort::NotFound | Abort::NotUnique)), "{changed:?}");
     }
 
-    /// Makes a row of some of another one's weight.
+    /// Moves some of a row's weight to a new row.
     fn split_off(&self, tx: &Tx<'_, P>, from: Key, to: Key, amount: i64) -> Result<(), Abort> {
         if !self
             .parcels
@@ -100,7 +100,7 @@ impl<P: Protocol> Yard<P> {
         self.parcels.update(tx, &from, Parcel::WEIGHT.sub(amount))
     }
 
-    /// Puts all of one row's weight on another, and removes the first.
+    /// Adds all of one row's weight to another, and removes the first.
     fn merge(&self, tx: &Tx<'_, P>, from: Key, to: Key) -> Result<(), Abort> {
         let Some(weight) = self.parcels.get(tx, &from, Parcel::WEIGHT)? else { return Ok(()) };
         if from != to && self.parcels.update_if_present(tx, &to, Parcel::WEIGHT.add(weight))? {
@@ -109,8 +109,8 @@ impl<P: Protocol> Yard<P> {
         Ok(())
     }
 
-    /// Looks at everything in one transaction. Whatever is wrong there is said after it has
-    /// committed, for only then was it true.
+    /// Checks everything in one transaction. Errors are reported after it has committed, since only
+    /// then its reads are valid.
     fn check(&self, session: &mut Session<P>, random: &mut Random) {
         let kind = random.below(4);
         let wrong = session.run(|tx| {
@@ -158,7 +158,7 @@ impl<P: Protocol> Yard<P> {
         assert_eq!(wrong, Ok(None));
     }
 
-    /// Makes an index, looks whether it is right, and drops it.
+    /// Makes an index, checks it, and drops it.
     fn make_and_drop(&self, session: &mut Session<P>, round: u64) {
         fn check<I: crate::IndexKind, P: Protocol>(
             yard: &Yard<P>,
@@ -359,7 +359,7 @@ impl ForProtocol for FillAndClear {
         // would take as much as the first.
         let (settled, last) = (reserved[4], *reserved.last().expect("ten rounds"));
         assert!(last <= settled + reserved[0] / 4, "{reserved:?}");
-        // Nothing is left but what is there.
+        // Only existing rows remain.
         let mut drains = 0;
         while db.memory().garbage > 0 || linked_records(&mut session, &parcels) > 0 {
             drain(&mut session, &epochs);
@@ -379,7 +379,7 @@ impl ForProtocol for FillAndClear {
     }
 }
 
-/// Lets time pass, and the session look at what it left behind.
+/// Lets epochs pass, and the session collect its garbage.
 fn drain<P: Protocol>(session: &mut Session<P>, epochs: &crate::epoch::Epochs) {
     for _ in 0..4 {
         epochs.pass();

@@ -1,5 +1,5 @@
-//! Rows that only snapshots see are out of all others' way, and snapshots find them,
-//! each once and where it belongs.
+//! Rows that only snapshots see are moved out of the main index, and snapshots find each of them
+//! once, in its place.
 
 use super::parcels::Parcel;
 use super::snapshots::{collect, ok};
@@ -53,12 +53,12 @@ impl Store {
 
     fn attic_is_empty(&self) -> bool {
         let is_empty = |core: &crate::engine::TableCore| {
-            core.deleted_index.as_ref().is_some_and(|deleted_index| deleted_index.is_empty())
+            core.deleted_index().is_some_and(|deleted_index| deleted_index.is_empty())
         };
         is_empty(self.parcels.core()) && is_empty(self.by_place.entries_for_tests())
     }
 
-    /// Demands that all ways to look at the table say that these are its rows.
+    /// Asserts that all ways of reading the table return these rows.
     fn assert_rows(
         &self,
         tx: &Tx<'_, Mvcc>,
@@ -112,7 +112,7 @@ impl Store {
     }
 }
 
-/// Numbers of a district.
+/// The number of rows of a district.
 const KEYS: u64 = 40;
 
 #[test]
@@ -135,7 +135,7 @@ fn what_only_a_snapshot_sees_is_in_nobody_elses_way() {
     store.assert_seen(&snapshot, &all, &mut random);
     ok(session.run(|tx| store.assert_rows(tx, &now, &mut random)));
 
-    // They come again, with other values, and go again; a younger snapshot sees those.
+    // They are inserted again, with other values, and deleted again; a younger snapshot sees these.
     for number in 0..10 {
         let row = Parcel { weight: 7, owner: 3, ..Parcel::new(0, number) };
         ok(session.run(|tx| parcels.insert(tx, row)));
@@ -215,8 +215,8 @@ fn whatever_comes_and_goes_snapshots_stay_what_they_were() {
     }
 }
 
-/// A table of one row that has been deleted, a snapshot that sees it, and the session that will put
-/// it out of the way.
+/// Makes a table of one deleted row, a snapshot that sees it, and the session that will move it to
+/// the index of deleted records.
 fn about_to_be_stowed() -> (Rc<Store>, Rc<Snapshot<Mvcc>>, Session<Mvcc>) {
     let store = Store::new(true);
     let mut session = store.session();
@@ -248,7 +248,7 @@ fn a_row_that_is_inserted_while_it_is_put_out_of_the_way_stays() {
     let (store, snapshot, mut session) = about_to_be_stowed();
     let there = store.clone();
     let again = Parcel { weight: 5, ..Parcel::new(0, 1) };
-    // The row, and not yet its entry, has been begun with.
+    // Collection has begun with the row, not yet with its entry.
     let comes = move || ok(there.session().run(|tx| there.parcels.insert(tx, again)));
     acting(Point::Stowing, comes, || collect(&store.db, &mut session));
     let mut random = Random::seeded(3);
@@ -257,13 +257,13 @@ fn a_row_that_is_inserted_while_it_is_put_out_of_the_way_stays() {
     store.assert_seen(&snapshot, &Rows::from([((0, 1), Parcel::new(0, 1))]), &mut random);
     drop(snapshot);
     collect(&store.db, &mut session);
-    // What the session has left that is gone.
+    // The garbage of the ended session.
     Collect::collect(&*store.db.inner, store.db.inner.engine.epochs.now());
     assert_eq!(store.db.memory().garbage, 0);
     ok(session.run(|tx| store.assert_rows(tx, &Rows::from([((0, 1), again)]), &mut random)));
 }
 
-/// The versions of a row that is out of the way are collected like those of others.
+/// The versions of a row in the index of deleted records are collected like those of others.
 #[test]
 fn the_chain_of_a_row_that_is_out_of_the_way_is_thinned() {
     let store = Store::new(false);
@@ -289,8 +289,8 @@ fn the_chain_of_a_row_that_is_out_of_the_way_is_thinned() {
     assert_eq!((store.db.memory().garbage, store.attic_is_empty()), (0, true));
 }
 
-/// A queue is gone through from its beginning, as by TPC-C's deliveries, and what a snapshot keeps
-/// does not slow that.
+/// Scans of a queue from its beginning, as by TPC-C's deliveries, are not slowed by rows kept for a
+/// snapshot.
 #[test]
 fn the_first_row_of_a_queue_is_found_at_once() {
     const ROWS: u16 = 1_000;
@@ -312,7 +312,7 @@ fn the_first_row_of_a_queue_is_found_at_once() {
     }
     collect(&store.db, &mut session);
     assert_eq!(records(), 100);
-    // Some come again, in between.
+    // Some are inserted again, in between.
     let again = (0..900)
         .step_by(37)
         .map(|number| ((0, number), Parcel { weight: 3, ..Parcel::new(0, number) }));
@@ -345,7 +345,7 @@ fn the_first_row_of_a_queue_is_found_at_once() {
     }
     store.assert_seen(&snapshot, &all, &mut random);
     ok(session.run_read_only(|tx| store.assert_rows(tx, &now, &mut random)));
-    // All go.
+    // All rows are deleted.
     ok(session.run(|tx| now.keys().try_for_each(|key| parcels.delete(tx, key))));
     now.clear();
     collect(&store.db, &mut session);

@@ -1,5 +1,5 @@
-//! Updates that are put off: in which order they come to be applied, who may be linked below them,
-//! and that they do not pile up.
+//! Deferred updates: the order in which they are applied, the versions that may be linked below
+//! them, and the bound on their number.
 
 use super::patience::eventually;
 use super::rows::Item;
@@ -32,7 +32,8 @@ pub(super) fn scene() -> Scene {
     Scene { db, items, first, second }
 }
 
-/// The versions of the unit of a row that a group is in, from above: whether each is a delta.
+/// Returns, for each version of the unit that contains a group, the newest first, whether it is a
+/// delta.
 pub(super) fn chain_of<R: Record>(table: &Table<R, Mvto>, key: R::Key, group: u8) -> Vec<bool> {
     let core = table.core();
     let words = key.words();
@@ -46,7 +47,7 @@ pub(super) fn chain_of<R: Record>(table: &Table<R, Mvto>, key: R::Key, group: u8
     newest.and_older().map(|version| version.stamp().is_delta()).collect()
 }
 
-/// The versions of row 1's count.
+/// Returns, for each version of row 1's count, whether it is a delta.
 pub(super) fn chain(items: &Items) -> Vec<bool> {
     chain_of(items, 1, 0)
 }
@@ -81,12 +82,12 @@ fn updates_are_put_off_until_somebody_reads() {
     assert_eq!(chain(&items), [true, true, true, false]);
     assert_eq!(count(&db, &items), 13);
     assert_eq!(chain(&items), [false, true, true, false], "only what was read has become a row");
-    // What may fail reads the row below, and is none itself.
+    // An update that may fail reads the row below, and is no delta.
     run(&mut first, |tx| items.update(tx, &1, (Item::COUNT.set(5), Item::SMALL.set(1))));
     assert_eq!(chain(&items)[..2], [true, false]);
     run(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)));
     assert_eq!(chain(&items)[..2], [false, false]);
-    // Nor is what takes more words than there is room for.
+    // Nor is one that takes more words than there is room for.
     run(&mut first, |tx| {
         items.update(tx, &1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true)))
     });
@@ -127,7 +128,8 @@ fn nobody_is_linked_below_what_has_been_read() {
         let sees = seen.clone();
         let meanwhile = move || {
             run(&mut second, |tx| add(tx, &rows, 5));
-            // By a transaction, in a snapshot, or by one that writes what it makes of it.
+            // By a transaction, in a snapshot, or by a transaction that writes a value computed
+            // from it.
             let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &1, Item::COUNT);
             let counted = match reader {
                 0 => second.run_with(ONCE(), read),
@@ -212,7 +214,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     assert_eq!((missing, *attempts.borrow()), (Err(Abort::NotFound), 2));
 }
 
-/// Nor does an update rest on a row that a delete is about to take away which has found no update.
+/// An update fails if its row is about to be removed by a delete that has found no update.
 #[test]
 fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
     let Scene { items, mut first, mut second, .. } = scene();
@@ -298,11 +300,11 @@ fn counters_of_many_threads_lose_nothing_and_abort_nobody() {
         }
     });
     assert_eq!(count(&db, &items), THREADS * ROUNDS);
-    // The advancer collects what the sessions have left.
+    // The advancer collects the sessions' garbage.
     await_one_version(&db, &items);
 }
 
-/// All of these, with timestamps from the system's clock.
+/// The scenes of this file hold with timestamps from the system's clock, too.
 #[test]
 fn deltas_by_the_clock() {
     let all: [fn(); 10] = [

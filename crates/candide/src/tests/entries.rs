@@ -1,4 +1,4 @@
-//! The entries of secondary indexes, without the indexes' own ways to them.
+//! The entries of secondary indexes, read without the indexes' own lookups.
 
 use crate::engine::{IndexCore, Protocol};
 use crate::index::Found;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// The words of an entry's key and of its payload.
 type Entry = (Vec<u64>, Vec<u64>);
 
-/// The entries that are there, by going through all records of the index. Nothing runs meanwhile.
+/// Returns the existing entries, by reading all records of the index. Nothing runs meanwhile.
 pub(crate) fn entries_of<P: Protocol>(session: &mut Session<P>, index: &IndexCore) -> Vec<Entry> {
     let core = &index.entries;
     let keys = session.linked_keys(core);
@@ -32,7 +32,7 @@ pub(crate) fn entries_of<P: Protocol>(session: &mut Session<P>, index: &IndexCor
     entries.unwrap()
 }
 
-/// The entry that a row should have.
+/// Returns the entry that a row should have.
 fn entry_of<R: Record, P: Protocol>(table: &Table<R, P>, index: &IndexCore, row: &R) -> Entry {
     let mut words = vec![0; image_words(R::GROUPS)];
     row.store(&mut words);
@@ -47,7 +47,7 @@ fn entry_of<R: Record, P: Protocol>(table: &Table<R, P>, index: &IndexCore, row:
     (entry, if index.unique { primary } else { vec![0] })
 }
 
-/// Demands that each index of a table has one entry for each row, and nothing else. Nothing runs
+/// Asserts that each index of a table has one entry for each row, and nothing else. Nothing runs
 /// meanwhile.
 pub(crate) fn assert_entries_match_rows<R: Record, P: Protocol>(
     session: &mut Session<P>,
@@ -65,8 +65,7 @@ pub(crate) fn assert_entries_match_rows<R: Record, P: Protocol>(
     }
 }
 
-/// The number of records that are linked in the table and in its indexes, whether or not they are
-/// rows.
+/// Returns the number of records linked in the table and its indexes, whether or not they are rows.
 pub(crate) fn linked_records<R: Record, P: Protocol>(
     session: &mut Session<P>,
     table: &Table<R, P>,

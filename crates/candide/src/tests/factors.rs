@@ -1,15 +1,16 @@
-//! Each basis factor really is the other choice.
+//! Each basis factor really switches to the other choice.
 
 use super::parcels::Parcel;
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, run};
 use super::{ForProtocol, for_each, for_each_overlapping};
 use crate::engine::Protocol;
+use crate::experiments::Factor;
 use crate::protocols::{Occ, TicToc};
-use crate::{Abort, Database, Factor, IndexOptions, Session, Table, TableOptions};
+use crate::{Abort, Database, IndexOptions, Session, Table, TableOptions};
 use std::cell::Cell;
 
-/// A database in which time stands still, with items.
+/// A database whose epochs are moved by hand, with items.
 struct Scene<P: Protocol> {
     db: Database<P>,
     items: Table<Item, P>,
@@ -38,7 +39,7 @@ impl<P: Protocol> Scene<P> {
         }
     }
 
-    /// Lets so many epochs pass, in each of which the session does something.
+    /// Lets `epochs` epochs pass, with a transaction of the session in each.
     fn pass(&mut self, epochs: u32) {
         for _ in 0..epochs {
             self.db.inner.engine.epochs.pass();
@@ -109,7 +110,7 @@ fn the_limit_holds_for_the_system_too() {
     for_each(&Limited);
 }
 
-/// Notes whether it is dropped by unwinding.
+/// A value that notes whether it is dropped by unwinding.
 struct Witness<'a>(&'a Cell<u32>);
 
 impl Drop for Witness<'_> {
@@ -141,7 +142,7 @@ impl ForProtocol for Conflicts {
             assert_eq!(unwound.get() == 1, factor.is_some(), "{}", P::NAME);
             assert_eq!(returned.get(), u32::from(factor.is_none()), "{}", P::NAME);
 
-            // At the commit there is nothing to unwind through but the commit.
+            // At the commit only the commit unwinds.
             let count = session.run(|tx| {
                 let count = items.read(tx, &0, Item::COUNT)?;
                 if tx.attempt() == 1 {
@@ -151,7 +152,7 @@ impl ForProtocol for Conflicts {
             });
             assert_eq!((count, db.stats().total_aborts()), (Ok::<_, Abort>(1), 2), "{}", P::NAME);
 
-            // What is no conflict is returned as ever.
+            // An abort that is no conflict is returned as before.
             let refused = session.run(|tx| items.insert(tx, Item::new(0, 0)));
             assert_eq!(refused, Err(Abort::Duplicate));
         }
@@ -163,8 +164,8 @@ fn conflicts_unwind_if_they_are_to() {
     for_each_overlapping(&Conflicts);
 }
 
-/// A transaction that only reads is found to have read two times' rows when it commits, and runs
-/// again.
+/// Lets a read-only transaction read rows of two different times, so that it fails at commit and
+/// runs again.
 fn read_of_two_times<P: Protocol>() {
     for factor in [None, Some(Factor::UnwindingAborts)] {
         let mut scene = scene::<P>(factor, TableOptions::default());

@@ -1,14 +1,15 @@
-//! Reads for update: who has to wait for the holder of a row, who does not, and that nothing stays
-//! locked.
+//! Reads for update: the transactions that have to wait for the holder of a row, those that do not,
+//! and that nothing stays locked.
 
 use super::patience::{eventually_with, receive};
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
 use crate::engine::Protocol;
+use crate::experiments::Factor;
 use crate::protocols::{Mvto, Occ, TicToc};
 use crate::record::Tid;
 use crate::sync::{AtomicU64, Ordering, Point, with_hook};
-use crate::{Abort, Conflict, Database, Factor, RunOptions, Session, Table, Tx, Whole};
+use crate::{Abort, Conflict, Database, RunOptions, Session, Table, Tx, Whole};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -37,11 +38,11 @@ fn scene<P: Protocol>(splitting: bool, sorted_locks: bool) -> Scene<P> {
     Scene { db, table, first, second }
 }
 
-/// One attempt, so that a conflict shows.
+/// Options for one attempt, so that a conflict shows.
 const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
-/// The keys whose records have a locked cell.
+/// Returns the keys whose records have a locked cell.
 fn locked<P: Protocol>(table: &Table<Item, P>) -> Vec<u64> {
     let core = table.core();
     let mut keys = Vec::new();
@@ -128,7 +129,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                     second.run_with(ONCE(), |tx| table.insert(tx, Item::new(0, 1))),
                     Err(Abort::Duplicate)
                 );
-                // Another group is another matter, if groups are.
+                // Another group does not conflict, if the table has several units.
                 let mut other = |tx: &Tx<'_, P>| table.update(tx, &0, Item::OTHER.add(1));
                 if splitting {
                     passes(&mut second, &mut other);
@@ -201,7 +202,7 @@ fn a_read_that_a_lock_slips_into_is_good() {
     a_read_that_a_lock_slips_into_is_good_under::<Mvto>();
 }
 
-/// Both have read what the other writes; the holder has validated when the other begins.
+/// Lets two transactions read each other's writes; the holder has validated when the other begins.
 fn a_holder_that_commits_stops_readers_under<P: Protocol>() {
     for sorted in [false, true] {
         let Scene { db, table, mut first, mut second } = scene::<P>(true, sorted);
@@ -236,7 +237,7 @@ fn a_holder_that_commits_stops_readers() {
     a_holder_that_commits_stops_readers_under::<Mvto>();
 }
 
-/// What was read before it was locked is validated all the same.
+/// Asserts that a read made before the lock is validated, too.
 fn a_lock_taken_later_does_not_make_an_earlier_read_true_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let result = first.run_with(ONCE(), |tx| {
@@ -271,13 +272,13 @@ impl crate::Updater<Item> for Panics {
     }
 }
 
-/// What the ends of an attempt work with.
+/// The parts with which the ends of an attempt work.
 struct Parts<'a, P: Protocol> {
     db: &'a Database<P>,
     table: &'a Table<Item, P>,
 }
 
-/// How a closure ends.
+/// An end of a closure.
 type End<P> = fn(&Parts<'_, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
@@ -303,7 +304,8 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
                 scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1)))?;
                 Err(Abort::NotFound)
             },
-            // Nothing has been written, so it may be from before that, where it is of one moment.
+            // Nothing has been written, so it may come before the change, if its reads are of one
+            // moment.
             if P::STRICT && !P::OPAQUE_BY_LOOKS { CONFLICT } else { Err(Abort::NotFound) },
         ),
         (
@@ -360,7 +362,7 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
             |scene, tx| {
                 scene.db.inner.engine.token.try_take(999);
                 assert_eq!(scene.table.read_for_update(tx, &2, Item::COUNT), Err(Abort::Yielded));
-                // What it has, it may look at again.
+                // It may read again the rows it holds.
                 Ok(())
             },
             CONFLICT,
@@ -458,7 +460,7 @@ impl ForProtocol for WithinOneTransaction {
                 Ok(())
             });
             assert_eq!(count(3), Some(5));
-            // Without a record, inserted by itself, and with the record of a row that is gone.
+            // Without a record, inserted by itself, and with the record of a deleted row.
             run(&mut |tx| {
                 assert_eq!(table.get_for_update(tx, &50, Item::COUNT)?, None);
                 let row = table.find(tx, &50)?;
@@ -471,7 +473,7 @@ impl ForProtocol for WithinOneTransaction {
                 table.insert(tx, Item::new(2, 9))
             });
             assert_eq!([count(50), count(2)], [Some(2), Some(9)]);
-            // Inserted and deleted: it never was.
+            // Inserted and deleted: it never existed.
             run(&mut |tx| {
                 table.insert(tx, Item::new(60, 1))?;
                 assert_eq!(table.read_for_update(tx, &60, Item::COUNT)?, 1);
@@ -514,7 +516,7 @@ fn an_absent_row_is_observed_and_not_locked() {
     an_absent_row_is_observed_and_not_locked_under::<Mvto>();
 }
 
-/// A record that is in a burial queue, and a row again: the queue meets it while it is held.
+/// Lets the garbage queue meet a record that is a row again, while it is held.
 fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     passes(&mut second, |tx| table.delete(tx, &0));
@@ -535,7 +537,7 @@ fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
             if delete { table.delete(tx, &0) } else { Ok(()) }
         });
         if !delete {
-            // Not held any more, it leaves the queue and then comes back with the delete.
+            // After the release it leaves the queue, and returns with the delete.
             pass(&mut second);
             assert_eq!(db.memory().garbage, 0);
             passes(&mut second, |tx| table.delete(tx, &0));
@@ -556,7 +558,7 @@ fn a_held_row_in_a_burial_queue_is_left_alone() {
     a_held_row_in_a_burial_queue_is_left_alone_under::<TicToc>();
 }
 
-/// The token's holder gets through though others hold what it wants, one after another.
+/// Asserts that the token's holder commits though others hold the rows it wants, one after another.
 fn holders_give_way_to_the_token_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     let id = first.number();
@@ -632,7 +634,7 @@ impl ForProtocol for NestedBesideLocksAhead {
         let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
         let mut attempts = Vec::new();
         let result = first.run(|tx| {
-            // Row 0 is this transaction's in its second attempt, though it has not asked for it
+            // This transaction holds row 0 in its second attempt, though it has not asked for it
             // yet.
             let nested = second.run(|inner| {
                 if attempts.len() == 1 {
@@ -712,7 +714,7 @@ fn a_lock_taken_ahead_in_one_database_is_no_business_of_another() {
     for_each_overlapping(&RefusedInAnotherDatabase);
 }
 
-/// What sleeps for a commit sleeps where that wakes it.
+/// A thread that sleeps for a commit sleeps at the place where the commit wakes it.
 #[test]
 fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
     let Scene { db, table, mut first, mut second } = scene::<Mvto>(false, false);
@@ -750,7 +752,7 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
     });
 }
 
-/// What waits until no commit is going on before a moment does not wait for one that has failed.
+/// A wait until no earlier commit is in progress ends for a commit that has failed.
 #[test]
 fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
     let Scene { db, table, mut first, .. } = scene::<Mvto>(false, false);
@@ -776,8 +778,8 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
     assert!(met.get());
 }
 
-/// An insert waits for the lock of a row that has come meanwhile, and is handed it: it fails, and
-/// what others have made of the row's timestamp until then stays.
+/// An insert that waits for the lock of a row inserted meanwhile, and is handed it, fails, and
+/// keeps the extensions of the row's timestamp made until then.
 #[test]
 fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
@@ -795,7 +797,7 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
         });
         rts
     };
-    // A waiter is handed the lock unless it was not let run for so long that its time is over.
+    // A waiter is handed the lock unless it was not scheduled before its time was over.
     let mut read = 0;
     let mut keys = 10..10_000;
     while read == 0 {
@@ -912,7 +914,7 @@ impl ForProtocol for LockedCounter {
                     scope.spawn(move || {
                         let mut session = db.session().unwrap();
                         for round in 0..ROUNDS {
-                            // Some write without looking.
+                            // Some write without reading.
                             let blind = (round + thread) % 8 == 0;
                             session
                                 .run(|tx| {
@@ -924,7 +926,7 @@ impl ForProtocol for LockedCounter {
                                         true => row.read_for_update(Item::COUNT)?,
                                         false => row.read(Item::COUNT)?,
                                     };
-                                    // Something to compute, now and then long enough to lose the
+                                    // A computation, now and then long enough to lose the
                                     // processor.
                                     if round % 4 == 0 {
                                         std::thread::yield_now();

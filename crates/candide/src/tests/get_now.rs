@@ -11,7 +11,7 @@ use crate::{Abort, Database, Session, Table, TableOptions, Whole};
 
 type Items<P> = Table<Item, P>;
 
-/// The row as single reads have it: by its groups, by its key alone, and as a whole.
+/// Returns the row as single reads return it: by its groups, by its key alone, and as a whole.
 fn now<P: Protocol>(items: &Items<P>, session: &mut Session<P>, id: u64) -> Option<Item> {
     let before = session.stats();
     let whole = items.get_now(session, &id, Whole).unwrap();
@@ -164,7 +164,7 @@ fn columns_read_by_themselves_belong_together() {
     for_each_concurrent(&Torn);
 }
 
-/// A session that only reads so collects all the same what it has left before.
+/// Asserts that a session that makes only single reads still collects its earlier garbage.
 fn garbage_does_not_wait_under<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();

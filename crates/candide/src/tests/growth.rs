@@ -1,4 +1,4 @@
-//! What an operation takes in steps, however many there have been.
+//! The steps of an operation, which must not depend on the number of earlier ones.
 
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_erased};
@@ -12,7 +12,7 @@ thread_local! {
     static APPLIED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Adds one to the count, up to a limit, and counts that.
+/// An updater that adds one to the count, up to a limit, and counts its calls.
 #[derive(Debug, Clone, Copy)]
 struct Counted(i64);
 
@@ -33,7 +33,7 @@ impl Updater<Item> for Counted {
 const TURNS: i64 = 1_000;
 const NO_LIMIT: Counted = Counted(i64::MAX);
 
-/// A table of one row, and how often updaters are applied in `body`.
+/// Runs `body` on a table of one row, and returns how often updaters were applied.
 fn applied<P: Protocol>(
     body: impl Fn(&crate::Tx<'_, P>, &Table<Item, P>) -> Result<(), Abort>,
 ) -> (u64, Result<(), Abort>, i64) {
@@ -79,7 +79,7 @@ impl ForProtocol for ScansByTurns {
     fn run<P: Protocol>(&self) {
         let (applied, result, count) = applied::<P>(|tx, items| {
             for turn in 0..TURNS {
-                // It looks back to before the update, and goes on after it.
+                // The scan sees the row before the update, and continues after it.
                 let scan = items.iter(tx, Item::COUNT);
                 items.update_with(tx, &1, NO_LIMIT)?;
                 let counts = scan.collect::<Result<Vec<_>, _>>()?;
@@ -104,7 +104,7 @@ impl ForProtocol for ReadsAfterARefusal {
     fn run<P: Protocol>(&self) {
         let (applied, result, count) = applied::<P>(|tx, items| {
             let last = TURNS - 1;
-            // Staged without a look, and the last is refused: at once, or at the first read.
+            // Staged without a read, and the last is refused: at once, or at the first read.
             let staged = (0..TURNS).try_for_each(|_| items.update_with(tx, &1, Counted(last)));
             if staged.is_ok() {
                 for _ in 0..TURNS {
@@ -146,8 +146,8 @@ impl ForProtocol for ChangesAmidAScan {
         let changed = session.run(|tx| {
             let mut rows = 0;
             for row in lines.scan(tx, .., Line::AMOUNT) {
-                // Those ahead are changed before the scan comes to them, and some come and go;
-                // others are put there for it to leave out.
+                // Rows ahead of the scan are changed, and some are deleted and inserted; others are
+                // inserted, which it must not return.
                 let (at, amount) = row?;
                 assert_eq!(amount, 1, "{}: {at}", P::NAME);
                 rows += 1;

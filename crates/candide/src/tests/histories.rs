@@ -8,23 +8,24 @@ use super::rows::Item;
 use super::steps::run;
 use super::{ForProtocol, for_each, for_each_by_the_clock, for_each_erased, properties};
 use crate::engine::{Properties, Protocol};
+use crate::experiments::Factor;
 use crate::index::Found;
 use crate::protocols::recorded::{Event, Recorded};
 use crate::protocols::{Mvcc, Mvto, Occ};
 use crate::sync::size::{share, stress};
 use crate::sync::{Duration, Random};
-use crate::{Abort, Column, Database, Factor, Refused, RunOptions, Updater};
+use crate::{Abort, Column, Database, Refused, RunOptions, Updater};
 use candide_check::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 struct RandomHistories {
-    /// Transactions of each thread.
+    /// The number of transactions of each thread.
     steps: u64,
-    /// Timestamp splitting, and bad choices.
+    /// Timestamp splitting, and a factor, for each run.
     settings: Vec<(bool, Option<Factor>)>,
 }
 
-/// More than threads and cores.
+/// The number of keys, more than threads and cores.
 const KEYS: u64 = 8;
 
 impl ForProtocol for RandomHistories {
@@ -71,7 +72,7 @@ fn random_histories_are_what_protocols_promise() {
     for_each_by_the_clock(&histories);
 }
 
-/// The recorder around a protocol that it does not know, which is how the command checks.
+/// The recorder works around a type-erased protocol, as in the command.
 #[test]
 fn random_histories_of_erased_protocols_are_what_those_promise() {
     for_each_erased(&RandomHistories { steps: 3_000, settings: vec![(true, None)] });
@@ -85,9 +86,9 @@ fn bad_choices_change_no_promise() {
     });
 }
 
-/// A transaction that only reads takes so long that what it sees is kept like what a snapshot sees.
-/// Then a key comes and goes, and its record is taken out while the reader runs: what that finds
-/// without a record is what there was before the key came.
+/// A long read-only transaction is registered like a snapshot. Then a key is inserted and deleted,
+/// and its record is unlinked while the reader runs: the missing record means to the reader the
+/// time before the insert.
 #[test]
 fn long_reports_are_recorded_as_of_their_beginning() {
     long_reports_are_recorded_as_of_their_beginning_under::<Mvcc>();
@@ -103,7 +104,7 @@ fn long_reports_are_recorded_as_of_their_beginning_under<P: Protocol>() {
     run(&mut writer, |tx| items.insert(tx, Item::new(OTHER, 1)));
     let is_linked = || matches!(items.core().index.find(&[PASSING]), Found::Record(_));
     let seen = reader.run_with(RunOptions::new().read_only(), |tx| {
-        // So many operations and epochs that what it sees is kept.
+        // Enough operations and epochs for it to be registered.
         for _ in 0..20 {
             db.inner.engine.epochs.pass();
             (0..10).try_for_each(|_| items.get(tx, &OTHER, Item::OTHER).map(drop))?;
@@ -128,7 +129,7 @@ fn long_reports_are_recorded_as_of_their_beginning_under<P: Protocol>() {
     judge.judge();
 }
 
-/// What is read in the shortest way is noted like everything else, in its place.
+/// Reads by the fast path are recorded like others, in their place.
 #[test]
 fn reads_at_once_are_noted() {
     let db = Database::<Recorded<Occ>>::builder().build().unwrap();
@@ -160,11 +161,11 @@ fn reads_at_once_are_noted() {
     assert_eq!(read, [(3, false, false), (1, true, true), (2, true, true)]);
 }
 
-/// Fails to be an update.
+/// An updater that panics.
 #[derive(Debug, Clone, Copy)]
 struct Breaks;
 
-/// What it panics with.
+/// The payload of its panic.
 #[derive(Debug)]
 struct Deliberate;
 
@@ -213,8 +214,7 @@ impl ForProtocol for BrokenUpdates {
     }
 }
 
-/// The panic of an update is passed on in place of the closure's error, and what led to it is
-/// recorded.
+/// The panic of an update replaces the closure's error, and the reads behind it are recorded.
 #[test]
 fn attempts_that_end_in_an_updater_s_panic_are_recorded() {
     for_each(&BrokenUpdates);
@@ -245,7 +245,7 @@ impl ForProtocol for RawIteration {
     }
 }
 
-/// Each row that it reads takes an attempt, but not one of a transaction's.
+/// Each row that it reads takes an attempt that belongs to no transaction.
 #[test]
 fn what_raw_iteration_reads_is_no_transaction() {
     for_each(&RawIteration);

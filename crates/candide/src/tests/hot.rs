@@ -28,14 +28,14 @@ fn what_is_written_all_the_time_is_collected_by_whoever_goes_on_under<P: Chained
         add(&mut first, &items, 1);
         db.inner.engine.epochs.pass();
     }
-    // From here on the one in whose queue the row came first does nothing.
+    // From here on the session whose queue got the row first does nothing.
     for _ in 0..500 {
         add(&mut second, &items, 1);
         db.inner.engine.epochs.pass();
         let versions = versions(&db, &items, 1);
         assert!(versions <= 8, "{versions} versions");
     }
-    // Nor does the other one in the end. It is up to the advancer.
+    // In the end the other one does nothing, either; the advancer has to collect.
     for _ in 0..20 {
         db.inner.engine.epochs.pass();
         db.inner.collect(db.inner.engine.epochs.now().saturating_sub(8));
@@ -44,7 +44,8 @@ fn what_is_written_all_the_time_is_collected_by_whoever_goes_on_under<P: Chained
     assert_eq!(count(&db.snapshot(), &items, 1), Some(508));
 }
 
-/// A reader that has come to a version before it left its chain may go on from there, however late.
+/// A reader that has reached a version before it left its chain may continue from there, however
+/// late.
 #[test]
 fn a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain() {
     let (db, items, mut session) = by_hand::<Mvto>();
@@ -72,7 +73,7 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>(
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
     let (mut reader, busy) = (db.session().unwrap(), epochs.register());
-    // The row is in the queue of who reads, who will not get to it for long.
+    // The row is in the queue of the reader's session, which will not collect it for long.
     add(&mut reader, &items, 1);
     let snapshot = db.snapshot();
     ok(reader.run_at(&snapshot, |tx| {
@@ -80,7 +81,7 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>(
         for round in 0..2_000 {
             add(&mut writer, &items, 1);
             if round % 10 == 5 {
-                // Rows come and go, of which the report knows nothing.
+                // Rows are inserted and deleted that the report does not see.
                 ok(writer.run(|tx| items.insert(tx, Item::new(100, 0))));
             } else if round % 10 == 0 {
                 ok(writer.run(|tx| items.delete_if_present(tx, &100).map(drop)));
@@ -94,12 +95,12 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>(
         assert!(garbage > 1_900, "{garbage} pieces, where somebody may still look at all of them");
         assert_eq!(items.get(tx, &100, Item::COUNT)?, None);
         assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
-        // Another session begins something long. By then all else has been collected.
+        // Another session begins a long transaction. By then all else has been collected.
         epochs.pin(&busy);
         (0..4).for_each(|_| collect(&db, &mut writer));
         Ok(())
     }));
-    // What waited for the report does not wait for that.
+    // Garbage that waited for the report does not wait for that transaction.
     let before = db.memory().garbage;
     epochs.pass();
     for _ in 0..20 {
@@ -134,7 +135,7 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under<P
         let before = count(&db.snapshot(), &items, 1);
         let ended = reader.run_read_only(|tx| {
             assert_eq!(items.get(tx, &1, Item::COUNT)?, before);
-            // A snapshot that is younger, so that what is kept is not the last of the list.
+            // A younger snapshot, so that the kept version is not the last of the list.
             add(&mut writer, &items, 1);
             let younger = db.snapshot();
             let mut longest = 0;
@@ -145,7 +146,7 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under<P
                 }
                 assert_eq!(items.get(tx, &1, Item::COUNT)?, before);
                 epochs.pass();
-                // The row may be in the queue of who reads.
+                // The row may be in the queue of the reader's session.
                 db.inner.collect(epochs.now().saturating_sub(8));
                 if round > 200 {
                     longest = versions(&db, &items, 1).max(longest);
@@ -241,8 +242,8 @@ fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
     const LONG: usize = 5_000;
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
-    // A session has begun something long, and more snapshots than are taken apart at once see a
-    // version each.
+    // A session is in a long transaction, and each of more snapshots than are handled at once sees
+    // a version.
     let busy = epochs.register();
     let open: Vec<_> = (0..2 * VERSIONS_AT_ONCE)
         .map(|_| {
@@ -263,7 +264,7 @@ fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
     let hook = {
         let seen = seen.clone();
         move |point| {
-            // At each of these points nothing, or so much, has been taken out since the last.
+            // Between two of these points at most [`VERSIONS_AT_ONCE`] versions are removed.
             if matches!(point, Point::Collecting | Point::Thinning) {
                 seen.borrow_mut().push(versions(&there, &steps, 1));
             }
@@ -278,8 +279,8 @@ fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
     assert_eq!((versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
 
-/// One of many rows that are written all the time is written far more often than the others, and
-/// more often within an epoch than is taken out of a chain at once.
+/// A chain is collected if its row, among many hot ones, is written far more often than the others,
+/// and more often within an epoch than is removed from a chain at once.
 #[test]
 fn the_longest_chain_has_its_turn_among_many() {
     the_longest_chain_has_its_turn_among_many_under::<Mvcc>();
@@ -340,7 +341,7 @@ fn what_has_not_been_finished_is_before_what_is_not_due() {
     );
 }
 
-/// One transaction after another changes more than is looked at at once.
+/// Transactions may each change more rows than one collection examines.
 #[test]
 fn what_large_transactions_put_aside_does_not_pile_up() {
     const ROWS: u64 = 9_000;
@@ -355,8 +356,8 @@ fn what_large_transactions_put_aside_does_not_pile_up() {
     }
 }
 
-/// Who collects has listed the open snapshots; then one is opened, and others write and look at a
-/// hot row.
+/// A snapshot opened after a collector has listed the open ones keeps its version of a hot row,
+/// which others write and examine.
 #[test]
 fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees() {
     a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under::<Mvcc>(false);
@@ -376,10 +377,10 @@ fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P
             db.inner.engine.epochs.pass();
         }
     };
-    // More than are looked at under one pin.
+    // More than are examined under one pin.
     (4..ROWS).for_each(|id| add(&mut collector, &items, id));
-    // It keeps a version, too, without which what the other one sees would be all that is left, and
-    // be parked.
+    // It also keeps a version, without which only the other snapshot's version would remain, and be
+    // parked.
     let _old = db.snapshot();
     write_hot(&mut writer);
     assert_eq!(!db.inner.engine.hot.is_empty(), shares_hot, "the row is for all");
@@ -390,7 +391,7 @@ fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P
         move |point| {
             if point == Point::Collecting && std::mem::take(&mut is_first) {
                 *seen.borrow_mut() = Some(db.snapshot());
-                // The writer looks at the row's entry after this, and so knows of the new version.
+                // The writer examines the row's entry after this, and so sees the new version.
                 add(&mut writer, &items, 1);
             }
             db.inner.engine.epochs.pass();

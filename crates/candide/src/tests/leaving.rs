@@ -1,4 +1,4 @@
-//! Sessions that end while something holds back what they have left.
+//! Sessions that end while their garbage is held back.
 
 use super::rows::Item;
 use super::{ForProtocol, for_each};
@@ -6,13 +6,13 @@ use crate::engine::Protocol;
 use crate::epoch::Collect;
 use crate::{Abort, Database, Tx};
 
-/// Sessions that end, each with garbage.
+/// The number of sessions that end, each with garbage.
 const SESSIONS: u64 = 300;
-/// Passes after which all of it must have been collected.
+/// The number of passes after which all of it must have been collected.
 const PASSES_MAX: usize = 40;
 
 struct Leaving {
-    /// Whether a collection comes after every few sessions.
+    /// Whether garbage is collected after every few sessions.
     collecting: bool,
 }
 
@@ -47,7 +47,7 @@ impl ForProtocol for Leaving {
             );
         }
         let held_back = db.memory().garbage;
-        let is_kept = db.inner.engine.properties.has_versions;
+        let is_kept = !db.inner.engine.properties.applies_at_once;
         assert!(!is_kept || held_back >= SESSIONS as usize, "{}: {held_back} entries", P::NAME);
         db.inner.engine.epochs.unpin(&slot);
         db.inner.engine.epochs.unregister(&slot);

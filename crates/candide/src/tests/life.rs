@@ -1,9 +1,9 @@
-//! Sessions, memory and databases come and go and leave nothing behind.
+//! Sessions, memory and databases end and leave nothing behind.
 
 use super::patience::{eventually, receive};
 use super::rows::Item;
 use super::{ForProtocol, for_each, for_each_concurrent};
-use crate::engine::Protocol;
+use crate::engine::{Protocol, Versions};
 use crate::protocols::{Exclusion, Occ, Serial};
 use crate::sync::size::share;
 use crate::{
@@ -33,13 +33,13 @@ impl ForProtocol for DeletedRowsComeBack {
                     .run(|tx| table.delete(tx, &(round * 1_000 + key)))
                     .unwrap_or_else(|e: Abort| panic!("{e}"));
             }
-            // The session is idle now, and does nothing about it.
+            // The session is idle now, and does not collect.
             eventually("collection for an idle session", || db.memory().garbage == 0);
             if round == 1 {
                 reserved = db.memory().reserved_bytes;
             }
         }
-        // How far the index has grown depends on where the tombstones of the moment were.
+        // The size of the index depends on where the tombstones were when it grew.
         assert!(
             db.memory().reserved_bytes <= 2 * reserved,
             "{} after {reserved}",
@@ -184,7 +184,7 @@ fn a_dropped_database_is_freed_though_threads_keep_sessions_of_it() {
     let weak = std::sync::Arc::downgrade(&db.inner);
     drop((db, table));
     eventually("the drop of the database", || weak.strong_count() == 0);
-    // The stale session goes when this thread uses the next database.
+    // The stale session is dropped when this thread uses the next database.
     let db = Database::new();
     db.run(|_| Ok::<_, Abort>(())).unwrap();
 }
@@ -286,7 +286,7 @@ fn a_serial_database_has_one_session() {
     drop(session);
     db.run(|_| Ok::<_, Abort>(())).unwrap();
     drop(db.session().unwrap());
-    // Two sessions are no trouble elsewhere.
+    // Two sessions are allowed under another policy.
     let db = Database::<Serial>::builder().policy(Exclusion::GlobalLock).build().unwrap();
     let _sessions = (db.session().unwrap(), db.session().unwrap());
 }
@@ -380,7 +380,7 @@ impl ForProtocol for Limits {
                     Ok::<_, Abort>(true) => rows += 1,
                     Ok(false) => break rows,
                     // Where an update makes a version, it is refused like an insert.
-                    Err(Abort::MemoryLimit) if P::VERSION_WORDS > 0 => break rows,
+                    Err(Abort::MemoryLimit) if P::Versions::WORDS > 0 => break rows,
                     Err(abort) => {
                         assert_eq!((abort, rows), (Abort::NotFound, 0));
                         break rows;
@@ -390,7 +390,7 @@ impl ForProtocol for Limits {
             assert!(db.memory().reserved_bytes <= limit);
             assert_eq!(table.for_each_quiescent(|_| {}), Ok(refused as usize));
             if refused > 0 {
-                // What needs no room is not refused for want of it, whichever way it is tried.
+                // An operation that needs no memory is not refused for lack of it, by any path.
                 let again = || Item::new(0, 0);
                 assert_eq!(db.run(|tx| table.insert(tx, again())), Err(Abort::Duplicate));
                 assert_eq!(db.run(|tx| table.insert_many(tx, [again()])), Err(Abort::Duplicate));
@@ -529,7 +529,8 @@ impl From<Abort> for Bomb {
 
 struct TotalUpdaters;
 
-/// Adds what it is given, and refuses to go beyond ten, whatever it says of itself.
+/// An updater that adds a number, and refuses to go beyond ten, though it declares that it never
+/// fails.
 #[derive(Debug, Clone, Copy)]
 struct Bold(i64);
 
@@ -564,9 +565,9 @@ impl ForProtocol for TotalUpdaters {
                 })
             }))
         };
-        let refusals = match P::SPARE_WORDS {
+        let refusals = match P::Versions::SPARE_WORDS {
             0 => vec![bold(), looks()],
-            // What is put off is found out when no caller is left to tell.
+            // The failure of a deferred update is found when its caller has returned.
             _ => {
                 assert!(matches!(bold(), Ok(Ok(()))));
                 vec![looks()]
@@ -698,7 +699,7 @@ struct GarbageKeepsUp;
 
 impl ForProtocol for GarbageKeepsUp {
     fn run<P: Protocol>(&self) {
-        // More deletions per transaction than any fixed budget would bury.
+        // More deletions per transaction than a fixed budget would collect.
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let table = db.table::<Item>("rows").unwrap();
         let mut session = db.session().unwrap();
@@ -772,7 +773,7 @@ fn a_deadline_passes_while_another_transaction_has_the_database_to_itself() {
             Ok::<_, Abort>(receive("the deadline", &ended.1))
         });
         assert_eq!(refused, Ok(Err(Abort::DeadlinePassed)));
-        // One attempt is made however late it is.
+        // One attempt is made even after the deadline.
         assert_eq!(
             db.run_with(RunOptions::new().deadline(Instant::now()), |_| Ok::<_, Abort>(())),
             Ok(())

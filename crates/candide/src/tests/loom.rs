@@ -16,9 +16,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 /// Explores `scene` with at most `preemptions` forced switches. A race in it is explored twice,
-/// each of the two going first in the first execution: loom does not see that a thread's store
-/// conflicts with another one's load before it if that thread has loaded the same word in between,
-/// so what follows from the first execution is not everything.
+/// with each transaction going first in the first execution: loom misses that a thread's store
+/// conflicts with another's earlier load if the storing thread has loaded the same word in between,
+/// so one first execution does not lead to all others.
 fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let scene = Arc::new(scene);
     let same = scene.clone();
@@ -30,12 +30,12 @@ fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     }
 }
 
-/// The same, without going over races again: for scenes where that would take hours.
+/// Explores `scene` without exploring races twice, which for some scenes would take hours.
 fn explore_as_it_is(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions.min(crate::sync::preemptions_max()));
     builder.max_branches = 100_000;
-    // Counted outside the model: how much a passing test has seen.
+    // Counted outside the model, to report the executions of a passing test.
     let executions = Arc::new(std::sync::Mutex::new(0));
     let counted = executions.clone();
     builder.check(move || {
@@ -45,7 +45,7 @@ fn explore_as_it_is(preemptions: usize, scene: impl Fn() + Sync + Send + 'static
     println!("{} executions", executions.lock().unwrap());
 }
 
-/// The counts of rows after everything.
+/// Returns the counts of rows at the end.
 fn count<P: Protocol, const N: usize>(
     db: &Database<P>,
     table: &Table<Item, P>,
@@ -67,7 +67,7 @@ fn database<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
     (db, table)
 }
 
-/// One attempt of a transaction; whether it committed.
+/// Runs one attempt of a transaction, and returns whether it committed.
 fn attempt<P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&crate::Tx<'_, P>) -> Result<(), Abort>,
@@ -81,12 +81,12 @@ fn attempt<P: Protocol>(
     }
 }
 
-/// Which of the two transactions of a race goes first in the first execution.
+/// The transaction of a race that goes first in the first execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// The second. There has been no race.
+    /// The second; no race has been reached yet.
     Unasked,
-    /// The second, and there has been a race.
+    /// The second; a race has been reached.
     Second,
     First,
 }
@@ -95,7 +95,7 @@ thread_local! {
     static ORDER: Cell<Order> = const { Cell::new(Order::Unasked) };
 }
 
-/// Runs two transactions at once; whether each committed.
+/// Runs two transactions at once, and returns whether each committed.
 fn race<P: Protocol, R: Record>(
     db: &Database<P>,
     table: &Table<R, P>,
@@ -128,7 +128,7 @@ fn beside<P: Protocol, R: Record>(
     (other.join().unwrap(), here)
 }
 
-/// Each writes what the other reads.
+/// Plays write skew: each transaction writes the row that the other reads.
 fn write_skew<P: Protocol>() {
     let (db, table) = database::<P>(2);
     race(
@@ -147,8 +147,8 @@ fn write_skew<P: Protocol>() {
     assert_ne!(rows, [1, 1], "both committed on what the other replaced");
 }
 
-/// A view moves on to an epoch after that of a commit which goes on: it notices that commit at the
-/// row that it has seen, or what it sees of it later is not older than the view.
+/// A view that moves on to an epoch after that of a commit in progress notices the commit at the
+/// row it has seen, or sees the commit's later rows as newer than the view.
 #[test]
 fn loom_view_moves_on_against_a_commit() {
     explore_as_it_is(3, || {
@@ -210,7 +210,7 @@ fn loom_write_skew_by_the_clock() {
     by_the_clock(|| explore(2, write_skew::<Mvto>));
 }
 
-/// A row is read while another one takes its place.
+/// Reads a row while another one replaces it.
 fn read_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let new = Item { id: 0, count: 1, small: 1, flag: true, other: 1 };
@@ -247,7 +247,7 @@ fn loom_read_against_install_by_timestamps() {
     explore(3, read_against_install::<Mvto>);
 }
 
-/// Columns are read one by one while their row is replaced.
+/// Reads columns one by one while their row is replaced.
 fn columns_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let old = Item::new(0, 0);
@@ -278,8 +278,8 @@ fn loom_columns_against_install_by_timestamps() {
     explore(3, columns_against_install::<Mvto>);
 }
 
-/// Two columns of two rows change, one row after the other, while a reader reads them by themselves
-/// the other way round.
+/// Changes columns of two rows, one row after the other, while a reader reads them by single reads
+/// in the opposite order.
 fn single_reads_against_installs<P: Protocol>() {
     let (db, table) = database::<P>(2);
     let old = Item::new(0, 0);
@@ -337,8 +337,8 @@ fn loom_two_rows_of_one_time_in_versions() {
     });
 }
 
-/// A row is replaced twice while it is read by an attempt that began before: what it moves on to is
-/// whole.
+/// A row is replaced twice while an attempt that began before reads it: the version to which it
+/// moves on is complete.
 #[test]
 fn loom_read_against_two_installs_in_versions() {
     explore(3, || {
@@ -367,8 +367,8 @@ fn loom_read_against_two_installs_in_versions() {
     });
 }
 
-/// A row that has been written since a snapshot was opened is written again, while the
-/// snapshot reads what it was.
+/// A row that has been written since a snapshot was opened is written again, while the snapshot
+/// reads its old version.
 #[test]
 fn loom_looking_back_against_install_in_versions() {
     explore_as_it_is(3, || {
@@ -391,7 +391,7 @@ fn loom_looking_back_against_install_in_versions() {
     });
 }
 
-/// A row is deleted while a reader that sees what there was before reads it: it is all there.
+/// A row is deleted while a reader with an older view reads it: the reader sees all of it.
 #[test]
 fn loom_looking_back_against_delete_in_versions() {
     explore_as_it_is(3, || {
@@ -409,7 +409,7 @@ fn loom_looking_back_against_delete_in_versions() {
     });
 }
 
-/// Who counts the versions of a row while one is linked finds all of them, or all but that one.
+/// Counts the versions of a row while one is linked: all are counted, or all but that one.
 fn counting_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (mut here, mut there, inner) =
@@ -440,8 +440,7 @@ fn loom_counting_against_install_by_timestamps() {
     explore_as_it_is(3, counting_against_install::<Mvto>);
 }
 
-/// Who only reads, and commits, has seen one moment: of a commit that goes on meanwhile all or
-/// nothing.
+/// A read-only transaction that commits has seen one moment: all or nothing of a concurrent commit.
 #[test]
 fn loom_committed_reads_by_timestamps() {
     explore(3, || {
@@ -465,9 +464,9 @@ fn loom_committed_reads_by_timestamps() {
     });
 }
 
-/// Who says that it only reads sees one moment, of a commit that goes on meanwhile all or nothing,
-/// and of one that was over, all; and a session that takes over what one that is gone has left is
-/// waited for like that.
+/// A transaction with the read-only option sees one moment: all or nothing of a concurrent commit,
+/// all of an earlier one; and it also waits for a session that has taken over the place of a closed
+/// one.
 #[test]
 fn loom_report_against_commits_by_timestamps() {
     explore(3, || {
@@ -504,13 +503,13 @@ fn loom_report_against_commits_by_timestamps() {
     });
 }
 
-/// The same where timestamps come from the clock; who reports may have made time go on with a
-/// commit, or it is the other one who does.
+/// Plays a read-only transaction against a commit, with timestamps from the clock; either session
+/// may have made time advance by a commit.
 fn report_against_a_commit(commits: bool, reports_here: bool) {
     let (db, table) = database::<Mvto>(3);
     let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
-    // No thread has to look for the places of sessions any more, under a lock that would be an
-    // order, too.
+    // No thread has to search the places of sessions any more, under a lock that would order them,
+    // too.
     for session in [&mut mine, &mut other] {
         assert!(attempt(session, |tx| table.update(tx, &2, Item::COUNT.set(4))));
     }
@@ -559,7 +558,7 @@ fn loom_report_against_a_commit_by_the_clock() {
     }
 }
 
-/// Multiplies the count, and adds to it.
+/// An updater that multiplies the count, and adds to it.
 #[derive(Debug, Clone, Copy)]
 struct Linear(i64, i64);
 
@@ -577,8 +576,8 @@ impl crate::Updater<Item> for Linear {
     }
 }
 
-/// Updates that are put off are made a row, and what was below them is freed, by one session while
-/// another one reads the row, which it may have found as it was before.
+/// One session makes a row of deferred updates and frees the versions below them, while another one
+/// reads the row, perhaps from before that.
 #[test]
 fn loom_collecting_against_read_by_timestamps() {
     explore(2, || {
@@ -604,7 +603,7 @@ fn loom_collecting_against_read_by_timestamps() {
     });
 }
 
-/// A row is deleted while it is updated by one who does not look at it.
+/// A row is deleted while another session updates it blindly.
 #[test]
 fn loom_delta_against_delete_by_timestamps() {
     explore(3, || {
@@ -630,7 +629,7 @@ fn loom_delta_against_delete_by_timestamps() {
     });
 }
 
-/// An update that is linked late, against one that is put off above it and read.
+/// An update is linked late, below a deferred one that is read.
 #[test]
 fn loom_late_link_against_flattening_by_timestamps() {
     explore(2, || {
@@ -651,7 +650,7 @@ fn loom_late_link_against_flattening_by_timestamps() {
             (true, true) => assert!(last == 10 || last == 11, "{last}"),
             _ => assert_eq!(last, if set { 10 } else { i64::from(added) }),
         }
-        // What it has read is what there is at last, or else what there was before the other one.
+        // It has read the final row, or else the row from before the other update.
         let before = i64::from(added);
         assert!(
             read.is_err_and(|e: Abort| e == Abort::AttemptsExhausted)
@@ -661,7 +660,8 @@ fn loom_late_link_against_flattening_by_timestamps() {
     });
 }
 
-/// One reads that a key is absent and writes a row; the other reads the row and inserts the key.
+/// Plays a transaction that reads a key as absent and writes a row, against one that reads the row
+/// and inserts the key.
 fn absent_read_against_insert<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
@@ -709,8 +709,8 @@ fn loom_absent_read_against_insert_by_the_clock() {
     by_the_clock(|| explore(2, absent_read_against_insert::<Mvto>));
 }
 
-/// An absent read against an insert where time stands still unless a thread waits for it, and the
-/// insert has the smaller number.
+/// An absent read races with an insert that has the smaller number, while time stands still unless
+/// a thread waits for it.
 #[test]
 fn loom_absent_read_against_insert_in_one_tick() {
     let scene = || {
@@ -740,8 +740,8 @@ fn loom_absent_read_against_insert_in_one_tick() {
     by_the_clock(|| explore(2, scene));
 }
 
-/// Two that update one row under a lock which is all there is: the second works on what the first
-/// has left.
+/// Two transactions update one row under the global lock, without other control: the second works
+/// on the first one's result.
 #[test]
 fn loom_two_updates_under_one_lock() {
     let scene = || {
@@ -758,7 +758,7 @@ fn loom_two_updates_under_one_lock() {
     under_a_lock(|| explore(3, scene));
 }
 
-/// As `loom_absent_read_against_insert`, having looked at every bucket.
+/// An absent read, after a scan of every bucket, races with an insert.
 #[test]
 fn loom_iteration_against_insert() {
     explore(3, || {
@@ -782,7 +782,7 @@ fn loom_iteration_against_insert() {
     });
 }
 
-/// As `loom_absent_read_against_insert`, by a lookup of several keys at once.
+/// An absent read, by a lookup of several keys at once, races with an insert.
 #[test]
 fn loom_many_lookups_against_insert() {
     explore(3, || {
@@ -806,7 +806,7 @@ fn loom_many_lookups_against_insert() {
     });
 }
 
-/// A table of two buckets of six slots each, and keys, in any number, of the one and of the other.
+/// Makes a table of two buckets of six slots each, with any number of keys for each bucket.
 fn two_buckets() -> (Database<Occ>, Table<Item, Occ>, [impl Iterator<Item = u64>; 2]) {
     let db = Database::<Occ>::builder().timestamp_splitting(false).seed(1).build().unwrap();
     let table = db.table_with::<Item>("rows", TableOptions::default().capacity(8)).unwrap();
@@ -820,8 +820,8 @@ fn two_buckets() -> (Database<Occ>, Table<Item, Occ>, [impl Iterator<Item = u64>
     (db, table, keys)
 }
 
-/// A key comes into a bucket that is full, while the other is not: it is found behind an overflow
-/// line, whole, or not at all.
+/// A key is inserted into a full bucket while the other is not full: a lookup finds it in an
+/// overflow line, complete, or not at all.
 #[test]
 fn loom_lookup_against_an_overflow_line() {
     explore_as_it_is(3, || {
@@ -852,8 +852,8 @@ fn loom_lookup_against_an_overflow_line() {
     });
 }
 
-/// Two inserts move a table of two buckets to a larger array, each its own bucket, and the
-/// last one makes that the array that lookups begin in: there they find what the other has moved.
+/// Two inserts move a table of two buckets to a larger array, each its own bucket, and the last one
+/// publishes that array: lookups in it find the other's bucket.
 #[test]
 fn loom_two_inserts_into_a_growing_table() {
     explore(2, || {
@@ -892,8 +892,8 @@ fn loom_two_inserts_into_a_growing_table() {
     });
 }
 
-/// A deleted row of two groups is buried while its key is inserted again: the insert stands or it
-/// does not, and the record that was buried is no row.
+/// Reaps a deleted row of two groups while its key is inserted again: the insert commits or not,
+/// and a dead record is no row.
 fn burial_against_insert<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
@@ -913,7 +913,7 @@ fn burial_against_insert<P: Protocol>() {
         drop(other);
         inserted
     });
-    // The session buries what it has left as it ends a transaction of its own.
+    // The session collects its garbage as it ends a transaction.
     attempt(&mut gravedigger, |_| Ok(()));
     let inserted = other.join().unwrap();
     let mut last = db.session().unwrap();
@@ -931,8 +931,8 @@ fn loom_burial_against_insert_by_timestamps() {
     explore(2, burial_against_insert::<Mvto>);
 }
 
-/// A bucket moves to a larger array while a lookup goes through it: what is there is found, what
-/// comes is not missed. As many `rows` as leave no room, so that one more makes the table grow.
+/// Moves a bucket to a larger array during a lookup: existing keys are found, and inserted ones not
+/// missed. `rows` fill the table, so that one more makes it grow.
 fn lookup_against_growth<P: Protocol>(rows: u64) {
     let (db, table) = database::<P>(rows);
     let (first, second) = race(
@@ -967,7 +967,7 @@ fn loom_lookup_against_growth_in_timestamp_order() {
     explore_as_it_is(2, || lookup_against_growth::<TicToc>(11));
 }
 
-/// A reader holds what it found under its pin; an unlinker stamps it and asks when it is free.
+/// A reader holds a block under its pin; an unlinker stamps it and asks whether it is free.
 #[test]
 fn loom_pin_against_reclaim() {
     pin_against_reclaim(Epochs::pin);
@@ -1012,7 +1012,7 @@ fn pin_against_reclaim(pin: fn(&Epochs, &Slot)) {
     });
 }
 
-/// Two blind updates of one row: the second to lock works on what the first has installed.
+/// Runs two blind updates of one row: the second to lock works on the words installed by the first.
 fn two_updates_of_one_row<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
@@ -1060,8 +1060,8 @@ fn loom_two_inserts_into_one_bucket() {
     });
 }
 
-/// As above, with the passes on a thread of their own, and memory that must not be used by two at
-/// once.
+/// A block is not freed under a reader's pin, with the passes on a thread of their own, and memory
+/// in which loom detects concurrent use.
 #[test]
 fn loom_reader_unlinker_advancer() {
     struct Cell(loom::cell::UnsafeCell<u64>);
@@ -1139,7 +1139,7 @@ fn loom_reader_that_pins_again() {
     });
 }
 
-/// A lookup, begun in an array, that finds its bucket moved.
+/// A lookup finds that the bucket of the array it began in has moved.
 #[test]
 fn loom_lookup_in_a_moving_bucket() {
     explore(3, || {
@@ -1158,9 +1158,9 @@ fn loom_lookup_in_a_moving_bucket() {
     });
 }
 
-/// One holds a row, reads another, and writes the first; the other reads the first and writes the
-/// second. A holder that did not say, before the fence, that it commits would let both see the old
-/// row.
+/// Plays write skew with a holder: one holds a row, reads another, and writes the first; the other
+/// reads the first and writes the second. Without INSTALL before the holder's fence both would see
+/// the old row.
 fn held_write_skew<P: Protocol>() {
     let (db, table) = database::<P>(2);
     race(
@@ -1195,7 +1195,7 @@ fn loom_held_write_skew_in_timestamp_order() {
     explore(4, held_write_skew::<TicToc>);
 }
 
-/// A row that is locked, read and written, against a blind update: no order of the two loses one.
+/// Runs a locked read and write against a blind update of the row: neither is lost.
 fn held_against_a_blind_update<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
@@ -1220,8 +1220,8 @@ fn loom_held_against_a_blind_update_in_timestamp_order() {
     explore(4, held_against_a_blind_update::<TicToc>);
 }
 
-/// Two that hold one row, one of which gives it back unwritten and writes another: the second
-/// sees the first.
+/// Lets two sessions hold one row, of which one gives it back unwritten and writes another row: the
+/// second holder sees the first one's write.
 fn two_holders_of_one_row<P: Protocol>() {
     let (db, table) = database::<P>(2);
     let (first, second) = race(
@@ -1253,8 +1253,7 @@ fn loom_two_holders_of_one_row_in_timestamp_order() {
     explore(4, two_holders_of_one_row::<TicToc>);
 }
 
-/// A reader passes a held row, and sees all words of one version while the holder installs the
-/// next.
+/// Reads a held row while its holder installs: all words are of one version.
 fn read_against_a_holder_that_installs<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let new = Item { id: 0, count: 1, small: 1, flag: true, other: 1 };
@@ -1294,7 +1293,7 @@ struct Ticket {
     price: i64,
 }
 
-/// An ordered table of tickets; ticket `id` has seat `id` and costs nothing.
+/// Makes an ordered table of tickets; ticket `id` has seat `id` and costs nothing.
 fn tickets(ids: impl Iterator<Item = u64> + Clone) -> (Database<Occ>, Table<Ticket, Occ>) {
     let db = Database::<Occ>::builder().timestamp_splitting(false).build().unwrap();
     let table = db.table::<Ticket>("tickets").unwrap();
@@ -1305,14 +1304,14 @@ fn tickets(ids: impl Iterator<Item = u64> + Clone) -> (Database<Occ>, Table<Tick
     (db, table)
 }
 
-/// All there is, in order.
+/// Returns all tickets, in order.
 fn all_tickets(db: &Database<Occ>, table: &Table<Ticket, Occ>) -> Vec<(u64, i64)> {
     let mut session = db.session().unwrap();
     session.run(|tx| table.scan(tx, .., Ticket::PRICE).collect::<Result<Vec<_>, Abort>>()).unwrap()
 }
 
-/// One adds up a range and writes the sum elsewhere; the other reads that and inserts into the
-/// range. Not both can have come before the other.
+/// One sums a range and writes the sum elsewhere; the other reads the sum and inserts into the
+/// range. Each before the other is impossible.
 #[test]
 fn loom_scan_against_insert() {
     explore(4, || {
@@ -1331,7 +1330,8 @@ fn loom_scan_against_insert() {
         );
         let rows = all_tickets(&db, &table);
         match (first, second) {
-            // First the scan of one row, then the insert that knows; or first the insert.
+            // First the scan of one row, then the insert that has read its sum; or first the
+            // insert.
             (true, true) => {
                 assert!(rows[1..] == [(3, 1), (9, 1)] || rows[1..] == [(3, 0), (9, 2)], "{rows:?}")
             }
@@ -1342,7 +1342,7 @@ fn loom_scan_against_insert() {
     });
 }
 
-/// One adds up a range backwards and writes the sum elsewhere; the other reads that and deletes
+/// One sums a range backwards and writes the sum elsewhere; the other reads the sum and deletes
 /// from the range.
 #[test]
 fn loom_scan_against_delete() {
@@ -1380,7 +1380,7 @@ fn loom_two_inserts_of_one_unique_key() {
         let (db, table) = tickets([].into_iter());
         let insert = |table: &Table<Ticket, Occ>, tx: &crate::Tx<'_, Occ>, id| {
             match table.insert(tx, Ticket { id, seat: 7, price: 0 }) {
-                // The other has been quicker; that is as good as a conflict here, and seen as such.
+                // The other was faster; here this counts as a conflict.
                 Err(Abort::NotUnique) => Ok(()),
                 result => result,
             }

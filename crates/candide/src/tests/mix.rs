@@ -1,4 +1,4 @@
-//! Transactions of every kind, drawn at random, whose histories are judged.
+//! Random transactions of every kind, whose histories are checked.
 
 use super::parcels::Parcel;
 use super::rows::Item;
@@ -21,7 +21,7 @@ pub(crate) struct Mix<P: Protocol> {
     keys: u64,
 }
 
-/// What ends a transaction.
+/// The end of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Commit,
@@ -29,9 +29,9 @@ enum Turn {
     Panic,
 }
 
-/// The operations there are; the first number of an operation is below this.
+/// The number of operations; the first number drawn for an operation is below it.
 const OPERATIONS: u64 = 26;
-/// Those that only read.
+/// The numbers of the operations that only read.
 const READS: [u64; 11] = [0, 1, 9, 10, 11, 19, 20, 21, 22, 23, 24];
 
 fn any(random: &mut Random) -> u64 {
@@ -43,7 +43,7 @@ fn a_read(random: &mut Random) -> u64 {
 }
 
 impl<P: Protocol> Mix<P> {
-    /// Tables without rows, in which `keys` numbers are used.
+    /// Makes tables without rows, in which `keys` numbers are used.
     pub(crate) fn new(db: Database<Recorded<P>>, keys: u64) -> Mix<P> {
         let (items, parcels) = (db.table("items").unwrap(), db.table::<Parcel>("parcels").unwrap());
         let by_code =
@@ -54,10 +54,10 @@ impl<P: Protocol> Mix<P> {
         Mix { db, items, parcels, by_code, by_place, keys }
     }
 
-    /// Draws a transaction of up to `most` operations and runs it. One in eight says that it only
-    /// reads.
+    /// Draws a transaction of up to `most` operations and runs it. One in eight has the read-only
+    /// option.
     pub(crate) fn step(&self, session: &mut Session<Recorded<P>>, random: &mut Random, most: u64) {
-        // A transaction that meets the same conflict for ever has met a defect.
+        // A transaction that fails this often has met a defect.
         let options = RunOptions::new().attempts_max(20_000);
         if random.below(8) == 0 {
             self.play(random, most, a_read, |body| session.run_with(options.read_only(), body));
@@ -66,7 +66,7 @@ impl<P: Protocol> Mix<P> {
         }
     }
 
-    /// Draws a transaction and has it run.
+    /// Draws a transaction and runs it.
     fn play(
         &self,
         random: &mut Random,
@@ -173,14 +173,14 @@ impl<P: Versioned> Mix<P> {
     }
 }
 
-/// Checks a history part by part, as it is recorded.
+/// A checker of a history part by part, as it is recorded.
 pub(crate) struct Judge {
     checker: Checker,
     title: String,
 }
 
 impl Judge {
-    /// A judge of what `title` says.
+    /// Makes a judge for the history named `title`.
     pub(crate) fn new(options: Options, title: String) -> Judge {
         Judge { checker: Checker::new(options), title }
     }
@@ -190,7 +190,7 @@ impl Judge {
         self.checker.advance(batch.complete_before);
     }
 
-    /// Demands that all it has heard is serializable; gives the number of transactions that it was.
+    /// Asserts that the whole history is serializable, and returns its number of transactions.
     pub(crate) fn judge(self) -> u64 {
         let summary = self.checker.finish();
         match summary.verdict {

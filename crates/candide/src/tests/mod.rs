@@ -1,7 +1,7 @@
 //! Tests of the engine as a whole, each run for every protocol.
 //!
-//! They live inside the crate because they own time (epochs that move by hand), stop transactions
-//! at exact points, and include protocols that are not public yet.
+//! They are inside the crate because they move epochs by hand, stop transactions at exact points,
+//! and include protocols that are not public yet.
 
 #[cfg(not(any(loom, shuttle)))]
 mod allocation;
@@ -106,7 +106,7 @@ pub(crate) use protocols::{
     for_each, for_each_by_the_clock, for_each_concurrent, for_each_erased, properties,
 };
 
-/// Which protocols a test runs under.
+/// The protocols under which a test runs.
 #[cfg(not(loom))]
 mod protocols {
     #[cfg(shuttle)]
@@ -158,8 +158,8 @@ mod protocols {
         for_each_overlapping(test);
     }
 
-    /// Runs a test under every protocol whose transactions overlap, in whatever order they certify,
-    /// and wherever they may take their timestamps from.
+    /// Runs a test under every protocol whose transactions overlap, in any order of certification
+    /// and with any source of timestamps.
     pub(crate) fn for_each_overlapping(test: &impl ForProtocol) {
         for_each_that_overlaps(test);
         // A scene chooses for each of its schedules.
@@ -189,7 +189,7 @@ mod protocols {
     }
     crate::for_each_protocol!(lists);
 
-    /// Something to be done under every protocol that keeps versions.
+    /// A test body for every protocol that keeps versions.
     #[cfg(shuttle)]
     pub(crate) trait ForVersioned {
         fn run<P: Versioned>(&self);

@@ -1,4 +1,4 @@
-//! Every sequence of operations on one row means what a map would make of it.
+//! Every sequence of operations on one row has the effect that it would have on a map.
 //!
 //! All sequences of up to five operations on one key, from both initial states, in one transaction;
 //! then long random sequences over a few keys, with commits, errors and panics in between.
@@ -12,7 +12,7 @@ use crate::sync::size::is_short;
 use crate::{Abort, Database, Refused, Session, Table, Updater, Whole};
 use std::collections::BTreeMap;
 
-/// What a transaction can do to a row.
+/// An operation of a transaction on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Read,
@@ -50,11 +50,11 @@ const OPERATIONS: [Operation; 15] = [
     Delete,
     UserTotal,
 ];
-/// The longest sequences go without the last one: to one transaction it is much like the other
+/// The longest sequences omit the last operation, which for one transaction is much like the other
 /// updater.
 const OPERATIONS_OF_LONGEST: usize = 14;
 
-/// Doubles the count, refusing to go beyond 1,000.
+/// An updater that doubles the count, and refuses to go beyond 1,000.
 #[derive(Debug, Clone, Copy)]
 struct Double;
 
@@ -72,12 +72,12 @@ impl Updater<Item> for Double {
     }
 }
 
-/// What [`Triple`] makes of a count: small, so that it can go on.
+/// Returns the count after [`Triple`], kept small so that it can be repeated.
 fn tripled(count: i64) -> i64 {
     count % 1_000 * 3 + 1
 }
 
-/// Triples the count, and never fails.
+/// An updater that triples the count, and never fails.
 #[derive(Debug, Clone, Copy)]
 struct Triple;
 
@@ -96,7 +96,7 @@ impl Updater<Item> for Triple {
     }
 }
 
-/// What an operation showed its caller.
+/// The result that an operation showed its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shown {
     Row(Option<Item>),
@@ -120,7 +120,7 @@ impl Model {
             .map(|failed| failed.2)
     }
 
-    /// Applies one operation. `split`: whether groups fail separately.
+    /// Applies one operation. `split` says whether groups fail separately.
     fn apply(&mut self, operation: Operation, key: u64, split: bool) -> Shown {
         let cold = u8::from(split);
         let failure = self.failure(key, 0).or(self.failure(key, cold));
@@ -180,7 +180,7 @@ impl Model {
                 Shown::Done(Ok(()))
             }
             SetGuarded => {
-                // Five is not at most four, whatever was there.
+                // Five is not at most four, whatever the old value.
                 row.count = check(None, Abort::Guard);
                 Shown::Done(Ok(()))
             }
@@ -206,7 +206,7 @@ impl Model {
                 Shown::Done(Ok(()))
             }
         };
-        // After a failure the unit's value means nothing any more; only the first failure counts.
+        // After a failure the unit's value is undefined; only the first failure counts.
         if let Some(failed) = failed
             && self.failure(key, 0).is_none()
         {
@@ -216,7 +216,7 @@ impl Model {
     }
 }
 
-/// The same operation through the engine.
+/// Performs one operation in the engine.
 fn perform<P: Protocol>(
     table: &Table<Item, P>,
     tx: &crate::Tx<'_, P>,
@@ -296,8 +296,7 @@ impl ForProtocol for AllShortSequences {
             let table = db.table::<Item>("items").unwrap();
             let mut session = db.session().unwrap();
             let split = splitting && properties::<P>().cell_words > 0;
-            // The longest sequences under one setting; the others differ in ways that show up
-            // sooner.
+            // The longest sequences run under one setting; the others differ in shorter ones.
             let longest = if is_short() { 3 } else { 4 + u32::from(splitting && updates) };
             for length in 1..=longest {
                 let operations = if length == 5 {
@@ -373,7 +372,7 @@ impl ForProtocol for LongRandomSequences {
                 );
             }
             if round % 7 == 0 {
-                // Tombstones are buried and their memory is used again meanwhile.
+                // Tombstones are reaped and their memory is reused meanwhile.
                 epochs.pass();
             }
         }

@@ -1,4 +1,4 @@
-//! Interleavings that were thought up against multi-version timestamp ordering.
+//! Interleavings meant to break multi-version timestamp ordering.
 
 use super::rows::Item;
 use super::steps::{ONCE, acting, run};
@@ -29,8 +29,8 @@ fn scene() -> Scene {
     Scene { items, first, second }
 }
 
-/// A row is updated with a guard and deleted in one transaction: the guard is about the row, which
-/// is to be made of deltas first.
+/// A row is updated with a guard and deleted in one transaction: the guard is evaluated on the row,
+/// which has to be made of deltas first.
 #[test]
 fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     for (count, outcome) in [(3, Err(Abort::Guard)), (5, Ok(()))] {
@@ -44,9 +44,9 @@ fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     }
 }
 
-/// Its time is not before that of a commit that has not linked anything yet: it sees one row as it
-/// was before that, and the other one as it is afterwards, and would go on for as long as they are
-/// not the same. So it is told on its way, or in the end.
+/// A transaction whose time is not before that of a commit that has not linked anything yet sees
+/// one row from before it and the other from after it, and would repeat while they differ. So it
+/// ends in a conflict during its run, or at its end.
 #[test]
 fn who_only_reads_is_told_of_what_does_not_belong_together() {
     for looks_max in [1, 10_000] {
@@ -82,15 +82,15 @@ fn who_only_reads_is_told_of_what_does_not_belong_together() {
     }
 }
 
-/// Each attempt of a commit meets a read, after the timestamp has been drawn, of what is about to
-/// be replaced. A transaction that has failed often enough gets through all the same, by the token.
+/// Each attempt of a commit meets a read of the version to be replaced, after the timestamp has
+/// been drawn. A transaction that has failed often enough commits nevertheless, by the token.
 #[test]
 fn who_is_read_from_under_again_and_again_gets_through() {
     let Scene { items, mut first, mut second } = scene();
     let rows = items.clone();
     let read_each_time = move |point| {
         if point == Point::Unlocked {
-            // By the clock, who reads in the tick of a timestamp reads before that.
+            // With timestamps from the clock, a reader in the tick of a timestamp reads before it.
             std::thread::sleep(Duration::from_micros(1));
             let read = second.run_with(ONCE(), |tx| rows.read(tx, &1, Item::COUNT));
             assert!(matches!(read, Ok(10) | Err(Abort::AttemptsExhausted)), "{read:?}");
@@ -107,7 +107,8 @@ fn who_is_read_from_under_again_and_again_gets_through() {
     assert!(attempts > 32, "{attempts}: nobody has read");
 }
 
-/// A key that is missed at one time may be there later: that is nothing to who only reads.
+/// A key that is missed at one time may exist later, which does not disturb a read-only
+/// transaction.
 #[test]
 fn who_only_reads_is_not_disturbed_by_what_comes_later() {
     let Scene { items, mut first, mut second } = scene();
@@ -125,7 +126,7 @@ fn who_only_reads_is_not_disturbed_by_what_comes_later() {
     let mut rows = rows.take();
     rows.sort_unstable();
     assert_eq!(rows, [1, 2]);
-    // But what it does about it later, it does about what there is then.
+    // But a later write has to be valid at its own time.
     let refused = first.run_with(ONCE(), |tx| {
         let fourth = items.get(tx, &4, ())?;
         run(&mut second, |tx| items.insert(tx, Item::new(4, 10)));
@@ -134,7 +135,7 @@ fn who_only_reads_is_not_disturbed_by_what_comes_later() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
-/// Who reads for update means to write, so it is not shown what has been replaced, while it keeps
+/// A read for update precedes a write, so it does not return a replaced version, while it locks
 /// others out.
 #[test]
 fn who_holds_a_row_is_not_shown_what_it_was() {
@@ -151,9 +152,8 @@ fn who_holds_a_row_is_not_shown_what_it_was() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
-/// The record of a deleted row is looked up, and buried afterwards; and the key is inserted anew.
-/// That the record says that there is no row is not true of a later time, to which the transaction
-/// moves on.
+/// A record of a deleted row that is looked up, and reaped afterwards, while its key is inserted
+/// anew. The absence in the record is not valid at a later time, to which the transaction moves on.
 struct HandleOnTheBuried;
 
 impl ForProtocol for HandleOnTheBuried {
@@ -164,14 +164,14 @@ impl ForProtocol for HandleOnTheBuried {
     }
 }
 
-/// It looks at what is gone when that is there again, or before, and at the other row afterwards.
+/// Reads the deleted row when it exists again, or before, and the other row afterwards.
 fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     run(&mut first, |tx| items.insert_many(tx, [Item::new(1, 10), Item::new(2, 10)]));
     run(&mut second, |tx| items.delete(tx, &2));
-    // It can be buried, but is not yet.
+    // It can be reaped, but has not been.
     (0..3).for_each(|_| db.inner.engine.epochs.pass());
     let linked = items.len_estimate();
     let seen = first.run_with(ONCE(), |tx| {
@@ -195,7 +195,7 @@ fn a_record_that_was_buried_says_nothing_of_later_times() {
     for_each_overlapping(&HandleOnTheBuried);
 }
 
-/// All of these, with timestamps from the system's clock.
+/// The scenes of this file hold with timestamps from the system's clock, too.
 #[test]
 fn attacks_by_the_clock() {
     let all: [fn(); 5] = [

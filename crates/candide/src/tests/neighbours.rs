@@ -1,4 +1,5 @@
-//! Scans of ordered tables while leaves around them die and leave their keys to their neighbours.
+//! Scans of ordered tables while neighbouring leaves are removed and other leaves take over their
+//! keys.
 
 use super::parcels::Parcel;
 use super::rows::Item;
@@ -7,13 +8,13 @@ use super::{ForProtocol, for_each_overlapping};
 use crate::engine::Protocol;
 use crate::{Abort, Database};
 
-/// Rows in a leaf, and leaves below an inner node, where keys have ascended.
+/// The number of rows in a leaf, and of leaves below an inner node, after ascending inserts.
 const LEAF: u16 = 14;
 const LEAVES: u16 = 13;
 
-/// A leaf dies beside an inner node through which a scan is going. Its keys fall to a leaf below
-/// that node, where one of them is inserted and committed: the scan, which has yet to come there,
-/// gives it once or not at all.
+/// A leaf that is removed beside an inner node under a scan. A leaf below that node takes over its
+/// keys, one of which is inserted and committed: the scan, which has not reached it, returns it
+/// once or not at all.
 struct WhatALeafInherits;
 
 impl ForProtocol for WhatALeafInherits {
@@ -33,7 +34,7 @@ impl ForProtocol for WhatALeafInherits {
                     run(session, |_| Ok(()));
                 }
             };
-            // The second node, or the first, becomes a leaf with one row; and the one beside it, in
+            // The second node, or the first, becomes a leaf with one row; and its neighbour, in
             // which the scan is, gets room.
             let node = LEAVES * LEAF;
             let (dying, room) =
@@ -45,7 +46,7 @@ impl ForProtocol for WhatALeafInherits {
             });
             reap(&mut second);
             run(&mut second, |tx| parcels.delete(tx, &(1, 10 * last)));
-            // It can be buried, but is not yet.
+            // It can be reaped, but has not been.
             db.inner.engine.epochs.pass();
 
             let scanned = first.run_with(ONCE(), |tx| {

@@ -6,7 +6,7 @@ use crate::engine::Protocol;
 use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::Cell;
 
-/// Far more attempts than it takes to be refused.
+/// Options without a limit on attempts, of which a refusal takes far fewer.
 const MANY: RunOptions<'static> = RunOptions::new();
 const ATTEMPTS_MAX: u32 = 100;
 
@@ -34,14 +34,14 @@ impl ForProtocol for Starving {
         let ended = outer.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
             attempts.set(attempts.get() + 1);
             let count = items.read(tx, &1, Item::COUNT)?;
-            // In the way of the transaction around it, until others give way to that.
+            // It blocks the enclosing transaction until others give way to that.
             let options = MANY.attempts_max(ATTEMPTS_MAX);
             inner.run_with(options, |tx| items.update(tx, &1, Item::COUNT.add(1)))?;
             items.update(tx, &1, Item::COUNT.set(count + 1))
         });
         assert_eq!(ended, Err(Abort::Nested), "{}", P::NAME);
         assert!(attempts.get() <= 40, "{}: {} attempts", P::NAME, attempts.get());
-        // Nothing is left of that.
+        // It leaves no trace.
         for session in [&mut outer, &mut inner] {
             let added = session.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
             assert_eq!(added, Ok::<_, Abort>(()), "{}", P::NAME);

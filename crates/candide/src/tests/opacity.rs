@@ -1,5 +1,5 @@
-//! What the closures of doomed attempts see under `occ`: each step of the rule in
-//! `protocols/shared/view.rs` by the interleaving that shows its lack.
+//! The views of doomed attempts under `occ`: for each step of the rule in
+//! `protocols/shared/view.rs`, the interleaving that shows its lack.
 
 use super::rows::Item;
 use super::steps::{CONFLICT, ONCE, acting, run};
@@ -11,8 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, Barrier};
 
-/// A database with rows 0 to 3, which are older than the attempts to come, and a reader and a
-/// writer.
+/// A database with rows 0 to 3, which are older than later attempts, a reader and a writer.
 struct Scene {
     db: Database<Occ>,
     items: Table<Item, Occ>,
@@ -42,7 +41,7 @@ fn count(tx: &Tx<'_, Occ>, items: &Table<Item, Occ>, id: u64) -> Result<i64, Abo
     items.read(tx, &id, Item::COUNT)
 }
 
-/// Runs an attempt that must end in a conflict before its closure is told what its last step gives.
+/// Runs an attempt that must end in a conflict before its closure gets the result of its last step.
 fn told_nothing<T>(
     reader: &mut Session<Occ>,
     mut before: impl FnMut(&Tx<'_, Occ>) -> Result<(), Abort>,
@@ -58,7 +57,7 @@ fn told_nothing<T>(
     assert_eq!((result, told), (CONFLICT, false));
 }
 
-/// Returns a closure that reads row 0, and has the writer replace rows 0 and 1 then.
+/// Returns a closure that reads row 0 and then lets the writer replace rows 0 and 1.
 fn read_and_replaced<'a>(
     items: &'a Table<Item, Occ>,
     writer: &'a mut Session<Occ>,
@@ -118,7 +117,7 @@ fn that_a_row_could_be_updated_and_what_another_says_are_of_one_time() {
         Ok(())
     };
     told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
-    // The other way round: the row that can be updated by now was not there before.
+    // The other way round: the row that can be updated now did not exist before.
     let Scene { db, items, mut reader, mut writer } = scene();
     run(&mut writer, |tx| items.delete(tx, &0));
     db.inner.engine.epochs.pass();
@@ -194,8 +193,8 @@ fn own_writes_and_held_rows_stand_in_no_ones_way() {
     assert_eq!(sums, Ok((0, 1, 1, 5)));
 }
 
-/// Has a commit set the counts of rows 1 and 0 to 1, and stop when only row 1 says so, until the
-/// second barrier; the first is reached when it has stopped.
+/// Runs a commit that sets the counts of rows 1 and 0 to 1, and stops when only row 1 is installed,
+/// until the second barrier; the first is reached when it has stopped.
 fn half_a_commit<P: Protocol>(
     mut writer: Session<P>,
     items: &Table<Item, P>,
@@ -233,8 +232,8 @@ fn a_commit_that_has_installed_only_half_is_noticed() {
     done.wait();
 }
 
-/// Where a protocol is not opaque: a row that the attempt means to write is no excuse for a commit
-/// of another one that is under way.
+/// Asserts, for a protocol that is not opaque, that validation notices another's commit in progress
+/// on a row that the attempt has staged.
 fn validation_notices_half_a_commit<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).opaque(false).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -300,8 +299,8 @@ fn the_cell_that_makes_the_view_move_is_looked_at_again() {
     assert_eq!(seen, (Ok(()), Some((0, 2, 2))), "the cell is read again");
 }
 
-/// Between the look and the moment at which the view has moved on another commit changes what has
-/// been seen and a third row, and its epoch ends.
+/// Between the look and the end of the view's move another commit changes a row that has been read
+/// and a third row, and its epoch ends.
 #[test]
 fn the_epoch_of_a_look_is_one_from_before_it() {
     let Scene { db, items, mut reader, mut writer } = scene();
@@ -346,7 +345,7 @@ fn looks_at_rows_of_the_same_epoch_cost_no_more_than_a_few_for_each() {
     assert_eq!(db.health().epochs_asked, 1);
 }
 
-/// Runs transactions, and counts the looks of their views.
+/// Runs transactions, and returns the number of looks of their views.
 fn looks_of(run: impl FnOnce()) -> u32 {
     let looks = Rc::new(Cell::new(0));
     let counting = looks.clone();

@@ -1,4 +1,4 @@
-//! Rows with several groups, composite keys and indexes: what scans and indexes are tested with.
+//! Rows with several groups, composite keys and indexes, for tests of scans and indexes.
 
 use candide_derive::Record;
 
@@ -24,7 +24,7 @@ pub(crate) struct Parcel {
     pub(crate) note: u64,
 }
 
-/// The same row, found by the hash of its key, with the indexes that its type names.
+/// A parcel in an unordered table, with the indexes that its type names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate)]
 #[index(name = by_place, columns(shelf, owner))]
@@ -49,7 +49,7 @@ pub(crate) struct Filed {
 }
 
 impl Parcel {
-    /// A row whose code is that of no other key.
+    /// Returns a row with a code of no other key.
     pub(crate) fn new(district: u8, number: u16) -> Parcel {
         let code = 1_000 * u32::from(district) + u32::from(number);
         Parcel {

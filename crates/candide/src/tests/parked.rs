@@ -1,5 +1,5 @@
-//! What only an open snapshot keeps is put by until that closes: it is looked at no more, holds up
-//! nothing, and is all given back.
+//! Garbage kept only for an open snapshot is parked until the snapshot closes: it is not examined,
+//! delays nothing, and is all freed in the end.
 
 use super::patience::eventually;
 use super::rows::Item;
@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// How often this thread looks at an entry of garbage while it runs something.
+/// Returns how often this thread examines an entry of garbage while it runs `body`.
 pub(super) fn looks(body: impl FnOnce()) -> usize {
     let looks = Rc::new(Cell::new(0));
     let counted = looks.clone();
@@ -33,7 +33,8 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes() {
 }
 
 fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>() {
-    /// Rows of which each is written once while a snapshot is open, and how often a hot one is.
+    /// The number of rows that are each written once while a snapshot is open, and of the writes of
+    /// a hot row.
     const COLD: u64 = 2_000;
     const HOT: usize = 100;
     let (db, items, mut session) = by_hand::<P>();
@@ -41,7 +42,7 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>()
     let mut reserved = Vec::new();
     for round in 1..=4 {
         let snapshot = db.snapshot();
-        // From here on the session knows of it.
+        // From here on the session's list contains it.
         collect(&db, &mut session);
         add(&mut session, &items, 0);
         collect(&db, &mut session);
@@ -65,7 +66,7 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>()
                 && count(&snapshot, &items, id) == Some(round - 1))
         );
         drop(snapshot);
-        // Half of the time a session goes on writing.
+        // In every other round a session goes on writing.
         let last = looks(|| {
             for _ in 0..10 {
                 if round % 2 == 0 {
@@ -82,8 +83,7 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>()
         );
         reserved.push(db.memory().reserved_bytes);
     }
-    // The first two rounds, with writers that go on and without, find out how much memory that
-    // takes.
+    // The first two rounds, with and without continued writes, determine the memory that it takes.
     assert!(reserved[2..].iter().all(|&bytes| bytes == reserved[1]), "{reserved:?}");
 }
 
@@ -94,13 +94,13 @@ fn who_goes_leaves_nothing_parked_for_ever() {
 }
 
 fn who_goes_leaves_nothing_parked_for_ever_under<P: Chained>() {
-    // Epochs pass, and the advancer collects for who is idle or gone.
+    // Epochs pass, and the advancer collects for idle and ended sessions.
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let eventually = |what: &str, is_so: &dyn Fn() -> bool| {
         let (epochs, slot) = (&db.inner.engine.epochs, db.inner.engine.epochs.register());
         eventually(what, || {
-            // What it looks at is freed meanwhile.
+            // The memory that it reads is freed meanwhile.
             epochs.pin(&slot);
             let is_so = is_so();
             epochs.unpin(&slot);
@@ -147,7 +147,7 @@ fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under<P: Chained>() {
     let Found::Record(record) = items.core().index.find(&[1]) else {
         panic!("the snapshot sees it")
     };
-    // What is there, and what the snapshot sees: what the second group was between is seen no more.
+    // The current row, and the snapshot's: no reader sees the second group's version in between.
     assert_eq!(
         layout.cells(record).map(|at| P::versions(&db.inner.engine.clock, at)).collect::<Vec<_>>(),
         [2; 2]
@@ -160,7 +160,7 @@ fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under<P: Chained>() {
 
 #[test]
 fn a_record_of_which_something_is_parked_is_not_buried() {
-    // Under the other one with versions, what is parked does not look at the record again.
+    // Under the other protocol with versions, a parked entry does not read the record again.
     a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvcc>(true);
     a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvto>(false);
 }
@@ -183,9 +183,9 @@ fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_b
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// A row comes and goes by two sessions while an old snapshot is open, and a younger one that sees
-/// it for a while. Who has deleted it looks first when that has closed, while what the other has
-/// put aside still waits.
+/// Two sessions insert and delete a row while an old snapshot is open, and for a while a younger
+/// one that sees it. When that has closed, the deleting session examines the row first, while the
+/// other's undo record still waits.
 #[test]
 fn a_row_that_an_old_snapshot_has_never_seen_is_not_kept_for_it() {
     let (db, items, mut deleting) = by_hand::<Mvcc>();
@@ -221,7 +221,7 @@ fn what_was_parked_by_one_and_queued_by_another_is_collected_once_under<P: Chain
     add(&mut session, &items, 1);
     collect(&db, &mut session);
     assert_eq!(db.memory().garbage, 1);
-    // While one has it parked, the other takes out what it adds, and goes.
+    // While one session has it parked, the other removes the versions it adds, and ends.
     for seen in 1..10 {
         add(&mut other, &items, 1);
         assert_eq!(
@@ -253,7 +253,7 @@ fn whatever_comes_and_goes_versions_are_as_many_as_snapshots_see_under<P: Chaine
     }
 }
 
-/// A random walk: rows, snapshots and sessions come and go.
+/// A random walk: rows, snapshots and sessions are made and removed.
 struct Walk<P: Chained> {
     seed: u64,
     random: Random,
@@ -261,7 +261,7 @@ struct Walk<P: Chained> {
     items: Items<P>,
     sessions: Vec<Session<P>>,
     rows: BTreeMap<u64, i64>,
-    /// With what they see.
+    /// The open snapshots with their expected rows.
     open: Vec<(Snapshot<P>, BTreeMap<u64, i64>)>,
 }
 
@@ -331,7 +331,8 @@ impl<P: Chained> Walk<P> {
         }
     }
 
-    /// Collects all that can be; then there is a version for each snapshot at most, and the newest.
+    /// Collects everything possible, and asserts that at most the newest version and one for each
+    /// snapshot remain.
     fn collect_all(&mut self) {
         for _ in 0..8 {
             self.sessions.iter_mut().for_each(|session| collect(&self.db, session));

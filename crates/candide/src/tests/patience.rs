@@ -1,23 +1,23 @@
-//! Waiting for what other threads do: for the condition itself, and in passes, since nothing can be
-//! said of how much time a busy machine gives to whom.
+//! Waiting for other threads: for the condition itself, and in passes, since a busy machine
+//! schedules threads unpredictably.
 
 use crate::sync::Duration;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-/// The shortest that a pass takes.
+/// The shortest time of a pass.
 const PASS: Duration = Duration::from_millis(1);
 
-/// Passes without progress after which a test fails: a minute and more, and the longer, the busier
-/// the machine is.
+/// The number of passes without progress after which a test fails: a minute or more, depending on
+/// the load of the machine.
 const PASSES_MAX: u32 = 60_000;
 
-/// Waits until `is_so`; fails, saying `what`, when that does not come.
+/// Waits until `is_so`; fails with `what` if that does not happen.
 pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
     eventually_with(what, || (), is_so);
 }
 
-/// Waits until `is_so`, for as long as there is `progress`; fails, saying `what` and how far it
-/// came, when that ends.
+/// Waits until `is_so` while there is `progress`; fails with `what` and the last progress when that
+/// stops.
 pub(crate) fn eventually_with<T: PartialEq + std::fmt::Debug>(
     what: &str,
     progress: impl Fn() -> T,
@@ -33,7 +33,7 @@ pub(crate) fn eventually_with<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// Waits for what another thread sends; fails, saying `what`, when that does not come.
+/// Receives a message of another thread; fails with `what` if none arrives.
 pub(crate) fn receive<T>(what: &str, receiver: &Receiver<T>) -> T {
     for _ in 0..PASSES_MAX {
         match receiver.recv_timeout(PASS) {

@@ -1,7 +1,7 @@
-//! Rows that come and go where a transaction has looked: scans, indexes, and what is absent, each
-//! with the interleaving that a wrong engine would let pass.
+//! Phantoms: rows inserted or deleted where a transaction has scanned, used an index, or missed a
+//! key, each with the interleaving that a wrong engine would let pass.
 //!
-//! Two sessions on one thread, the one's transactions within the other's.
+//! Two sessions run on one thread, the transactions of one inside those of the other.
 
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Order, Parcel};
@@ -39,21 +39,21 @@ fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
     Scene { db, parcels, beside, first, second }
 }
 
-/// One attempt, so that a conflict shows.
+/// Options for one attempt, so that a conflict shows.
 const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
-/// What one of the two does with the parcels.
+/// An action of one of the two on the parcels.
 type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-/// Goes through a scan to its end, or as far as it is let.
+/// Reads a scan to its end, or to its first error.
 fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abort> {
     scan.try_for_each(|row| row.map(drop))
 }
 
-/// One looks, another one disturbs that and commits, and the first commits a write. Whether both
-/// did. If `in_a_circle`, the other one has read what the first writes, so that there is no order
-/// of the two if it changes what the first saw.
+/// Returns whether both commit: one looks, another disturbs that and commits, and the first commits
+/// a write. If `in_a_circle`, the other has read the row that the first writes, so that there is no
+/// order of the two if it changes what the first saw.
 fn both_commit<P: Protocol>(
     scene: &mut Scene<P>,
     in_a_circle: bool,
@@ -78,12 +78,12 @@ fn both_commit<P: Protocol>(
     outer == Ok(()) && inner == Ok(())
 }
 
-/// Demands that what `disturb` does spoils what `look` saw.
+/// Asserts that `disturb` invalidates `look`.
 fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
     let numbers = || numbers.iter().copied();
     assert!(!both_commit(&mut scene::<P>(numbers()), true, look, disturb), "{}", P::NAME);
     if P::NAME == Occ::NAME {
-        // Certified in the order of commits, who has seen what is no more fails.
+        // Under certification in commit order a transaction with outdated reads fails.
         assert!(!both_commit(&mut scene::<P>(numbers()), false, look, disturb));
     }
     assert!(
@@ -92,7 +92,7 @@ fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
     );
 }
 
-/// Demands that what `disturb` does is nothing to `look`.
+/// Asserts that `disturb` does not invalidate `look`.
 fn is_not_noticed<P: Protocol>(
     numbers: impl IntoIterator<Item = u16>,
     look: Act<P>,
@@ -157,13 +157,13 @@ impl ForProtocol for InsertIntoScan {
             |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())),
             insert_45,
         );
-        // Where the index has no layer yet, or nothing at all.
+        // In an index without a layer yet, or an empty one.
         let seven: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((7,)), Whole));
         let insert_7: Act<P> = |parcels, tx| parcels.insert(tx, Parcel::new(7, 1));
         is_noticed::<P>(&TENS, seven, insert_7);
         is_noticed::<P>(&[], seven, insert_7);
         is_noticed::<P>(&[], |parcels, tx| drain(parcels.scan_rev(tx, .., ())), insert_7);
-        // A layer of one row is none yet.
+        // One row does not make a layer yet.
         is_noticed::<P>(&[10], |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ())), insert_45);
         // Beyond the last key, before the first.
         let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 95).., ()));
@@ -189,13 +189,13 @@ impl ForProtocol for InsertBesideScan {
         let tens = || (1..200).map(|number| 10 * number);
         let some: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 100)..(1, 140), ()));
         is_not_noticed::<P>(tens(), some, |parcels, tx| insert(parcels, tx, 1_855));
-        // Behind what was taken, not behind the range.
+        // After the rows taken, not after the range.
         let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
         is_not_noticed::<P>(tens(), three, |parcels, tx| insert(parcels, tx, 1_855));
         let last_three: Act<P> =
             |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), ()).take(3));
         is_not_noticed::<P>(tens(), last_three, |parcels, tx| insert(parcels, tx, 5));
-        // In another district; and a scan that was made and never asked.
+        // In another district; and a scan that was made and never advanced.
         let one: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ()));
         is_not_noticed::<P>(tens(), one, |parcels, tx| parcels.insert(tx, Parcel::new(2, 7)));
         let none: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(0));
@@ -213,8 +213,7 @@ fn an_insert_beside_what_was_scanned_is_not_noticed() {
     for_each_overlapping(&InsertBesideScan);
 }
 
-/// Rows whose neighbours lie in other leaves, whatever the leaves: what one way finds, the other
-/// does.
+/// Scans in both directions find the same rows for all positions of leaf boundaries.
 #[test]
 fn both_ways_lead_over_the_same_rows() {
     let Scene { parcels, mut first, .. } = scene::<Occ>(0..300);
@@ -259,7 +258,7 @@ impl ForProtocol for OwnSplits {
         }
         is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 25));
         is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 109));
-        // Before the own split, by another session.
+        // By another session, before the transaction's own split.
         let Scene { parcels, mut first, mut second, beside, .. } = scene::<P>(TENS);
         let mut inner = Ok(());
         let outer = first.run_with(ONCE(), |tx| {
@@ -285,8 +284,8 @@ struct UncommittedInsert;
 impl ForProtocol for UncommittedInsert {
     fn run<P: Protocol>(&self) {
         // One has linked a record and read another row; the other scans over the record, which is
-        // absent still; the one commits; the other writes the row that the one has read. No link
-        // comes after the scan that could give the insert away.
+        // still absent; the first commits; the other writes the row that the first has read. No
+        // link after the scan could reveal the insert.
         let circle = |reverse: bool| {
             let Scene { parcels, beside, mut first, mut second, .. } = scene::<P>([10, 20, 30]);
             let mut inner = Ok(());
@@ -327,7 +326,7 @@ impl ForProtocol for ReturnAmongGone {
         ];
         for look in looks {
             for back in [20, 30, 50] {
-                // Nothing that is gone leaves the index, so an insert of the same key does not
+                // Records of deleted rows stay in the index, so an insert of the same key does not
                 // change the leaf.
                 let some_gone = || {
                     let mut scene = scene::<P>([10, 20, 30, 40, 50, 60]);
@@ -383,7 +382,7 @@ impl ForProtocol for DeleteInScan {
         ];
         for look in looks {
             is_noticed::<P>(&[10, 20, 30], look, delete);
-            // Also if the row is there again when the first one commits.
+            // Also if the row exists again when the first one commits.
             is_noticed::<P>(&[10, 20, 30], look, |parcels, tx| {
                 parcels.delete(tx, &(1, 20))?;
                 insert(parcels, tx, 20)
@@ -415,10 +414,10 @@ fn filed_scene<P: Protocol>() -> FiledScene<P> {
     FiledScene { filed, scene }
 }
 
-/// What one of the two does with filed parcels.
+/// An action of one of the two on filed parcels.
 type FiledAct<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-/// As [`is_noticed`], by way of indexes.
+/// Asserts that `disturb` invalidates `look`, which reads by indexes.
 fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
     for in_a_circle in [true, false] {
         if !in_a_circle && P::NAME != Occ::NAME {
@@ -442,7 +441,7 @@ fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
     }
 }
 
-/// A row with the code of no other, at a place where there is none yet.
+/// Returns a row with a code of no other, at a free place.
 fn another() -> Filed {
     Parcel { code: 5, shelf: 3, owner: 3, colour: 3, ..Parcel::new(1, 9) }.into()
 }
@@ -485,7 +484,7 @@ struct IndexedColumnChanges;
 
 impl ForProtocol for IndexedColumnChanges {
     fn run<P: Protocol>(&self) {
-        // Nothing of the row is read that changes.
+        // No changing part of the row is read.
         let looks: [FiledAct<P>; 5] = [
             |filed, tx| filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE).map(drop),
             |filed, tx| {
@@ -514,7 +513,7 @@ struct OtherColumnsChange;
 
 impl ForProtocol for OtherColumnsChange {
     fn run<P: Protocol>(&self) {
-        // The entry stays, and who has read other groups only has nothing to do with it.
+        // The entry stays, and a transaction that has read other groups only does not conflict.
         let FiledScene { filed, scene } = filed_scene::<P>();
         let Scene { mut first, mut second, beside, .. } = scene;
         first
@@ -556,7 +555,7 @@ impl ForProtocol for TwoOfOneCode {
             });
             assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
             assert!(outer == Ok(()) || inner == Ok(()), "{outer:?} {inner:?}");
-            // Run again, the second one hears why.
+            // Run again, the second one gets the reason.
             assert_eq!(
                 first.run(|tx| filed.insert(tx, Filed { number: 7, ..another() })),
                 Err(Abort::NotUnique)
@@ -588,7 +587,7 @@ impl ForProtocol for DeletedBetweenEntryAndRow {
             row.get(Whole).map(drop)
         });
         assert_eq!(outer, CONFLICT);
-        // In the middle of a scan that has its leaf already: rows that are gone are not there, or
+        // In the middle of a scan that has read its leaf already: deleted rows are not returned, or
         // the transaction fails.
         let outer = first.run_with(ONCE(), |tx| {
             let by_place = filed.index(Filed::BY_PLACE);
@@ -609,7 +608,8 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there() {
     for_each_overlapping(&DeletedBetweenEntryAndRow);
 }
 
-/// Whether one transaction can scan a district while another inserts an order into the next one.
+/// Returns whether one transaction can scan a district while another inserts an order into the next
+/// one.
 fn districts_are_apart<P: Protocol>(
     aware: bool,
     other: u32,
@@ -697,8 +697,7 @@ impl ForProtocol for IndexBesideOldTransactions {
                 while parcels.core().indexes.is_empty() {
                     std::thread::yield_now();
                 }
-                // Now this transaction does, and some of what it has done before is not in the
-                // index.
+                // Now this transaction does, and some of its earlier changes are not in the index.
                 insert(&parcels, tx, 21)?;
                 parcels.modify(tx, &(1, 3), Parcel::SHELF, |shelf| *shelf = 7)?;
                 parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 8)?;
@@ -737,7 +736,8 @@ impl ForProtocol for RefusedIndex {
             let left = parcels.core().indexes.get(0).expect("its place is kept");
             assert_eq!(entries_left(&mut first, left), 0);
         }
-        // It was never there: what it would have refused is done, and columns are updated.
+        // It never took effect: operations that it would have refused succeed, and columns are
+        // updated.
         first
             .run(|tx| {
                 parcels.insert(tx, Parcel { code: 1_020, ..Parcel::new(2, 1) })?;
@@ -751,7 +751,7 @@ impl ForProtocol for RefusedIndex {
     }
 }
 
-/// The rows of an index's entries, whether it can be read or not.
+/// Returns the rows of an index's entries, whether it can be read or not.
 fn entries_left<P: Protocol>(session: &mut Session<P>, index: &crate::engine::IndexCore) -> usize {
     super::entries::entries_of(session, index).len()
 }
@@ -785,8 +785,8 @@ impl ForProtocol for DroppedIndex {
             matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })),
             "its type names it"
         );
-        // Columns are free again, and rows come and go, which the next index of this name is to
-        // know.
+        // The columns can be updated again; the next index of this name has to contain the rows
+        // changed meanwhile.
         first
             .run(|tx| {
                 parcels.update(tx, &(1, 3), Parcel::SHELF.set(5))?;
@@ -804,7 +804,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew() {
     for_each_concurrent(&DroppedIndex);
 }
 
-/// A doomed transaction refuses everything; a scan says so once.
+/// A doomed transaction refuses everything; a scan returns the error once.
 #[test]
 fn a_scan_gives_nothing_after_an_error() {
     let Scene { db, parcels, mut first, .. } = scene::<Occ>(0..3);
@@ -816,7 +816,7 @@ fn a_scan_gives_nothing_after_an_error() {
         scan.next().expect("there is one")?;
         rows.next().expect("there is one")?;
         db.run(|tx| parcels.update(tx, &(1, 0), Parcel::WEIGHT.add(1)))?;
-        // A long transaction is looked over now and then.
+        // A long transaction is revalidated now and then.
         let refused = (0..200).find_map(|_| parcels.read(tx, &(1, 1), Parcel::WEIGHT).err());
         assert!(refused.is_some_and(|abort| abort.is_conflict()));
         assert_eq!((scan.take(9).count(), rows.take(9).count()), (1, 1));
@@ -825,7 +825,7 @@ fn a_scan_gives_nothing_after_an_error() {
     assert_eq!(outer, CONFLICT);
 }
 
-/// What a blind update must leave alone is known before any of it is done.
+/// A blind update of a forbidden column is refused before any of it is done.
 #[test]
 fn an_update_that_is_refused_leaves_nothing_behind() {
     let Scene { parcels, mut first, .. } = scene::<Occ>(0..3);

@@ -1,4 +1,4 @@
-//! The phases of a commit in their order: each test shows what comes of one that is too early, too
+//! The phases of a commit in their order: each test shows the effect of one that is too early, too
 //! late, or left out.
 //!
 //! No threads: at a named point of one session's commit, another session runs a whole transaction.
@@ -17,8 +17,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// A database in epoch 1 with rows 0..4 that count nothing, and two sessions that have committed
-/// nothing.
+/// A database in epoch 1 with rows 0..4 of count zero, and two sessions that have not committed.
 struct Scene<P: Protocol> {
     db: Database<P>,
     table: Table<Item, P>,
@@ -36,8 +35,7 @@ fn scene<P: Protocol>() -> Scene<P> {
     Scene { db, table, first, second }
 }
 
-/// The versions of what has been written since the last call, one transaction after another in the
-/// order of their ends.
+/// Returns the versions written since the last call, in the order of the transactions' ends.
 fn versions_written(db: &Database<Recorded<Occ>>) -> Vec<Tid> {
     let mut written = Vec::new();
     for event in db.take_history().events {
@@ -55,8 +53,8 @@ fn a_commit_that_builds_on_another_has_the_greater_version() {
     for _ in 0..5 {
         run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)));
     }
-    // It replaces nothing of the first one's, and its session has no version yet. A log that keeps
-    // the greater of two versions would take the copy for older than what it is a copy of.
+    // It replaces no write of the first one, and its session has no version yet. A log that keeps
+    // the greater of two versions would take the copy for older than its original.
     run(&mut second, |tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
         table.update(tx, &1, Item::COUNT.set(count))
@@ -69,7 +67,7 @@ fn a_commit_that_builds_on_another_has_the_greater_version() {
 fn a_row_never_has_the_same_version_twice() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     // The row that was read is replaced by a session that has no version yet, in the epoch in which
-    // the row was made.
+    // the row was inserted.
     let lost = first.run_with(ONCE(), |tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
         run(&mut second, |tx| table.update(tx, &0, Item::COUNT.add(10)));
@@ -84,9 +82,9 @@ fn who_replaces_what_another_has_read_is_of_no_earlier_epoch() {
     let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
     versions_written(&db);
     let (inner, epochs) = (table.clone(), db.inner.engine.epochs.clone());
-    // The first one is about to lock row 0. The epoch changes, and the second one reads what row 0
-    // still says: it comes before the first in any serial order. All commits up to the first one's
-    // epoch must not lack the second.
+    // The first one is about to lock row 0. The epoch changes, and the second one reads the old row
+    // 0: it comes before the first in any serial order. The commits up to the first one's epoch
+    // must include the second.
     let meanwhile = move || {
         epochs.pass();
         run(&mut second, |tx| {
@@ -101,16 +99,16 @@ fn who_replaces_what_another_has_read_is_of_no_earlier_epoch() {
     assert_eq!(epochs, [2, 2], "of the reader, and of who replaced what it had read");
 }
 
-/// Looks for what is not there.
+/// A search for a missing row.
 type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abort>;
 
 struct SearchedThenFilled;
 
 impl ForProtocol for SearchedThenFilled {
     fn run<P: Protocol>(&self) {
-        // A transaction has looked for what is not there, in a hash index, in an ordered one, and
-        // by scans of both; before it has taken note of where it looked, the rows come. It must not
-        // commit on their absence together with their traces.
+        // A transaction has searched for missing rows, in a hash index, in an ordered one, and by
+        // scans of both; before it has noted the nodes, the rows are inserted. It must not commit
+        // with the rows' absence and the nodes' new versions.
         let looks: [Look<P>; 4] = [
             |scene, _, tx| Ok(scene.table.get(tx, &9, Item::COUNT)?.is_some()),
             |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),
@@ -160,7 +158,7 @@ impl ForProtocol for FailedValidation {
             let count = table.read(tx, &0, Item::COUNT)?;
             table.update(tx, &0, Item::COUNT.set(count + 5))?;
             table.update(tx, &1, Item::COUNT.add(5))?;
-            // Only the commit can notice: the closure is not told anything more.
+            // Only the commit can notice: the closure reads nothing more.
             run(&mut second, |tx| {
                 let count = table.read(tx, &0, Item::COUNT)?;
                 table.read(tx, &1, Item::COUNT)?;
@@ -195,7 +193,7 @@ fn a_row_whose_words_are_being_stored_is_not_read() {
     assert_eq!(run(&mut first, |tx| table.read(tx, &0, Item::COUNT)), 1);
 }
 
-/// An updater that ends as it is told to.
+/// An updater with a given end.
 #[derive(Debug, Clone, Copy)]
 enum Ends {
     InAPanic,
@@ -223,7 +221,7 @@ struct LateFailures;
 impl ForProtocol for LateFailures {
     fn run<P: Protocol>(&self) {
         for end in [Ends::InAPanic, Ends::Refusing] {
-            // Whichever unit is installed first, it is not the one that fails in both rounds.
+            // In one of the rounds the unit that fails is not the one installed first.
             for failing in [1, 2] {
                 let Scene { table, mut first, mut second, .. } = scene::<P>();
                 let ended = catch_unwind(AssertUnwindSafe(|| {

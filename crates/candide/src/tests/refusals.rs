@@ -1,4 +1,5 @@
-//! What unique indexes refuse they refuse with reason, whatever happens to row and index meanwhile.
+//! A unique index refuses a row only for a valid reason, under all concurrent changes of row and
+//! index.
 
 use super::parcels::{Filed, Parcel};
 use super::{ForProtocol, for_each_overlapping};
@@ -9,12 +10,12 @@ use crate::{Abort, Database, IndexOptions, RunOptions, Table};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A row by its number and code.
+/// Returns a row with this number and code.
 fn row(number: u16, code: u32) -> Parcel {
     Parcel { code, ..Parcel::new(1, number) }
 }
 
-/// Rows 1 and 2 with codes 100 and 200.
+/// Makes a table of rows 1 and 2 with codes 100 and 200.
 fn two_rows<P: Protocol>() -> (Database<P>, Table<Parcel, P>) {
     let db = Database::<P>::builder().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
@@ -25,12 +26,12 @@ fn two_rows<P: Protocol>() -> (Database<P>, Table<Parcel, P>) {
     (db, parcels)
 }
 
-/// How far threads are that wait for each other.
+/// The progress of threads that wait for each other.
 #[derive(Default)]
 pub(super) struct Step(AtomicUsize);
 
 impl Step {
-    /// Comes as far as `step`, if it has not yet: an attempt that is repeated takes nothing back.
+    /// Raises the progress to `step`: a repeated attempt does not lower it.
     pub(super) fn reach(&self, step: usize) {
         self.0.fetch_max(step, Ordering::SeqCst);
     }
@@ -44,9 +45,9 @@ impl Step {
     }
 }
 
-/// Tells that a change of the table's first index waits for transactions: by step 1 while the index
-/// is enforced, and by step 2 while it is not. That wait is not for transactions that begin from
-/// then on.
+/// Returns a hook that reports that a change of the table's first index waits for transactions: by
+/// step 1 while the index is enforced, and by step 2 while it is not. That wait does not include
+/// transactions that begin later.
 pub(super) fn at_waits<P: Protocol>(
     parcels: &Table<Parcel, P>,
     waits: &Arc<Step>,
@@ -78,7 +79,7 @@ fn a_row_is_not_refused_for_a_key_of_its_own() {
             let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
             let (own, outcomes) = (filed.clone(), Arc::new(Mutex::new(Vec::new())));
             let noted = outcomes.clone();
-            // The entries are there one by one, and the row before them or after them.
+            // The entries appear one by one, and the row before or after them.
             let hook = move |point| {
                 if point == Point::Installing {
                     let once = RunOptions::new().attempts_max(1);
@@ -108,8 +109,8 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_nobody() {
     let is_enforced = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Enforced));
     let step = Arc::new(Step::default());
     thread::scope(|scope| {
-        // Two write row 1, one who does not know of the index and then one who does. The first
-        // commits last, so that the second's entry, of code 101, is wrong.
+        // Two transactions write row 1, one that does not know of the index and then one that does.
+        // The first commits last, so that the second's entry, of code 101, is wrong.
         scope.spawn(|| {
             let put = db.session().unwrap().run(|tx| {
                 parcels.put(tx, row(1, 102))?;
@@ -161,8 +162,8 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_nobody() {
 }
 
 /// Inserts a row whose code row 2 has, waits, and lets row 2 take another code, if that is
-/// possible; asserts that this transaction sees no state in which it was refused for nothing.
-/// Others wait for `refused`; `waits` is of the change that gives the index up.
+/// possible; asserts that this transaction sees no state in which the refusal was wrong. Others
+/// wait for `refused`; `waits` is of the change that drops the index.
 fn assert_refused_with_reason<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
@@ -175,7 +176,7 @@ fn assert_refused_with_reason<P: Protocol>(
             let inserted = parcels.insert(tx, row(3, 200));
             if tx.attempt() == 1 {
                 refused();
-                // A change that waits for nothing keeps it no more.
+                // A change that does not wait has stopped keeping the index.
                 wait_until(|| waits.has_reached(2) || parcels.core().indexes.kept().count() == 0);
                 match other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(201))) {
                     Ok(()) | Err(Abort::Indexed) => {}
@@ -203,8 +204,8 @@ fn an_index_that_is_dropped_is_kept_for_whom_it_has_refused() {
                 .unwrap();
             let (step, waits) = (Step::default(), Arc::new(Step::default()));
             thread::scope(|scope| {
-                // Dropping it waits for this one, after it can be read no more; so a transaction
-                // that begins then is not waited for.
+                // Dropping the index waits for this transaction after the index has become
+                // unreadable, and not for transactions that begin then.
                 scope.spawn(|| {
                     let read = db.session().unwrap().run(|tx| {
                         parcels.read(tx, &(1, 1), Parcel::NOTE)?;
@@ -236,7 +237,7 @@ fn an_index_that_could_not_be_made_is_kept_for_whom_it_has_refused() {
             let (db, parcels) = two_rows::<P>();
             let rows = (10..300).map(|number| row(number, 1_000 + u32::from(number)));
             assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-            // The last row that is entered has a code that another one has.
+            // The last row to be entered has the code of another one.
             assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok::<_, Abort>(()));
             let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
             let waits = Arc::new(Step::default());
@@ -245,11 +246,11 @@ fn an_index_that_could_not_be_made_is_kept_for_whom_it_has_refused() {
                 scope.spawn(|| {
                     let (mut batches, mut at_waits) = (0, at_waits(&parcels, &waits));
                     let hook = move |point| {
-                        // Not when it waits before it is enforced.
+                        // Not during the wait before it is enforced.
                         if batches >= 4 {
                             at_waits(point);
                         }
-                        // It is enforced, and all rows are entered but the last ones.
+                        // It is enforced, and all rows but the last ones are entered.
                         if point == Point::Released {
                             batches += 1;
                             if batches == 4 {

@@ -1,9 +1,9 @@
-//! What a program can find out: about conflicts, limits, memory, and who holds what back.
+//! Reports to the program: conflicts, limits, memory, and the sessions that hold memory back.
 
 use super::parcels::Parcel;
 use super::rows::Item;
 use super::{ForProtocol, for_each};
-use crate::engine::Protocol;
+use crate::engine::{Protocol, Versions};
 use crate::protocols::Occ;
 use crate::sync::{AtomicBool, Ordering};
 use crate::{
@@ -25,12 +25,12 @@ struct Long {
     value: u64,
 }
 
-/// Words 1, 2, 3, 4, 5.
+/// Returns a key of the words 1, 2, 3, 4, 5.
 fn long_key() -> Bytes<40> {
     Bytes::new(std::array::from_fn(|byte| if byte % 8 == 7 { byte as u8 / 8 + 1 } else { 0 }))
 }
 
-/// The bytes of its first words, as they are shown.
+/// Returns the bytes of the key's first words, as they are shown.
 fn shown_bytes(words: usize) -> String {
     (1..=words).map(|word| format!(r"{}\x0{word}", r"\x00".repeat(7))).collect()
 }
@@ -116,7 +116,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
         let mut seen = Vec::<Option<Conflict>>::new();
         unwrap(session.run(|tx| {
             seen.push(tx.last_conflict());
-            // Adapts: holds the row that changed.
+            // Adapts: locks the row that changed.
             match tx.last_conflict() {
                 Some(conflict) if conflict.key == Some(vec![0]) => {
                     _ = table.read_for_update(tx, &0, Item::COUNT)?;
@@ -131,7 +131,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
                 }
                 _ => {}
             }
-            // What happens in this attempt is not what happened in the one before.
+            // A conflict of this attempt does not replace the one before.
             assert_eq!(tx.last_conflict(), *seen.last().unwrap());
             table.update(tx, &0, Item::OTHER.add(1))
         }));
@@ -140,7 +140,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
             .map(|seen| seen.as_ref().and_then(|conflict| conflict.key.clone()))
             .collect();
         assert_eq!(keys, [None, Some(vec![0]), Some(vec![1])]);
-        // The session remembers; the next transaction begins without.
+        // The session keeps the conflict; the next transaction begins without one.
         assert_eq!(session.last_conflict().unwrap().key, Some(vec![1]));
     }
     assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.last_conflict())), Ok(None));
@@ -177,7 +177,7 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
         unwrap(db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0)))));
         let (mut session, told) = (db.session().unwrap(), RefCell::new(Vec::new()));
         let tell = |conflict: &Conflict| {
-            // No session is locked out meanwhile; nor does this count as a part of the transaction.
+            // Meanwhile no session is locked out, and this is not a part of the transaction.
             let mut other = db.session().unwrap();
             unwrap(other.run(|tx| table.update(tx, &0, Item::COUNT.add(1))));
             let nested = db.run(|_| Ok::<_, Abort>(()));
@@ -188,7 +188,7 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
         let mut other = db.session().unwrap();
         let mut attempts = 0;
         let mut body = |tx: &crate::Tx<'_, Occ>| {
-            // Those before have been told of.
+            // The callback was called for the attempts before.
             assert_eq!(told.borrow().len(), attempts);
             let id = attempts as u64;
             attempts += 1;
@@ -204,7 +204,7 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
         assert_eq!(end, Err(Abort::AttemptsExhausted));
         assert_eq!(told.take(), [[0], [1], [2]]);
         assert_eq!(unwrap(db.run(|tx| table.read(tx, &0, Item::COUNT))), 4);
-        // A transaction that meets none is told nothing.
+        // Without a conflict the callback is not called.
         unwrap(db.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1))));
         assert_eq!(told.take(), Vec::<Vec<u64>>::new());
     }
@@ -220,7 +220,7 @@ fn limits_on_retrying_at_their_edges() {
     let past = now.checked_sub(Duration::from_secs(1)).unwrap_or(now);
     let far = now + Duration::from_secs(3_600);
     let none = RunOptions::new();
-    // Attempts made, when every one of them meets a conflict, or none does.
+    // The attempts made, if each of them meets a conflict, or none does.
     let cases = [
         (none.attempts_max(0), 1, Abort::AttemptsExhausted),
         (none.attempts_max(1), 1, Abort::AttemptsExhausted),
@@ -230,7 +230,7 @@ fn limits_on_retrying_at_their_edges() {
         (none.deadline(past).attempts_max(5), 1, Abort::DeadlinePassed),
         (none.deadline(past).attempts_max(1), 1, Abort::AttemptsExhausted),
         (none.deadline(far).attempts_max(3), 3, Abort::AttemptsExhausted),
-        // The later word counts.
+        // The later call counts.
         (
             none.attempts_max(7).attempts_max(2).deadline(past).deadline(far),
             2,
@@ -252,7 +252,7 @@ fn limits_on_retrying_at_their_edges() {
             "{options:?}"
         );
     }
-    // A deadline that passes inside the closure stops nothing but another attempt.
+    // A deadline that passes inside the closure only prevents another attempt.
     let soon = || none.deadline(Instant::now() + Duration::from_millis(2));
     let sleep = || std::thread::sleep(Duration::from_millis(4));
     let late = session.run_with(soon(), |tx| {
@@ -269,7 +269,7 @@ fn limits_on_retrying_at_their_edges() {
         table.update(tx, &1, Item::COUNT.add(1))
     });
     assert_eq!((late, made), (Err(Abort::DeadlinePassed), 1));
-    // An error of the closure is the closure's, however late.
+    // An error of the closure is returned even after the deadline.
     let late: Result<(), Abort> = session.run_with(none.deadline(past), |_| Err(Abort::NotFound));
     assert_eq!(late, Err(Abort::NotFound));
     // Giving way to the token counts as an attempt, and is not waited out beyond the limits.
@@ -307,13 +307,13 @@ impl ForProtocol for Healthy {
         assert_eq!(db.health().oldest_pin, None);
         assert!(db.health().reserved_bytes > 0);
         assert_eq!(db.health().reserved_bytes, db.memory().reserved_bytes);
-        // The bound is what it was at the last pass.
+        // The bound has not changed since the last pass.
         assert_eq!(db.health().epoch_lag_ms, 5);
         pass(1);
         assert_eq!(db.health().epoch_lag_ms, 0);
         unwrap(session.run(|tx| table.delete(tx, &1)));
-        // The record; and where that is apart, what each of its two units was.
-        let garbage = if P::SHORT_VERSION_WORDS > 0 { 3 } else { 1 };
+        // The record, and, under protocols with separate versions, one of each of its two units.
+        let garbage = if P::Versions::SHORT_WORDS > 0 { 3 } else { 1 };
         assert_eq!(db.health().garbage, garbage);
         assert_eq!(db.memory().garbage, garbage);
         drop(session);
@@ -356,7 +356,7 @@ impl ForProtocol for TablesTellWhatTheyTake {
         assert_eq!(db.tables()[1].version_bytes, 0, "each row has one version");
         unwrap(db.run(|tx| large.update(tx, &1, Item::COUNT.add(1))));
         let tables = db.tables();
-        assert_eq!(tables[1].version_bytes > 0, P::VERSION_WORDS > 0);
+        assert_eq!(tables[1].version_bytes > 0, P::Versions::WORDS > 0);
         let names: Vec<_> = tables.iter().map(|table| &*table.name).collect();
         assert_eq!(names, ["small", "large"]);
         for (table, described) in
@@ -431,7 +431,7 @@ fn databases_sessions_and_tables_are_shown_in_a_line() {
     for_each(&ShownInALine);
 }
 
-/// Runs something that ends in an abort, and says how often each cause is counted.
+/// Runs a transaction that ends in an abort, and returns the counts of the causes.
 fn causes(
     session: &mut Session<Occ>,
     expected: Abort,
@@ -500,8 +500,8 @@ fn attempts_are_counted_by_what_they_ended_in() {
         Ok(())
     }));
 
-    // Outcomes of updates are found by the engine; what a closure makes of any other abort is its
-    // own error.
+    // Outcomes of updates are found by the engine; any other abort that a closure returns counts as
+    // its own error.
     let guard: Body<'_> = &|tx| items.update(tx, &1, Item::COUNT.sub(1).at_least(0));
     let overflow: Body<'_> = &|tx| items.update(tx, &1, Item::OTHER.sub(1_000));
     for (cause, body) in [(Abort::Guard, guard), (Abort::Overflow, overflow)] {

@@ -1,5 +1,5 @@
-//! What the layers above the protocols promise where they meet the user's code, each other, and a
-//! protocol's own order.
+//! The promises of the layers above the protocols, at their borders with the user's code, each
+//! other, and a protocol's own order.
 
 use super::parcels::{Filed, Parcel};
 use super::patience::receive;
@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
-/// The row that is changed goes while it is being changed.
+/// A row that is deleted while it is being modified.
 struct GoneWhileModified;
 
 impl ForProtocol for GoneWhileModified {
@@ -58,7 +58,7 @@ fn raw_iteration_within_raw_iteration_is_refused() {
     assert_eq!(receive("the outer iteration ends", &receiver), (Some(1), true));
 }
 
-/// Calls back when it is first given something beyond its beginning.
+/// A writer that calls back at the first write after its beginning.
 struct Slow<'a> {
     bytes: usize,
     meet: Option<&'a dyn Fn()>,
@@ -117,7 +117,7 @@ fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight
     });
 }
 
-/// A transaction that only reads is refused to write, which does not tell whether there is a row.
+/// The refusal of a write in a read-only transaction, which does not depend on the row's existence.
 struct ReadOnlyTellsNothing;
 
 impl ForProtocol for ReadOnlyTellsNothing {
@@ -154,8 +154,8 @@ fn a_refusal_to_write_rests_on_nothing() {
     for_each_overlapping(&ReadOnlyTellsNothing);
 }
 
-/// One begins while the index is being filled, reads a row that another one changes along with an
-/// indexed column whose row has no entry yet, and then reads the index.
+/// A transaction that begins while the index is being filled, reads a row that another one changes
+/// along with an indexed column whose row has no entry yet, and then reads the index.
 struct EarlyReader;
 
 impl ForProtocol for EarlyReader {
@@ -245,7 +245,7 @@ fn an_index_of_another_database_is_refused_as_such() {
     for_each_overlapping(&ForeignIndex);
 }
 
-/// Has row 1 read up to a late time.
+/// Raises the read timestamp of row 1.
 fn read_until_late<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
     for note in 0..50 {
         assert_eq!(
@@ -260,7 +260,7 @@ fn read_until_late<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
     assert_eq!(late, Ok::<_, Abort>(()));
 }
 
-/// Is told that row 2 has its code, waits, and then changes row 1.
+/// Gets the refusal that row 2 has its code, waits, and then changes row 1.
 fn be_refused<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
@@ -277,8 +277,8 @@ fn be_refused<P: Protocol>(
     })
 }
 
-/// Reads row 1 when the index is not enforced any more, but who has been refused is waited for;
-/// then, when it has gone and row 2 has got another code, that.
+/// Reads row 1 when the index is no longer enforced, while its change still waits for the refused
+/// transaction; reads row 2 when the index is gone and row 2 has another code.
 fn look_in_between<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
@@ -292,7 +292,7 @@ fn look_in_between<P: Protocol>(
         let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
         if tx.attempt() == 1 {
             step.reach(4);
-            // It has gone; its entries have not.
+            // The index is gone; its entries are not.
             wait_until(|| parcels.core().indexes.kept().count() == 0);
             other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
         }
@@ -302,8 +302,8 @@ fn look_in_between<P: Protocol>(
     seen.unwrap()
 }
 
-/// Who was refused comes before the change of the code, which has been seen, but not the refused
-/// one's update.
+/// Asserts that the refused transaction comes before the change of the code: a reader that has seen
+/// that change has also seen the refused one's update.
 fn assert_in_order<P: Protocol>(refused: Result<Result<(), Abort>, Abort>, seen: (u64, u32)) {
     assert!(
         !(refused == Ok(Err(Abort::NotUnique)) && seen == (0, 7)),
@@ -312,8 +312,9 @@ fn assert_in_order<P: Protocol>(refused: Result<Result<(), Abort>, Abort>, seen:
     );
 }
 
-/// Two are about to commit: one that a unique index has refused, and one that has read what the
-/// first one is about to change. Then the index goes, and the row that was in the way changes.
+/// Two transactions about to commit: one that a unique index has refused, and one that has read the
+/// row that the first is about to change. Then the index is dropped, and the row that caused the
+/// refusal changes.
 struct RefusedByADroppedIndex;
 
 impl ForProtocol for RefusedByADroppedIndex {
@@ -327,7 +328,7 @@ impl ForProtocol for RefusedByADroppedIndex {
         read_until_late(&db, &parcels);
         let (step, waits) = (Step::default(), Arc::new(Step::default()));
         thread::scope(|scope| {
-            // Keeps the index from going further than being unreadable.
+            // Stops the drop of the index after it has become unreadable.
             scope.spawn(|| {
                 let read = db.session().unwrap().run(|tx| {
                     parcels.read(tx, &(1, 3), Parcel::NOTE)?;
@@ -358,13 +359,13 @@ fn who_was_refused_by_a_dropped_index_comes_before_what_it_would_have_seen() {
 }
 
 thread_local! {
-    /// Done when the key of the last row is worked out.
+    /// A callback that runs when the key of the last row is computed.
     static AT_LAST: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
 const LAST: u16 = 300;
 
-/// The same for all, as a part of an index key.
+/// A part of an index key that is equal for all rows.
 const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)| {
     if number == LAST
         && let Some(act) = AT_LAST.take()
@@ -374,8 +375,8 @@ const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)|
     0
 });
 
-/// As with an index that is dropped, of one that is never finished, since the user's code panics
-/// when it makes the last key.
+/// The scene of [`RefusedByADroppedIndex`] with an index that is never finished, since the user's
+/// code panics at the last key.
 struct RefusedByAnUnfinishedIndex;
 
 impl ForProtocol for RefusedByAnUnfinishedIndex {
@@ -401,7 +402,7 @@ impl ForProtocol for RefusedByAnUnfinishedIndex {
                     || parcels.create_index("by_code", (Parcel::CODE, NOTHING), options).map(drop);
                 let (begun, mut at_waits) = (step.clone(), at_waits(parcels, waits));
                 let hook = move |point| {
-                    // Not when it waits before the index is enforced.
+                    // Not during the wait before the index is enforced.
                     if begun.has_reached(1) {
                         at_waits(point);
                     }
@@ -423,12 +424,12 @@ fn who_was_refused_by_an_index_that_is_never_finished_comes_before_what_it_would
     for_each_overlapping(&RefusedByAnUnfinishedIndex);
 }
 
-/// One thread alone does a little of everything: nothing is ever in its way.
+/// One thread that does a little of everything alone, without a conflict.
 struct AloneWithIndexes;
 
 impl ForProtocol for AloneWithIndexes {
     fn run<P: Protocol>(&self) {
-        // The advancer would collect for a session whose thread the system has let wait.
+        // The advancer would collect for a session whose thread is not scheduled.
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
         let (parcels, filed) =
             (db.table::<Parcel>("parcels").unwrap(), db.table::<Filed>("filed").unwrap());
@@ -501,8 +502,8 @@ fn rows_that_panic_are_not_asked_again() {
     assert_eq!(asked.load(Ordering::SeqCst), 600);
 }
 
-/// As [`EarlyReader`], with one that does not know of the index and deletes a row before that is
-/// entered.
+/// The scene of [`EarlyReader`] with a transaction that does not know of the index and deletes a
+/// row before the row is entered.
 struct UnawareDelete;
 
 // The row is the only one in the last batch.
@@ -532,7 +533,8 @@ impl ForProtocol for UnawareDelete {
                 let create = || parcels.create_index("by_code", Parcel::CODE, options).map(drop);
                 with_hook(at_waits(&parcels, &waits), create).unwrap();
             });
-            // It waits for the one that does not know of it, and not for who begins now.
+            // It waits for the transaction that does not know of it, and not for those that begin
+            // now.
             waits.wait_for(2);
             assert!(is_at(Stage::Kept));
             let by_code = Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);

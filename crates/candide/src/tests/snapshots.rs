@@ -1,4 +1,4 @@
-//! Snapshots: what they see, what they keep, and what they give back.
+//! Snapshots: the rows they see, and the memory they keep and free.
 
 use super::mix::{Judge, Mix};
 use super::parcels::Parcel;
@@ -14,15 +14,15 @@ use candide_check::Options;
 
 pub(super) type Items<P> = Table<Item, P>;
 
-/// A protocol whose chains of versions can be looked at.
+/// A protocol whose version chains can be counted.
 pub(super) trait Chained: Versioned {
-    /// How many versions of a unit there are.
+    /// Returns the number of versions of a unit.
     fn versions(clock: &Self::Clock, at: CellAt) -> usize;
 }
 
 impl Chained for Mvcc {
     fn versions(clock: &Self::Clock, at: CellAt) -> usize {
-        Mvcc::all_versions(clock, at)
+        clock.count_versions(at)
     }
 }
 
@@ -32,7 +32,7 @@ impl Chained for Mvto {
     }
 }
 
-/// A database whose epochs are moved by hand, with rows 0..4.
+/// Makes a database whose epochs are moved by hand, with rows 0..4.
 pub(super) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -41,8 +41,8 @@ pub(super) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
     (db, items, session)
 }
 
-/// Some threads change everything while others look, each by a snapshot of its own that it keeps
-/// for a while; all that they saw was so when the snapshot was made, or after that.
+/// Some threads change all rows while others read, each in a snapshot of its own that it keeps for
+/// a while; all of a snapshot's reads are of one moment.
 #[test]
 fn histories_with_snapshots_are_strictly_serializable() {
     histories_with_snapshots_are_strictly_serializable_under::<Mvcc>();
@@ -90,7 +90,7 @@ pub(super) fn add<P: Chained>(session: &mut Session<P>, items: &Items<P>, id: u6
     ok(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))));
 }
 
-/// Lets everything that is due be collected.
+/// Collects everything that is due.
 pub(super) fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
     for _ in 0..6 {
         db.inner.engine.epochs.pass();
@@ -98,7 +98,7 @@ pub(super) fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
     }
 }
 
-/// How many versions of a row's first group there are.
+/// Returns the number of versions of a row's first group.
 pub(super) fn versions<P: Chained>(db: &Database<P>, items: &Items<P>, id: u64) -> usize {
     let core = items.core();
     let Found::Record(record) = core.index.find(&[id]) else { return 0 };
@@ -147,7 +147,7 @@ fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {
             assert_eq!(count(snapshot, &items, 1), Some(*seen));
         }
     }
-    // In any order they are given back.
+    // The snapshots are closed in mixed order.
     for (left, place) in [(3, 1), (2, 2), (1, 0), (0, 0)] {
         drop(open.remove(place));
         collect(&db, &mut session);
@@ -285,7 +285,7 @@ fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
         assert_eq!(too_young.get(tx, &0, ()), Err(Abort::NoIndex));
         Ok(())
     }));
-    // Who looks at the present finds rows by it.
+    // A transaction that reads current rows finds them by it.
     let colour = rows[1].1.colour;
     let by_present =
         |tx: &crate::Tx<'_, P>| too_young.rows(tx, &colour, ()).collect::<Result<Vec<_>, _>>();
@@ -364,8 +364,8 @@ fn rows_come_in_parts_under<P: Chained>() {
     assert_eq!((counted, ids.into_iter().eq(0..600)), (Ok(600), true));
 }
 
-/// As long as `each` has the rows of a part, nothing waits for the snapshot: a long pass
-/// holds no epochs back.
+/// While `each` works on the rows of a part, nothing waits for the snapshot: a long pass does not
+/// hold back epochs.
 #[test]
 fn nothing_is_pinned_between_two_parts() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -450,7 +450,7 @@ fn what_is_moved_about_is_always_all_there() {
 }
 
 fn what_is_moved_about_is_always_all_there_under<P: Chained>() {
-    /// Rows, what is in each, and threads that move it.
+    /// The number of rows, the amount in each, and the number of threads that move it.
     const ROWS: u64 = 64;
     const EACH: i64 = 100;
     const WRITERS: u64 = 3;
@@ -464,7 +464,7 @@ fn what_is_moved_about_is_always_all_there_under<P: Chained>() {
             scope.spawn(move || {
                 let (mut session, mut random) = (db.session().unwrap(), Random::seeded(thread));
                 while !done.load(Ordering::Relaxed) {
-                    // Rows go from table to table, and some of what is in them from row to row.
+                    // Rows move from table to table, and amounts from row to row.
                     let (from, to) = (random.below(ROWS), random.below(ROWS));
                     ok(session.run(|tx| {
                         let (here, there) = if left.get(tx, &from, ())?.is_some() {

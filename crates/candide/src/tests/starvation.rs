@@ -1,5 +1,5 @@
-//! A long transaction among short ones that keep changing what it reads; and how others give way to
-//! who has failed too often.
+//! A long transaction among short ones that keep changing its rows; and how others give way to a
+//! transaction that has failed too often.
 
 use super::parcels::Parcel;
 use super::patience::eventually_with;
@@ -12,21 +12,21 @@ use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random, with_patience};
 use crate::{Abort, Database, RunOptions};
 
-/// Rows that the long transaction reads.
+/// The number of rows that the long transaction reads.
 const ROWS: u64 = 10_000;
-/// Threads that update them, more than there are cores.
+/// The number of threads that update them, more than cores.
 const WRITERS: u64 = 8;
-/// Attempts until a transaction asks for the token, to which new commits yield, and some more: for
-/// commits that were on their way, and for the token to be had. Writers wait for it for as long as
-/// it takes: how long that is, is up to the machine.
+/// The attempts until a transaction asks for the token, to which new commits yield, and some more:
+/// for commits in progress, and until the token is free. Writers wait for the token without a
+/// limit, since the time depends on the machine.
 const ATTEMPTS_MAX: u32 = 32 + 64;
-/// How long a transaction that has the token gives others time to do what they must not.
+/// The time for which a transaction with the token pauses, so that others could interfere.
 const PAUSE: Duration = Duration::from_millis(3);
-/// Long transactions in a row.
+/// The number of long transactions in a row.
 const ROUNDS: u64 = 3;
 
 struct Starving {
-    /// Whether others can update what a transaction reads.
+    /// Whether others can update the rows that a transaction reads.
     overlapping: bool,
 }
 
@@ -56,7 +56,7 @@ impl ForProtocol for Starving {
             }
             let stop = StopAtEnd(&done);
             let updated = || updates.load(Ordering::Relaxed);
-            // All of them are at work.
+            // All writers are running.
             eventually_with("the writers begin", updated, || updated() >= 1_000);
             let mut session = db.session().unwrap();
             for round in 0..share(ROUNDS) {
@@ -77,7 +77,7 @@ impl ForProtocol for Starving {
                 eprintln!("{attempts} attempts, {others} updates meanwhile");
                 assert_eq!(committed, Ok::<_, Abort>(()), "after {attempts} attempts");
             }
-            // The others have not been kept out for good, either.
+            // The others have not been locked out, either.
             let before = updated();
             eventually_with("the writers go on", updated, || updated() >= before + 1_000);
             drop(stop);
@@ -124,7 +124,7 @@ impl ForProtocol for YieldsAmidAScan {
             parcels.insert_many(tx, (0..10).map(|number| Parcel::new(1, number)))
         });
         db.inner.engine.token.try_take(999);
-        // Told outside: a panic of a doomed attempt is never seen.
+        // Asserted outside: a panic of a doomed attempt is discarded.
         let mut told = Vec::new();
         let yielded = session.run_with(ONCE(), |tx| {
             let mut scan = parcels.scan(tx, .., ());

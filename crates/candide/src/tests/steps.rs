@@ -1,4 +1,4 @@
-//! Transactions that nothing stands in the way of, and steps of others at exact points of theirs.
+//! Transactions without conflicts, and actions of others at exact points of them.
 
 use crate::engine::Protocol;
 use crate::sync::{Duration, Point, with_hook};
@@ -6,11 +6,11 @@ use crate::{Abort, RunOptions, Session, Tx};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// One attempt, so that a conflict shows.
+/// Options for one attempt, so that a conflict shows.
 pub(crate) const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 pub(crate) const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
-/// Runs a transaction that nothing stands in the way of.
+/// Runs a transaction that must not meet a conflict.
 pub(crate) fn run<T, P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
@@ -18,7 +18,7 @@ pub(crate) fn run<T, P: Protocol>(
     session.run_with(ONCE(), body).unwrap_or_else(|e| panic!("{}: {e}", P::NAME))
 }
 
-/// Runs `body` with `act` done once, the first time that this thread passes `at`.
+/// Runs `body`, and `act` the first time that this thread passes `at`.
 pub(crate) fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {
     let (mut act, acted) = (Some(act), Rc::new(Cell::new(false)));
     let done = acted.clone();
@@ -26,7 +26,7 @@ pub(crate) fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOn
         if point == at
             && let Some(act) = act.take()
         {
-            // Where timestamps come from the clock: what is drawn from now on is of a later tick.
+            // With timestamps from the clock: later ones are of a later tick.
             std::thread::sleep(Duration::from_nanos(1));
             act();
             done.set(true);

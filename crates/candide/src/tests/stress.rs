@@ -96,7 +96,7 @@ impl ForProtocol for Counters {
                         let rows = table.find_many(tx, &keys)?;
                         rows[0].update(Item::COUNT.add(1))?;
                         rows[1].modify(Item::COUNT, |count| *count += 1)?;
-                        // The other group of the same rows, never the same transaction's business.
+                        // The other group of the same rows, which those transactions do not use.
                         rows[0].update((Item::OTHER.add(1), Item::SMALL.set(3)))?;
                         Ok::<_, Abort>(())
                     })
@@ -126,7 +126,7 @@ impl ForProtocol for Churn {
     fn run<P: Protocol>(&self) {
         const KEYS: u64 = 64;
         let db = Database::<P>::builder().build().unwrap();
-        // A row is in exactly one of the two tables, always.
+        // A row is always in exactly one of the two tables.
         let tables = [db.table::<Item>("left").unwrap(), db.table::<Item>("right").unwrap()];
         db.run(|tx| (0..KEYS).try_for_each(|id| tables[0].insert(tx, Item::new(id, 0))))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
@@ -190,7 +190,7 @@ impl ForProtocol for Growth {
                     .run(|tx| table.insert(tx, Item::new(key, key as i64)))
                     .unwrap_or_else(|e: Abort| panic!("{e}"));
                 inserted[thread as usize].store(number + 1, Ordering::Release);
-                // What another thread has inserted is there, however the index is moving.
+                // Rows inserted by another thread are found while the index grows.
                 let other = random.below(THREADS);
                 let there = inserted[other as usize].load(Ordering::Acquire);
                 if there > 0 {

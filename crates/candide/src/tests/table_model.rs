@@ -1,10 +1,10 @@
-//! The whole of a table's operations against a map: scans that are held open, indexes, and all that
-//! goes on meanwhile.
+//! All operations of a table against a map: also scans that are held open, and indexes that are
+//! added and dropped.
 //!
-//! A script is a transaction. The map is given the script first, and says what each operation must
-//! show; a scan must show the rows as they were when it was made, whatever came between its making
-//! and its last row. All sequences of up to four operations are tried. With `CANDIDE_SHORT=1`, of
-//! up to three, and a fourth of the random scripts.
+//! A script is a transaction. The map runs the script first, and returns what each operation must
+//! show; a scan must show the rows as they were when it was made, despite operations between its
+//! making and its last row. All sequences of up to four operations are tried. With
+//! `CANDIDE_SHORT=1`, of up to three, and a fourth of the random scripts.
 
 use super::entries::assert_entries_match_rows;
 use super::parcels::{Filed, Parcel};
@@ -28,7 +28,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 type Key = (u8, u16);
 type Place = (u8, i8);
 
-/// The group of code, shelf and weight; of owner, colour and count; of the note. The indexes know
+/// The groups: of code, shelf and weight; of owner, colour and count; of the note. The indexes use
 /// the first two.
 const ROW: u8 = 1;
 const STATE: u8 = 2;
@@ -48,10 +48,10 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
     const NOTE: Column<Self, u64>;
     /// Whether the type names its indexes.
     const NAMES_INDEXES: bool;
-    /// What its unique index on the code is.
+    /// The kind of its unique index on the code.
     type ByCode: IndexKind;
 
-    /// An update of the code, if the type lets it be made.
+    /// Updates the code, if the type allows it.
     fn set_code<P: Protocol>(
         _: &Table<Self, P>,
         _: &Tx<'_, P>,
@@ -61,7 +61,7 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
         None
     }
 
-    /// A scan of a range, if the type has it.
+    /// Returns a scan of a range, if the type has it.
     fn range<'t, P: Protocol, Pr: Projection<Self>>(
         _: &'t Table<Self, P>,
         _: &'t Tx<'_, P>,
@@ -72,7 +72,7 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
         None
     }
 
-    /// A scan of a range of codes, if the index has it.
+    /// Returns a scan of a range of codes, if the index has it.
     fn codes<'t, P: Protocol, Pr: Projection<Self>>(
         _: &'t Index<Self, u32, Self::ByCode, P>,
         _: &'t Tx<'_, P>,
@@ -83,7 +83,7 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
         None
     }
 
-    /// Handles on the indexes, made by this call unless the type names them.
+    /// Returns handles on the indexes, made by this call unless the type names them.
     fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error>;
 }
 
@@ -187,7 +187,7 @@ struct Indexes<G: Goods, P: Protocol> {
 
 const INDEX_NAMES: [&str; 3] = ["by_code", "by_place", "by_colour"];
 
-/// What is read of a row.
+/// The part of a row that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Whole,
@@ -209,7 +209,7 @@ const LOOKS: [Look; 7] = [
     Look::Nothing,
 ];
 
-/// What was read.
+/// The values that were read.
 type Seen = [i64; 7];
 
 fn whole(row: Parcel) -> Seen {
@@ -249,7 +249,7 @@ impl Look {
         }
     }
 
-    /// Does something with the projection that this is.
+    /// Calls `what` with the projection of this part.
     fn with<G: Goods, W: WithProjection<G>>(self, what: W) -> W::Output {
         match self {
             Look::Whole => what.with(Whole, |row| whole(row.into())),
@@ -268,7 +268,7 @@ impl Look {
     }
 }
 
-/// Something to do with a projection of whatever type.
+/// A function that is generic over the projection.
 trait WithProjection<G: Goods> {
     type Output;
 
@@ -279,7 +279,7 @@ trait WithProjection<G: Goods> {
     ) -> Self::Output;
 }
 
-/// Where the rows of a scan come from.
+/// The source of a scan's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     All,
@@ -304,7 +304,7 @@ struct Reading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blind {
     Weight(i64),
-    /// Not below zero.
+    /// An addition that must not go below zero.
     Guarded(i64),
     Count(i16),
     Note(u64),
@@ -313,7 +313,7 @@ enum Blind {
     Scale(i16, i16),
 }
 
-/// A change of what has been read.
+/// A change of a row that has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Weight(i64),
@@ -371,7 +371,7 @@ enum Operation {
     UpdateIfPresent(Key, Blind),
     Modify(Key, Change),
     ModifyIfPresent(Key, Change),
-    /// Finds the row by its code.
+    /// A change of the row with this code.
     ModifyByCode(u32, Change),
     GetByCode(u32, Look),
     Delete(Key),
@@ -379,14 +379,14 @@ enum Operation {
     Clear,
     /// Some rows of a scan.
     Take(Reading, usize),
-    /// A scan that goes on beside the operations after it, and is gone through to its end after
-    /// them all.
+    /// A scan that stays open during the operations after it, and is read to its end after all of
+    /// them.
     Open(Reading),
-    /// Some more rows of a scan that is open.
+    /// Some more rows of an open scan.
     Step(usize, usize),
 }
 
-/// What an operation showed.
+/// The result that an operation showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shown {
     Done(Result<(), Abort>),
@@ -396,7 +396,7 @@ enum Shown {
     Rows(Vec<Result<(Key, Seen), Abort>>),
 }
 
-/// What an operation must show.
+/// The result that an operation must show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Expected {
     This(Shown),
@@ -407,7 +407,7 @@ enum Expected {
         in_order: bool,
         at_most: usize,
     },
-    /// The operation means nothing here, and is left out.
+    /// The operation has no meaning here, and is left out.
     LeftOut,
 }
 
@@ -437,7 +437,7 @@ impl Expected {
     }
 }
 
-/// What the meaning of operations depends on.
+/// The settings on which the meaning of operations depends.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
     /// Whether updates of different groups fail separately.
@@ -446,7 +446,7 @@ struct Rules {
     in_order: bool,
     /// Whether ranges of keys can be scanned.
     has_ranges: bool,
-    /// Whether updates of columns compile that an index may keep.
+    /// Whether updates of columns that an index may keep compile.
     names_indexes: bool,
 }
 
@@ -454,12 +454,12 @@ struct Rules {
 #[derive(Debug, Clone, Default)]
 struct Model {
     rows: BTreeMap<Key, Parcel>,
-    /// Groups whose pending update has failed, and how; in the order of the program.
+    /// Groups whose pending update has failed, with the outcome; in program order.
     failed: Vec<(Key, u8, Abort)>,
     open: Vec<Expected>,
 }
 
-/// The updates that fail, as groups and outcomes, of a blind update that is applied to `row`.
+/// Applies a blind update to `row`, and returns the group and outcome of its failure.
 fn apply_blind(row: &mut Parcel, blind: Blind) -> Option<(u8, Abort)> {
     match blind {
         Blind::Weight(weight) => row.weight += weight,
@@ -482,12 +482,12 @@ fn apply_blind(row: &mut Parcel, blind: Blind) -> Option<(u8, Abort)> {
     None
 }
 
-/// Whether a range holds a key. (The map's own ranges panic where ours are empty.)
+/// Returns whether a range holds a key. (The map's own ranges panic where ours are empty.)
 fn is_between<K: Ord>(key: K, lower: Bound<K>, upper: Bound<K>) -> bool {
     std::ops::RangeBounds::contains(&(lower, upper), &key)
 }
 
-/// Whether there was a row, of what would have failed otherwise.
+/// Returns whether there was a row, given the result of an operation that fails without one.
 fn is_present(result: Result<(), Abort>) -> Result<bool, Abort> {
     match result {
         Err(Abort::NotFound) => Ok(false),
@@ -496,7 +496,7 @@ fn is_present(result: Result<(), Abort>) -> Result<bool, Abort> {
 }
 
 impl Model {
-    /// What reading these groups of a row fails with.
+    /// Returns the failure of reading these groups of a row, as an error.
     fn failure(&self, rules: Rules, key: Key, groups: u8) -> Result<(), Abort> {
         let of = |groups: u8| {
             self.failed.iter().find(|failed| failed.0 == key && failed.1 & groups != 0)
@@ -514,7 +514,7 @@ impl Model {
         self.failure(rules, key, look.groups()).map(|()| Some(look.at(row)))
     }
 
-    /// Puts a row where there may be one, if the unique index lets it.
+    /// Puts a row in place of a possible old one, if the unique index allows it.
     fn place(&mut self, rules: Rules, row: Parcel) -> Result<(), Abort> {
         let is_taken = |other: &Parcel| other.code == row.code && other.key() != row.key();
         if rules.indexed && self.rows.values().any(is_taken) {
@@ -535,7 +535,7 @@ impl Model {
     fn update(&mut self, key: Key, blind: Blind) -> Result<(), Abort> {
         let row = self.rows.get_mut(&key).ok_or(Abort::NotFound)?;
         if let Some((group, abort)) = apply_blind(row, blind) {
-            // What the group is afterwards means nothing any more: it cannot be read.
+            // The group's value is undefined afterwards: it cannot be read.
             self.failed.push((key, group, abort));
         }
         Ok(())
@@ -557,7 +557,7 @@ impl Model {
         self.rows.remove(&key).map(drop).ok_or(Abort::NotFound)
     }
 
-    /// The rows of a scan that is made now.
+    /// Returns the rows of a scan that is made now.
     fn reading(&self, rules: Rules, reading: Reading, at_most: usize) -> Expected {
         let Reading { source, reverse, look } = reading;
         let wanted = |row: &&Parcel| match source {
@@ -628,7 +628,7 @@ impl Model {
                 let refusals =
                     [Shown::Done(Err(Abort::Indexed)), Shown::Done(Err(Abort::NotFound))];
                 match self.rows.get_mut(&key) {
-                    // Which of the two depends on whether there is a record.
+                    // The choice of the two depends on whether there is a record.
                     None if rules.indexed => Expected::OneOf(refusals),
                     None => done(Err(Abort::NotFound)),
                     Some(_) if rules.indexed => done(Err(Abort::Indexed)),
@@ -655,7 +655,7 @@ impl Model {
             }
             Operation::Delete(key) => done(self.delete(rules, key)),
             Operation::DeleteIfPresent(key) => whether(is_present(self.delete(rules, key))),
-            // How far it came would depend on the order.
+            // Its progress would depend on the order.
             Operation::Clear if !self.failed.is_empty() => Expected::LeftOut,
             Operation::Clear => {
                 Expected::This(Shown::Number(Ok(std::mem::take(&mut self.rows).len())))
@@ -671,7 +671,7 @@ impl Model {
     }
 }
 
-/// Doubles the count, refusing to go beyond 1,000.
+/// An updater that doubles the count, and refuses to go beyond 1,000.
 #[derive(Debug, Clone, Copy)]
 struct Double<G>(PhantomData<fn() -> G>);
 
@@ -688,12 +688,12 @@ impl<G: Goods> Updater<G> for Double<G> {
     }
 }
 
-/// What [`Scale`] makes of a count: small, so that it can go on.
+/// Returns the count after [`Scale`], kept small so that it can be repeated.
 fn scaled(count: i16, factor: i16, summand: i16) -> i16 {
     (count % 100) * factor + summand
 }
 
-/// Changes the count, and never fails.
+/// An updater that changes the count, and never fails.
 #[derive(Debug, Clone, Copy)]
 struct Scale<G>(i16, i16, PhantomData<fn() -> G>);
 
@@ -713,13 +713,13 @@ impl<G: Goods> Updater<G> for Scale<G> {
 
 type Open<'t> = Box<dyn Iterator<Item = Result<(Key, Seen), Abort>> + 't>;
 
-/// A scan that goes on, and what it has shown.
+/// An open scan, and the rows it has shown.
 struct Held<'t> {
     scan: Open<'t>,
     shown: Vec<Result<(Key, Seen), Abort>>,
 }
 
-/// The engine as a transaction meets it.
+/// The engine's side of a running transaction.
 struct Stage<'t, G: Goods, P: Protocol> {
     table: &'t Table<G, P>,
     indexes: Option<&'t Indexes<G, P>>,
@@ -978,7 +978,7 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
     }
 }
 
-/// How a script ends.
+/// The end of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Commit,
@@ -996,7 +996,7 @@ struct Bench<G: Goods, P: Protocol> {
     model: Model,
 }
 
-/// What a bench is made of.
+/// The settings of a bench.
 #[derive(Debug, Clone, Copy)]
 struct Setting {
     splitting: bool,
@@ -1041,8 +1041,8 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         }
         let mut shown = Vec::new();
         let session = self.session.as_mut().expect("taken only for a change of the indexes");
-        // There is no other session to be in conflict with. Only a hash index that grows changes
-        // what has been observed, once.
+        // There is no other session that could conflict. Only a growing hash index changes observed
+        // nodes, once.
         let attempts_max = if rules.in_order && !rules.indexed { 1 } else { 8 };
         let result = catch_unwind(AssertUnwindSafe(|| {
             session.run_with(RunOptions::new().attempts_max(attempts_max), |tx| {
@@ -1086,7 +1086,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         }
     }
 
-    /// Demands that records, single reads, entries and model agree.
+    /// Asserts that records, single reads, entries and model agree.
     fn check(&mut self) {
         let mut rows = BTreeMap::new();
         self.table
@@ -1115,7 +1115,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
 
     /// Makes the indexes if there are none, and drops them if there are.
     fn toggle_indexes(&mut self) {
-        // Where there can be one session only, those that change the indexes need it.
+        // If only one session is allowed, the change of the indexes needs it.
         self.session = None;
         if let Some(indexes) = self.indexes.take() {
             INDEX_NAMES.iter().for_each(|name| self.table.drop_index(name).unwrap());
@@ -1139,13 +1139,14 @@ fn below(random: &mut Random, bound: usize) -> usize {
     random.below(bound as u64) as usize
 }
 
-/// Keys of two districts, as many as fill several leaves, half of the time of a few.
+/// Draws a key of two districts, from a range that fills several leaves, or, half of the time, from
+/// a few keys.
 fn a_key(random: &mut Random) -> Key {
     let number = if random.below(2) == 0 { random.below(4) } else { random.below(40) };
     (1 + random.below(2) as u8, number as u16)
 }
 
-/// A row whose code is usually its own.
+/// Draws a row whose code is usually its own.
 fn a_row(random: &mut Random, (district, number): Key) -> Parcel {
     let own = Parcel::new(district, number);
     let code = if random.below(8) == 0 { random.below(20) as u32 } else { own.code };
@@ -1287,7 +1288,7 @@ fn random_scripts<G: Goods, P: Protocol>(setting: Setting, scripts: usize, seed:
         bench.run(&script, ending);
         bench.check();
         if random.below(3) == 0 {
-            // What was deleted is buried, and nodes end.
+            // Deleted records are reaped, and nodes are removed.
             epochs.pass();
         }
     }
@@ -1295,7 +1296,7 @@ fn random_scripts<G: Goods, P: Protocol>(setting: Setting, scripts: usize, seed:
 
 const SCRIPTS: usize = 100;
 
-/// All settings of a row type.
+/// Runs `run` for all settings of a row type.
 fn for_each_setting(run: impl Fn(Setting, u64)) {
     for number in 0..32 {
         let bit = |bit: u64| number >> bit & 1 != 0;
@@ -1323,7 +1324,7 @@ impl ForProtocol for RandomScripts {
                 random_scripts::<Filed, P>(setting, scripts, seed);
             }
             if !setting.ordered {
-                // Its type says that it is, and its indexes come and go.
+                // Its type is ordered, and its indexes are added and dropped.
                 random_scripts::<Parcel, P>(setting, scripts, 100 + seed);
             }
         });
@@ -1375,7 +1376,7 @@ fn all_short_sequences<G: Goods, P: Protocol>(setting: Setting, longest: u32) {
         Operation::Update(key, Blind::Note(4)),
         Operation::Modify(key, Change::Code(8)),
         Operation::Modify(key, Change::Place(0, 1)),
-        // Its code is taken.
+        // Its code belongs to another row.
         Operation::Modify(key, Change::Whole(neighbour)),
         Operation::GetForUpdate(key, Look::Whole),
         Operation::Delete(key),

@@ -1,6 +1,6 @@
-//! Users' updaters that are declared total, where updates are put off: which of them are, that they
-//! come out of their words as they went in, and what becomes of those that break their word when
-//! no caller is left to tell.
+//! Users' updaters that are declared total, under a protocol with deferred updates: those that are
+//! deferred, their round trip through words, and the handling of those that fail after their caller
+//! has returned.
 
 use super::deltas::{Items, Scene, await_one_version, chain, chain_of, scene};
 use super::rows::Item;
@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 impl Scene {
-    /// Collects all that no transaction can come to see any more.
+    /// Collects all versions that no transaction can see any more.
     fn collect(&mut self) {
         for _ in 0..3 {
             self.db.inner.engine.epochs.pass();
@@ -31,7 +31,7 @@ impl Scene {
     }
 }
 
-/// Multiplies the count, and adds to it. Of two words.
+/// An updater of two words that multiplies the count, and adds to it.
 #[derive(Debug, Clone, Copy)]
 struct Linear(i64, i64);
 
@@ -49,7 +49,7 @@ impl Updater<Item> for Linear {
     }
 }
 
-/// Doubles the count, and says so. Of no size.
+/// An updater of no size that doubles the count and flips the flag.
 #[derive(Debug, Clone, Copy)]
 struct Double;
 
@@ -68,7 +68,7 @@ impl Updater<Item> for Double {
     }
 }
 
-/// Adds so many numbers to the count.
+/// An updater that adds `N` numbers to the count.
 #[derive(Debug, Clone, Copy)]
 struct Sum<const N: usize>([i64; N]);
 
@@ -86,7 +86,7 @@ impl<const N: usize> Updater<Item> for Sum<N> {
     }
 }
 
-/// Adds to the count, and does not say that it never fails.
+/// An updater that adds to the count, and is not declared total.
 #[derive(Debug, Clone, Copy)]
 struct Hesitant;
 
@@ -123,7 +123,7 @@ fn total_updaters_are_put_off_among_other_updates() {
     assert_eq!(scene.row(), Item { count: 126, small: 6, ..Item::new(1, 0) });
     let Scene { items, first, .. } = &mut scene;
     assert_eq!(chain(items), [false, true, true, false], "only what was read has become a row");
-    // What may be refused is no delta, nor what it is together with.
+    // An update that may be refused is no delta, nor are those of the same unit.
     run(first, |tx| {
         items.update_with(tx, &1, Double)?;
         items.update(tx, &1, Item::COUNT.sub(2).at_least(0))
@@ -185,7 +185,7 @@ fn a_transaction_sees_what_it_puts_off() {
     });
     assert_eq!(chain(items), [true, false]);
     assert_eq!(scene.row(), Item::new(1, 42));
-    // What replaces the row needs nothing of what lies below, though that has been put off.
+    // A replacement of the row needs no version below it, though that has been deferred.
     let Scene { items, first, .. } = &mut scene;
     run(first, |tx| items.update_with(tx, &1, Sum([1, 2, 3])));
     run(first, |tx| {
@@ -210,7 +210,7 @@ fn a_row_is_not_deleted_below_a_total_updater() {
         first.run_with(ONCE(), |tx| items.update_with(tx, &1, Double)),
         Err(Abort::NotFound)
     );
-    // And comes back, also when nothing is left of what was below.
+    // And the row is inserted again, also when no version below is left.
     for _ in 0..2 {
         run(&mut first, |tx| items.put(tx, Item::new(1, 1)));
         run(&mut first, |tx| items.update_with(tx, &1, Double));
@@ -272,12 +272,12 @@ struct Shelf {
     state: u64,
 }
 
-/// What works on the goods of a shelf.
+/// A function on the goods of a shelf.
 trait Shelving: Copy + Send + Sync + 'static {
     fn shelve(&self, number: u16, goods: &mut [u64; 6]);
 }
 
-/// The same as an updater.
+/// An updater that applies a [`Shelving`].
 #[derive(Debug, Clone, Copy)]
 struct Shelve<S>(S);
 
@@ -295,7 +295,7 @@ impl<S: Shelving> Updater<Shelf> for Shelve<S> {
     }
 }
 
-/// Adds the key's second part.
+/// A function that adds the key's second part.
 #[derive(Debug, Clone, Copy)]
 struct Numbered;
 
@@ -311,7 +311,7 @@ impl Shelving for [u64; 6] {
     }
 }
 
-/// With bytes between its fields, and behind them, that have no value.
+/// A function whose fields have uninitialized padding between and after them.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Padded {
@@ -328,7 +328,7 @@ impl Shelving for Padded {
     }
 }
 
-/// With addresses in it.
+/// A function that contains addresses.
 #[derive(Debug, Clone, Copy)]
 struct Pointing {
     table: &'static [u64],
@@ -344,7 +344,7 @@ impl Shelving for Pointing {
     }
 }
 
-/// Works on the other group.
+/// An updater of the other group.
 #[derive(Debug, Clone, Copy)]
 struct Stamp(u8);
 
@@ -413,23 +413,23 @@ fn updaters_come_out_of_their_words_as_they_went_in() {
     }
 }
 
-/// How an updater breaks its word.
+/// The way in which a total updater fails.
 #[derive(Debug, Clone, Copy)]
 enum How {
     Refuses,
     Panics,
-    /// With something that panics again when it is dropped.
+    /// A panic whose payload panics again when it is dropped.
     PanicsTwice,
 }
 
 const HOW: [How; 3] = [How::Refuses, How::Panics, How::PanicsTwice];
 
-/// Says that it never fails, and always does.
+/// An updater that is declared total, and always fails.
 #[derive(Debug, Clone, Copy)]
 struct Breaks(How);
 
 thread_local! {
-    /// How often it has on this thread.
+    /// The number of its failures on this thread.
     static BROKEN: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -464,7 +464,7 @@ impl Updater<Item> for Breaks {
     }
 }
 
-/// Who comes to apply what was put off.
+/// The name and action of a session that applies a deferred update.
 type Finder = (&'static str, fn(&mut Scene));
 
 #[test]
@@ -508,7 +508,7 @@ fn an_updater_that_breaks_its_word_has_no_effect_whoever_comes_to_know() {
             assert_eq!((chain(items), BROKEN.get()), (vec![true, true, true, false], 0));
             finds(&mut scene);
             assert_eq!(BROKEN.get(), 1, "{how:?}, {who}");
-            // No session has kept the cell, the row is as if that had never been, and none tries
+            // No session holds the cell, the row is as it was before the update, and none tries
             // again.
             for _ in 0..2 {
                 assert_eq!(scene.row(), Item { flag: true, ..Item::new(1, 32) }, "{how:?}, {who}");
@@ -523,7 +523,7 @@ fn an_updater_that_breaks_its_word_has_no_effect_whoever_comes_to_know() {
     }
 }
 
-/// What a transaction does.
+/// A step of a transaction.
 type Step = fn(&Tx<'_, Mvto>, &Items) -> Result<(), Abort>;
 
 #[test]
@@ -532,8 +532,7 @@ fn an_updater_whose_transaction_can_be_told_fails_that() {
         let mut scene = scene();
         let Scene { items, first, .. } = &mut scene;
         let ends: [Step; 3] = [
-            // It reads what it has changed, or there is something that may fail, or not enough
-            // room.
+            // It reads the changed row, or another update may fail, or there is not enough room.
             |tx, items| items.read(tx, &1, Item::COUNT).map(drop),
             |tx, items| items.update(tx, &1, Item::COUNT.add(1)),
             |tx, items| items.update_with(tx, &1, Sum([1, 2, 3])),
@@ -551,7 +550,7 @@ fn an_updater_whose_transaction_can_be_told_fails_that() {
     }
 }
 
-/// A number of which one cannot be put into a row.
+/// A number that has one value which cannot be stored in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Touchy(u64);
 
@@ -581,7 +580,7 @@ struct Pair {
     other: Touchy,
 }
 
-/// Changes one column, and then fails to change the other.
+/// An updater that changes one column, and then fails to change the other.
 #[derive(Debug, Clone, Copy)]
 struct Half(u64);
 
@@ -630,7 +629,7 @@ fn who_collects_in_the_background_survives_a_broken_word() {
                 Ok::<_, Abort>(())
             );
         }
-        // The sessions are gone; there is no other.
+        // The sessions have ended; there is no other.
         await_one_version(&db, &items);
         assert_eq!(chain(&items), [false]);
         let count = db.run(|tx| items.read(tx, &1, (Item::COUNT, Item::SMALL)));
@@ -662,8 +661,8 @@ fn total_updaters_of_many_threads_lose_nothing() {
                         });
                         added.unwrap_or_else(|abort: Abort| panic!("{abort}"));
                     };
-                    // Where there are many already, it is not put off, and nothing of its
-                    // transaction happens.
+                    // If there are many deltas already, it is not deferred, and its transaction has
+                    // no effect.
                     if round % 16 != 0 {
                         add(false);
                     } else if let Err(panic) = catch_unwind(AssertUnwindSafe(|| add(true))) {
@@ -684,7 +683,7 @@ fn total_updaters_of_many_threads_lose_nothing() {
     assert!(told.into_inner() < (THREADS * ROUNDS) as u64 / 16, "none was put off");
 }
 
-/// All of these, with timestamps from the system's clock.
+/// The scenes of this file hold with timestamps from the system's clock, too.
 #[test]
 fn total_updaters_by_the_clock() {
     let all: [fn(); 11] = [

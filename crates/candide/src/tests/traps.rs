@@ -31,8 +31,8 @@ fn scene<P: Protocol>() -> Scene<P> {
     Scene { db, table, first, second }
 }
 
-/// Runs a test under the protocols that certify in the order of commits: there, an attempt that
-/// read what has been replaced fails.
+/// Runs a test under the protocols that certify in commit order, where an attempt with outdated
+/// reads fails.
 fn for_each_in_commit_order(test: &impl ForProtocol) {
     test.run::<Occ>();
 }
@@ -65,8 +65,8 @@ struct OtherCommitsBetweenLockAndValidation;
 
 impl ForProtocol for OtherCommitsBetweenLockAndValidation {
     fn run<P: Protocol>(&self) {
-        // Both have read what the other is about to write; the first has locked when the second
-        // commits.
+        // Both have read the row that the other is about to write; the first has locked when the
+        // second commits.
         let Scene { table, mut first, mut second, .. } = scene::<P>();
         let (inner_table, inner) = (table.clone(), Rc::new(Cell::new(Ok(()))));
         let inner_result = inner.clone();
@@ -147,8 +147,8 @@ struct OwnInsertIntoOwnAbsentRead;
 impl ForProtocol for OwnInsertIntoOwnAbsentRead {
     fn run<P: Protocol>(&self) {
         let Scene { table, mut first, mut second, .. } = scene::<P>();
-        // Own inserts do not spoil own absent reads, of the same key or of another in the same
-        // bucket.
+        // The transaction's own inserts do not invalidate its absent reads, of the same key or of
+        // another in the same bucket.
         first
             .run_with(ONCE(), |tx| {
                 for key in 100..130 {
@@ -157,8 +157,8 @@ impl ForProtocol for OwnInsertIntoOwnAbsentRead {
                 (100..130).try_for_each(|key| table.insert(tx, Item::new(key, 1)))
             })
             .unwrap();
-        // But others' commits of a key that was read absent do, even if its record is the first
-        // one's own.
+        // But others' commits of a key that was read absent do, even if the first transaction has
+        // linked its record.
         let overwritten = first.run_with(ONCE(), |tx| {
             assert_eq!(table.get(tx, &200, Item::COUNT)?, None);
             table.put(tx, Item::new(200, 1))?;
@@ -192,14 +192,14 @@ impl ForProtocol for PhantomThroughUncommittedRecord {
             Ok(())
         });
         assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
-        // And the other way round: one that saw no k commits only if k does not come.
+        // And the other way round: one that saw no k commits only if k is not inserted.
         let outer = first.run_with(ONCE(), |tx| {
             assert_eq!(table.get(tx, &60, Item::COUNT)?, None);
             db.run(|tx| table.insert(tx, Item::new(60, 1)))?;
             table.update(tx, &1, Item::COUNT.add(1))
         });
         assert_eq!(outer, CONFLICT);
-        // And the same where a deleted row has left its record.
+        // And with the record of a deleted row.
         db.run(|tx| table.insert(tx, Item::new(70, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
         db.run(|tx| table.delete(tx, &70)).unwrap_or_else(|e: Abort| panic!("{e}"));
         let outer = first.run_with(ONCE(), |tx| {
@@ -232,7 +232,7 @@ impl ForProtocol for DeleteTouchesEveryGroup {
             });
             assert_eq!(outer, CONFLICT);
         }
-        // Whereas another group's update disturbs none.
+        // But an update of another group does not conflict.
         let Scene { table, mut first, mut second, .. } = scene::<P>();
         first
             .run_with(ONCE(), |tx| {
@@ -264,7 +264,7 @@ impl ForProtocol for DeleteAndReinsert {
             table.update(tx, &1, Item::COUNT.add(1))
         });
         assert_eq!(outer, CONFLICT);
-        // A record that is buried while a handle on it is held is not reused under the handle.
+        // A record that is unlinked while a handle on it is held is not reused under the handle.
         let outer = first.run_with(ONCE(), |tx| {
             let row = table.find(tx, &0)?;
             second.run(|tx| table.delete(tx, &0))?;
@@ -326,7 +326,7 @@ struct UpdateOfARowThatGoes;
 
 impl ForProtocol for UpdateOfARowThatGoes {
     fn run<P: Protocol>(&self) {
-        // A blind update observes nothing, but its row must be there when it commits, and the other
+        // A blind update observes nothing, but its row must exist when it commits, and the other
         // way round.
         let Scene { table, mut first, mut second, .. } = scene::<P>();
         let outer = first.run_with(ONCE(), |tx| {
@@ -379,7 +379,7 @@ impl ForProtocol for ErrorsAreValidated {
             });
             assert_eq!((result, attempts.get()), (Ok(()), 2));
         }
-        // What an update found is part of what an error is based on.
+        // An error depends also on the row that an update found.
         let attempts = Cell::new(0);
         let result: Result<(), Abort> = first.run(|tx| {
             attempts.set(tx.attempt());
@@ -409,8 +409,8 @@ struct LoopOnInconsistentValues;
 impl ForProtocol for LoopOnInconsistentValues {
     fn run<P: Protocol>(&self) {
         let Scene { table, mut first, mut second, .. } = scene::<P>();
-        // The first attempt sees rows 0 and 1 differ for ever; looking at the read set now and then
-        // ends it.
+        // The first attempt would see rows 0 and 1 differ for ever; the periodic revalidation of
+        // the read set ends it.
         first
             .run(|tx| {
                 let zero = table.read(tx, &0, Item::COUNT)?;
@@ -432,7 +432,7 @@ fn a_loop_on_inconsistent_values_ends() {
     for_each_overlapping(&LoopOnInconsistentValues);
 }
 
-/// An updater that panics when told to.
+/// An updater that panics on demand.
 #[derive(Debug, Clone, Copy)]
 struct Panics(bool);
 
@@ -468,7 +468,7 @@ impl ForProtocol for PanicsLeaveNothing {
             first.run(|tx| table.modify(tx, &0, Item::COUNT, |_| -> () { panic!("deliberate") }))
         }));
         assert!(caught.is_err());
-        // Nothing is locked, nothing has happened, both sessions go on.
+        // Nothing is locked, nothing has changed, and both sessions continue.
         for session in [&mut second, &mut first] {
             session
                 .run_with(ONCE(), |tx| {

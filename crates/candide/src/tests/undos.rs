@@ -1,5 +1,5 @@
-//! Undo records: whichever parts of a row commits change, and whatever reads it meanwhile, a
-//! snapshot sees all of it as it was.
+//! Undo records: a snapshot sees all of a row as it was, for all parts that commits change and
+//! under all concurrent reads.
 
 use super::patience::receive;
 use super::rows::Item;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
-/// A row of which some columns are large, some share a word, and one has a group of its own.
+/// A row with large columns, columns that share a word, and one with a group of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate)]
 struct Wide {
@@ -62,7 +62,7 @@ fn whichever_parts_of_a_row_change_snapshots_see_all_of_it_under<P: Chained>() {
     }
 }
 
-/// A random walk: parts of rows change, rows and snapshots come and go.
+/// A random walk: parts of rows change, rows and snapshots are made and removed.
 struct Walk<P: Chained> {
     seed: u64,
     random: Random,
@@ -70,7 +70,7 @@ struct Walk<P: Chained> {
     rows: Table<Wide, P>,
     sessions: Vec<Session<P>>,
     model: BTreeMap<u64, Wide>,
-    /// With what they see.
+    /// The open snapshots with their expected rows.
     open: Vec<(Snapshot<P>, BTreeMap<u64, Wide>)>,
 }
 
@@ -182,7 +182,8 @@ impl<P: Chained> Walk<P> {
         }
     }
 
-    /// Collects all that can be; then there is a version for each snapshot at most, and the newest.
+    /// Collects everything possible, and asserts that at most the newest version and one for each
+    /// snapshot remain.
     fn collect_all(&mut self) {
         for _ in 0..8 {
             self.sessions.iter_mut().for_each(|session| collect(&self.db, session));
@@ -221,7 +222,7 @@ fn who_looks_back_while_others_write_sees_no_part_of_that() {
     assert_eq!(seen, Some(Wide::new(1, 0)));
 }
 
-/// While a chain is thinned others read the row, and who wants to write it waits or starts over.
+/// While a chain is pruned other sessions read the row, and a writer waits or starts over.
 #[test]
 fn who_thins_a_chain_is_in_the_way_of_writers_only() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -279,8 +280,8 @@ fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
     });
 }
 
-/// One session thins a chain, for a snapshot that closes meanwhile. Another one has an entry of the
-/// same chain, and knows no snapshot.
+/// One session prunes a chain, for a snapshot that closes meanwhile. Another one has an entry of
+/// the same chain, and knows no snapshot.
 #[test]
 fn what_somebody_walks_over_is_not_freed() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -306,7 +307,8 @@ fn what_somebody_walks_over_is_not_freed() {
     assert_eq!((versions(&db, &items, 1), count(&db.snapshot(), &items, 1)), (1, Some(4)));
 }
 
-/// An undo of a few words stays for a snapshot where those above it go, which have others.
+/// An undo record of a few words stays for a snapshot while those above it, of other words, are
+/// collected.
 #[test]
 fn what_stays_in_a_chain_has_the_words_of_what_goes() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -322,7 +324,7 @@ fn what_stays_in_a_chain_has_the_words_of_what_goes() {
     collect(&db, &mut session);
     let core = rows.core();
     let Found::Record(record) = core.index.find(&[1]) else { panic!("the row is there") };
-    assert_eq!(Mvcc::all_versions(&db.inner.engine.clock, core.layout.first_of(record)), 3);
+    assert_eq!(db.inner.engine.clock.count_versions(core.layout.first_of(record)), 3);
     let seen = |snapshot: &Snapshot<Mvcc>| ok(snapshot.run(|tx| rows.get(tx, &1, Whole)));
     assert_eq!(seen(&snapshot), Some(Wide::new(1, 0)));
     assert_eq!(seen(&newer), Some(Wide { few: [1; 3], one: 2, flag: true, ..Wide::new(1, 0) }));
@@ -331,8 +333,8 @@ fn what_stays_in_a_chain_has_the_words_of_what_goes() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// Rows and entries of indexes that come and go leave nothing behind, though a snapshot is open: it
-/// has never seen them.
+/// Rows and index entries that are inserted and deleted leave nothing behind while a snapshot is
+/// open that has never seen them.
 #[test]
 fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it() {
     what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under::<Mvcc>();
@@ -350,7 +352,7 @@ fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under<P: Chai
             collect(&db, &mut session);
         }
     }
-    // And one that it has seen.
+    // And a row that it has seen.
     ok(session.run(|tx| items.delete(tx, &1)));
     (0..3).for_each(|_| collect(&db, &mut session));
     let linked = (0..60).filter(|&id| matches!(items.core().index.find(&[id]), Found::Record(_)));
@@ -385,8 +387,7 @@ fn who_thins_a_chain_does_not_wait_for_who_waits_for_the_list_of_tables() {
     assert_eq!(ok(snapshot.run(|tx| rows.get(tx, &1, Whole))), Some(Wide::new(1, 0)));
 }
 
-/// A row is written while a session prunes its chain that has seen in its cell when it was written
-/// before.
+/// A row is written while a session prunes its chain by the time of its write before.
 #[test]
 fn what_is_replaced_while_its_chain_is_thinned_stays() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -407,8 +408,7 @@ fn what_is_replaced_while_its_chain_is_thinned_stays() {
     assert_eq!(counts, [Some(0), Some(3), Some(4)]);
 }
 
-/// However often a transaction changes many words of a row, it is one version that has to be put
-/// aside.
+/// A transaction that changes many words of a row any number of times makes one undo record.
 #[test]
 fn room_is_made_for_each_unit_once() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -427,8 +427,8 @@ fn room_is_made_for_each_unit_once() {
     assert_eq!(updates(20_000), few);
 }
 
-/// Many rows come and go at once: records wait until what was put aside of them has had its turn,
-/// and not for the snapshot.
+/// Of many rows inserted and deleted at once, the records wait until their undo records have been
+/// examined, and not for the snapshot.
 #[test]
 fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
     const ROWS: std::ops::Range<u64> = 10..9_000;
@@ -443,7 +443,7 @@ fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// However much has come together while nothing could be collected, a chain is gone through once.
+/// A chain is pruned once, however much garbage has accumulated while nothing could be collected.
 #[test]
 fn what_has_come_together_is_thinned_at_once() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -457,8 +457,8 @@ fn what_has_come_together_is_thinned_at_once() {
     assert_eq!(db.memory().garbage, 1);
 }
 
-/// A row whose parts change one after another is kept in three pieces for a snapshot, however many
-/// there are.
+/// A row whose parts change one after another is kept in three undo records for a snapshot,
+/// whatever the number of changes.
 #[test]
 fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -481,8 +481,8 @@ fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// While rows are held, their chains are gone through once in a collection, however much of them is
-/// due.
+/// While rows are held, their chains are searched once in a collection, however many of their
+/// entries are due.
 #[test]
 fn what_is_in_the_way_is_not_tried_again_and_again() {
     let (db, items, mut session) = by_hand::<Mvcc>();

@@ -1,12 +1,13 @@
-//! What is peculiar to the protocol with versions.
+//! Properties of `Mvcc` alone.
 
 use super::snapshots::{self, Chained};
+use crate::experiments::Factor;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Ordering, Point, with_hook};
 use crate::{
-    Abort, Column, Database, Factor, Group, Hashed, Record, RunOptions, Session, Table, Tx, Whole,
+    Abort, Column, Database, Group, Hashed, Record, RunOptions, Session, Table, Tx, Whole,
 };
 use std::sync::{Arc, Barrier};
 
@@ -49,7 +50,7 @@ impl Record for Item {
 
 type Items = Table<Item, Mvcc>;
 
-/// A database with rows 1 and 2, which count 0.
+/// Makes a database with rows 1 and 2, which count 0.
 fn database(splitting: bool) -> (Database<Mvcc>, Items) {
     let db = Database::<Mvcc>::builder()
         .timestamp_splitting(splitting)
@@ -62,7 +63,7 @@ fn database(splitting: bool) -> (Database<Mvcc>, Items) {
     (db, items)
 }
 
-/// The rows' counts.
+/// Returns the rows' counts.
 fn counts(db: &Database<Mvcc>, items: &Items) -> [Option<i64>; 2] {
     let mut session = db.session().unwrap();
     let read =
@@ -70,8 +71,8 @@ fn counts(db: &Database<Mvcc>, items: &Items) -> [Option<i64>; 2] {
     read.unwrap_or_else(|abort: Abort| panic!("{abort}"))
 }
 
-/// Runs a transaction whose first attempt is overtaken by another session's, right before it goes
-/// on with `late`; gives the number of its attempts.
+/// Runs a transaction whose first attempt is overtaken by another session's, right before it
+/// continues with `late`; returns the number of its attempts.
 fn overtaken<T>(
     db: &Database<Mvcc>,
     early: impl Fn(&Tx<'_, Mvcc>) -> Result<(), Abort>,
@@ -89,14 +90,14 @@ fn overtaken<T>(
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
 
-/// The unit of a row that holds the count.
+/// Returns the unit of a row that holds the count.
 fn count_cell(items: &Items, id: u64) -> CellAt {
     let core = items.core();
     let Found::Record(record) = core.index.find(&[id]) else { panic!("no record of {id}") };
     core.layout.first_of(record)
 }
 
-/// A database whose epochs are moved by hand, with rows 1 and 2.
+/// Makes a database whose epochs are moved by hand, with rows 1 and 2.
 fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -108,7 +109,7 @@ fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
     (db, items, session)
 }
 
-/// Lets everything that is due be collected.
+/// Collects everything that is due.
 fn collect(db: &Database<Mvcc>, session: &mut Session<Mvcc>) {
     for _ in 0..3 {
         db.inner.engine.epochs.pass();
@@ -133,7 +134,7 @@ fn who_only_reads_sees_the_time_it_began_and_never_fails() {
         both,
     );
     assert_eq!((attempts, seen), (1, (0, 0)));
-    // Rows that come and go meanwhile, too.
+    // With rows inserted and deleted meanwhile, too.
     let (attempts, seen) = overtaken(
         &db,
         |tx| both(tx).map(drop),
@@ -166,7 +167,7 @@ fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
         |tx| Ok((items.get(tx, &9, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)),
     );
     assert_eq!((attempts, seen), (1, (None, 0)));
-    // A transaction that writes after such a look is no reader.
+    // A transaction that writes after such a read is no reader.
     let (attempts, ()) = overtaken(
         &db,
         |tx| items.get(tx, &10, Item::COUNT).map(drop),
@@ -188,7 +189,7 @@ fn an_attempt_that_writes_takes_a_newer_time_when_all_it_has_read_permits() {
         };
         let (attempts, ()) = overtaken(&db, early, |other| add(other, &items, 2), add_to_second);
         assert_eq!((attempts, counts(&db, &items)), (1, [Some(0), Some(2)]));
-        // Here it does not: what was read before has been replaced as well.
+        // Here it does not: the earlier reads have been replaced as well.
         let both = |other: &mut Session<Mvcc>| (1..=2).for_each(|id| add(other, &items, id));
         let (attempts, ()) = overtaken(&db, early, both, add_to_second);
         assert_eq!((attempts, counts(&db, &items)), (2, [Some(1), Some(4)]));
@@ -220,7 +221,7 @@ fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
             Ok(())
         },
     );
-    // The first attempt, which was told that row 1 is there, never sees row 2 as it was afterwards.
+    // The first attempt, which has seen that row 1 exists, never sees the later row 2.
     assert_eq!((attempts, seen), (2, vec![(2, 100)]));
 }
 
@@ -301,8 +302,8 @@ fn who_moves_on_and_meets_still_newer_versions_misses_none_in_between() {
         move |point| {
             if point == Point::MovedOn {
                 moves += 1;
-                // First what it can still move on to; then what it cannot, since it has read the
-                // first row.
+                // First a change to which it can still move on; then one to which it cannot, since
+                // it has read the first row.
                 match moves {
                     1 => add_to(&[2, 3]),
                     2 => add_to(&[1, 2, 3]),
@@ -337,7 +338,7 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
         (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
     let (own, mut is_first) = (items.clone(), true);
     let hook = move |point| {
-        // Row 1 is gone by the new time, and comes back before it is looked at.
+        // Row 1 is deleted at the new time, and inserted again before it is looked at.
         if point == Point::LookedAgain && std::mem::take(&mut is_first) {
             let back = second.run(|tx| {
                 own.insert(tx, Item::new(1, 7))?;
@@ -404,7 +405,7 @@ fn versions_stay_as_long_as_somebody_can_come_to_see_them() {
 
 #[test]
 fn versions_stay_in_chains_as_long_as_somebody_can_come_to_see_them() {
-    // Two more that came before the reader, but in the epoch of the one that is collected.
+    // Two more from before the reader, but in the epoch of the collected one.
     versions_stay_under::<Mvto>(2);
 }
 
@@ -424,7 +425,7 @@ fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
     assert_eq!(seen, Ok((0, 0)));
     snapshots::collect(&db, &mut session);
     assert_eq!(snapshots::versions(&db, &items, 1), 1);
-    // A reader in the middle keeps what it sees, and what is newer; nothing else.
+    // A reader in the middle keeps the version it sees, and newer ones; no others.
     (0..3).for_each(|_| snapshots::add(&mut session, &items, 1));
     db.inner.engine.epochs.pass();
     let seen = reader.run(|tx| {
@@ -459,7 +460,7 @@ fn a_deleted_row_is_buried_when_nobody_can_come_to_see_it() {
             items.get(tx, &1, Item::COUNT)
         });
         assert_eq!(seen, Ok(Some(5)));
-        // Each round lets what is due be done, and queues the rest again.
+        // Each round collects the due entries, and queues the rest again.
         (0..3).for_each(|_| collect(&db, &mut session));
         assert!(!is_linked());
         assert_eq!(db.memory().garbage, 0);
@@ -475,7 +476,7 @@ fn who_looks_up_a_row_that_is_buried_meanwhile_sees_it_gone() {
     let mut reader = db.session().unwrap();
     let (own, epochs_of) = (items.clone(), db.clone());
     let looked = reader.run(|tx| {
-        // The record is still there, and found.
+        // The record is still linked, and found.
         let record = count_cell(&own, 1);
         (0..3).for_each(|_| collect(&epochs_of, &mut session));
         assert!(Tid(record.cell_word(0).load(Ordering::Acquire)).has(Tid::QUEUED));
@@ -492,7 +493,7 @@ fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing() {
 
 fn memory_is_flat_under<P: Chained>() {
     use super::rows::Item;
-    /// Rows, of which one is hot.
+    /// The number of rows, of which one is hot.
     const ROWS: u64 = 1_000;
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -543,7 +544,7 @@ fn a_limit_on_memory_is_an_outcome_and_nothing_is_lost() {
     assert_eq!(refused, Abort::MemoryLimit);
     assert!(db.memory().reserved_bytes <= limit && count > 1_000);
     assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(count));
-    // When time goes on, so do updates.
+    // After the next epoch updates succeed.
     collect(&db, &mut session);
     add(&mut session, &items, 1);
     assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(count + 1));

@@ -1,4 +1,4 @@
-//! Where transactions met, in names.
+//! Conflicts between transactions, with names.
 
 #![forbid(unsafe_code)]
 
@@ -7,13 +7,13 @@ use crate::error::Abort;
 use crate::schema::Shown;
 use std::fmt;
 
-/// Where two transactions met.
+/// A conflict between two transactions, and where it occurred.
 ///
 /// As text it is one line: `read_changed on accounts.balance, key 7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// What kind of conflict it was.
+    /// The kind of conflict.
     pub cause: Abort,
     /// The table's name; `None` if the conflict was about no table: the transaction gave way to one
     /// that had failed too often.
@@ -22,8 +22,8 @@ pub struct Conflict {
     /// splitting.
     pub group: Option<&'static str>,
     /// The first words of the row's key, as [`Key::words`](crate::schema::Key::words) gives them:
-    /// four at most, or what parts of a key that the table
-    /// [packs](crate::TableOptions::contention_aware_keys) lie in its first four words.
+    /// four at most, or fewer, where parts of the key share words and do not all lie in the first
+    /// four.
     pub key: Option<Vec<u64>>,
     /// Whether the key has more words than these.
     pub key_is_longer: bool,
@@ -33,7 +33,7 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    /// Looks the names up.
+    /// Looks up the names of what is noted in `note`.
     #[cold]
     pub(crate) fn named(engine: &Common, note: ConflictNote) -> Conflict {
         let ConflictNote { cause, table, unit, key, .. } = note;

@@ -1,6 +1,6 @@
-//! Events for the `tracing` crate, under the feature of that name. A subscriber is the user's code:
-//! the caller of these is between two attempts, holds no lock and no pin (the token perhaps, for
-//! which no wait is endless), and may be left by a panic.
+//! Events for the `tracing` crate, under the feature of that name. A subscriber is the user's code,
+//! which may panic: the caller is between two attempts and holds no lock and no pin (perhaps the
+//! token, for which no wait is endless).
 
 #![forbid(unsafe_code)]
 
@@ -8,11 +8,11 @@ use super::Conflict;
 use crate::engine::{Common, ConflictNote};
 use tracing::{Level, enabled, event};
 
-/// An attempt, the `attempt`th of its transaction, has ended in a conflict.
+/// Reports that an attempt, the `attempt`th of its transaction, has ended in a conflict.
 #[cold]
 pub(super) fn conflict(engine: &Common, note: ConflictNote, attempt: u32) {
     const TARGET: &str = "candide::conflict";
-    // Names are looked up for those who listen.
+    // Names are looked up only if a subscriber wants the event.
     if !enabled!(target: TARGET, Level::DEBUG) {
         return;
     }
@@ -29,7 +29,7 @@ pub(super) fn conflict(engine: &Common, note: ConflictNote, attempt: u32) {
     );
 }
 
-/// A session has met so many conflicts in one transaction that it has taken the token.
+/// Reports that a session has taken the token after `conflicts` conflicts in one transaction.
 #[cold]
 pub(super) fn token_taken(session: u64, conflicts: u32) {
     event!(

@@ -1,4 +1,4 @@
-//! What a change of a row does to the entries of its table's secondary indexes.
+//! Effects of a change of a row on the entries of its table's secondary indexes.
 
 #![forbid(unsafe_code)]
 
@@ -16,8 +16,7 @@ use crate::sync::{Mutant, Ordering, mutant};
 type Image<'a> = Option<&'a [u64]>;
 
 impl<P: Protocol> State<P> {
-    /// Stages what the insertion of a row, with these words outside its key, means for the indexes
-    /// of its table.
+    /// Stages the entries of a row that is inserted with these words outside its key.
     ///
     /// # Errors
     /// [`Abort::NotUnique`], before anything is staged.
@@ -43,7 +42,7 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Stages what the removal of a row, if it exists, means for the indexes of its table.
+    /// Stages the removal of the entries of a row, if the row exists.
     #[inline(never)]
     pub(crate) fn remove_entries(
         &mut self,
@@ -68,12 +67,11 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Stages what a change of a row's words means for the indexes of its table. `change` is given
-    /// the words that matter to an index, or zeros if there is no row, and makes them what they
-    /// will be.
+    /// Stages the changes of a row's entries. `change` is given the words that matter to an index,
+    /// or zeros if there is no row, and changes them as the row will be changed.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if it `must_exist` and does not, and [`Abort::NotUnique`], before
+    /// [`Abort::NotFound`] if the row `must_exist` and does not, and [`Abort::NotUnique`], before
     /// anything is staged.
     #[inline(never)]
     pub(crate) fn change_row(
@@ -107,8 +105,8 @@ impl<P: Protocol> State<P> {
         result
     }
 
-    /// Reads the groups of a row that matter to an index, as the transaction sees them; false if
-    /// there is no row.
+    /// Reads the groups of a row that matter to an index, as the transaction sees them; returns
+    /// false if there is no row.
     fn read_indexed(
         &mut self,
         engine: &Engine<P>,
@@ -177,7 +175,8 @@ impl<P: Protocol> State<P> {
         Ok(())
     }
 
-    /// The record for a new entry; an error if the index is unique and has the entry already.
+    /// Returns the record for a new entry; an error if the index is unique and has the entry
+    /// already.
     fn place_entry(
         &mut self,
         engine: &Engine<P>,
@@ -189,8 +188,8 @@ impl<P: Protocol> State<P> {
         let first = index.entries.layout.at(record, Unit::ROW);
         if index.unique && table.indexes.is_at(index, Stage::Enforced) {
             if !mutant(Mutant::RefusedEarly) {
-                // Before that an entry may be wrong. Relaxed: it was noted before the index came to
-                // be enforced (E18).
+                // Before `right_since` an entry may be wrong. Relaxed: it was stored before the
+                // index was enforced (E18).
                 self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
             }
             if !is_new && !self.can_insert(engine, first)? {
@@ -203,8 +202,8 @@ impl<P: Protocol> State<P> {
         Ok(record)
     }
 
-    /// Stages the end of an entry of the row with key `primary`, if there is one. (Only in an index
-    /// that cannot be read yet can it be missing, or be another row's.)
+    /// Stages the removal of an entry of the row with key `primary`, if there is one. (Only in an
+    /// index that cannot be read yet can it be missing, or belong to another row.)
     fn delete_entry(
         &mut self,
         engine: &Engine<P>,
@@ -216,8 +215,8 @@ impl<P: Protocol> State<P> {
         let record = match self.find(engine, &index.entries, key)? {
             Found::Record(record) => record,
             Found::Nothing { node, version } => {
-                // Observed: who builds the index may be about to enter the row, which it sees as it
-                // was.
+                // Observed, because the builder of the index may be about to add an entry for the
+                // row as it was before this change.
                 return self.absent(
                     engine,
                     Missing { table: index.entries.number, key: Some(key), node, version },
@@ -240,7 +239,7 @@ impl<P: Protocol> State<P> {
         self.stage(engine, at, Intent::Delete, Op::DELETE)
     }
 
-    /// Stages the end of a unit's row, if it is there.
+    /// Stages the deletion of a unit, if its row exists.
     pub(crate) fn delete_unit(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
         if self.can_delete(engine, at)? {
             self.stage(engine, at, Intent::Delete, Op::DELETE)
@@ -259,7 +258,7 @@ impl<P: Protocol> State<P> {
         self.read_indexed(engine, table, record, &mut Vec::new()).map(drop)
     }
 
-    /// Whether `entry` is the entry of the row of `record`, and that is there.
+    /// Returns whether the row of `record` exists and `entry` is its entry.
     pub(crate) fn has_entry(
         &mut self,
         engine: &Engine<P>,
@@ -277,10 +276,10 @@ impl<P: Protocol> State<P> {
         Ok(entry.has_key(&key))
     }
 
-    /// Stages the entry of the row of `record`, if that is there and its entry is not.
+    /// Stages the entry of the row of `record`, if the row exists and its entry does not.
     ///
     /// # Errors
-    /// [`Abort::NotUnique`] if another row has its place.
+    /// [`Abort::NotUnique`] if another row has an entry with this key.
     pub(crate) fn enter_record(
         &mut self,
         engine: &Engine<P>,

@@ -1,4 +1,4 @@
-//! Transactions: what an operation means given what the transaction has done before, whatever the
+//! Transactions: the meaning of an operation after the transaction's own earlier ones, under any
 //! protocol.
 
 #![forbid(unsafe_code)]

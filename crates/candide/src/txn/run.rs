@@ -1,4 +1,4 @@
-//! The life of a transaction: attempts, pauses, and what the caller gets in the end.
+//! Running a transaction: attempts, backoff, and the result for the caller.
 
 #![forbid(unsafe_code)]
 
@@ -6,7 +6,9 @@ use super::state::Unwound;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
 use crate::engine::own_thread::Held;
-use crate::engine::{Common, Context, Engine, Local, Protocol, ReadView, TableCore};
+use crate::engine::{
+    Common, Context, Engine, InPlace, Protocol, ReadView, TableCore, Versions, Worker,
+};
 use crate::epoch::{Epoch, Slot};
 use crate::error::Abort;
 use crate::factor::Factor;
@@ -25,20 +27,20 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// Failed attempts in a row after which a session asks for the token. By then backoff has had its
-/// chance.
+/// The number of failed attempts in a row after which a session asks for the token. Backoff alone
+/// has not helped by then.
 const TOKEN_ATTEMPTS: u32 = 32;
-/// The longest a transaction waits for the holder of the token, who may be stuck in its closure, or
-/// waiting for this very transaction.
+/// The longest a transaction waits for the holder of the token, which may be stuck in its closure,
+/// or waiting for this very transaction.
 const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
-/// Backoff: the first pause is below this, each following bound is twice the one before, up to the
-/// largest.
+/// The bounds of the random backoff: the bound of the first pause is doubled with each conflict, up
+/// to the largest.
 const BACKOFF_FIRST: Duration = Duration::from_micros(1);
 const BACKOFF_MAX: Duration = Duration::from_micros(200);
-/// Pauses up to this long are spun; a system call would take longer.
+/// The longest pause that is spun; a system call would take longer.
 const SPUN_MAX: Duration = Duration::from_micros(20);
 
-/// How to run a transaction: limits on retrying, whom to tell of conflicts, and whether it only
+/// Options of a transaction: limits on retrying, a callback for conflicts, and whether it only
 /// reads.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
@@ -59,18 +61,18 @@ impl std::fmt::Debug for RunOptions<'_> {
 }
 
 impl<'a> RunOptions<'a> {
-    /// No limits: conflicts are retried until the transaction commits.
+    /// Returns options without limits: conflicts are retried until the transaction commits.
     pub const fn new() -> RunOptions<'a> {
         RunOptions { attempts_max: None, deadline: None, on_conflict: None, read_only: false }
     }
 
-    /// Has the transaction only read: [`Abort::ReadOnly`] from each operation that would write or
-    /// lock. Under protocols with [versions](crate::Versioned) it sees the database as it was when
-    /// it began, runs once, and meets no conflict. If it takes longer than some milliseconds, what
-    /// it sees is kept like what a [`Snapshot`](crate::Snapshot) sees, and
-    /// [`Health::oldest_snapshot`](crate::api::Health::oldest_snapshot) tells of it; memory that
-    /// others free waits until it is over, so for long reports a snapshot is better, read in parts.
-    /// Under the other protocols it is repeated as any transaction is.
+    /// Makes the transaction read-only: each operation that would write or lock returns
+    /// [`Abort::ReadOnly`]. Under protocols with [versions](crate::Versioned) it sees the database
+    /// as it was when it began, runs once, and meets no conflict. If it takes longer than some
+    /// milliseconds, it is registered like a [`Snapshot`](crate::Snapshot) and reported by
+    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot); memory freed by others waits
+    /// until it ends, so for long reports a snapshot is better, read in parts. Under other
+    /// protocols it is retried like any transaction.
     ///
     /// ```
     /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
@@ -89,14 +91,14 @@ impl<'a> RunOptions<'a> {
         RunOptions { read_only: true, ..self }
     }
 
-    /// What a transaction with these options sees.
+    /// Returns the read view of a transaction with these options.
     #[inline(always)]
     pub(crate) fn read_view(&self) -> ReadView {
         if self.read_only { ReadView::AtBegin } else { ReadView::Current }
     }
 
-    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. One
-    /// is always made: zero means one.
+    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. At
+    /// least one attempt is made: zero means one.
     #[must_use]
     pub fn attempts_max(self, attempts: u32) -> RunOptions<'a> {
         RunOptions { attempts_max: Some(attempts), ..self }
@@ -106,19 +108,19 @@ impl<'a> RunOptions<'a> {
     /// and as soon as it passes while a global lock is waited for. A running attempt is not
     /// interrupted, and commits if it can, however late; one is made even if the deadline has
     /// passed already, unless another transaction has the global lock. An attempt waits for one row
-    /// for 10 ms at most. Where the limit on attempts is reached as well, that is what is reported.
+    /// for 10 ms at most. If the limit on attempts is reached as well, [`Abort::AttemptsExhausted`]
+    /// is returned.
     #[must_use]
     pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
         RunOptions { deadline: Some(deadline), ..self }
     }
 
-    /// Calls `tell` after every attempt that has met a conflict, the last one included, at once:
-    /// before the pause, and before limits are looked at. Nothing is locked or pinned meanwhile, so
-    /// `tell` may use the database, but not this session (for
-    /// [`Database::run`](crate::api::Database::run), which would need it, that is
-    /// [`Abort::Nested`]). If it panics, the transaction ends in that panic, without effect. It had
-    /// better be short: after 32 conflicts of a transaction others give way to it, for 100 ms at
-    /// most, also meanwhile. Where there are no conflicts this costs nothing.
+    /// Calls `tell` right after every attempt that has met a conflict, the last one included:
+    /// before the pause, and before limits are checked. Nothing is locked or pinned meanwhile, so
+    /// `tell` may use the database, but not this session ([`Database::run`](crate::Database::run),
+    /// which would need it, returns [`Abort::Nested`]). If it panics, the transaction ends in that
+    /// panic, without effect. It should be short: after 32 conflicts of a transaction others give
+    /// way to it, also during `tell`, for 100 ms at most. Without conflicts this costs nothing.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, RunOptions};
@@ -148,7 +150,8 @@ impl<'a> RunOptions<'a> {
         RunOptions { on_conflict: Some(tell), ..self }
     }
 
-    /// The refusal due after `failed` attempts have met conflicts.
+    /// Returns the refusal that ends the transaction after `failed` conflicts, if a limit is
+    /// reached.
     fn refusal(&self, failed: u32) -> Option<Abort> {
         if self.attempts_max.is_some_and(|attempts_max| failed >= attempts_max) {
             return Some(Abort::AttemptsExhausted);
@@ -158,35 +161,34 @@ impl<'a> RunOptions<'a> {
     }
 }
 
-/// What others may look at of a session.
+/// The part of a session that other threads may access.
 #[derive(Debug)]
-pub(crate) struct SessionShared {
-    /// Its number.
+pub(crate) struct SessionShared<B> {
+    /// The session's number.
     pub(crate) session: u64,
     pub(crate) slot: Arc<Slot>,
-    /// Taken by the session, and by the advancer while the session is idle, or in a long report.
-    pub(crate) garbage: Mutex<Garbage>,
+    /// Locked by the session, and by the advancer while the session is idle or in a long report.
+    pub(crate) garbage: Mutex<Garbage<B>>,
     pub(crate) counters: Counters,
 }
 
 /// A session's working parts: everything but its hold on the database.
 pub(crate) struct TxnRunner<P: Protocol> {
     pub(crate) state: RefCell<State<P>>,
-    pub(crate) public: Arc<SessionShared>,
+    pub(crate) public: Arc<SessionShared<P::Backlog>>,
     has_garbage: bool,
-    /// How far epochs were at the last collection
-    /// ([`Epochs::progress`](crate::epoch::Epochs::progress)); there is nothing new to collect
-    /// until they move.
+    /// [`Epochs::progress`](crate::epoch::Epochs::progress) at the last collection; there is
+    /// nothing new to collect until it changes.
     collected_at: u64,
 }
 
-/// What became of an attempt, as far as the engine is concerned.
+/// The engine's verdict on an attempt.
 enum Verdict {
-    /// What the closure did stands: its value, its error, or its panic.
+    /// The closure's result stands: its value, its error, or its panic.
     Stands,
     /// The attempt has ended in this outcome instead.
     Outcome(Abort),
-    /// The attempt never happened.
+    /// The attempt has no effect, and is repeated.
     Conflict(Abort),
     /// An updater has panicked.
     Panic(Panic),
@@ -194,19 +196,22 @@ enum Verdict {
 
 type Panic = Box<dyn Any + Send>;
 
-/// An attempt that has not committed: the verdict, and what the closure did.
+/// An attempt that has not committed: the verdict, and the closure's result.
 type Ended<T, E> = (Verdict, Result<Result<T, E>, Panic>);
 
 impl<P: Protocol> TxnRunner<P> {
-    pub(crate) fn new(engine: &Engine<P>, id: u64, public: Arc<SessionShared>) -> TxnRunner<P> {
+    pub(crate) fn new(
+        engine: &Engine<P>,
+        id: u64,
+        public: Arc<SessionShared<P::Backlog>>,
+    ) -> TxnRunner<P> {
         let state =
-            RefCell::new(State::new(engine, Local::new(engine.id, id, public.slot.clone())));
+            RefCell::new(State::new(engine, Worker::new(engine.id, id, public.slot.clone())));
         TxnRunner { state, public, has_garbage: false, collected_at: 0 }
     }
 
-    /// Runs `body` until an attempt commits, or ends in an error or panic that is true. The effects
-    /// of that attempt, if it has committed, are the caller's to run, when the session is free
-    /// again.
+    /// Runs `body` until an attempt commits, or ends in a validated error or panic. If it has
+    /// committed, the caller runs its effects once the session is free again.
     #[inline]
     pub(crate) fn run<T, E: From<Abort>>(
         &mut self,
@@ -216,7 +221,7 @@ impl<P: Protocol> TxnRunner<P> {
         effects: &Effects,
         mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let local = &mut self.state.get_mut().local;
+        let local = &mut self.state.get_mut().worker.local;
         (local.has_yielded, local.read_view) = (false, read_view);
         if !local.wanted.is_as_new() {
             local.wanted.clear();
@@ -243,10 +248,9 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Reads a unit of the record with this key, as a transaction of that one read would, if that
-    /// takes nothing else: whether the row exists. Nothing, and nothing is left behind, if it has
-    /// to be a transaction, which is also the one to collect garbage. What `copy` has done then
-    /// means nothing.
+    /// Reads a unit of the record with this key outside a transaction, if one read needs nothing
+    /// more, and returns whether the row exists. Returns `None`, without a trace, if a transaction
+    /// is needed (which also collects garbage). What `copy` was given is then invalid.
     #[inline(always)]
     pub(crate) fn single_read(
         &mut self,
@@ -260,11 +264,11 @@ impl<P: Protocol> TxnRunner<P> {
             return None;
         }
         table.check_key(key);
-        // Copying is the user's code, where a column's type is.
+        // `copy` runs the user's code if a column's type is the user's, and may panic.
         let _pin = engine.epochs.pinned(&self.public.slot);
         let state = self.state.get_mut();
-        state.local.read_view = ReadView::Current;
-        P::begin(&mut Context::new(engine, &mut state.local), &mut state.attempt);
+        state.worker.local.read_view = ReadView::Current;
+        P::begin(&mut Context::new(engine, &mut state.worker), &mut state.attempt);
         let seen = match table.index.find(key) {
             Found::Record(record) => P::read_at_once(&mut state.attempt, unit.of(record), copy),
             Found::Nothing { .. } => None,
@@ -275,8 +279,8 @@ impl<P: Protocol> TxnRunner<P> {
         seen.map(|seen| seen.present)
     }
 
-    /// What is due when the `failed`th attempt has ended in a conflict: notes, events and calls,
-    /// and a refusal or a pause.
+    /// Handles the conflict of the `failed`th attempt: notes and reports it, then returns a refusal
+    /// or pauses.
     #[cold]
     #[inline(never)]
     fn after_conflict<'e>(
@@ -311,7 +315,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
         let conflicts = starvation.record_conflict();
         let state = self.state.get_mut();
-        let waits_for_locks = !state.local.wanted.is_empty();
+        let waits_for_locks = !state.worker.local.wanted.is_empty();
         let row = state.last_conflict.and_then(|note| note.row());
         if starvation.turn.is_none()
             && matches!(cause, Abort::ReadChanged | Abort::Locked)
@@ -321,13 +325,13 @@ impl<P: Protocol> TxnRunner<P> {
         }
         if !waits_for_locks && !engine.options.factors.has(Factor::NoBackoff) {
             engine.parking.wake_unwoken();
-            pause(&mut self.state.get_mut().local.random, conflicts);
+            pause(&mut self.state.get_mut().worker.local.random, conflicts);
         }
         None
     }
 
-    /// Whether what an attempt has met is a transaction in whose closure this one runs: that goes
-    /// on when this one has ended.
+    /// Returns whether the conflict was with a transaction in whose closure this one runs, and
+    /// which cannot go on before this one has ended.
     fn waits_for_itself(&mut self, engine: &Engine<P>, cause: Abort) -> bool {
         match cause {
             Abort::Yielded => Held::Token(engine.id).is_own_threads(),
@@ -338,7 +342,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// One attempt, from pin to unpin. Runs no code of the user's but the closure and updaters, and
+    /// Runs one attempt, from pin to unpin. It runs no user code but the closure and updaters, and
     /// lets no panic of theirs escape before it has cleaned up.
     #[inline]
     fn attempt<T, E>(
@@ -349,21 +353,21 @@ impl<P: Protocol> TxnRunner<P> {
         effects: &Effects,
         body: &mut impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, Ended<T, E>> {
-        if let Err(abort) = P::enter(&engine.clock, options.deadline) {
+        if let Err(abort) = P::InPlace::enter(&engine.clock, options.deadline) {
             self.public.counters.aborted(abort);
             let panic: Panic = Box::new("never seen: the verdict is an outcome");
             return Err((Verdict::Outcome(abort), Err(panic)));
         }
         let state = self.state.get_mut();
-        match state.local.read_view {
-            ReadView::Snapshot(_) if P::VERSION_WORDS > 0 => {
-                engine.epochs.pin_for_memory(&state.local.slot)
+        match state.worker.local.read_view {
+            ReadView::Snapshot(_) if P::Versions::WORDS > 0 => {
+                engine.epochs.pin_for_memory(&state.worker.local.slot)
             }
-            _ => engine.epochs.pin(&state.local.slot),
+            _ => engine.epochs.pin(&state.worker.local.slot),
         }
         state.attempt_number = number;
         state.begin(engine);
-        let locks_ahead = !state.local.wanted.is_empty();
+        let locks_ahead = !state.worker.local.wanted.is_empty();
         if locks_ahead {
             state.lock_wanted(engine);
         }
@@ -381,28 +385,28 @@ impl<P: Protocol> TxnRunner<P> {
                 }
                 verdict => (verdict, Ok(Ok(value))),
             },
-            // An error or a panic may come of values that do not belong together; then it never
-            // happened.
+            // An error or a panic may result from inconsistent reads; then it is discarded.
             result => (commit_error(state, engine), result),
         };
         self.end_otherwise(engine, &ended.0);
         Err(ended)
     }
 
-    /// What is left to do of an attempt when it is known what has become of it.
+    /// Ends an attempt whose verdict is known: collects garbage, counts, and unpins.
     #[inline(always)]
     fn end(&mut self, engine: &Engine<P>, count: impl FnOnce(&Counters)) {
-        P::leave(&engine.clock);
+        P::InPlace::leave(&engine.clock);
         self.state.get_mut().finish(engine);
         self.collect_garbage(engine);
-        // Before the pin is gone: who sees no transaction and an old count has missed none.
+        // Before unpinning: an observer that sees no pin and an old count has missed no
+        // transaction.
         count(&self.public.counters);
         engine.epochs.unpin(&self.public.slot);
         pass(Point::Unpinned);
     }
 
-    /// As [`TxnRunner::end`], of an attempt that has not committed. Apart, so that the way of those
-    /// that have is short.
+    /// Calls [`TxnRunner::end`] for an attempt that has not committed. Out of line, so that the
+    /// path of committed attempts is short.
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
@@ -412,42 +416,44 @@ impl<P: Protocol> TxnRunner<P> {
         });
     }
 
-    /// Returns whether there is garbage of the session or of all sessions, and epochs have moved on
-    /// since it looked. Asked in this order, what a session without garbage does is always the
-    /// same.
+    /// Returns whether there is garbage of the session or in the shared queue, and epochs have
+    /// advanced since the last collection. In this order, a session without garbage always takes
+    /// the same steps.
     #[inline(always)]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
         (self.has_garbage || !engine.hot.is_empty())
             && engine.epochs.progress() != self.collected_at
     }
 
-    /// Hands garbage over, and collects some of it when epochs have moved on. The attempt is over,
-    /// but for its pin.
+    /// Takes over the attempt's garbage, and collects some if epochs have advanced. The attempt has
+    /// ended, but is still pinned.
     #[inline(always)]
     fn collect_garbage(&mut self, engine: &Engine<P>) {
-        if self.state.get_mut().local.leaves_some() || self.has_to_collect(engine) {
+        let Worker { local, versions } = &self.state.get_mut().worker;
+        if local.leaves_some() || P::Versions::leaves_some(versions) || self.has_to_collect(engine)
+        {
             self.collect_some(engine);
         }
     }
 
     #[inline(never)]
     fn collect_some(&mut self, engine: &Engine<P>) {
-        let local = &mut self.state.get_mut().local;
+        let worker = &mut self.state.get_mut().worker;
         let mut garbage = lock(&self.public.garbage);
-        garbage.take_from(engine, local);
+        garbage.take_from(engine, worker);
         let progress = engine.epochs.progress();
         if progress != self.collected_at {
-            garbage.collect(engine, local, &self.public.slot, Epoch::MAX);
-            // After a long report there is much at once. It does not wait for epochs, of
-            // which the next may be long in coming.
+            garbage.collect(engine, worker, &self.public.slot, Epoch::MAX);
+            // After a long report there is much at once. The rest does not wait for the next epoch,
+            // which may take long.
             self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
         }
         self.has_garbage = !garbage.is_empty();
     }
 
-    /// Waits, unpinned, until no other session has the token; not for ever.
+    /// Waits, unpinned and for a limited time, until no other session has the token.
     fn wait_for_token(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) {
-        let id = self.state.get_mut().local.id;
+        let id = self.state.get_mut().worker.local.id;
         let left =
             options.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let longest = patience(TOKEN_WAIT_MAX).min(left.unwrap_or(Duration::MAX));
@@ -455,12 +461,12 @@ impl<P: Protocol> TxnRunner<P> {
         let mut wait = Wait::new(&engine.parking, engine.token.address(), Wish::Look, patience);
         while engine.token.is_others(id) && wait.wait() == Waited::Again {}
         drop(wait);
-        self.state.get_mut().local.has_yielded = engine.token.is_others(id);
+        self.state.get_mut().worker.local.has_yielded = engine.token.is_others(id);
     }
 }
 
-/// What `run` gives after an attempt that has not committed; or the conflict after which it goes
-/// on. The attempt is over and nothing is held any more: the user's code may run here, and panic.
+/// Returns the result of `run` after an attempt that has not committed, or the conflict after which
+/// it retries. Nothing is held any more: the user's code may run here, and panic.
 #[cold]
 #[inline(never)]
 fn settle<T, E: From<Abort>>(
@@ -469,8 +475,8 @@ fn settle<T, E: From<Abort>>(
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Abort> {
     let unwanted = effects.discard();
-    // What is the user's is dropped first: a panic of that, while another one is passed on, would
-    // end the process.
+    // The user's values are dropped first: a panic in their destructors, while another panic
+    // unwinds, would abort the process.
     match verdict {
         Verdict::Conflict(cause) => {
             drop(result);
@@ -494,8 +500,8 @@ fn settle<T, E: From<Abort>>(
     }
 }
 
-/// Counts a transaction's conflicts, and holds the token once they are too many; gives it back when
-/// the transaction is over, however it ends.
+/// The count of a transaction's conflicts. It holds the token once they are too many, and gives it
+/// back when the transaction ends.
 struct StarvationGuard<'a> {
     engine: &'a Common,
     session: u64,
@@ -504,8 +510,8 @@ struct StarvationGuard<'a> {
 }
 
 impl StarvationGuard<'_> {
-    /// Waits for the turn of those that have failed on a row, unless it is that of a transaction
-    /// around this one, which goes on when this one has ended.
+    /// Waits for the turn among transactions that have failed on a row, unless an enclosing
+    /// transaction has it, which cannot go on before this one has ended.
     fn wait_for_turn(&mut self, row: u64) {
         let number = Turns::number(row);
         let held = Held::Turn(self.engine.id, number);
@@ -522,7 +528,7 @@ impl StarvationGuard<'_> {
         if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
             Held::Token(self.engine.id).note();
             if self.engine.properties.opaque && self.engine.properties.opaque_by_looks {
-                // What has been written until now needs no looks.
+                // What has been written until now needs no revalidation.
                 self.engine.epochs.tick_between_passes();
             }
             #[cfg(feature = "tracing")]
@@ -565,7 +571,7 @@ fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
     }
 }
 
-/// As [`commit`], of an attempt of which more is to be committed than what it has read.
+/// Commits an attempt that has more to commit than its reads.
 #[inline(never)]
 fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
     unless_unwound(|| match state.commit(engine) {
@@ -574,7 +580,7 @@ fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdi
     })
 }
 
-/// What came of a commit, in which updaters may have panicked.
+/// Runs a commit, in which updaters may panic, and returns its verdict.
 #[inline(always)]
 fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
     match catch_unwind(AssertUnwindSafe(commit)) {
@@ -588,7 +594,7 @@ fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
     }
 }
 
-/// Validates what an error or a panic of the closure was based on.
+/// Validates the reads on which an error or a panic of the closure was based.
 #[cold]
 fn commit_error<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
     match catch_unwind(AssertUnwindSafe(|| state.commit_error(engine))) {
@@ -599,7 +605,8 @@ fn commit_error<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdic
     }
 }
 
-/// A randomized pause after the `failed`th conflict in a row. Nothing is held or pinned meanwhile.
+/// Pauses for a random time after the `failed`th conflict in a row. Nothing is held or pinned
+/// meanwhile.
 fn pause(random: &mut Random, failed: u32) {
     if MODELLED {
         return thread::yield_now();

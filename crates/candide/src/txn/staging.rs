@@ -1,4 +1,4 @@
-//! From updates and rows to operations in the write set.
+//! Translation of updates and rows into operations in the write set.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,7 @@ use crate::schema::{
 use crate::sync::{Mutant, mutant};
 use std::marker::PhantomData;
 
-/// Stages the operations of one update of one row.
+/// The staging of one update of one row.
 pub(crate) struct Stager<'a, R, P: Protocol> {
     pub(crate) state: &'a mut State<P>,
     pub(crate) engine: &'a Engine<P>,
@@ -24,8 +24,8 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
 }
 
 impl<R: Record, P: Protocol> Stager<'_, R, P> {
-    /// Stages an update of the columns at `place`, if the row exists. The caller has seen to the
-    /// indexes, once for the whole operation: one may come at any time.
+    /// Stages an update of the columns at `place`, if the row exists. The caller has handled the
+    /// indexes, once for the whole operation, since an index may be added at any time.
     #[inline(always)]
     fn stage(
         &mut self,
@@ -74,9 +74,10 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     }
 }
 
-/// What is done to whole rows, given their words outside the key.
+/// Operations on whole rows, given their words outside the key.
 impl<P: Protocol> State<P> {
-    /// Inserts a row in a record that was there before, unless that holds one; says whether it did.
+    /// Inserts a row in an existing record, unless the record holds one; returns whether it
+    /// inserted.
     #[inline(never)]
     pub(crate) fn insert_again(
         &mut self,
@@ -96,7 +97,7 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// Stages the entries of a row that seems not to be there; says whether it is not.
+    /// Stages the entries of a row that seems not to exist; returns whether it does not.
     #[inline(never)]
     pub(crate) fn enter_unless_there(
         &mut self,
@@ -106,8 +107,8 @@ impl<P: Protocol> State<P> {
         image: &[u64],
     ) -> Result<bool, Abort> {
         let entered = self.add_entries(engine, table, record, image);
-        // That it is not there was not observed, since the commit asks for it anyway. This outcome
-        // may be the last, and the key that is taken may be by this very row.
+        // The row's absence was not observed, since the commit checks it anyway. But `NotUnique`
+        // may end the transaction, and the key may be taken by this very row.
         let is_refused = entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved);
         if is_refused && self.is_there(engine, table.layout.first_of(record))? {
             return Ok(false);
@@ -181,7 +182,7 @@ impl<P: Protocol> State<P> {
     }
 }
 
-/// Refuses what would change a column of a secondary index, before any of it is staged.
+/// A sink that refuses changes of a secondary index's columns, before any of them is staged.
 pub(crate) struct FreeColumnsOnly<'a>(pub(crate) &'a Indexes);
 
 impl FreeColumnsOnly<'_> {

@@ -16,7 +16,8 @@ use super::index_scratch::IndexScratch;
 use crate::access::{self, Intent, WriteSet};
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
-    Committed, ConflictNote, Context, Engine, Local, Missing, Protocol, ReadView, TableCore,
+    Committed, ConflictNote, Context, Engine, InPlace, Local, Missing, Protocol, ReadView,
+    TableCore, Versions, Worker,
 };
 use crate::epoch::Epoch;
 use crate::error::Abort;
@@ -29,48 +30,49 @@ use crate::sync::{Mutant, Point, mutant, pass};
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Observations after which a running transaction is first looked over; then after twice as many,
-/// and so on, so that looking costs a constant share.
+/// The number of operations after which a running transaction is first revalidated; then after
+/// twice as many, and so on, so that revalidation costs a constant share.
 const FIRST_REVALIDATION: u32 = 64;
 
-/// Epochs after which what a transaction sees that only reads is kept like a snapshot: that takes a
-/// lock, and few take so long.
+/// The number of epochs after which a read-only transaction is registered like a snapshot, which
+/// takes a lock; few take so long.
 const KEPT_AFTER: Epoch = 8;
 
-/// What a session's transactions work with, kept from attempt to attempt.
+/// The working state of a session's transactions, kept from attempt to attempt.
 pub(crate) struct State<P: Protocol> {
     pub(crate) attempt: P::Attempt,
     pub(crate) writes: WriteSet,
-    pub(crate) local: Local,
+    pub(crate) worker: Worker<P::SessionVersions>,
     pub(crate) attempt_number: u32,
     /// The last conflict in which an attempt of this session ended.
     pub(crate) last_conflict: Option<ConflictNote>,
     /// The conflict that dooms this attempt.
     doomed: Option<Abort>,
-    /// The outcome of a pending update that this attempt has been shown; it can only end in it.
+    /// The outcome of a pending update that was returned to the closure; the attempt can only end
+    /// in it.
     failed: Option<Abort>,
     scratch: Vec<u64>,
     pub(super) workbench: IndexScratch,
-    /// Operations that the attempt will have done when it is next looked over.
+    /// The number of operations that the attempt will have made at the next revalidation.
     operations: u32,
-    /// Those of them that are still to come; one if the attempt is doomed, so that each further
-    /// operation is told.
+    /// The number of operations until the next revalidation; one if the attempt is doomed, so that
+    /// each further operation returns the conflict.
     until_look: u32,
-    /// How many units the attempt has noted that it holds.
+    /// The number of units that the attempt has noted as held.
     held: u32,
     /// Whether conflicts unwind the stack.
     unwinds: bool,
 }
 
-/// What conflicts unwind the stack with, where they do.
+/// The panic payload of a conflict that unwinds the stack.
 pub(super) struct Unwound(pub(super) Abort);
 
-/// The record of a key that is to be inserted or put.
+/// The target record of an insert or put.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InsertTarget {
     pub(crate) record: RecordAt,
     /// Whether the transaction has just linked it: then it has not written it, there is no row, and
-    /// the record has room for one. Otherwise who writes makes room before.
+    /// the record has room for one. Otherwise the writer makes room first.
     pub(crate) is_new: bool,
 }
 
@@ -78,16 +80,16 @@ pub(crate) struct InsertTarget {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     writes: access::Mark,
-    /// Of protocols that apply writes at once.
+    /// The number of applied writes, under protocols that apply writes at once.
     applied: usize,
 }
 
 impl<P: Protocol> State<P> {
-    pub(crate) fn new(engine: &Engine<P>, local: Local) -> State<P> {
+    pub(crate) fn new(engine: &Engine<P>, worker: Worker<P::SessionVersions>) -> State<P> {
         State {
             attempt: P::attempt(&engine.clock),
             writes: WriteSet::default(),
-            local,
+            worker,
             attempt_number: 0,
             last_conflict: None,
             doomed: None,
@@ -107,7 +109,7 @@ impl<P: Protocol> State<P> {
         self.doomed = None;
         self.failed = None;
         (self.operations, self.until_look) = (FIRST_REVALIDATION, FIRST_REVALIDATION);
-        P::begin(&mut Context::new(engine, &mut self.local), &mut self.attempt);
+        P::begin(&mut Context::new(engine, &mut self.worker), &mut self.attempt);
     }
 
     fn doom(&mut self, abort: Abort) -> Abort {
@@ -119,15 +121,15 @@ impl<P: Protocol> State<P> {
         abort
     }
 
-    /// Leaves whatever is running because of a conflict, if that is how it is done and nothing is
-    /// being left already.
+    /// Unwinds the stack because of a conflict, if conflicts unwind and no panic is unwinding
+    /// already.
     pub(super) fn unwind(&self, abort: Abort) {
         if self.unwinds && !thread::panicking() {
             resume_unwind(Box::new(Unwound(abort)));
         }
     }
 
-    /// Ends a commit that has failed, in the way in which conflicts end things.
+    /// Ends a failed commit by unwinding or by returning the error.
     #[cold]
     pub(super) fn unwind_at_commit(&self, abort: Abort) -> Result<(), Abort> {
         if abort.is_conflict() {
@@ -136,8 +138,8 @@ impl<P: Protocol> State<P> {
         Err(abort)
     }
 
-    /// Entry of every operation: a doomed attempt does nothing more, and a long one is looked over
-    /// now and then.
+    /// Enters an operation: a doomed attempt does nothing more, and a long one is revalidated now
+    /// and then.
     #[inline(always)]
     pub(crate) fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         self.until_look -= 1;
@@ -153,7 +155,7 @@ impl<P: Protocol> State<P> {
         }
         self.until_look = self.operations;
         self.operations = self.operations.saturating_mul(2);
-        if self.local.read_view == ReadView::AtBegin {
+        if self.worker.local.read_view == ReadView::AtBegin {
             self.register_snapshot(engine);
         }
         self.look_at_all(engine)
@@ -168,11 +170,12 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Looks whether all that has been read is as it was, and all rows that are to be written are
-    /// there, or not, as expected.
+    /// Validates that everything read is unchanged, and that the rows to be written exist or not,
+    /// as expected.
     fn look_at_all(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
-        let context = &mut Context::new(engine, &mut self.local);
-        // Not with the own writes, whose locks a commit excuses: what is only staged is not locked.
+        let context = &mut Context::new(engine, &mut self.worker);
+        // An empty write set: a commit excuses the locks of its own writes, but writes only staged
+        // are not locked.
         let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
         for item in self.writes.items() {
             if valid.is_ok() && !item.accepts(P::peek(&self.attempt, item.at)) {
@@ -190,48 +193,54 @@ impl<P: Protocol> State<P> {
         at: CellAt,
         copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
-        let context = &mut Context::new(engine, &mut self.local);
+        let context = &mut Context::new(engine, &mut self.worker);
         match P::read(context, &mut self.attempt, at, copy) {
             Ok(seen) => Ok(seen.present),
             Err(abort) => Err(self.doom(abort)),
         }
     }
 
-    /// Has what an attempt sees that only reads, and has been running for long, kept as by a
-    /// snapshot, so that it holds back no more than that.
+    /// Registers a long read-only attempt as a snapshot, so that it holds back no more than a
+    /// snapshot does.
     fn register_snapshot(&mut self, engine: &Engine<P>) {
-        let Local { slot, kept, .. } = &mut self.local;
+        let Local { slot, kept, .. } = &mut self.worker.local;
         let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
         if kept.is_none()
             && let Some(epoch) = slot.pinned_epoch().filter(is_long)
             && let since = engine.epochs.moment_of(epoch)
-            && let Some(time) = P::register_snapshot(&engine.clock, &self.attempt, since)
+            && let Some(time) = P::Versions::register_snapshot(&engine.clock, &self.attempt, since)
         {
             *kept = Some((time, since));
             engine.epochs.hold_memory_only(slot);
         }
     }
 
-    /// Ends that.
+    /// Unregisters the snapshot of a long read-only attempt.
     #[cold]
     fn unregister_snapshot(&mut self, engine: &Engine<P>) {
-        let (time, since) = self.local.kept.take().expect("it is kept");
-        P::unregister_snapshot(&engine.clock, time, since);
+        let (time, since) = self.worker.local.kept.take().expect("it is kept");
+        P::Versions::unregister_snapshot(&engine.clock, time, since);
     }
 
-    /// Reads a unit as the transaction sees it, and saw it at any mark, if that is simple: whether
-    /// the row exists. Nothing, and nothing has been observed, if it has to be read by
-    /// [`State::read`] or [`State::read_at_mark`]. The caller has entered.
+    /// Reads a unit as the transaction sees it, and saw it at any mark, if no slow path is needed;
+    /// returns whether the row exists. Returns `None`, with nothing observed, if it has to be read
+    /// by [`State::read`] or [`State::read_at_mark`]. The caller has entered.
     #[inline(always)]
     pub(crate) fn read_at_once(&mut self, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<bool> {
-        if self.writes.find(at).is_some() || mutant(Mutant::AbsentSkippedByScan) {
+        if !self.is_simple(at) {
             return None;
         }
         P::read_at_once(&mut self.attempt, at, copy).map(|seen| seen.present)
     }
 
-    /// As [`State::read_at_once`], of units one after another, which it takes out; those are left
-    /// that have to be read otherwise.
+    /// Returns whether the attempt has not written a unit.
+    #[inline(always)]
+    fn is_simple(&self, at: CellAt) -> bool {
+        self.writes.find(at).is_none() && !mutant(Mutant::AbsentSkippedByScan)
+    }
+
+    /// Calls [`State::read_at_once`] for one unit after another, and removes it from `units`; stops
+    /// at the first that needs the slow path.
     #[inline(always)]
     pub(crate) fn read_units_at_once(
         &mut self,
@@ -254,7 +263,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads a unit as the transaction sees it; false if the row does not exist. The caller
+    /// Reads a unit as the transaction sees it; returns false if the row does not exist. The caller
     /// has entered.
     #[inline(always)]
     pub(crate) fn read(
@@ -273,7 +282,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Reads units of a record as [`State::read`] does, and calls `copy` with the words of each,
-    /// perhaps several times; what the last call was given belongs together.
+    /// perhaps several times; the words of the last call are consistent.
     #[inline(never)]
     pub(crate) fn read_units(
         &mut self,
@@ -290,7 +299,8 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// As [`State::read_units`], having locked the units as [`State::read_for_update`] does.
+    /// Reads units as [`State::read_units`] does, and locks them as [`State::read_for_update`]
+    /// does.
     pub(crate) fn read_units_for_update(
         &mut self,
         engine: &Engine<P>,
@@ -308,9 +318,9 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// As [`State::read`], having locked the unit if the protocol can; the caller has been
-    /// admitted to write. Where the transaction's own writes say what the unit will be, whatever it
-    /// is now, there is nothing to lock before they are committed.
+    /// Reads a unit as [`State::read`] does, and locks it first if the protocol can; the caller has
+    /// been admitted to write. A unit that the transaction's own writes replace need not be locked
+    /// before commit.
     fn read_for_update(
         &mut self,
         engine: &Engine<P>,
@@ -324,7 +334,7 @@ impl<P: Protocol> State<P> {
             return Ok(false);
         }
         if !self.writes.replaces_unit(item) {
-            // Should the row be gone, reading it below finds that out, too.
+            // If the row has been deleted, the read below notices that, too.
             match self.observe_for_update(engine, at, |_| {}) {
                 Err(abort) if abort.is_conflict() => return Err(abort),
                 _ => {}
@@ -339,12 +349,12 @@ impl<P: Protocol> State<P> {
         at: CellAt,
         copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
-        let context = &mut Context::new(engine, &mut self.local);
+        let context = &mut Context::new(engine, &mut self.worker);
         match P::read_for_update(context, &mut self.attempt, at, copy) {
             Ok(seen) => {
-                // What is not there is not held.
+                // An absent unit is not held.
                 if seen.present {
-                    Held::unit(at, self.local.id).note();
+                    Held::unit(at, self.worker.local.id).note();
                     self.held += 1;
                 }
                 Ok(seen.present)
@@ -353,8 +363,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads a unit of a row that the transaction has written: the image below its operations, and
-    /// those before the mark applied. Apart, so that reads of other rows are short.
+    /// Reads a unit that the transaction has written: the stored image, with its operations before
+    /// the mark applied. Out of line, so that reads of other rows are short.
     #[cold]
     #[inline(never)]
     fn read_own(
@@ -377,7 +387,7 @@ impl<P: Protocol> State<P> {
             if let Ok(present) = below
                 && !item.accepts(present)
             {
-                let context = &mut Context::new(engine, &mut self.local);
+                let context = &mut Context::new(engine, &mut self.worker);
                 let abort = context.conflict(Abort::ExistenceChanged, item.at);
                 below = Err(self.doom(abort));
             }
@@ -396,64 +406,64 @@ impl<P: Protocol> State<P> {
         read
     }
 
-    /// Dooms the attempt, which has seen a unit and what goes with it at different times.
+    /// Dooms the attempt, which has read a unit and what belongs to it at different times.
     #[cold]
     pub(crate) fn torn(&mut self, engine: &Engine<P>, at: CellAt) -> Abort {
-        let abort = Context::new(engine, &mut self.local).conflict(Abort::ExistenceChanged, at);
+        let abort = Context::new(engine, &mut self.worker).conflict(Abort::ExistenceChanged, at);
         self.doom(abort)
     }
 
-    /// Dooms the attempt, which has gone through a node that is no more.
+    /// Dooms the attempt, which has read a node that has been removed.
     #[cold]
     pub(crate) fn phantom(&mut self, engine: &Engine<P>, table: u16) -> Abort {
-        let abort = Context::new(engine, &mut self.local).phantom(table);
+        let abort = Context::new(engine, &mut self.worker).phantom(table);
         self.doom(abort)
     }
 
-    /// Makes sure that the attempt sees what there was at a time of the protocol's.
+    /// Ensures that the attempt reads at `time`, a timestamp of the protocol's, or later.
     pub(crate) fn reach(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
         time: u64,
     ) -> Result<(), Abort> {
-        let context = &mut Context::new(engine, &mut self.local);
+        let context = &mut Context::new(engine, &mut self.worker);
         P::reach(context, &mut self.attempt, time, table.number).map_err(|abort| self.doom(abort))
     }
 
-    /// Refuses to write, or to lock, where the transaction is only to read.
+    /// Refuses to write or to lock in a read-only transaction.
     #[inline(always)]
     pub(crate) fn admit_write(&self) -> Result<(), Abort> {
-        if self.local.read_view != ReadView::Current { Err(Abort::ReadOnly) } else { Ok(()) }
+        if self.worker.local.read_view != ReadView::Current { Err(Abort::ReadOnly) } else { Ok(()) }
     }
 
-    /// Whether the attempt sees what has been put out of the way of all but snapshots. (What it
-    /// only reads, and is not kept like one of those, has not been put out of its way: its pin
-    /// keeps it.) To be asked when it has been admitted, in which it may come to be kept.
+    /// Returns whether the attempt has to search the index of deleted records. (A read-only attempt
+    /// that is not registered as a snapshot need not: its pin keeps records in the main index.)
+    /// Called after admission, which may register it.
     #[inline(always)]
     pub(crate) fn needs_deleted_index(&self) -> bool {
-        P::KEEPS_DELETED_INDEX
-            && match self.local.read_view {
+        P::Versions::KEEPS_DELETED_INDEX
+            && match self.worker.local.read_view {
                 ReadView::Current => false,
-                ReadView::AtBegin => self.local.kept.is_some(),
+                ReadView::AtBegin => self.worker.local.kept.is_some(),
                 ReadView::Snapshot(_) => true,
             }
     }
 
-    /// Whether a scan may go on where what it has gone through has changed for good: it does not
-    /// rest on that.
+    /// Returns whether a scan may continue after a node it has read was replaced: the scan of an
+    /// older read view does not depend on the node.
     pub(crate) fn is_looking_back(&self, engine: &Engine<P>) -> bool {
-        P::VERSION_WORDS > 0
+        P::Versions::WORDS > 0
             && engine.properties.version_words > 0
-            && self.local.read_view != ReadView::Current
+            && self.worker.local.read_view != ReadView::Current
     }
 
-    /// Now, as something that a scan can look back to.
+    /// Returns a mark of the current moment, to which a scan can return.
     pub(crate) fn mark(&mut self) -> Mark {
-        Mark { writes: self.writes.mark(), applied: P::mark(&mut self.attempt) }
+        Mark { writes: self.writes.mark(), applied: P::InPlace::mark(&mut self.attempt) }
     }
 
-    /// Takes note of where a scan has got to.
+    /// Notes the position of a scan.
     #[inline(always)]
     pub(crate) fn scanned(
         &mut self,
@@ -461,10 +471,10 @@ impl<P: Protocol> State<P> {
         scan: usize,
         to: impl FnOnce() -> Option<CellAt>,
     ) {
-        P::scanned(&Context::new(engine, &mut self.local), &mut self.attempt, scan, to);
+        P::scanned(&Context::new(engine, &mut self.worker), &mut self.attempt, scan, to);
     }
 
-    /// Reads a unit as the transaction saw it at a mark; false if the row did not exist.
+    /// Reads a unit as the transaction saw it at a mark; returns false if the row did not exist.
     #[inline(always)]
     pub(crate) fn read_at_mark(
         &mut self,
@@ -473,7 +483,6 @@ impl<P: Protocol> State<P> {
         mark: Mark,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<bool, Abort> {
-        let mark = if mutant(Mutant::MarkIgnored) { self.mark() } else { mark };
         if let Some(item) = self.writes.find(at)
             && let Some(present) = self.writes.present_at(item, mark.writes)
         {
@@ -483,11 +492,12 @@ impl<P: Protocol> State<P> {
                 Ok(false)
             };
         }
-        if mutant(Mutant::AbsentSkippedByScan) && !P::peek(&self.attempt, at) {
-            return Ok(false);
-        }
-        let context = &mut Context::new(engine, &mut self.local);
-        match P::read_at_mark(context, &mut self.attempt, at, mark.applied, copy) {
+        let (context, attempt) = (&mut Context::new(engine, &mut self.worker), &mut self.attempt);
+        let seen = match P::InPlace::APPLIES_AT_ONCE {
+            true => P::InPlace::read_at_mark(context, attempt, at, mark.applied, copy),
+            false => P::read(context, attempt, at, copy),
+        };
+        match seen {
             Ok(seen) => Ok(seen.present),
             Err(abort) => Err(self.doom(abort)),
         }
@@ -504,17 +514,33 @@ impl<P: Protocol> State<P> {
         mark: Mark,
         copy: &mut dyn FnMut(Unit, Words<'_>),
     ) -> Result<bool, Abort> {
+        let mark = self.mark_of_scan(mark);
         for unit in units {
-            if !self.read_at_mark(engine, table.layout.at(record, unit), mark, |from| {
-                copy(unit, from)
-            })? {
+            let at = table.layout.at(record, unit);
+            if !self.is_observed_by_scan(at)
+                || !self.read_at_mark(engine, at, mark, |from| copy(unit, from))?
+            {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether the row exists as the transaction sees it; observed only if it is not `expected` to.
+    /// Returns the mark that a scan looks back to: its own.
+    #[inline(always)]
+    fn mark_of_scan(&mut self, mark: Mark) -> Mark {
+        if mutant(Mutant::MarkIgnored) { self.mark() } else { mark }
+    }
+
+    /// Returns whether a scan observes a unit, even of a row that is not there: always.
+    #[inline(always)]
+    fn is_observed_by_scan(&self, at: CellAt) -> bool {
+        let is_skipped = || self.writes.find(at).is_none() && !P::peek(&self.attempt, at);
+        !(mutant(Mutant::AbsentSkippedByScan) && is_skipped())
+    }
+
+    /// Returns whether the row exists as the transaction sees it; observed unless the protocol
+    /// assumes what is `expected`.
     #[inline(always)]
     fn exists(&mut self, engine: &Engine<P>, at: CellAt, expected: bool) -> Result<bool, Abort> {
         self.enter(engine)?;
@@ -528,10 +554,11 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Whether the closure may be told that the row exists, or does not, without observing it.
+    /// Returns whether the protocol lets the closure assume, without observing it, that the row
+    /// exists or does not.
     #[inline(always)]
     fn assumes(&mut self, engine: &Engine<P>, at: CellAt, exists: bool) -> Result<bool, Abort> {
-        let context = &mut Context::new(engine, &mut self.local);
+        let context = &mut Context::new(engine, &mut self.worker);
         P::assumes(context, &mut self.attempt, at, exists).map_err(|abort| self.doom(abort))
     }
 
@@ -556,8 +583,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// The rest of [`State::admit_update`], for a unit that this item is of, or that has to be
-    /// observed.
+    /// Completes [`State::admit_update`], for a unit with an item in the write set, or one that has
+    /// to be observed.
     #[inline(never)]
     fn look_before_update(
         &mut self,
@@ -572,18 +599,19 @@ impl<P: Protocol> State<P> {
         if exists { Ok(()) } else { Err(Abort::NotFound) }
     }
 
-    /// Whether a delete may be staged on the row with this first unit: whether it exists.
+    /// Returns whether the row with this first unit exists, so that a delete may be staged.
     pub(crate) fn can_delete(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
         self.exists(engine, first, true)
     }
 
-    /// Whether an insert may be staged on the record with this first unit: whether no row exists.
+    /// Returns whether the record with this first unit holds no row, so that an insert may be
+    /// staged.
     pub(crate) fn can_insert(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
         self.exists(engine, first, false).map(|exists| !exists)
     }
 
-    /// Whether the row with this first unit exists as the transaction sees it, observed whatever
-    /// comes of it.
+    /// Returns whether the row with this first unit exists as the transaction sees it; observed in
+    /// either case.
     #[cold]
     pub(crate) fn is_there(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
         match self.writes.find(first) {
@@ -592,7 +620,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Takes note of one write.
+    /// Stages one write.
     #[inline(always)]
     pub(crate) fn stage(
         &mut self,
@@ -602,13 +630,13 @@ impl<P: Protocol> State<P> {
         op: Op,
     ) -> Result<(), Abort> {
         self.admit_write()?;
-        let context = &mut Context::new(engine, &mut self.local);
+        let context = &mut Context::new(engine, &mut self.worker);
         let staged = P::stage(context, &mut self.attempt, &mut self.writes, at, intent, op);
         staged.map_err(|abort| self.fail_to_stage(abort))
     }
 
-    /// Takes note of the insertion of a row whose record has just been linked, with its words among
-    /// the operands from here on.
+    /// Stages the insertion of a row whose record has just been linked; its words begin at
+    /// `operand` among the operands.
     #[inline(always)]
     pub(crate) fn stage_new(
         &mut self,
@@ -617,7 +645,7 @@ impl<P: Protocol> State<P> {
         record: RecordAt,
         operand: u32,
     ) -> Result<(), Abort> {
-        let context = &mut Context::new(engine, &mut self.local);
+        let context = &mut Context::new(engine, &mut self.worker);
         let cells = table.layout.cells(record);
         let staged = P::stage_new(context, &mut self.attempt, &mut self.writes, cells, operand);
         staged.map_err(|abort| self.fail_to_stage(abort))
@@ -643,7 +671,7 @@ impl<P: Protocol> State<P> {
         self.enter(engine)
     }
 
-    /// Looks a key up, without observing anything.
+    /// Looks up a key, without observing anything.
     #[inline(always)]
     pub(crate) fn find(
         &mut self,
@@ -653,13 +681,13 @@ impl<P: Protocol> State<P> {
     ) -> Result<Found, Abort> {
         self.admit(engine, table)?;
         table.check_key(key);
-        if P::KEEPS_DELETED_INDEX && self.local.read_view != ReadView::Current {
+        if P::Versions::KEEPS_DELETED_INDEX && self.worker.local.read_view != ReadView::Current {
             return Ok(self.find_back(table, key));
         }
         Ok(table.index.find(key))
     }
 
-    /// As [`State::find`], of a key that is packed.
+    /// Packs a key and calls [`State::find`].
     #[inline(never)]
     pub(crate) fn find_packed(
         &mut self,
@@ -671,8 +699,8 @@ impl<P: Protocol> State<P> {
         self.find(engine, table, packing.pack(words).as_slice())
     }
 
-    /// The record of a key, which had none a moment ago; none, and the absence observed, if it
-    /// still has none.
+    /// Looks up again a key that had no record a moment ago; observes the absence if it still has
+    /// none.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_again(
@@ -693,50 +721,43 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Apart, so that looking up what there is now is short.
+    /// Looks up a key for an older read view. Out of line, so that looking up the current row is
+    /// short.
     #[cold]
     #[inline(never)]
     fn find_back(&self, table: &TableCore, key: &[u64]) -> Found {
         self.read_view(table, key, table.index.find(key))
     }
 
-    /// What there is of a key for who may look back, and has found this in the table's index: the
-    /// record in the index of deleted records, if that was the row's then.
+    /// Returns the record of a key for the attempt's read view, given what was found in the table's
+    /// index: the one in the index of deleted records, if it held the row in that view.
     pub(crate) fn read_view(&self, table: &TableCore, key: &[u64], found: Found) -> Found {
         if !self.needs_deleted_index() {
             return found;
         }
-        let deleted_index =
-            table.deleted_index.as_ref().filter(|deleted_index| !deleted_index.is_empty());
+        let deleted_index = table.deleted_index().filter(|deleted_index| !deleted_index.is_empty());
         match deleted_index.and_then(|deleted_index| deleted_index.find(key)) {
             Some(record) if self.is_older(table, record) => Found::Record(record),
             _ => found,
         }
     }
 
-    /// Whether who looks back does so to before the deletion of a row that is in the index of
-    /// deleted records. Then there is no other record of its key that says what there was.
+    /// Returns whether the attempt's read view is older than the deletion of the row of a record in
+    /// the index of deleted records. Then no other record of its key holds the row of that view.
     pub(crate) fn is_older(&self, table: &TableCore, record: RecordAt) -> bool {
         mutant(Mutant::DeletedIndexPreferred)
-            || P::is_older(&self.attempt, table.layout.first_of(record))
+            || P::Versions::is_older(&self.attempt, table.layout.first_of(record))
     }
 
     /// Observes that a key has no record.
     #[inline(always)]
-    pub(crate) fn absent(
-        &mut self,
-        engine: &Engine<P>,
-        mut missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        pass(Point::Searched);
-        if mutant(Mutant::NodeObservedLate) {
-            missing.version = missing.node.version();
-        }
-        let context = &mut Context::new(engine, &mut self.local);
-        P::absent(context, &mut self.attempt, missing).map_err(|abort| self.doom(abort))
+    pub(crate) fn absent(&mut self, engine: &Engine<P>, missing: Missing<'_>) -> Result<(), Abort> {
+        let context = &mut Context::new(engine, &mut self.worker);
+        P::absent(context, &mut self.attempt, as_searched(missing))
+            .map_err(|abort| self.doom(abort))
     }
 
-    /// The record of a key, linked absent if there was none.
+    /// Returns the record of a key; links an absent one if there was none.
     pub(crate) fn record_for(
         &mut self,
         engine: &Engine<P>,
@@ -753,15 +774,14 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Makes sure that there is room for writing a row of a table as a whole, while that can be
-    /// refused without a trace.
+    /// Reserves room for writing a whole row of a table, while that can be refused without a trace.
     pub(crate) fn make_room(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
-        let context = &mut Context::new(engine, &mut self.local);
-        P::make_room(context, &self.attempt, table)
+        let context = &mut Context::new(engine, &mut self.worker);
+        P::Versions::make_room(context, &self.attempt, table)
     }
 
-    /// The record for a key that has none, linked absent, if possible where the last one was; or
-    /// the one that there is after all.
+    /// Links an absent record for a key that has none, if possible next to the last one; or returns
+    /// the record linked meanwhile.
     #[inline(always)]
     pub(crate) fn link(
         &mut self,
@@ -772,13 +792,14 @@ impl<P: Protocol> State<P> {
     ) -> Result<InsertTarget, Abort> {
         table.check_key(key);
         self.admit_write()?;
-        // A link raises a node's version and so disturbs others like a commit does.
-        let context = Context::new(engine, &mut self.local);
+        // A link raises a node's version, and so causes conflicts as a commit does.
+        let context = Context::new(engine, &mut self.worker);
         context.yield_to_token().map_err(|abort| self.doom(abort))?;
-        let local = &mut self.local;
+        let local = &mut self.worker.local;
         let Ok(record) = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches)
         else {
-            // A caller that has tried to link first does not know yet whether that is needed.
+            // A caller that links without looking up first does not know whether the key has a
+            // record.
             return match table.index.find(key) {
                 Found::Record(record) => Ok(InsertTarget { record, is_new: false }),
                 Found::Nothing { .. } => Err(Abort::MemoryLimit),
@@ -794,7 +815,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// As [`State::link`], of a key that is packed.
+    /// Packs a key and calls [`State::link`].
     #[inline(never)]
     pub(crate) fn link_packed(
         &mut self,
@@ -807,7 +828,7 @@ impl<P: Protocol> State<P> {
         self.link(engine, table, packing.pack(words).as_slice(), place)
     }
 
-    /// The rest of [`State::link`] for a key that belongs somewhere else.
+    /// Completes [`State::link`] for a key that does not belong at `place`.
     #[inline(never)]
     fn link_afar(
         &mut self,
@@ -817,7 +838,7 @@ impl<P: Protocol> State<P> {
         place: &mut Place,
         start: Start,
     ) -> Result<InsertTarget, Abort> {
-        let local = &mut self.local;
+        let local = &mut self.worker.local;
         let inherit_from_node = |node| {
             table.layout.cells(record).for_each(|at| P::inherit_from_node(&engine.clock, node, at))
         };
@@ -838,10 +859,10 @@ impl<P: Protocol> State<P> {
         Ok(self.note_link(table, record, linked))
     }
 
-    /// Takes note of what came of linking a record.
+    /// Notes the result of linking a record.
     #[inline(always)]
     fn note_link(&mut self, table: &TableCore, record: RecordAt, linked: Linked) -> InsertTarget {
-        let local = &mut self.local;
+        let local = &mut self.worker.local;
         match linked {
             Linked::New { node, before, after } => {
                 let first = table.layout.first_of(record);
@@ -857,33 +878,32 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Commits an attempt of which nothing is known but that its closure was content, and that has
-    /// staged nothing (so it has written nothing, or its protocol has applied that at once): no
-    /// code of the user's runs. `None` if there is more to it than that, and [`State::commit`] has
-    /// to do it.
+    /// Commits an attempt that has not failed and has staged nothing (it has written nothing, or
+    /// its protocol has applied its writes at once): no user code runs. Returns `None` if
+    /// [`State::commit`] is needed.
     #[inline(always)]
     pub(crate) fn commit_reads(&mut self, engine: &Engine<P>) -> Option<Result<(), Abort>> {
         let has_failed =
-            self.doomed.is_some() || self.failed.is_some() || P::has_failed(&self.attempt);
+            self.doomed.is_some() || self.failed.is_some() || P::InPlace::has_failed(&self.attempt);
         let is_simple = self.writes.is_empty() && !has_failed;
         is_simple.then(|| {
-            let context = &mut Context::new(engine, &mut self.local);
+            let context = &mut Context::new(engine, &mut self.worker);
             P::commit(context, &mut self.attempt, &mut self.writes).map(|_| ())
         })
     }
 
-    /// Commits, or ends without effect and says why.
+    /// Commits, or ends without effect and returns the reason.
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
         if self.doomed.is_some() || self.failed.is_some() {
             return Err(self.commit_error(engine)?.expect("a failed attempt has an outcome"));
         }
-        let context = &mut Context::new(engine, &mut self.local);
+        let context = &mut Context::new(engine, &mut self.worker);
         P::commit(context, &mut self.attempt, &mut self.writes)
     }
 
-    /// Ends without effect, after making sure that what the closure saw was true: gives the outcome
-    /// that came before the closure's error, if one did.
+    /// Ends without effect, after validating what the closure saw; returns the outcome that came
+    /// before the closure's error, if there was one.
     ///
     /// # Errors
     /// A conflict: the closure must run again.
@@ -892,7 +912,7 @@ impl<P: Protocol> State<P> {
             self.abort(engine);
             return Err(abort);
         }
-        let context = &mut Context::new(engine, &mut self.local);
+        let context = &mut Context::new(engine, &mut self.worker);
         let mut images = Vec::new();
         let applied =
             match P::validate_without_writes(context, &mut self.attempt, &self.writes, &mut images)
@@ -905,70 +925,81 @@ impl<P: Protocol> State<P> {
             };
         let writes = std::mem::take(&mut self.writes);
         P::commit(context, &mut self.attempt, &mut self.writes)?;
-        // Only now, on words that belong together, may updaters run.
+        // Only now, on validated words, may updaters run.
         let outcome = applied.or_else(|| writes.first_failure(&mut images));
         Ok(outcome.or(self.failed))
     }
 
     /// Ends without effect.
     pub(crate) fn abort(&mut self, engine: &Engine<P>) {
-        P::abort(&mut Context::new(engine, &mut self.local), &mut self.attempt, &mut self.writes);
+        P::abort(&mut Context::new(engine, &mut self.worker), &mut self.attempt, &mut self.writes);
     }
 
-    /// Locks what earlier attempts of the transaction wanted, as far as it is still there and can
-    /// be locked.
+    /// Locks the units that earlier attempts of the transaction wanted, as far as they still exist
+    /// and can be locked.
     #[cold]
     #[inline(never)]
     pub(crate) fn lock_wanted(&mut self, engine: &Engine<P>) {
-        for at in self.local.wanted.cells(engine) {
-            match P::hold(&mut Context::new(engine, &mut self.local), &mut self.attempt, at) {
+        for at in self.worker.local.wanted.cells(engine) {
+            match P::hold(&mut Context::new(engine, &mut self.worker), &mut self.attempt, at) {
                 Ok(true) => {
-                    Held::ahead(at, self.local.id).note();
+                    Held::ahead(at, self.worker.local.id).note();
                     self.held += 1;
                 }
                 Ok(false) => {}
                 Err(_) => {
-                    self.local.conflict = None;
+                    self.worker.local.conflict = None;
                     break;
                 }
             }
         }
     }
 
-    /// Ends the attempt in a conflict, and lets the next ones take no locks ahead, if one of these
-    /// has refused another session's transaction in the closure, which has not asked for that lock.
+    /// Dooms the attempt, and stops later ones from locking ahead, if a lock taken ahead has
+    /// refused a transaction of another session inside the closure, which did not ask for that
+    /// lock.
     #[cold]
     #[inline(never)]
     pub(crate) fn check_locked_ahead(&mut self) {
         if own_thread::has_refused(self.held) {
-            self.local.wanted.turn_off();
+            self.worker.local.wanted.turn_off();
             self.doomed.get_or_insert(Abort::Locked);
         }
     }
 
-    /// Notes in which conflict the attempt has ended.
+    /// Notes the conflict in which the attempt has ended.
     #[cold]
     pub(crate) fn note_conflict(&mut self, cause: Abort) {
-        // Only giving way to the token is about nothing in particular.
-        let noted = self.local.conflict.take().filter(|note| note.cause == cause);
+        // Only giving way to the token is about no row.
+        let noted = self.worker.local.conflict.take().filter(|note| note.cause == cause);
         self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
     }
 
-    /// Clears what the attempt leaves behind, after its end; what it linked and left absent is to
-    /// be buried.
+    /// Clears the state of an attempt after its end, and enqueues the records it linked and left
+    /// absent for unlinking.
     #[inline(always)]
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
-        if P::VERSION_WORDS > 0 && self.local.kept.is_some() {
+        if P::Versions::WORDS > 0 && self.worker.local.kept.is_some() {
             self.unregister_snapshot(engine);
         }
         if self.held > 0 {
             own_thread::forget_units(std::mem::take(&mut self.held));
         }
         self.writes.clear();
-        while let Some(first) = self.local.linked.pop() {
+        while let Some(first) = self.worker.local.linked.pop() {
             if P::enqueue_if_absent(&engine.clock, first) {
-                self.local.reap_queue.push(first);
+                self.worker.local.reap_queue.push(first);
             }
         }
     }
+}
+
+/// Returns what a search in vain is observed by: its node, in the version that was searched.
+#[inline(always)]
+fn as_searched(mut missing: Missing<'_>) -> Missing<'_> {
+    pass(Point::Searched);
+    if mutant(Mutant::NodeObservedLate) {
+        missing.version = missing.node.version();
+    }
+    missing
 }

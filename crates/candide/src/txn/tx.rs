@@ -9,8 +9,7 @@ use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
 use std::cell::RefCell;
 
-/// A running transaction: what the closure of [`Session::run`](crate::api::Session::run) works
-/// with.
+/// A running transaction, as it is given to the closure of [`Session::run`](crate::Session::run).
 ///
 /// It belongs to its thread (it is neither `Send` nor `Sync`, so it cannot be held across an
 /// `.await`) and to its attempt. Every operation takes it by shared reference; none of its
@@ -21,12 +20,12 @@ pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     effects: &'s Effects,
 }
 
-/// What a closure wants done once it has committed.
+/// Calls to be made after a transaction has committed.
 #[derive(Default)]
 pub(crate) struct Effects(RefCell<Vec<Box<dyn FnOnce()>>>);
 
 impl Effects {
-    /// Has all of it done, of a transaction that has committed.
+    /// Runs all effects of a committed transaction.
     #[inline(always)]
     pub(crate) fn run_all(self) {
         let effects = self.0.into_inner();
@@ -35,7 +34,8 @@ impl Effects {
         }
     }
 
-    /// Takes back what an attempt wanted that has not committed.
+    /// Takes out the effects of an attempt that has not committed, to be dropped by the caller.
+    #[inline]
     pub(crate) fn discard(&self) -> impl Sized {
         self.0.take()
     }
@@ -51,15 +51,16 @@ impl<'s, P: Protocol> Tx<'s, P> {
         Tx { engine, state, effects }
     }
 
-    /// The number of this attempt, from one.
+    /// Returns the number of this attempt, counted from one.
+    #[inline]
     pub fn attempt(&self) -> u32 {
         self.state.borrow().attempt_number
     }
 
-    /// Where the attempt before this one met a conflict, so that a closure can adapt: read a row
-    /// [for update](crate::api::Table::get_for_update) that others keep changing, say, or do its
-    /// work in another order. `None` in the first attempt of each
-    /// [`run`](crate::api::Session::run).
+    /// Returns the conflict of the previous attempt, so that a closure can adapt: read a contended
+    /// row [for update](crate::Table::get_for_update), say, or do its work in another order. `None`
+    /// in the first attempt of each [`run`](crate::Session::run).
+    #[inline]
     pub fn last_conflict(&self) -> Option<Conflict> {
         let state = self.state.borrow();
         // A later attempt is made only after a conflict, which was noted.
@@ -68,10 +69,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
         Some(Conflict::named(self.engine, note))
     }
 
-    /// Makes sure that all that the attempt has read up to now is of one moment, and was so until
-    /// now: what a closure asks before it does something that must not rest on what never was.
-    /// Under an [opaque](crate::engine::Protocol::OPAQUE) protocol all that a closure sees is of
-    /// one moment anyway; then this says whether it is still so.
+    /// Validates that everything the attempt has read so far is consistent and still current; for a
+    /// closure that is about to do something that must not depend on inconsistent reads. Under an
+    /// [opaque](crate::Protocol::OPAQUE) protocol reads are always consistent; then this checks
+    /// that they are still current.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, TicToc};
@@ -90,21 +91,24 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// ```
     ///
     /// # Errors
-    /// A conflict, if something that was read has changed, or a row that is to be written has come
-    /// or gone. Hand it on: the attempt is repeated.
+    /// A conflict, if a row that was read has changed, or a row that is to be written has been
+    /// inserted or deleted. Return it from the closure: the attempt is repeated.
+    #[inline]
     pub fn validate(&self) -> Result<(), Abort> {
         self.state.borrow_mut().validate(self.engine)
     }
 
-    /// Has `effect` run after this attempt has committed, outside the transaction, in the order of
-    /// the calls. If the attempt does not commit, or an earlier effect panics, `effect` is dropped
+    /// Runs `effect` after this attempt has committed, outside the transaction, in the order of the
+    /// calls. If the attempt does not commit, or an earlier effect panics, `effect` is dropped
     /// unrun.
+    #[inline]
     pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
         self.effects.0.borrow_mut().push(Box::new(effect));
     }
 }
 
 impl<P: Protocol> std::fmt::Debug for Tx<'_, P> {
+    #[inline]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tx").field("protocol", &self.engine.properties.name).finish_non_exhaustive()
     }

@@ -14,7 +14,7 @@ fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let mut builder = ::loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions.min(crate::sync::preemptions_max()));
     builder.max_branches = 100_000;
-    // Counted outside the model: how much a passing test has seen.
+    // Counted outside the model, to report the executions of a passing test.
     let executions = Arc::new(std::sync::Mutex::new(0));
     let counted = executions.clone();
     builder.check(move || {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::protocols::shared::snapshot_list::Snapshots;
+use crate::record::{CellAt, Tid};
 use crate::sync::{AtomicU64, Ordering, full_fence};
 use crossbeam_utils::CachePadded;
 
@@ -34,5 +35,14 @@ impl Clock {
         let now = self.now();
         full_fence(); // E10
         now
+    }
+
+    /// Returns the number of versions of a unit, without those that may be freed already. The
+    /// caller is pinned.
+    pub(crate) fn count_versions(&self, at: CellAt) -> usize {
+        self.snapshots.look(|gone| {
+            let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+            1 + at.undos(word, gone).count()
+        })
     }
 }

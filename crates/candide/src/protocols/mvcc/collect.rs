@@ -43,8 +43,10 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Mvcc, block_size};
-use crate::engine::{Context, Due, Fate, GcOutcome, TableCore, UndoEntry};
+use super::parts::{Mvcc, block_size};
+use super::undo_queue::{UndoEntry, UndoQueue};
+use crate::engine::{Context, Due, GcOutcome, Retired, TableCore};
+use crate::epoch::Epoch;
 use crate::memory::Block;
 use crate::protocols::shared::cell_lock;
 use crate::record::undo_record::Undo;
@@ -52,43 +54,134 @@ use crate::record::{CellAt, Tid};
 use crate::schema::Words;
 use crate::sync::{MODELLED, Mutant, Ordering, Point, Spin, mutant, pass};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The most rounds of waiting for a lock, most of them busy: a commit may be in progress. No thread
 /// waits for the thinning one.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 
+/// The lock of a dead unit's chain, while undo records are taken out of it.
+const PRUNING: u64 = Tid::own_flag(4);
+
 /// The most undos taken out of a chain under one lock, which is to be held for less time than a
 /// writer waits: few of them are in a cache.
 const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
-/// Returns the fate of an undo, for [`Protocol::look_at`](super::Protocol::look_at).
-#[inline]
-pub(super) fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
-    let local = &*context.local;
-    match local.snapshots.last() {
-        Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
-            // An undo that has been replaced by a larger one waits, too: its entry alone does not
-            // tell.
-            match seen_by(&local.snapshots, put.ts..put.until) {
-                Some(snapshot) => Fate::Kept(snapshot),
-                None => look_at_undo(context, put, table),
-            }
-        }
-        _ if local.looking.others_are && !mutant(Mutant::FreedInSight) => Fate::Retire,
-        _ => Fate::Free,
+/// The most undo records that one collection looks at, unless more have come in since the last; and
+/// the most of those kept for a snapshot that has closed. Others are left to the next collection.
+const UNDO_BATCH_MAX: usize = 4_096;
+
+/// The outcome of a look at an undo record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UndoOutcome {
+    /// No reader can reach it.
+    Free,
+    /// No new reader can reach it, but one that is running may hold it.
+    Retire,
+    /// An open snapshot of this timestamp sees it.
+    Kept(u64),
+    /// Another session uses the chain; a later collection looks at it again.
+    NotYet,
+}
+
+/// Returns the horizon up to which undo records are looked at.
+fn bound(horizon: Epoch) -> Epoch {
+    if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon }
+}
+
+/// Returns whether a collection has undo records to look at.
+pub(super) fn is_due(backlog: &UndoQueue, horizon: Epoch) -> bool {
+    backlog.has_kept() || backlog.due(bound(horizon)).0 > 0
+}
+
+/// Lists the open snapshots, for a session that may free the undo records of commits up to `until`,
+/// and that walks through chains if there are any.
+pub(super) fn begin_collecting(context: &mut Context<'_, Mvcc>, until: u64) {
+    let session = &mut *context.versions;
+    let (others_walk, reached) =
+        context.clock.snapshots.begin_looking(&mut session.snapshots, until);
+    let walk = &mut session.walk;
+    walk.is_counted = !session.snapshots.is_empty();
+    (walk.others_walk, walk.reached) = (others_walk, reached);
+    walk.busy_units.clear();
+}
+
+/// Ends the session's walk through chains.
+pub(super) fn end_walk(context: &mut Context<'_, Mvcc>) {
+    if std::mem::take(&mut context.versions.walk.is_counted) {
+        context.clock.snapshots.end_looking();
     }
 }
 
-/// Returns the fate of an undo that no open snapshot sees, whose commit is later than one of them.
-fn look_at_undo(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
+/// Looks at the undo records that are due, and at those that closed snapshots have seen, in so far
+/// as it is their turn.
+pub(super) fn collect_undos(
+    context: &mut Context<'_, Mvcc>,
+    backlog: &mut UndoQueue,
+    tables: &[Arc<TableCore>],
+    horizon: Epoch,
+    budget: usize,
+) {
+    // The timestamp is that of all that are due, though not all have their turn: a walk through a
+    // chain takes out at once all that goes.
+    let (due, until) = backlog.due(bound(horizon));
+    begin_collecting(context, until);
+    backlog.release(&context.versions.snapshots);
+    let due = due.min(UNDO_BATCH_MAX.max(budget));
+    let mut again = Vec::new();
+    for number in 0..due + UNDO_BATCH_MAX {
+        let next = if number < due { backlog.pop() } else { backlog.pop_released() };
+        let Some(entry) = next else { break };
+        pass(Point::Collecting);
+        let block =
+            Retired::Version { table: entry.at.table(), size: entry.size, block: entry.block };
+        match look_at(context, &entry, &tables[usize::from(entry.at.table())]) {
+            UndoOutcome::Free => block.free(tables, &mut context.local.caches),
+            UndoOutcome::Retire => context.local.retired.push(block),
+            UndoOutcome::Kept(snapshot) => backlog.keep(snapshot, entry),
+            UndoOutcome::NotYet => again.push(entry),
+        }
+    }
+    again.append(&mut context.versions.undo_entries);
+    if !again.is_empty() {
+        backlog.extend(context.engine.epochs.stamp(), &mut again);
+    }
+    end_walk(context);
+}
+
+/// Returns what becomes of an undo record whose epoch the horizon has passed.
+#[inline]
+fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> UndoOutcome {
+    let session = &*context.versions;
+    match session.snapshots.last() {
+        Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
+            // An undo that has been replaced by a larger one waits, too: its entry alone does not
+            // tell.
+            match seen_by(&session.snapshots, put.ts..put.until) {
+                Some(snapshot) => UndoOutcome::Kept(snapshot),
+                None => look_at_undo(context, put, table),
+            }
+        }
+        _ if session.walk.others_walk && !mutant(Mutant::FreedInSight) => UndoOutcome::Retire,
+        _ => UndoOutcome::Free,
+    }
+}
+
+/// Returns what becomes of an undo record that no open snapshot sees, whose commit is later than
+/// one of them.
+fn look_at_undo(
+    context: &mut Context<'_, Mvcc>,
+    put: &UndoEntry,
+    table: &TableCore,
+) -> UndoOutcome {
     let undo = put.at.undo_in(put.block);
     if undo.is_out() {
-        return Fate::Retire;
+        return UndoOutcome::Retire;
     }
-    if !context.local.looking.in_the_way.contains(&put.at.address()) {
+    if !context.versions.walk.busy_units.contains(&put.at.address()) {
         thin(context, table, put.at);
     }
-    if undo.is_out() { Fate::Retire } else { Fate::NotYet }
+    if undo.is_out() { UndoOutcome::Retire } else { UndoOutcome::NotYet }
 }
 
 /// Returns the newest open snapshot that sees a version written at the start of this range and
@@ -103,8 +196,8 @@ fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
 /// Takes unseen undos out of a unit's chain. Stops if another session writes the unit or thins its
 /// chain.
 fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
-    let mut chain = std::mem::take(&mut context.local.looking.chain);
-    let oldest = *context.local.snapshots.last().expect("one is open that sees something below");
+    let mut chain = std::mem::take(&mut context.versions.walk.chain);
+    let oldest = *context.versions.snapshots.last().expect("one is open that sees something below");
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     pass(Point::LookingBack);
     chain.clear();
@@ -121,8 +214,8 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
                 // version was replaced.
                 seen.end = u64::MAX;
             }
-            if seen.end <= context.local.looking.reached
-                && seen_by(&context.local.snapshots, seen).is_none()
+            if seen.end <= context.versions.walk.reached
+                && seen_by(&context.versions.snapshots, seen).is_none()
             {
                 continue;
             }
@@ -136,12 +229,12 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
             _ => Some(undo),
         };
         let Some(below) = below.filter(|&below| take_out(context, &at, above, gone, below)) else {
-            context.local.looking.in_the_way.push(at.address());
+            context.versions.walk.busy_units.push(at.address());
             break;
         };
         (above, first) = (below, index + 1);
     }
-    context.local.looking.chain = chain;
+    context.versions.walk.chain = chain;
 }
 
 /// Returns whether an undo has all words that others have.
@@ -201,7 +294,7 @@ fn replace<'a>(
     });
     let size = block_size(words.len());
     context.prepare_versions_of(table, size, 1, false).ok()?;
-    let mut image = std::mem::take(&mut context.local.looking.image);
+    let mut image = std::mem::take(&mut context.versions.walk.image);
     // In a reader's order: first the words, then the undos.
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     image.clear();
@@ -209,7 +302,7 @@ fn replace<'a>(
     at.undos(word, old.ts()).for_each(|undo| undo.put_back(&mut image));
     let block = context.version_block(at.table(), size);
     let new = at.larger_undo(block, old, words.clone(), &image[words]);
-    context.local.looking.image = image;
+    context.versions.walk.image = image;
 
     let last = at.undo_in(*gone.last().expect("some go, of which it lacks words"));
     let replaced = with_lock(context, at, || {
@@ -226,7 +319,7 @@ fn replace<'a>(
         context.free_version_block(table, size, block);
         return None;
     }
-    context.local.undo_entries.push(UndoEntry { at: *at, block, size, ts: new.ts(), until });
+    context.versions.undo_entries.push(UndoEntry { at: *at, block, size, ts: new.ts(), until });
     Some(new)
 }
 
@@ -238,7 +331,7 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
     let word = loop {
         let word = Tid(cell.load(Ordering::Relaxed));
         // The LOCK of a dead unit is never released.
-        let lock = if word.has(Tid::DEAD) { Tid::PRUNING } else { Tid::LOCK };
+        let lock = if word.has(Tid::DEAD) { PRUNING } else { Tid::LOCK };
         let exchange =
             || cell.compare_exchange(word.0, word.0 | lock, Ordering::Acquire, Ordering::Relaxed);
         // Acquire: the chain, as earlier lock holders have left it (E3).
@@ -266,7 +359,7 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
     debug_assert!(word.has(Tid::QUEUED));
-    let seen = || seen_before(&context.local.snapshots, word, units);
+    let seen = || seen_before(&context.versions.snapshots, word, units);
     if word.has(Tid::DEAD) {
         return match seen() {
             Before::Nothing => GcOutcome::Forgotten,

@@ -101,27 +101,33 @@
 
 mod clock;
 mod collect;
+mod parts;
+mod undo_queue;
+mod versions;
 
 pub use clock::Clock;
+pub use parts::{Attempt, Mvcc, SessionVersions};
+pub use undo_queue::UndoQueue;
 
-use crate::access::{Failure, Intent, WriteItem, WriteSet};
-use crate::engine::{BlockSize, Committed, Context, Due, Fate, GcOutcome, Missing, ReadView};
-use crate::engine::{Protocol, Seen, TableCore, UndoEntry, Versioned};
-use crate::epoch::{Epoch, Epochs, Moment};
-use crate::error::Abort;
-use crate::factor::Factor;
-use crate::index::{NodeAt, NodeChange};
-use crate::protocols::shared::cell_lock::{
-    self, Held, lock_all, look_again, release, release_cell,
+use crate::access::{Intent, WriteItem, WriteSet};
+use crate::engine::{
+    Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
+    Seen, TableCore,
 };
-use crate::protocols::shared::node_set::NodeSet;
-use crate::protocols::shared::version_reservation::VersionReservation;
-use crate::record::undo_record::{self, SHORT_WORDS, UNDO_WORDS, Undo};
+use crate::epoch::{Epoch, Epochs};
+use crate::error::Abort;
+use crate::index::{NodeAt, NodeChange};
+use crate::protocols::mvcc::parts::block_size;
+use crate::protocols::mvcc::undo_queue::UndoEntry;
+use crate::protocols::shared::cell_lock::{
+    self, acquire, begin_install, evaluate, fail, is_locked_by_another, look_again, raise_install,
+    release, release_cell, says_otherwise,
+};
+use crate::record::undo_record::{self, UNDO_WORDS, Undo};
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
 use crate::sync::{Mutant, Ordering, Point, mutant, pass};
 use crate::timestamps::Timestamps;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 /// The most reads with which an attempt that has written nothing moves its time on: one that reads
@@ -131,49 +137,6 @@ const MOVED_READS_MAX: usize = 32;
 /// The number of attempts that take newer times from the beginning, after one that had read old
 /// versions wanted to write.
 const REFRESH_ATTEMPTS: u8 = 4;
-
-/// Multi-version concurrency control, after MSTO and HyPer: commits keep undo records of what they
-/// change, and read-only transactions see one moment. Its databases have
-/// [snapshots](crate::Snapshot).
-#[derive(Debug)]
-pub struct Mvcc;
-
-impl Mvcc {
-    /// Returns the number of versions of a unit, without those that may be freed already. The
-    /// caller is pinned.
-    pub(crate) fn all_versions(clock: &Clock, at: CellAt) -> usize {
-        clock.snapshots.look(|gone| {
-            let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
-            1 + at.undos(word, gone).count()
-        })
-    }
-}
-
-/// The read set of an attempt, its time, and what it holds.
-#[derive(Debug, Default)]
-pub struct Attempt {
-    /// The timestamp up to which it sees commits.
-    time: u64,
-    /// Whether `time` is later than at the beginning.
-    has_moved: bool,
-    reads: Vec<(CellAt, Tid)>,
-    nodes: NodeSet,
-    held: Held,
-    /// The expectations of its writes of their rows' existence.
-    expected: Vec<(CellAt, bool)>,
-    has_staged: bool,
-    /// Whether it has read a replaced version, and so can only end as one that reads. Then it notes
-    /// no further reads.
-    only_reads: bool,
-    /// The number of attempts left that do not go on as readers of old versions.
-    refresh_attempts_left: u8,
-    /// Blocks for undo records.
-    room: VersionReservation,
-    /// Units to be written that have never been written, so that they need no undo record.
-    init_absent_cell: Vec<CellAt>,
-    /// VersionReservation for an older version of a unit that is read.
-    image: Vec<u64>,
-}
 
 impl Attempt {
     /// Returns whether the attempt is expected to write.
@@ -201,14 +164,10 @@ impl Protocol for Mvcc {
     const OPAQUE: bool = true;
     const CELL_WORDS: usize = undo_record::CELL_WORDS;
     const NODE_WORDS: usize = 0;
-    const VERSION_WORDS: usize = UNDO_WORDS;
-    const SHORT_VERSION_WORDS: usize = SHORT_WORDS;
-    const KEEPS_DELETED_INDEX: bool = true;
     const SINGLE_READ_COMMITS: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
-    type Policy = ();
-    type Clock = Clock;
-    type Attempt = Attempt;
+    type Versions = Self;
+    type InPlace = Deferred;
 
     fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) -> Clock {
         Clock::default()
@@ -225,7 +184,7 @@ impl Protocol for Mvcc {
         attempt.nodes.clear();
         attempt.expected.clear();
         attempt.room.clear();
-        attempt.init_absent_cell.clear();
+        attempt.inserted.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
         attempt.time = match context.local.read_view {
@@ -286,35 +245,6 @@ impl Protocol for Mvcc {
         at.was_there(word, attempt.time)
     }
 
-    fn is_older(attempt: &Attempt, at: CellAt) -> bool {
-        Tid(at.cell_word(0).load(Ordering::Acquire)).ts() > attempt.time // E3
-    }
-
-    fn chain_length(clock: &Clock, _attempt: &Attempt, at: CellAt) -> Option<usize> {
-        let is_there = !Tid(at.cell_word(0).load(Ordering::Acquire)).has(Tid::ABSENT); // E3
-        is_there.then(|| Mvcc::all_versions(clock, at))
-    }
-
-    #[inline(always)]
-    fn absent(
-        _context: &mut Context<'_, Mvcc>,
-        attempt: &mut Attempt,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        if !attempt.only_reads {
-            attempt.nodes.observe(missing);
-        }
-        Ok(())
-    }
-
-    fn make_room(
-        context: &mut Context<'_, Mvcc>,
-        attempt: &Attempt,
-        table: &TableCore,
-    ) -> Result<(), Abort> {
-        attempt.room.offer(context, table, block_size)
-    }
-
     fn stage(
         context: &mut Context<'_, Mvcc>,
         attempt: &mut Attempt,
@@ -369,18 +299,47 @@ impl Protocol for Mvcc {
         } else {
             commit(context, attempt, writes)
         };
-        if !attempt.held.is_empty() {
-            release_held(context, attempt);
-        }
-        pass(Point::Released);
+        cell_lock::end(context, &mut attempt.held, release_cell);
         result
     }
 
     fn abort(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, _writes: &mut WriteSet) {
-        if mutant(Mutant::HeldForEver) {
-            attempt.held.forget();
+        attempt.held.give_back(context, release_cell);
+    }
+
+    fn begin_ts_bound(clock: &Clock) -> u64 {
+        clock.before_stamp()
+    }
+
+    fn reach(
+        context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
+        if attempt.time >= time {
+            Ok(())
+        } else if context.local.read_view != ReadView::Current {
+            Err(Abort::NoIndex)
+        } else if attempt.only_reads {
+            Err(context.phantom(table))
+        } else {
+            move_on(context, attempt)
         }
-        release_held(context, attempt);
+    }
+}
+
+impl Absence for Mvcc {
+    #[inline(always)]
+    fn absent(
+        _context: &mut Context<'_, Mvcc>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        if !attempt.only_reads {
+            attempt.nodes.observe(missing);
+        }
+        Ok(())
     }
 
     fn init_absent_cell(_clock: &Clock, at: CellAt) {
@@ -402,68 +361,6 @@ impl Protocol for Mvcc {
         cell_lock::enqueue_if_absent(first)
     }
 
-    fn time(clock: &Clock) -> u64 {
-        clock.before_stamp()
-    }
-
-    fn reach(
-        context: &mut Context<'_, Mvcc>,
-        attempt: &mut Attempt,
-        time: u64,
-        table: u16,
-    ) -> Result<(), Abort> {
-        if attempt.time >= time {
-            Ok(())
-        } else if context.local.read_view != ReadView::Current {
-            Err(Abort::NoIndex)
-        } else if attempt.only_reads {
-            Err(context.phantom(table))
-        } else {
-            move_on(context, attempt)
-        }
-    }
-
-    fn register_snapshot(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
-        clock.snapshots.keep(attempt.time, since);
-        Some(attempt.time)
-    }
-
-    fn unregister_snapshot(clock: &Clock, time: u64, since: Moment) {
-        clock.snapshots.close(time, since);
-    }
-
-    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Moment)> {
-        clock.snapshots.oldest()
-    }
-
-    fn begin_collecting(context: &mut Context<'_, Mvcc>, until: u64) {
-        let local = &mut *context.local;
-        let (others_are, reached) =
-            context.clock.snapshots.begin_looking(&mut local.snapshots, until);
-        let is_listed = !local.snapshots.is_empty();
-        (local.looking.is_listed, local.looking.others_are, local.looking.reached) =
-            (is_listed, others_are, reached);
-        local.looking.in_the_way.clear();
-    }
-
-    fn begin_burying(context: &mut Context<'_, Mvcc>) {
-        if !context.local.snapshots.is_empty() {
-            // The list of snapshots that a walk of chains uses is copied after the session was
-            // pinned.
-            Mvcc::begin_collecting(context, 0);
-        }
-    }
-
-    fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> Fate {
-        collect::look_at(context, put, table)
-    }
-
-    fn end_looking(context: &mut Context<'_, Mvcc>) {
-        if std::mem::take(&mut context.local.looking.is_listed) {
-            context.clock.snapshots.end_looking();
-        }
-    }
-
     fn reap(
         context: &mut Context<'_, Mvcc>,
         due: &mut Due,
@@ -473,25 +370,6 @@ impl Protocol for Mvcc {
     ) -> GcOutcome {
         collect::reap(context, due, units)
     }
-
-    fn detach_for_snapshots(
-        _context: &mut Context<'_, Mvcc>,
-        due: &Due,
-        _table: &TableCore,
-        units: &[CellAt],
-    ) -> bool {
-        collect::detach_for_snapshots(due, units)
-    }
-}
-
-impl Versioned for Mvcc {
-    fn open_snapshot(clock: &Clock, since: Moment) -> u64 {
-        clock.snapshots.open(since, || clock.now())
-    }
-
-    fn close_snapshot(clock: &Clock, ts: u64, since: Moment) {
-        clock.snapshots.close(ts, since);
-    }
 }
 
 /// Reads a unit if its newest version is not later than a time, and returns its cell's word.
@@ -499,14 +377,10 @@ impl Versioned for Mvcc {
 #[inline(always)]
 fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
-    let is_written = before.has(Tid::INSTALL) && !mutant(Mutant::InstallNotAwaited);
-    if is_written || before.ts() > time {
+    if is_written(before) || before.ts() > time {
         return None;
     }
-    if !before.has(Tid::ABSENT) {
-        copy(Words::Shared(at.payload()));
-    }
-    pass(Point::Copied);
+    copy_row(at, before, copy);
     // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
     // (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
@@ -514,6 +388,21 @@ fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> 
     // version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     same.then_some(before)
+}
+
+/// Returns whether a commit is writing a unit, which its readers have to wait for.
+#[inline(always)]
+fn is_written(word: Tid) -> bool {
+    word.has(Tid::INSTALL) && !mutant(Mutant::InstallNotAwaited)
+}
+
+/// Copies the words of a unit whose cell says `word`, if its row is there.
+#[inline(always)]
+fn copy_row(at: CellAt, word: Tid, copy: &mut impl FnMut(Words<'_>)) {
+    if !word.has(Tid::ABSENT) {
+        copy(Words::Shared(at.payload()));
+    }
+    pass(Point::Copied);
 }
 
 /// Reads a unit that is being written, or has been written since the attempt's time.
@@ -598,9 +487,7 @@ fn await_install(
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) { Err(word) } else { Ok(word) }
     };
-    let again = |context: &mut Context<'_, Mvcc>| {
-        look_again(Context { local: context.local, ..*context }, at, word, look)
-    };
+    let again = |context: &mut Context<'_, Mvcc>| look_again(context.again(), at, word, look);
     let mut awaited = again(context);
     while awaited == Err(Abort::Locked) && context.local.read_view != ReadView::Current {
         // Endlessly: the attempt cannot begin anew, and no other one waits for it.
@@ -694,7 +581,7 @@ fn prepare(
     }
     let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
     if word.ts() == 0 {
-        attempt.init_absent_cell.push(at);
+        attempt.inserted.push(at);
         return Ok(());
     }
     attempt.room.add(context, at, intent, room_for(item))
@@ -717,11 +604,6 @@ fn prepare_more(
 fn room_for(item: &WriteItem) -> (BlockSize, usize) {
     let words = item.changed().len();
     (block_size(words), UNDO_WORDS + words)
-}
-
-/// Returns the size of the block for an undo record with this number of the unit's words.
-fn block_size(words: usize) -> BlockSize {
-    if UNDO_WORDS + words <= SHORT_WORDS { BlockSize::Short } else { BlockSize::Whole }
 }
 
 /// Notes a write's expectation of a row's existence, or refuses if it fails at the attempt's time.
@@ -757,22 +639,14 @@ fn look_at_all(
     attempt: &Attempt,
     is_own: impl Fn(CellAt) -> bool,
 ) -> Result<(), Abort> {
-    if mutant(Mutant::NoReadValidation) {
-        return Ok(());
-    }
-    for &(at, seen) in &attempt.reads {
-        // Relaxed: the counter has made visible what must be (E15).
+    // Relaxed: the counter has made visible what must be (E15).
+    for &(at, seen) in attempt.reads.iter().filter(|read| says_otherwise(read)) {
         let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        if word.0 != seen.0 {
-            let others_lock =
-                word.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && !is_own(at);
-            if !word.same_version(seen) || others_lock {
-                return Err(context.conflict(Abort::ReadChanged, at));
-            }
+        if !word.same_version(seen) || is_locked_by_another(word, || is_own(at)) {
+            return Err(context.conflict(Abort::ReadChanged, at));
         }
     }
-    attempt.nodes.validate(context)?;
-    Ok(())
+    attempt.nodes.validate(context)
 }
 
 /// Runs the phases of a commit. Afterwards no cell is locked except those in `held`, and not even
@@ -782,43 +656,21 @@ fn commit(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
-    context.yield_to_token()?;
-    context.reserve_for(writes);
-    context.local.undo_entries.reserve(writes.items().len());
-    if context.engine.options.factors.has(Factor::SortedLocks) {
-        writes.sort();
-    }
-    let early = mutant(Mutant::DrawnBeforeLocks).then(|| context.clock.draw());
-    pass(Point::Unlocked);
+    context.versions.undo_entries.reserve(writes.items().len());
 
     // 1 lock
-    if !attempt.held.is_empty() {
-        attempt.held.hand_over(writes, install_held);
-    }
-    lock_all(context, writes, &attempt.held)?;
-    pass(Point::Locked);
+    acquire(context, &mut attempt.held, writes, install_held)?;
 
     // 2 timestamp, 3 validate
-    let ts = early.unwrap_or_else(|| context.clock.draw());
-    let valid = has_number(ts)
+    let ts = draw(context, attempt);
+    has_number(ts)
         .and_then(|()| have_room(context, attempt))
-        .and_then(|()| look_at_all(context, attempt, |at| writes.find(at).is_some()));
-    if let Err(abort) = valid {
-        release(context, writes.items());
-        return Err(abort);
-    }
-    pass(Point::Validated);
+        .and_then(|()| look_at_all(context, attempt, |at| writes.find(at).is_some()))
+        .inspect_err(|_| release(context, writes.items()))?;
 
     // 4 evaluate
-    if let Err(failure) = writes.evaluate(|item| Words::Shared(item.at.payload())) {
-        release(context, writes.items());
-        match failure {
-            Failure::Outcome(abort) => return Err(abort),
-            Failure::Panic(panic) => {
-                release_held(context, attempt);
-                resume_unwind(panic);
-            }
-        }
+    if let Err(failure) = evaluate(writes) {
+        return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 
     // 5 install and release
@@ -829,29 +681,30 @@ fn commit(
     Ok(Committed { version: ts })
 }
 
+/// Raises INSTALL in a held cell.
+fn install_held(at: CellAt, word: Tid) -> Tid {
+    // Release, for readers that go on to the undo records without waiting (E3): this store ends the
+    // release sequence of the version's own.
+    raise_install(word, |owned| at.cell_word(0).store(owned, Ordering::Release))
+}
+
+/// Draws the timestamp of a commit that has locked what it writes.
+#[inline(always)]
+fn draw(context: &Context<'_, Mvcc>, attempt: &Attempt) -> u64 {
+    if mutant(Mutant::DrawnBeforeLocks) { attempt.time } else { context.clock.draw() }
+}
+
 /// Returns an error if a cell cannot name this timestamp: after seven years of twenty million
 /// commits a second.
 fn has_number(ts: u64) -> Result<(), Abort> {
     if ts <= Tid::TS_MAX { Ok(()) } else { Err(Abort::VersionsExhausted) }
 }
 
-/// Raises INSTALL in a held cell.
-fn install_held(at: CellAt, word: Tid) -> Tid {
-    let owned = Tid(word.0 | Tid::LOCK | Tid::INSTALL);
-    if !mutant(Mutant::HeldNotInstalling) {
-        // No exchange: under the lock no other thread changes the cell. Release, for readers that
-        // go on to the undo records without waiting (E3): this store ends the release sequence of
-        // the version's own.
-        at.cell_word(0).store(owned.0, Ordering::Release);
-    }
-    owned
-}
-
 /// Validates that the units that were staged as never written still are, since they have no room
 /// for an undo record.
 fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), Abort> {
     let is_taken = |at: &&CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).ts() != 0;
-    match attempt.init_absent_cell.iter().find(is_taken) {
+    match attempt.inserted.iter().find(is_taken) {
         None => Ok(()),
         Some(&at) => Err(context.conflict(Abort::ExistenceChanged, at)),
     }
@@ -862,8 +715,7 @@ fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), A
 #[inline(always)]
 fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize, ts: u64) {
     let item = &mut writes.items_mut()[index];
-    let (at, was, present) = (item.at, Tid(item.note), item.present);
-    pass(Point::Installing);
+    let ((at, was), present) = (begin_install(item), item.present);
     if !present && was.has(Tid::ABSENT) {
         item.untouched = true;
         release_cell(context, at, was.unlocked());
@@ -872,20 +724,12 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
     if was.ts() != 0 {
         let (size, _) = room_for(item);
         let block = context.version_block(at.table(), size);
-        at.undo_entries(block, was, if present { item.changed() } else { 0..0 });
-        context.local.undo_entries.push(UndoEntry { at, block, size, ts: was.ts(), until: ts });
+        at.store_undo(block, was, if present { item.changed() } else { 0..0 });
+        context.versions.undo_entries.push(UndoEntry { at, block, size, ts: was.ts(), until: ts });
     }
     if present {
         writes.install(index, at.payload());
     }
     let absent = if present { 0 } else { Tid::ABSENT };
     release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
-}
-
-/// Releases the cells that are still held, unchanged.
-#[cold]
-fn release_held(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) {
-    for (at, word) in attempt.held.drain() {
-        release_cell(context, at, word);
-    }
 }

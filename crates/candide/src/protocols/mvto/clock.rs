@@ -17,25 +17,13 @@ use std::sync::Arc;
 /// The value of a part whose session is not committing.
 const IDLE: u64 = u64::MAX;
 
-/// The source of timestamps.
-#[derive(Debug)]
-enum Source {
-    /// The last one drawn.
-    Counter(CachePadded<AtomicU64>),
-    /// The system's clock, which no session writes.
-    Clock(Ticks),
-}
-
-impl Default for Source {
-    fn default() -> Source {
-        Source::Counter(CachePadded::default())
-    }
-}
-
 /// The source of timestamps, the commits in progress, and the open snapshots.
 #[derive(Debug, Default)]
 pub struct Clock {
-    source: Source,
+    /// The last timestamp drawn, unless they come from the system's clock.
+    last: CachePadded<AtomicU64>,
+    /// The system's clock, which no session writes.
+    ticks: Option<Ticks>,
     /// One for each open session; new sessions take over those of closed ones.
     parts: Mutex<Vec<Arc<Part>>>,
     /// The number of parts.
@@ -75,28 +63,32 @@ impl Part {
 impl Clock {
     /// Returns a clock with this source of timestamps.
     pub(super) fn new(timestamps: Timestamps) -> Clock {
-        let source = match timestamps {
-            Timestamps::Counter => Source::default(),
-            Timestamps::Clock => Source::Clock(Ticks::new()),
-        };
-        Clock { source, ..Clock::default() }
+        let ticks = (timestamps == Timestamps::Clock).then(Ticks::new);
+        Clock { ticks, ..Clock::default() }
+    }
+
+    /// Returns the system's clock, if timestamps come from it, as only builds for experiments can
+    /// choose.
+    #[inline(always)]
+    fn ticks(&self) -> Option<&Ticks> {
+        if cfg!(any(test, feature = "experiments")) { self.ticks.as_ref() } else { None }
     }
 
     /// Returns the time: timestamps drawn after this call are later, and those of commits that are
     /// over are not.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
-        match &self.source {
-            Source::Counter(last) => last.load(Ordering::Acquire), // E15
-            Source::Clock(ticks) => ticks.time(),
+        match self.ticks() {
+            None => self.last.load(Ordering::Acquire), // E15
+            Some(ticks) => ticks.time(),
         }
     }
 
     /// Returns the time, once it is not below a timestamp that has been seen.
     pub(super) fn now_from(&self, ts: u64) -> u64 {
-        match &self.source {
-            Source::Counter(_) => self.now(),
-            Source::Clock(ticks) => ticks.time_from(ts),
+        match self.ticks() {
+            None => self.now(),
+            Some(ticks) => ticks.time_from(ts),
         }
     }
 
@@ -104,28 +96,27 @@ impl Clock {
     /// the clock.
     #[inline(always)]
     pub(super) fn next_for(&self, part: &Part, time: u64) -> u64 {
-        match &self.source {
-            Source::Counter(last) => {
+        match self.ticks() {
+            None => {
                 if !mutant(Mutant::CommitUnannounced) {
                     // A thread that takes a time not below our timestamp loads it from the counter,
                     // and so sees this store (E15). Release: the outcome of earlier versions, as in
                     // `rest` (E19).
-                    part.above.store(last.load(Ordering::Relaxed), Ordering::Release);
+                    part.above.store(self.last.load(Ordering::Relaxed), Ordering::Release);
                 }
                 // Acquire: links in indexes from before earlier draws. Release: ours, for later
                 // draws (E15).
-                last.fetch_add(1, Ordering::AcqRel) + 1
+                self.last.fetch_add(1, Ordering::AcqRel) + 1
             }
-            Source::Clock(ticks) => draw_from(ticks, part, time),
+            Some(ticks) => draw_from(ticks, part, time),
         }
     }
 
     /// Waits until times taken are not below a timestamp, and timestamps drawn are above it.
     #[inline(always)]
     pub(super) fn pass(&self, ts: u64) {
-        match &self.source {
-            Source::Counter(_) => {}
-            Source::Clock(ticks) => ticks.pass(ts),
+        if let Some(ticks) = self.ticks() {
+            ticks.pass(ts);
         }
     }
 

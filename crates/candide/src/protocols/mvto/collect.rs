@@ -29,16 +29,16 @@
 
 #![forbid(unsafe_code)]
 
-use super::Mvto;
 use super::flatten::flatten_latched;
+use super::parts::Mvto;
 use crate::access::WriteSet;
 use crate::engine::{BlockSize, Context, Due, GcOutcome, Retired, VERSIONS_AT_ONCE};
 use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
-use crate::record::version_chain::{Latched, Version, VersionId};
+use crate::record::version_chain::{Latched, ON_SNAPSHOT_LIST, Version, VersionId};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Point, Spin, mutant, pass};
 
-/// Collects the unit of an entry, for [`Protocol::reap`](super::Protocol::reap).
+/// Collects the unit of an entry, for [`Absence::reap`](crate::engine::Absence::reap).
 pub(super) fn collect(
     context: &mut Context<'_, Mvto>,
     due: &mut Due,
@@ -46,7 +46,7 @@ pub(super) fn collect(
 ) -> GcOutcome {
     let at = due.at;
     let Some(mut cell) = latch_for_a_while(&at) else { return GcOutcome::Busy };
-    let own = if due.is_parked { Tid::ON_SNAPSHOT_LIST } else { Tid::QUEUED };
+    let own = if due.is_parked { ON_SNAPSHOT_LIST } else { Tid::QUEUED };
     debug_assert!(cell.word().has(own));
     if due.is_parked && cell.word().has(Tid::QUEUED) {
         // The queued entry is responsible for the chain.
@@ -70,14 +70,14 @@ pub(super) fn collect(
         cell.release();
         return GcOutcome::NotYet;
     }
-    if !due.is_parked && cell.word().has(Tid::ON_SNAPSHOT_LIST) {
+    if !due.is_parked && cell.word().has(ON_SNAPSHOT_LIST) {
         // The rest is for the parked entry.
         return leave(cell, own, GcOutcome::Alive);
     }
     match keeper {
         Some(snapshot) => {
-            cell.raise(Tid::ON_SNAPSHOT_LIST);
-            leave(cell, own & !Tid::ON_SNAPSHOT_LIST, GcOutcome::Kept(snapshot))
+            cell.raise(ON_SNAPSHOT_LIST);
+            leave(cell, own & !ON_SNAPSHOT_LIST, GcOutcome::Kept(snapshot))
         }
         None if is_absent(&cell) && due.at.is_first() => reap(context, due, units, cell),
         // The next commit that writes the unit queues it again.
@@ -113,7 +113,7 @@ fn keeper(context: &Context<'_, Mvto>, cell: &Latched<'_>, time: u64) -> Option<
     let kept = newest.older().filter(|kept| kept.older().is_none())?;
     let is_left = newest.stamp().ts() <= time
         && [newest, kept].iter().all(|version| version.stamp().is_readable());
-    seen_by(&context.local.snapshots, kept, newest)
+    seen_by(&context.versions.snapshots, kept, newest)
         .filter(|_| is_left && !mutant(Mutant::NeverParked))
 }
 
@@ -160,7 +160,7 @@ fn prune<'a>(
     let (mut next, mut left) = (kept.older().filter(|_| is_row(cell, kept)), VERSIONS_AT_ONCE);
     while let Some(version) = next.filter(|_| left > 0) {
         next = version.older();
-        if seen_by(&context.local.snapshots, version, kept).is_some() {
+        if seen_by(&context.versions.snapshots, version, kept).is_some() {
             kept = version;
             next = next.filter(|_| is_row(cell, kept));
         } else {
@@ -227,8 +227,7 @@ fn latch_dying<'a>(
 ) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
     let word = cell.word();
-    if !word.has(Tid::QUEUED) && (!word.has(Tid::ON_SNAPSHOT_LIST) || mutant(Mutant::ParkedBuried))
-    {
+    if !word.has(Tid::QUEUED) && (!word.has(ON_SNAPSHOT_LIST) || mutant(Mutant::ParkedBuried)) {
         let newest = cell.newest();
         if prune(context, at, &mut cell, newest, time)
             && is_settled(&cell, time)
@@ -245,8 +244,8 @@ impl Context<'_, Mvto> {
     /// Reserves memory for [`Context::queue_or_park`], like [`Context::reserve_for`].
     #[inline(always)]
     pub(super) fn reserve_to_park(&mut self, writes: &WriteSet) {
-        if !self.local.snapshots.is_empty() {
-            self.local.parked.reserve(writes.items().len());
+        if !self.versions.snapshots.is_empty() {
+            self.versions.parked.reserve(writes.items().len());
         }
     }
 
@@ -262,13 +261,13 @@ impl Context<'_, Mvto> {
     ) -> u64 {
         // It suffices that it was open when this session collected last: entries parked for a
         // closed snapshot are looked at.
-        if let Some(&snapshot) = self.local.snapshots.first()
-            && !word.has(Tid::ON_SNAPSHOT_LIST)
+        if let Some(&snapshot) = self.versions.snapshots.first()
+            && !word.has(ON_SNAPSHOT_LIST)
             && only().is_some_and(|only| only <= snapshot)
             && !mutant(Mutant::NeverParked)
         {
-            self.local.parked.push((snapshot, at));
-            return Tid::ON_SNAPSHOT_LIST;
+            self.versions.parked.push((snapshot, at));
+            return ON_SNAPSHOT_LIST;
         }
         self.local.reap_queue.push(at);
         Tid::QUEUED

@@ -10,7 +10,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Mvto, await_settled, raise};
+use super::parts::Mvto;
+use super::settle::{await_settled, raise};
 use crate::engine::Context;
 use crate::error::Abort;
 use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;

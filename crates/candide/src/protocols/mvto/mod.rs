@@ -120,33 +120,37 @@
 mod clock;
 mod collect;
 mod flatten;
+mod parts;
+mod settle;
 mod ticks;
+mod versions;
 
 pub use clock::Clock;
+pub use parts::{Attempt, Mvto, SessionVersions};
 
 use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
-    BlockSize, Committed, Context, Due, GcOutcome, Missing, Protocol, ReadView, Seen, TableCore,
-    Versioned,
+    Absence, BlockSize, Committed, Context, Deferred, Due, GcOutcome, Missing, Protocol, ReadView,
+    Seen, TableCore,
 };
-use crate::epoch::{Epoch, Epochs, Moment};
+use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocols::shared::cell_lock::{self, patience};
-use crate::protocols::shared::node_set::NodeSet;
-use crate::protocols::shared::version_reservation::VersionReservation;
-use crate::record::version_chain::{self, Latched, Stamp, Version, VersionId};
+use crate::record::version_chain::{
+    self, INLINE_USED, Latched, ON_SNAPSHOT_LIST, Stamp, Version, VersionId,
+};
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
 use crate::sync::{
-    AtomicU64, MODELLED, Mutant, Ordering, Patience, Point, Spin, Wait, Waited, Wish, full_fence,
-    mutant, pass, step,
+    Mutant, Ordering, Point, Spin, Wait, Waited, Wish, full_fence, mutant, pass, step,
 };
 use crate::timestamps::Timestamps;
-use clock::{Others, Part};
+use clock::Part;
 pub(crate) use flatten::DELTAS_MAX;
 use flatten::flatten;
+use settle::{await_settled, raise, settling_place};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -162,37 +166,6 @@ const REFRESH_ATTEMPTS: u8 = 4;
 /// no block has been made ready. The note of any other item is zero until its version is linked,
 /// and that version afterwards.
 const NO_BLOCK: u64 = 1;
-
-/// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked in the order of
-/// timestamps before their commit is validated. Its databases have [snapshots](crate::Snapshot).
-#[derive(Debug)]
-pub struct Mvto;
-
-/// The read set of an attempt, its time, and what it holds.
-#[derive(Debug, Default)]
-pub struct Attempt {
-    /// The timestamp up to which it sees commits.
-    time: u64,
-    /// Whether `time` is later than at the beginning.
-    has_moved: bool,
-    reads: Vec<(CellAt, VersionId)>,
-    nodes: NodeSet,
-    /// Units that no other attempt may write until this one ends; their cells say LOCK.
-    held: Vec<CellAt>,
-    has_staged: bool,
-    /// Whether it has read a replaced version, and so can only end as one that reads.
-    only_reads: bool,
-    /// Whether it looks back to a time at which no commit is going on, so that it notes no reads.
-    looks_back: bool,
-    /// The number of attempts left that do not go on as readers of old versions.
-    refresh_attempts_left: u8,
-    /// Blocks for the versions that do not go into their records.
-    room: VersionReservation,
-    /// VersionReservation for a row.
-    image: Vec<u64>,
-    part: Option<Arc<Part>>,
-    others: Others,
-}
 
 impl Attempt {
     /// Returns whether the attempt is expected to write.
@@ -250,12 +223,9 @@ impl Protocol for Mvto {
     const OPAQUE: bool = false;
     const CELL_WORDS: usize = version_chain::CHAIN_WORDS;
     const NODE_WORDS: usize = 0;
-    const VERSION_WORDS: usize = version_chain::VERSION_WORDS;
-    const SPARE_WORDS: usize = version_chain::SPARE_WORDS;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter, Timestamps::Clock];
-    type Policy = ();
-    type Clock = Clock;
-    type Attempt = Attempt;
+    type Versions = Self;
+    type InPlace = Deferred;
 
     fn attempt(_clock: &Clock) -> Attempt {
         Attempt::default()
@@ -278,7 +248,7 @@ impl Protocol for Mvto {
             ReadView::Current | ReadView::AtBegin => context.clock.now(), // T5
         };
         if attempt.looks_back {
-            read_view(context, attempt);
+            look_back(context, attempt);
         }
     }
 
@@ -346,31 +316,6 @@ impl Protocol for Mvto {
         seen.is_some_and(|version| !version.stamp().is_absent())
     }
 
-    fn chain_length(_clock: &Clock, _attempt: &Attempt, at: CellAt) -> Option<usize> {
-        let newest = at.newest_linked(at.chain_word())?;
-        let standing = newest.and_older().map(Version::stamp).find(|stamp| stamp.is_committed())?;
-        (!standing.is_absent()).then(|| newest.and_older().count())
-    }
-
-    fn absent(
-        _context: &mut Context<'_, Mvto>,
-        attempt: &mut Attempt,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        if !attempt.looks_back {
-            attempt.nodes.observe(missing);
-        }
-        Ok(())
-    }
-
-    fn make_room(
-        context: &mut Context<'_, Mvto>,
-        attempt: &Attempt,
-        table: &TableCore,
-    ) -> Result<(), Abort> {
-        attempt.room.offer(context, table, |_| BlockSize::Whole)
-    }
-
     fn stage(
         context: &mut Context<'_, Mvto>,
         attempt: &mut Attempt,
@@ -429,17 +374,52 @@ impl Protocol for Mvto {
         if result.is_ok() {
             attempt.refresh_attempts_left = 0;
         }
-        give_back(context, attempt);
-        pass(Point::Released);
+        end(context, attempt);
         result
     }
 
     fn abort(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         // Versions are linked by the commit only, which unlinks them itself if it fails.
-        if mutant(Mutant::HeldForEver) {
-            attempt.held.clear();
-        }
         give_back(context, attempt);
+    }
+
+    fn begin_ts_bound(clock: &Clock) -> u64 {
+        clock.before_stamp()
+    }
+
+    fn reach(
+        context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        time: u64,
+        table: u16,
+    ) -> Result<(), Abort> {
+        if attempt.time >= time {
+            Ok(())
+        } else if attempt.looks_back {
+            Err(Abort::NoIndex)
+        } else if attempt.only_reads {
+            Err(context.phantom(table))
+        } else {
+            move_on(context, attempt, time)
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(_clock: &Clock, at: CellAt, first: usize, count: usize) {
+        at.prefetch_in_newest_linked(first, count);
+    }
+}
+
+impl Absence for Mvto {
+    fn absent(
+        _context: &mut Context<'_, Mvto>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        if !attempt.looks_back {
+            attempt.nodes.observe(missing);
+        }
+        Ok(())
     }
 
     fn init_absent_cell(_clock: &Clock, at: CellAt) {
@@ -466,7 +446,7 @@ impl Protocol for Mvto {
                     let newest = cell.newest().map(Version::stamp);
                     let is_row =
                         newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
-                    let queues = !is_row && !cell.word().has(Tid::QUEUED | Tid::ON_SNAPSHOT_LIST);
+                    let queues = !is_row && !cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST);
                     if queues {
                         cell.raise(Tid::QUEUED);
                     }
@@ -477,54 +457,6 @@ impl Protocol for Mvto {
                 Err(_) => spin.wait(),
             }
         }
-    }
-
-    fn time(clock: &Clock) -> u64 {
-        clock.before_stamp()
-    }
-
-    fn reach(
-        context: &mut Context<'_, Mvto>,
-        attempt: &mut Attempt,
-        time: u64,
-        table: u16,
-    ) -> Result<(), Abort> {
-        if attempt.time >= time {
-            Ok(())
-        } else if attempt.looks_back {
-            Err(Abort::NoIndex)
-        } else if attempt.only_reads {
-            Err(context.phantom(table))
-        } else {
-            move_on(context, attempt, time)
-        }
-    }
-
-    fn register_snapshot(clock: &Clock, attempt: &Attempt, since: Moment) -> Option<u64> {
-        clock.snapshots.keep(attempt.time, since);
-        Some(attempt.time)
-    }
-
-    fn unregister_snapshot(clock: &Clock, time: u64, since: Moment) {
-        clock.snapshots.close(time, since);
-    }
-
-    fn oldest_snapshot(clock: &Clock) -> Option<(u64, Moment)> {
-        clock.snapshots.oldest()
-    }
-
-    fn begin_collecting(context: &mut Context<'_, Mvto>, _until: u64) {
-        context.clock.snapshots.copy(&mut context.local.snapshots);
-    }
-
-    #[inline(always)]
-    fn prefetch(_clock: &Clock, at: CellAt, first: usize, count: usize) {
-        at.prefetch_in_newest_linked(first, count);
-    }
-
-    fn approach(_clock: &Clock, due: impl Iterator<Item = CellAt> + Clone) {
-        due.clone().for_each(|at| at.prefetch_cell());
-        due.for_each(|at| at.prefetch_newest_linked());
     }
 
     fn reap(
@@ -538,19 +470,9 @@ impl Protocol for Mvto {
     }
 }
 
-impl Versioned for Mvto {
-    fn open_snapshot(clock: &Clock, since: Moment) -> u64 {
-        clock.open_snapshot(since)
-    }
-
-    fn close_snapshot(clock: &Clock, ts: u64, since: Moment) {
-        clock.snapshots.close(ts, since);
-    }
-}
-
 /// Begins an attempt that looks back.
 #[cold]
-fn read_view(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
+fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
     if context.local.read_view == ReadView::AtBegin && !mutant(Mutant::UnsettledSnapshot) {
         context.clock.await_settled(&mut attempt.others, attempt.time);
@@ -580,7 +502,7 @@ fn prepare(
     intent: Intent,
 ) -> Result<(), Abort> {
     flatten::make_room(&mut attempt.image, &item.at);
-    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(Tid::INLINE_USED) {
+    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(INLINE_USED) {
         item.note = NO_BLOCK;
         return Ok(());
     }
@@ -661,6 +583,9 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
 
 /// Releases the units that an attempt has held.
 fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
+    if mutant(Mutant::HeldForEver) {
+        attempt.held.clear();
+    }
     for at in attempt.held.drain(..) {
         let cell = latch_own(&at);
         // Not if the attempt has deleted it.
@@ -678,37 +603,16 @@ fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     }
 }
 
+/// Ends a commit, whatever came of it: releases what is still held.
+fn end(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
+    give_back(context, attempt);
+    pass(Point::Released);
+}
+
 /// Returns whether the newest version of a latched unit is committed, and a row.
 fn is_row(cell: &Latched<'_>) -> bool {
     let newest = seen_at(cell.newest(), u64::MAX);
     newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()))
-}
-
-/// Waits until a pending version of a unit is committed or aborted; returns false if that takes too
-/// long. It may sleep, whatever the attempt holds: a commit waits in turn for versions with smaller
-/// timestamps only, and for locks no longer than a few rounds.
-#[cold]
-fn await_settled(
-    context: &Context<'_, Mvto>,
-    at: &CellAt,
-    pending: Version<'_>,
-    is_patient: bool,
-) -> bool {
-    let patience = if is_patient && !MODELLED { Patience::Endless } else { patience(!MODELLED) };
-    let place = settling_place(at, pending.id());
-    let mut wait = Wait::new(&context.engine.parking, place, Wish::Look, patience);
-    while pending.stamp().is_pending() {
-        if wait.wait() == Waited::InVain && !is_patient {
-            return false;
-        }
-    }
-    true
-}
-
-/// Returns the place where attempts sleep that wait for a version of a unit: each version has its
-/// own.
-fn settling_place(at: &CellAt, version: VersionId) -> u64 {
-    at.address() ^ version.word().rotate_left(32) | 1
 }
 
 /// Wakes the attempts that wait for what a commit has linked.
@@ -823,26 +727,19 @@ fn look_at_all(
     before: u64,
     later: bool,
 ) -> Result<(), Abort> {
-    if mutant(Mutant::NoReadValidation) {
-        return Ok(());
-    }
     for &(at, seen) in &attempt.reads {
         let word = at.chain_word();
-        if later && word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed) {
+        if later && is_buried(word) {
             return Err(context.conflict(Abort::RecordRemoved, at));
         }
         let newest = at.newest_linked(word);
-        if newest.map_or(VersionId::NONE, Version::id) == seen {
+        if is_seen(newest, seen) {
             continue;
         }
         let last = newest.and_then(|newest| {
-            newest.and_older().find(|version| {
-                let stamp = version.stamp();
-                let ignored = stamp.is_pending() && mutant(Mutant::OthersLocksIgnored);
-                stamp.ts() < before && !stamp.is_aborted() && !ignored
-            })
+            newest.and_older().find(|version| is_linked_before(version.stamp(), before))
         });
-        if last.map_or(VersionId::NONE, Version::id) != seen {
+        if !is_seen(last, seen) {
             return Err(context.conflict(Abort::ReadChanged, at));
         }
     }
@@ -851,12 +748,23 @@ fn look_at_all(
     if later { attempt.nodes.validate(context) } else { Ok(()) }
 }
 
-/// Raises a read timestamp; a fence has to follow.
+/// Returns whether a record is out of its index, and says nothing of later times.
 #[inline(always)]
-fn raise(rts: &AtomicU64, to: u64) {
-    if rts.load(Ordering::Relaxed) < to {
-        rts.fetch_max(to, Ordering::Relaxed);
-    }
+fn is_buried(word: Tid) -> bool {
+    word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed)
+}
+
+/// Returns whether a version is the one that was read, or none if there was none.
+#[inline(always)]
+fn is_seen(version: Option<Version<'_>>, seen: VersionId) -> bool {
+    version.map_or(VersionId::NONE, Version::id) == seen || mutant(Mutant::NoReadValidation)
+}
+
+/// Returns whether a version is of an earlier time and may belong to it, pending or not.
+#[inline(always)]
+fn is_linked_before(stamp: Stamp, before: u64) -> bool {
+    let is_ignored = stamp.is_pending() && mutant(Mutant::OthersLocksIgnored);
+    stamp.ts() < before && !stamp.is_aborted() && !is_ignored
 }
 
 /// Raises the read timestamps of the read set; a fence has to follow.
@@ -901,8 +809,7 @@ fn commit(
     let part = attempt.part.take().unwrap_or_else(|| context.clock.join());
 
     // 1 timestamp
-    let ts = context.clock.next_for(&part, attempt.time);
-    pass(Point::Unlocked);
+    let ts = draw(context, attempt, &part);
     let committed = commit_at(context, attempt, writes, ts);
     if !matches!(committed, Ok(())) {
         unlink_all(context, writes);
@@ -910,9 +817,7 @@ fn commit(
     if context.engine.parking.has_sleepers() {
         wake_all(context, writes);
     }
-    if !matches!(committed, Ok(())) || mutant(Mutant::TickAwaitedLate) {
-        context.clock.pass(ts);
-    }
+    await_tick_at_end(context, &committed, ts);
     part.rest();
     attempt.part = Some(part);
     // Not before: other attempts wait for its versions, and for its end.
@@ -945,46 +850,98 @@ fn commit_at(
     for index in 0..writes.items().len() {
         link(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
     }
-    pass(Point::Locked);
 
     // 3 raise, 4 let the tick pass, fence and validate
-    if !mutant(Mutant::NotRaised) {
-        raise_reads(attempt, 2 * ts);
-    }
+    raise_observed(attempt, ts);
     for index in 0..writes.items().len() {
         raise_below(context, writes, index, ts).map_err(Failure::Outcome)?;
     }
-    if !mutant(Mutant::TickAwaitedLate) {
-        context.clock.pass(ts);
-    }
-    if !mutant(Mutant::NoFence) {
-        full_fence(); // E1
-    }
-    let before = if mutant(Mutant::ValidatedInPast) { attempt.time + 1 } else { ts };
-    look_at_all(context, attempt, before, true).map_err(Failure::Outcome)?;
+    await_tick(context, ts);
+    fence_after_raising();
+    look_at_all(context, attempt, end_of_reads(attempt, ts), true).map_err(Failure::Outcome)?;
     for index in 0..writes.items().len() {
         look_below(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
     }
-    pass(Point::Validated);
 
     // 5 evaluate
-    writes.evaluate(|item| {
-        Words::Shared(row_below(item).map_or(item.at.payload(), Version::payload))
-    })?;
+    evaluate(writes)?;
 
     // 6 install
     for index in 0..writes.items().len() {
         fill_in(writes, index);
     }
     for item in writes.items_mut() {
-        pass(Point::Installing);
-        match own(item) {
-            Some(version) if !item.untouched => version.commit(),
-            Some(_) => unlink(context, item),
-            None => {}
-        }
+        finish(context, item);
     }
     Ok(())
+}
+
+/// Draws the timestamp of a commit: phase 1.
+#[inline(always)]
+fn draw(context: &Context<'_, Mvto>, attempt: &Attempt, part: &Part) -> u64 {
+    let ts = context.clock.next_for(part, attempt.time);
+    pass(Point::Unlocked);
+    ts
+}
+
+/// Raises the read timestamps of what a commit has read, when its versions are linked; a fence has
+/// to follow.
+#[inline(always)]
+fn raise_observed(attempt: &Attempt, ts: u64) {
+    pass(Point::Locked);
+    if !mutant(Mutant::NotRaised) {
+        raise_reads(attempt, 2 * ts);
+    }
+}
+
+/// Waits until the tick of a commit's timestamp is over, before the commit validates.
+#[inline(always)]
+fn await_tick(context: &Context<'_, Mvto>, ts: u64) {
+    if !mutant(Mutant::TickAwaitedLate) {
+        context.clock.pass(ts);
+    }
+}
+
+/// Waits until the tick of the timestamp is over for a commit that has failed, perhaps before it
+/// came to that.
+#[inline(always)]
+fn await_tick_at_end(context: &Context<'_, Mvto>, committed: &Result<(), Failure>, ts: u64) {
+    if committed.is_err() || mutant(Mutant::TickAwaitedLate) {
+        context.clock.pass(ts);
+    }
+}
+
+/// Orders what a commit has raised before its validation (E1).
+#[inline(always)]
+fn fence_after_raising() {
+    if !mutant(Mutant::NoFence) {
+        full_fence(); // E1
+    }
+}
+
+/// Returns the time before which a commit's reads must still be the last versions: its timestamp.
+#[inline(always)]
+fn end_of_reads(attempt: &Attempt, ts: u64) -> u64 {
+    if mutant(Mutant::ValidatedInPast) { attempt.time + 1 } else { ts }
+}
+
+/// Evaluates the operations of a commit that has validated, by the rows that its versions follow.
+#[inline(always)]
+fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+    pass(Point::Validated);
+    writes
+        .evaluate(|item| Words::Shared(row_below(item).map_or(item.at.payload(), Version::payload)))
+}
+
+/// Commits the version of one item, or unlinks one that changes nothing: phase 6.
+#[inline(always)]
+fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
+    pass(Point::Installing);
+    match own(item) {
+        Some(version) if !item.untouched => version.commit(),
+        Some(_) => unlink(context, item),
+        None => {}
+    }
 }
 
 /// Returns the version that a commit has linked for an item.
@@ -1045,7 +1002,7 @@ fn link(
     pass(Point::Linking);
     let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
     if !is_first
-        && (item.present || at.is_first() || cell.word().has(Tid::ON_SNAPSHOT_LIST))
+        && (item.present || at.is_first() || cell.word().has(ON_SNAPSHOT_LIST))
         && !cell.word().has(Tid::QUEUED)
     {
         let is_only = |below: &Version<'_>| {
@@ -1273,7 +1230,7 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     let newest = cell.newest().map(Version::stamp);
     if newest.is_none_or(Stamp::is_absent)
         && item.at.is_first()
-        && !cell.word().has(Tid::QUEUED | Tid::ON_SNAPSHOT_LIST)
+        && !cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST)
     {
         cell.raise(Tid::QUEUED); // T7
         context.local.reap_queue.push(item.at);

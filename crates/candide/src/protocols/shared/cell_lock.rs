@@ -1,23 +1,23 @@
-//! Locks on cells: what protocols share that lock by flags in a cell's first word and install at
+//! Locks on cells, shared by the protocols that lock by flags in a cell's first word and install at
 //! commit.
 //!
 //! # Invariants
-//! * **K1** LOCK is the right to change the cell, taken by one exchange. INSTALL says that the
+//! * **K1** LOCK is the right to change the cell, taken by one exchange. INSTALL means that the
 //!   owner is committing. Both are set together in phase 1; or LOCK first, by a read for update,
 //!   and INSTALL by its owner in phase 1. Either way words change only between INSTALL and the
 //!   release, and a cell with LOCK alone has the words of its version: readers and validation pass
 //!   it, and only another lock has to wait.
 //! * **K2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it
 //!   releases. An absent cell is released QUEUED, or is in the `linked` list of the attempt that
-//!   linked it. So what a holder found is what it gives back. The same goes for ON_SNAPSHOT_LIST,
-//!   which stands for QUEUED while a snapshot is open.
+//!   linked it. So a holder gives a cell back as it found it. ON_SNAPSHOT_LIST, which replaces
+//!   QUEUED while a snapshot is open, follows the same rule.
 //! * **K3** A DEAD cell stays locked for ever.
-//! * **K4** Only cells of rows that are there are held. (So burial never meets a held cell of an
-//!   absent record, and the attempt that linked a record never holds it absent.) A row with a held
-//!   cell stays: deleting it takes the locks of all its cells.
+//! * **K4** Only cells of existing rows are held. (So garbage collection never meets a held cell of
+//!   an absent record, and the attempt that linked a record never holds it absent.) A row with a
+//!   held cell stays: deleting it takes the locks of all its cells.
 //! * **K5** The note of a write item is zero until the attempt owns its cell as a writer; then it
-//!   is what the cell says, LOCK and INSTALL included. A held cell is in [`Held`], until phase 1
-//!   hands it over to its item, if it has one.
+//!   is the cell's word, LOCK and INSTALL included. A held cell is in [`Held`], until phase 1 hands
+//!   it over to its item, if it has one.
 //!
 //! # Waiting
 //! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what
@@ -34,36 +34,40 @@
 //! * **W3** A reader that meets INSTALL, whatever it holds: a commit that has a lock sleeps for no
 //!   other.
 //!
-//! All other waits take a few rounds, as many as a commit that is going on. What an attempt has
-//! held and waited for when its read for update failed is locked by the next one before that
-//! begins, in the order of addresses ([`Wanted`](crate::engine::Wanted)), so by W1 it can sleep for
-//! all of it. A lock may be *handed over* to a sleeper: then it stays set, without INSTALL (K1),
-//! and is the sleeper's. A row whose lock is handed over is there (K4).
+//! All other waits take a few rounds, as long as a commit in progress. The cells that an attempt
+//! held and waited for when its read for update failed are locked by the next attempt before its
+//! closure begins, in the order of addresses ([`Wanted`](super::Wanted)), so by W1 it can sleep for
+//! all of them. A lock may be *handed over* to a sleeper: then it stays set, without INSTALL (K1),
+//! and is the sleeper's. A row whose lock is handed over exists (K4).
 
 #![forbid(unsafe_code)]
 
-use crate::access::{WriteItem, WriteSet};
+use crate::access::{Failure, WriteItem, WriteSet};
 use crate::engine::{Context, GcOutcome, Protocol, own_thread};
 use crate::error::Abort;
+use crate::factor::Factor;
 use crate::record::{CellAt, Tid};
+use crate::schema::Words;
 use crate::sync::{
-    Duration, MODELLED, Mutant, Ordering, Patience, Point, Wait, Waited, Wish, mutant, pass, step,
+    Duration, MODELLED, Mutant, Ordering, Patience, Point, Wait, Waited, Wish, full_fence, mutant,
+    pass, step,
 };
+use std::panic::resume_unwind;
 
-/// Rounds of waiting for something short before the attempt gives up: the busy rounds cover a
-/// commit in progress, the yielding ones a committer that lost its processor in the middle.
+/// The number of rounds of a short wait before the attempt gives up: the busy rounds cover a commit
+/// in progress, the yielding ones a committer that lost its processor in the middle.
 pub(crate) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
-/// Rounds of waiting for a lock that an attempt may not sleep for. Its owner may wait for the
-/// attempt in turn, so more of them give less: with four times as many, two threads that locked two
-/// rows in opposite orders were five times slower.
+/// The number of rounds of waiting for a lock that an attempt may not sleep for. Its owner may wait
+/// for the attempt in turn, so more rounds do not help: with four times as many, two threads that
+/// locked two rows in opposite orders were five times slower.
 const ROUNDS_HELD: u32 = if MODELLED { 2 } else { 16 };
 
 /// The longest that an attempt sleeps for one lock.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
-/// How long an attempt waits for a lock: asleep, if the wait cannot be part of a circle; otherwise
-/// for as long as a commit takes that is going on.
+/// Returns how long an attempt waits for a lock: asleep, if the wait cannot be part of a circle;
+/// otherwise as long as a commit in progress takes.
 pub(crate) fn patience(sleeps: bool) -> Patience {
     match sleeps && !cfg!(loom) {
         true => Patience::Lasting(SLEEP_MAX),
@@ -72,7 +76,7 @@ pub(crate) fn patience(sleeps: bool) -> Patience {
 }
 
 /// Begins to wait for the lock of a cell; not asleep if a transaction of this thread holds it,
-/// which goes on when this one has ended.
+/// which cannot go on before this one has ended.
 pub(crate) fn wait_to_own<'e, P: Protocol>(
     context: &Context<'e, P>,
     at: CellAt,
@@ -82,8 +86,8 @@ pub(crate) fn wait_to_own<'e, P: Protocol>(
     Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(sleeps))
 }
 
-/// The cells that an attempt's reads for update have locked, with what they were; empty between
-/// attempts.
+/// The cells that an attempt's reads for update have locked, with their words from before; empty
+/// between attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Held(Vec<(CellAt, Tid)>);
 
@@ -93,29 +97,29 @@ impl Held {
         self.0.is_empty()
     }
 
-    /// Whether the cell is among them. Not looked for if it is unlocked; latest first: what is
-    /// asked for twice is asked for soon.
+    /// Returns whether the cell is held. An unlocked cell is not searched for; the search begins
+    /// with the latest, since repeated requests follow soon.
     pub(crate) fn has(&self, at: CellAt) -> bool {
         let is_it = |&(held, _): &(CellAt, Tid)| {
             step();
             held.address() == at.address()
         };
-        // Relaxed: what this thread has locked it sees locked.
+        // Relaxed: a thread sees its own locks.
         let may_be =
             !self.is_empty() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK);
         may_be && self.0.iter().rev().any(is_it)
     }
 
-    /// Locks a cell whose row is there (K4), giving what it was.
+    /// Locks a cell if its row exists (K4), and returns its word from before.
     #[inline(always)]
     pub(crate) fn hold<P: Protocol>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
     ) -> Result<Tid, Abort> {
-        // Others that want to write have to wait for us from now on.
+        // Other writers have to wait for this attempt from now on.
         context.yield_to_token()?;
-        // Nothing may come between the exchange and the note of it.
+        // Reserved before, since nothing may fail between the exchange and its note.
         self.0.reserve(1);
         let cell = at.cell_word(0);
         let mut wait: Option<Wait<'_>> = None;
@@ -173,8 +177,8 @@ impl Held {
         Ok(self.has(at))
     }
 
-    /// Beginning of phase 1: the held cells that are written become their items' (K5), and say so
-    /// (K1). `install` raises INSTALL in a cell that was so, and gives what it is then.
+    /// Begins phase 1: hands the held cells that are written over to their items (K5), with INSTALL
+    /// (K1). `install` sets INSTALL in a cell with the given word, and returns its new word.
     #[cold]
     pub(crate) fn hand_over(
         &mut self,
@@ -188,20 +192,29 @@ impl Held {
         });
     }
 
-    /// Takes out what is still held, to be given back.
+    /// Gives back what is still held: calls `release` with each cell and what it was.
     #[cold]
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (CellAt, Tid)> {
-        self.0.drain(..)
-    }
-
-    /// Forgets what is held without giving it back: a deliberate defect.
-    pub(crate) fn forget(&mut self) {
-        self.0.clear();
+    pub(crate) fn give_back<P: Protocol>(
+        &mut self,
+        context: &mut Context<'_, P>,
+        mut release: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
+    ) {
+        if mutant(Mutant::HeldForEver) {
+            self.0.clear();
+        }
+        self.0.drain(..).for_each(|(at, tid)| release(context, at, tid));
     }
 }
 
-/// Looks at a cell, which said `tid`, until a commit in progress is over. Apart, and given all it
-/// needs by value, so that reads which meet none are short.
+/// Copies the words of a unit, between two looks at its cell.
+#[inline(always)]
+pub(crate) fn copy_shared(at: CellAt, copy: &mut impl FnMut(Words<'_>)) {
+    copy(Words::Shared(at.payload()));
+    pass(Point::Copied);
+}
+
+/// Looks again at a cell, whose word was `tid`, until a commit in progress is over. Out of line,
+/// with arguments by value, so that reads which meet no commit are short.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again<P: Protocol, T>(
@@ -227,9 +240,128 @@ pub(crate) fn look_again<P: Protocol, T>(
     }
 }
 
-/// Phase 1 for all items. After an error none is locked.
+/// Begins a commit and runs its phase 1: hands over what is held, and locks what is written. After
+/// an error no item is locked. `install_held` raises INSTALL in a held cell.
 #[inline(always)]
-pub(crate) fn lock_all<P: Protocol>(
+pub(crate) fn acquire<P: Protocol>(
+    context: &mut Context<'_, P>,
+    held: &mut Held,
+    writes: &mut WriteSet,
+    install_held: impl Fn(CellAt, Tid) -> Tid,
+) -> Result<(), Abort> {
+    context.yield_to_token()?;
+    context.reserve_for(writes);
+    if context.engine.options.factors.has(Factor::SortedLocks) {
+        writes.sort();
+    }
+    before_locking(writes);
+    if !held.is_empty() {
+        held.hand_over(writes, install_held);
+    }
+    lock_all(context, writes, held)?;
+    after_locking(writes);
+    Ok(())
+}
+
+/// Raises INSTALL in a held cell, which was `tid`, by calling `store`: under the lock no other
+/// thread changes it. Returns what it says then.
+pub(crate) fn raise_install(tid: Tid, store: impl FnOnce(u64)) -> Tid {
+    let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
+    if !mutant(Mutant::HeldNotInstalling) {
+        store(owned.0);
+    }
+    owned
+}
+
+/// Orders the locks of a commit before its validation (E1).
+#[inline(always)]
+pub(crate) fn fence_after_locking() {
+    if !mutant(Mutant::NoFence) {
+        full_fence(); // E1
+    }
+}
+
+/// Returns whether a cell does not say what it said when it was read.
+#[inline(always)]
+pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
+    at.cell_word(0).load(Ordering::Relaxed) != seen.0 && !mutant(Mutant::NoReadValidation)
+}
+
+/// Returns whether another commit has locked a cell, which says `tid`, to replace its version.
+#[inline(always)]
+pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> bool {
+    tid.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && !is_own()
+}
+
+/// Evaluates the operations of a commit that has validated, by the words that it has locked.
+///
+/// # Errors
+/// A failure, which [`fail`] takes.
+#[inline(always)]
+pub(crate) fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
+    pass(Point::Validated);
+    if mutant(Mutant::EvaluateBeforeLock) || mutant(Mutant::InstallBeforeValidation) {
+        return Ok(());
+    }
+    evaluate_locked(writes)
+}
+
+/// Evaluates the operations by the words in the units.
+#[inline(always)]
+fn evaluate_locked(writes: &mut WriteSet) -> Result<(), Failure> {
+    writes.evaluate(|item| Words::Shared(item.at.payload()))
+}
+
+/// Ends a commit whose evaluation has failed: releases its items, and returns the outcome; or gives
+/// back what is held, too, and continues the panic of an updater.
+#[cold]
+pub(crate) fn fail<P: Protocol>(
+    context: &mut Context<'_, P>,
+    held: &mut Held,
+    writes: &mut WriteSet,
+    failure: Failure,
+    release_held: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
+) -> Abort {
+    if mutant(Mutant::EvaluateBetweenInstalls) {
+        writes.install(0, writes.items()[0].at.payload());
+    }
+    release(context, writes.items());
+    match failure {
+        Failure::Outcome(abort) => abort,
+        Failure::Panic(panic) => {
+            held.give_back(context, release_held);
+            resume_unwind(panic)
+        }
+    }
+}
+
+/// Begins phase 5 for an item. Returns its cell, which the commit owns, and what that was.
+#[inline(always)]
+pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
+    let was = Tid(item.note);
+    if mutant(Mutant::UnlockBeforeInstall) {
+        item.at.cell_word(0).store(was.unlocked().0, Ordering::Relaxed);
+    }
+    pass(Point::Installing);
+    (item.at, was)
+}
+
+/// Ends a commit, whatever came of it: gives back what is still held.
+#[inline(always)]
+pub(crate) fn end<P: Protocol>(
+    context: &mut Context<'_, P>,
+    held: &mut Held,
+    release_held: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
+) {
+    if !held.is_empty() {
+        held.give_back(context, release_held);
+    }
+    pass(Point::Released);
+}
+
+/// Runs phase 1 for all items. After an error none is locked.
+#[inline(always)]
+fn lock_all<P: Protocol>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
     held: &Held,
@@ -241,7 +373,7 @@ pub(crate) fn lock_all<P: Protocol>(
     }
 }
 
-/// Phase 1 for the items from the first one whose lock was not free.
+/// Runs phase 1 for the items from the first one whose lock was not free.
 #[cold]
 #[inline(never)]
 fn lock_rest<P: Protocol>(
@@ -267,8 +399,8 @@ fn lock_rest<P: Protocol>(
     Ok(())
 }
 
-/// Waits until a cell is unlocked, on behalf of a commit that has failed on it and owns nothing:
-/// what repeats it would fail on it again.
+/// Waits until a cell is unlocked, after a commit that has failed on it and owns nothing: an
+/// immediate retry would fail on it again.
 #[cold]
 pub(crate) fn await_unlocked<P: Protocol>(context: &Context<'_, P>, at: CellAt) {
     pass(Point::GivenUp);
@@ -286,8 +418,8 @@ pub(crate) fn is_locked(at: &CellAt) -> bool {
     tid.has(Tid::LOCK) && !tid.has(Tid::DEAD)
 }
 
-/// Phase 1 for one item: locks its cell if it is free and the item's expectation holds, and notes
-/// what the cell is then. Returns whether it was free, or held by the attempt.
+/// Runs phase 1 for one item: locks its cell if it is free and the item's expectation holds, and
+/// notes the cell's new word. Returns whether it was free, or held by the attempt.
 #[inline(always)]
 fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
     let cell = item.at.cell_word(0);
@@ -303,7 +435,7 @@ fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
                 return Err(Abort::ExistenceChanged);
             }
             let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
-            // Acquire: the last owner's words are ours to see and to replace (E3).
+            // Acquire: sees the last owner's words, which it may replace (E3).
             if cell
                 .compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
@@ -345,19 +477,19 @@ fn lock_later<P: Protocol>(
         return Err(failure);
     }
     pass(Point::HandedOver);
-    // As a cell that was held, even if it is to be given back. By exchange, since where versions
-    // carry timestamps others may extend them until then.
+    // The cell is treated as one that was held, even if it is to be given back. By an atomic OR,
+    // since under protocols with timestamps others may extend the version until then.
     item.note = item.at.cell_word(0).fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
     accept_held(item)
 }
 
-/// Phase 1 for an item that owns its cell already, which was held: its row is there (K4).
+/// Runs phase 1 for an item whose cell was held: its row exists (K4).
 #[cold]
 fn accept_held(item: &WriteItem) -> Result<(), Abort> {
     if item.accepts(true) { Ok(()) } else { Err(Abort::ExistenceChanged) }
 }
 
-/// Ends the items' ownership of cells, leaving them as their notes say.
+/// Releases the items' cells, with the words in their notes.
 #[cold]
 pub(crate) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteItem]) {
     for item in items {
@@ -367,11 +499,11 @@ pub(crate) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteI
     }
 }
 
-/// Stores an unlocked cell; an absent record's first one QUEUED (K2).
+/// Stores an unlocked word in a cell; QUEUED is set in the first cell of an absent record (K2).
 #[inline(always)]
 pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, mut tid: Tid) {
     debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL));
-    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED | Tid::ON_SNAPSHOT_LIST) {
+    if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED) {
         tid.0 |= Tid::QUEUED;
         context.local.reap_queue.push(at);
     }
@@ -382,8 +514,8 @@ pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
     free(context, at, !tid.has(Tid::ABSENT), store);
 }
 
-/// Frees a cell by calling `free`, and wakes its sleepers; or hands it over to one of them, which
-/// `free` is told, if its row is there.
+/// Frees a cell by calling `free(false)`, and wakes its sleepers; or, if its row exists, hands it
+/// over to one of them with `free(true)`.
 #[inline(always)]
 pub(crate) fn free<P: Protocol>(
     context: &Context<'_, P>,
@@ -401,14 +533,14 @@ pub(crate) fn free<P: Protocol>(
     }
 }
 
-/// For [`Protocol::enqueue_if_absent`].
+/// Implements [`Protocol::enqueue_if_absent`].
 pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
-    // A locked cell is its owner's business: it installs a row, or releases the cell queued (K2).
-    // This is tried until it is settled: where versions carry timestamps, the exchange may fail
-    // because another session extends one.
+    // A locked cell is left to its owner, which installs a row or releases the cell QUEUED (K2).
+    // Repeated, because under protocols with timestamps the exchange may fail when another session
+    // extends a version.
     let cell = first.cell_word(0);
     let mut tid = Tid(cell.load(Ordering::Relaxed));
-    while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED | Tid::ON_SNAPSHOT_LIST) {
+    while tid.has(Tid::ABSENT) && !tid.has(Tid::LOCK | Tid::QUEUED) {
         match cell.compare_exchange(
             tid.0,
             tid.0 | Tid::QUEUED,
@@ -422,14 +554,14 @@ pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
     false
 }
 
-/// For [`Protocol::reap`]: makes an absent record dead, cell after cell, unless an insert has
-/// locked it.
+/// Implements [`Absence::reap`](crate::engine::Absence::reap): makes an absent record dead, cell
+/// after cell, unless an insert has locked it.
 ///
-/// All transactions that ran when the row was deleted must have ended, so that the end of a
-/// transaction tells what a key without a record was to it. Where versions are epochs, they say
-/// when that was; elsewhere it is the queue's entry, unless the row came back and was deleted
-/// again. Then the cell is REQUEUE, and its entry begins anew.
-pub(crate) fn reap(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> GcOutcome {
+/// All transactions that ran when the row was deleted must have ended, since a transaction learns
+/// only at its end what a key without a record meant to it. Versions with epochs give the time of
+/// the deletion; otherwise the queue's entry does, unless the row was inserted and deleted again.
+/// Then the cell has the flag `requeue`, and its entry starts anew.
+pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bool) -> GcOutcome {
     let first = units[0].cell_word(0);
     let tid = Tid(first.load(Ordering::Relaxed));
     debug_assert!(tid.has(Tid::QUEUED));
@@ -441,16 +573,16 @@ pub(crate) fn reap(units: &[CellAt], is_recent: impl Fn(Tid) -> bool) -> GcOutco
     if !tid.has(Tid::ABSENT) {
         return if exchange(tid.0 & !Tid::QUEUED) { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
-    if tid.has(Tid::REQUEUE) && !mutant(Mutant::BuriedEarly) {
+    if tid.has(requeue) && !mutant(Mutant::BuriedEarly) {
         // If an insert has locked it, the next round will see that.
-        exchange(tid.0 & !Tid::REQUEUE);
+        exchange(tid.0 & !requeue);
         return GcOutcome::NotYet;
     }
     if kill(units, tid) { GcOutcome::Dead } else { GcOutcome::NotYet }
 }
 
-/// Makes a record dead whose first cell says `tid`: it is absent, queued and unlocked. False if
-/// an insert has locked it.
+/// Makes a record dead whose first cell's word is `tid`: absent, queued and unlocked. Returns false
+/// if an insert has locked it.
 pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
     // A commit of an insert locks all cells, and all are absent together, so the others follow
     // the first; a failure means that an insert has locked some already and is about to fail on the
@@ -479,4 +611,24 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
         cell.store(released, Ordering::Release); // E3
     }
     all
+}
+
+/// Passes the point at which nothing is locked, where updaters must not see their rows.
+#[inline(always)]
+fn before_locking(writes: &mut WriteSet) {
+    if mutant(Mutant::EvaluateBeforeLock) {
+        let _ = evaluate_locked(writes);
+    }
+    pass(Point::Unlocked);
+}
+
+/// Passes the point at which all is locked and nothing validated, where nothing must be stored.
+#[inline(always)]
+fn after_locking(writes: &mut WriteSet) {
+    pass(Point::Locked);
+    if mutant(Mutant::InstallBeforeValidation) && evaluate_locked(writes).is_ok() {
+        for (index, item) in writes.items().iter().enumerate() {
+            writes.install(index, item.at.payload());
+        }
+    }
 }

@@ -6,8 +6,8 @@
 //! those of its own thread's last transactions, and hot rows that it has just read.
 //!
 //! A table of the latest ones, in which each address has one place; what is pushed out costs a
-//! look. An entry is one word, which tells exactly which cell and version it is about: the place in
-//! the table is a part of the address, and epochs are counted from the table's first one.
+//! look. An entry is one word, which identifies the cell and the version exactly: the place in the
+//! table is a part of the address, and epochs are counted from the table's first one.
 
 #![forbid(unsafe_code)]
 
@@ -15,9 +15,10 @@ use crate::epoch::Epoch;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, mutant};
 
-/// Enough for most writes of a session between two passes of the advancer, in 32 KiB.
+/// The size of the table: enough for most writes of a session between two passes of the advancer,
+/// in 32 KiB.
 const PLACES_LOG2: u32 = 12;
-/// Bits of an address, which is a multiple of eight. Cells beyond are never met.
+/// The bits of an address, which is a multiple of eight. Cells beyond are never met.
 const ADDRESS_BITS: u32 = 48 - 3;
 const TAG_BITS: u32 = ADDRESS_BITS - PLACES_LOG2;
 /// The bits of a word that count epochs: those that are left, but for the one that says that the
@@ -34,7 +35,7 @@ pub(crate) struct Met {
 }
 
 impl Met {
-    /// Takes the memory for the table, if that is to be done.
+    /// Allocates the table, if it has not been.
     #[inline]
     pub(crate) fn reserve(&mut self) {
         if self.entries.is_empty() {
@@ -60,8 +61,8 @@ impl Met {
         self.entry(at, tid).is_some_and(|(place, entry)| self.entries.get(place) == Some(&entry))
     }
 
-    /// Returns the place of a cell, and what is there if this version of it was met; nothing of a
-    /// version that is too old or too young for the table.
+    /// Returns the place of a cell, and the entry that it holds if this version was met; `None` if
+    /// the version is too old or too young for the table.
     #[inline]
     fn entry(&self, at: CellAt, tid: Tid) -> Option<(usize, u64)> {
         let address = if mutant(Mutant::MetElsewhere) { 0 } else { at.address() >> 3 };
@@ -71,8 +72,7 @@ impl Met {
         if is_out_of_range || tid.has(Tid::DEAD) {
             return None;
         }
-        // An odd factor: addresses and mixed ones correspond one to one. Neighbours get places far
-        // from one another.
+        // The odd factor makes this one to one, and puts neighbours far from one another.
         let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) & ((1 << ADDRESS_BITS) - 1);
         let (place, tag) = (mixed >> TAG_BITS, mixed & ((1 << TAG_BITS) - 1));
         let absent = u64::from(tid.has(Tid::ABSENT));

@@ -4,5 +4,6 @@ pub(crate) mod cell_lock;
 pub(crate) mod met;
 pub(crate) mod node_set;
 pub(crate) mod snapshot_list;
+pub(crate) mod version_blocks;
 pub(crate) mod version_reservation;
 pub(crate) mod view;

@@ -1,5 +1,5 @@
-//! The node set of protocols that trust a node's version: what vouches for the absence of the keys
-//! that an attempt has missed.
+//! The node set: index nodes whose versions must not have changed at commit, because their versions
+//! vouch for the absence of keys (phantom protection).
 
 #![forbid(unsafe_code)]
 
@@ -9,27 +9,26 @@ use crate::index::{NodeAt, NodeChange};
 use crate::sync::{Mutant, mutant, step};
 use std::collections::HashMap;
 
-/// Sets up to this size are gone through from end to end. In tests few, so that those of some nodes
-/// have chains.
+/// The largest size of a set that is searched linearly. Small in tests, so that chains are tested.
 const SCANNED_MAX: usize = if cfg!(test) { 2 } else { 64 };
 
-/// The place of no read.
+/// The absence of a read.
 const NONE: u32 = u32::MAX;
 
-/// The nodes that an attempt has gone through, each with the version it had then.
+/// The nodes that an attempt has read, each with its version at that time.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSet {
     reads: Vec<NodeRead>,
     chains: Chains,
 }
 
-/// The reads of a large set, node by node, once the attempt links records itself: each link would
-/// go through all of them otherwise.
+/// The reads of a large set by node, built once the attempt links records itself: each link would
+/// search all of them otherwise.
 #[derive(Debug, Default)]
 struct Chains {
-    /// By the address of a node: its last read.
+    /// The last read of each node, by the node's address.
     last: HashMap<u64, u32>,
-    /// By read: the one of the same node before it. Reads beyond these are in no chain yet.
+    /// The previous read of the same node, for each read. Reads beyond these are in no chain yet.
     before: Vec<u32>,
 }
 
@@ -41,7 +40,7 @@ struct NodeRead {
 }
 
 impl Chains {
-    /// The places of a node's reads, the last one first.
+    /// Returns the places of a node's reads, the last one first.
     fn of(&self, node: NodeAt) -> impl Iterator<Item = u32> {
         let last = self.last.get(&node.address()).copied();
         std::iter::successors(last, |&place| {
@@ -49,7 +48,7 @@ impl Chains {
         })
     }
 
-    /// Has what leads to one place of a node's chain lead to another, or end.
+    /// Redirects the link to one place of a node's chain to another, or to the end.
     fn redirect(&mut self, node: NodeAt, from: u32, to: u32) {
         let before = self.of(node).find(|&place| self.before[place as usize] == from);
         match before {
@@ -88,9 +87,9 @@ impl NodeSet {
         });
     }
 
-    /// The attempt itself has taken a node from one version to another; says whether it had
-    /// observed the first. Then the node no longer tells when another session commits an insert of
-    /// the key that has been linked; its record does.
+    /// Follows a change of a node's version by the attempt itself; returns whether it had observed
+    /// the old one. Then an insert of the linked key by another session no longer changes the node,
+    /// only the record.
     #[inline]
     pub(crate) fn linked(&mut self, node: NodeAt, before: u64, after: u64) -> bool {
         if self.has_chains() {
@@ -122,7 +121,7 @@ impl NodeSet {
         vouched
     }
 
-    /// The attempt itself has divided a node.
+    /// Follows a split of a node by the attempt itself.
     pub(crate) fn divided(&mut self, change: &NodeChange) {
         if mutant(Mutant::SplitUntracked) {
             return;
@@ -149,7 +148,7 @@ impl NodeSet {
         self.reads.len() > SCANNED_MAX || !self.chains.before.is_empty()
     }
 
-    /// Enters all reads into their chains. Of equal ones one stays, so that chains are short.
+    /// Enters all reads into their chains. Duplicates are dropped, so that chains are short.
     fn enter_all(&mut self) {
         let Chains { last, before } = &mut self.chains;
         for place in before.len()..self.reads.len() {
@@ -169,7 +168,7 @@ impl NodeSet {
         self.chains.of(node).find(|&place| self.reads[place as usize].version == version)
     }
 
-    /// Takes a read out; the last one takes its place.
+    /// Removes a read; the last one takes its place.
     fn remove(&mut self, place: u32) -> NodeRead {
         let read = self.reads[place as usize];
         self.chains.redirect(read.node, place, self.chains.before[place as usize]);
@@ -181,18 +180,24 @@ impl NodeSet {
         self.reads.swap_remove(place as usize)
     }
 
-    /// Returns the table of the first that does not vouch as before.
+    /// Returns the table of the first node whose version has changed.
     #[inline(always)]
     pub(crate) fn first_changed(&self) -> Option<u16> {
         self.reads.iter().find(|read| read.node.version() != read.version).map(|read| read.table)
     }
 
-    /// Whether all of them vouch as before.
+    /// Validates that no node's version has changed.
     #[inline(always)]
     pub(crate) fn validate<P: Protocol>(&self, context: &mut Context<'_, P>) -> Result<(), Abort> {
-        match self.first_changed() {
-            Some(table) if !mutant(Mutant::NoNodeValidation) => Err(context.phantom(table)),
-            _ => Ok(()),
+        match self.first_invalid() {
+            Some(table) => Err(context.phantom(table)),
+            None => Ok(()),
         }
+    }
+
+    /// Returns the table of the first that keeps a commit from validating.
+    #[inline(always)]
+    fn first_invalid(&self) -> Option<u16> {
+        self.first_changed().filter(|_| !mutant(Mutant::NoNodeValidation))
     }
 }

@@ -1,23 +1,23 @@
-//! What looks back: the open snapshots of a database, as protocols with versions keep them.
+//! The list of open snapshots of a database, for protocols with versions.
 
 #![forbid(unsafe_code)]
 
 use crate::epoch::Moment;
 use crate::sync::{Mutant, Mutex, lock, mutant};
 
-/// The open snapshots of a database, and who looks through what they see.
+/// The open snapshots of a database, and the number of sessions that search chains of undo records.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots(Mutex<Open>);
 
 #[derive(Debug, Default)]
 struct Open {
-    /// Their timestamps, in rising order, with the moments at which they were opened.
+    /// The snapshots' timestamps, in ascending order, with the moments at which they were opened.
     snapshots: Vec<(u64, Moment)>,
-    /// How many threads look through chains of undo records, for those that no reader sees any
-    /// more, or to count them. While there is one, others retire what they otherwise would free.
+    /// The number of threads that search chains of undo records, to prune or to count them. While
+    /// it is not zero, other threads retire undo records instead of freeing them.
     lookers: usize,
-    /// What was put aside by commits up to this timestamp may have been freed, but for what an open
-    /// snapshot sees.
+    /// The undo records of commits up to this timestamp may have been freed, except those that an
+    /// open snapshot sees.
     gone: u64,
 }
 
@@ -29,16 +29,16 @@ impl Open {
 }
 
 impl Snapshots {
-    /// The timestamps in falling order. One that is opened later is not below any timestamp that
-    /// this thread knows of, or it is of an attempt that has been running since.
+    /// Copies the timestamps in descending order. A snapshot opened later is not below any
+    /// timestamp that this thread knows of, or belongs to an attempt that has been running since.
     pub(crate) fn copy(&self, into: &mut Vec<u64>) {
         lock(&self.0).copy(into);
     }
 
-    /// The same for who may free what was put aside by commits up to `until`, and will look through
-    /// chains if there are open snapshots. Returns whether another session does so; and gives a
-    /// timestamp that has been reached by all attempts that run, but for those which see what an
-    /// open snapshot keeps.
+    /// Copies the timestamps for a session that may free the undo records of commits up to `until`,
+    /// and counts it as searching chains if there are open snapshots. Returns whether another
+    /// session searches, and a timestamp reached by all running attempts except those that read in
+    /// an open snapshot.
     pub(crate) fn begin_looking(&self, into: &mut Vec<u64>, until: u64) -> (bool, u64) {
         let mut open = lock(&self.0);
         open.copy(into);
@@ -48,8 +48,8 @@ impl Snapshots {
         (others, open.gone)
     }
 
-    /// Calls `look` while nothing is freed that was put aside by a commit after the timestamp which
-    /// it is given, or after the oldest open snapshot's. The caller is pinned.
+    /// Calls `look` with a timestamp, the oldest open snapshot's at most; meanwhile no undo record
+    /// of a later commit is freed. The caller is pinned.
     pub(crate) fn look<T>(&self, look: impl FnOnce(u64) -> T) -> T {
         let mut open = lock(&self.0);
         open.lookers += 1;
@@ -59,23 +59,23 @@ impl Snapshots {
         look(gone)
     }
 
-    /// Ends that the caller looks through chains.
+    /// Stops counting the caller as searching chains.
     pub(crate) fn end_looking(&self) {
         lock(&self.0).lookers -= 1;
     }
 
-    /// Opens one of now, which is what the clock says, at a moment that the caller has read; gives
-    /// its timestamp.
+    /// Opens a snapshot at the timestamp `now()`, at a moment that the caller has read; returns the
+    /// timestamp.
     pub(crate) fn open(&self, since: Moment, now: impl FnOnce() -> u64) -> u64 {
         let snapshots = &mut lock(&self.0).snapshots;
         let now = now();
-        // It is not below any of them: each was the clock's under the same lock.
+        // It is not below any open snapshot's: each was read from the clock under the same lock.
         snapshots.push((now, since));
         now
     }
 
-    /// Adds what a running attempt sees, which began at that time and moment, and is pinned since:
-    /// nothing of it has been taken away. It may be older than others that are open.
+    /// Adds the view of a running attempt, which began at that time and moment; it has been pinned
+    /// since, so nothing it sees has been collected. It may be older than open snapshots.
     pub(crate) fn keep(&self, time: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
         let place = snapshots.partition_point(|&(open, _)| open <= time);
@@ -84,7 +84,7 @@ impl Snapshots {
         }
     }
 
-    /// Closes one.
+    /// Closes a snapshot.
     pub(crate) fn close(&self, ts: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
         let first = snapshots.partition_point(|&(open, _)| open < ts);
@@ -97,13 +97,13 @@ impl Snapshots {
         }
     }
 
-    /// The timestamp of the oldest, and the moment at which it was opened.
+    /// Returns the timestamp of the oldest snapshot, and the moment at which it was opened.
     pub(crate) fn oldest(&self) -> Option<(u64, Moment)> {
         lock(&self.0).snapshots.iter().copied().min_by_key(|&(_, since)| since)
     }
 }
 
-/// A session that looks through chains, until this is dropped.
+/// A session that searches chains, until this is dropped.
 struct Listed<'a>(&'a Snapshots);
 
 impl Drop for Listed<'_> {

@@ -1,14 +1,14 @@
-//! VersionReservation for versions: the blocks that an attempt has made ready before its commit,
-//! which allocates nothing.
+//! Version blocks that an attempt reserves before its commit, which allocates nothing.
 
 #![forbid(unsafe_code)]
 
+use super::version_blocks::VersionBlocks;
 use crate::access::Intent;
-use crate::engine::{BlockSize, Context, Protocol, TableCore};
+use crate::engine::{BlockSize, Context, Parts, TableCore};
 use crate::error::Abort;
 use crate::record::CellAt;
 
-/// By table and size: how many blocks.
+/// The numbers of reserved blocks, by table and size.
 #[derive(Debug, Default)]
 pub(crate) struct VersionReservation(Vec<((u16, BlockSize), usize)>);
 
@@ -17,14 +17,18 @@ impl VersionReservation {
         self.0.clear();
     }
 
-    /// For [`Protocol::make_room`]: makes sure that blocks can be had for all units of one record
-    /// more, by the sizes that so many words take, without counting on it.
-    pub(crate) fn offer<P: Protocol>(
+    /// For [`Versions::make_room`](crate::engine::Versions::make_room): makes sure that blocks can
+    /// be had for all units of one record more, by the sizes that so many words take, without
+    /// counting on it.
+    pub(crate) fn offer<P: Parts>(
         &self,
         context: &mut Context<'_, P>,
         table: &TableCore,
         size_for: impl Fn(usize) -> BlockSize,
-    ) -> Result<(), Abort> {
+    ) -> Result<(), Abort>
+    where
+        P::SessionVersions: AsMut<VersionBlocks>,
+    {
         let mut more = [0; 2];
         table.layout.unit_words().for_each(|words| more[size_for(words) as usize] += 1);
         [BlockSize::Short, BlockSize::Whole]
@@ -39,22 +43,25 @@ impl VersionReservation {
             })
     }
 
-    /// Makes one more ready, for a write of this intent that will fill so many words of it.
-    pub(crate) fn add<P: Protocol>(
+    /// Reserves one more block, for a write of this intent that will fill `words` words of it.
+    pub(crate) fn add<P: Parts>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
         intent: Intent,
         (size, words): (BlockSize, usize),
-    ) -> Result<(), Abort> {
+    ) -> Result<(), Abort>
+    where
+        P::SessionVersions: AsMut<VersionBlocks>,
+    {
         let kind = (at.table(), size);
         let place = self.0.iter().position(|&(of, _)| of == kind).unwrap_or_else(|| {
             self.0.push((kind, 0));
             self.0.len() - 1
         });
         self.0[place].1 += 1;
-        // A delete makes room, and must not be refused for want of it; room for whole rows has been
-        // made (`make_room`).
+        // A delete frees memory, and must not be refused for lack of it; blocks for whole rows have
+        // been prepared (`make_room`).
         let beyond_limit = intent != Intent::Update;
         context
             .prepare_version(kind, self.0[place].1, words, beyond_limit)

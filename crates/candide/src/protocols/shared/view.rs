@@ -1,22 +1,22 @@
-//! What an attempt of an optimistic protocol has seen, kept to one moment: the rule by which
-//! [`Occ`](crate::protocols::occ::Occ) is opaque.
+//! The view of an attempt of an optimistic protocol, kept consistent: the rule by which
+//! [`Occ`](crate::Occ) is opaque.
 //!
 //! # Rule
 //! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is all that the
-//! closure has been told: cells that it has read, nodes that vouch for absent keys, and cells of
-//! which only the existence was told (by an update, an insert, a delete).
+//! closure depends on: cells that it has read, nodes that vouch for absent keys, and cells of which
+//! it knows only the existence (from an update, an insert, a delete).
 //! * A version of an epoch before the base, in a cell without INSTALL, is taken as it is; so is one
 //!   that the session has met: installed itself, or looked at in a move of this attempt or of one
 //!   before it.
-//! * At any other version the view moves on before the closure is told: load the epoch; full fence,
+//! * At any other version the view moves on before the closure sees it: load the epoch; full fence,
 //!   if the epoch is not the base; look at the look-set and the new cell (each has the same version
 //!   and no INSTALL; each node the same version); then the epoch is the base. A row of which only
-//!   the existence was told may have another version, but the same one before and behind the look
-//!   at all others. So a look is what phase 3 of `occ` is to a transaction that has read these rows
-//!   just before, and the moment of the view is the one between. (One look is not enough: the row
-//!   may go and come back during it, by commits that change what was looked at before and what is
-//!   new.)
-//! * If something has changed, the attempt ends in a conflict.
+//!   the existence is known may have another version, but it must be the same before and after the
+//!   look at all others. So a look is what phase 3 of `occ` is to a transaction that has read these
+//!   rows just before, and the moment of the view is the one between. (One look is not enough:
+//!   during it the row may be deleted and inserted again, by commits that change cells looked at
+//!   before and the new cell.)
+//! * If anything has changed, the attempt ends in a conflict.
 //! * An absent key needs no epoch: its node is in the look-set.
 //!
 //! A staged write is no lock, so during execution there is no excuse for INSTALL. A cell that the
@@ -31,14 +31,14 @@
 //!   cells.
 //! * **V2** A writer of the base's epoch or a later one is seen as a whole or not at all: the view
 //!   has moved on at its first version, whose load (E3) acquires what the writer did before it
-//!   released the cell. So the look behind it finds INSTALL or the new version in what was seen
-//!   before of the others. Nothing that it wrote is of an epoch before the base, so what is seen
-//!   later moves the view on again.
+//!   released the cell. So the look after that load finds INSTALL or the new version in each of the
+//!   writer's cells seen before. Nothing that it wrote is of an epoch before the base, so its cells
+//!   seen later move the view on again.
 //! * **V3** A record that is not found was never there since the base, or was unlinked: a deleted
 //!   record is unlinked only when its epoch is below the horizon, which no pin's epoch is below;
-//!   and an inserter has linked its record before its locks, so the node's version tells of it.
+//!   and an inserter has linked its record before its locks, so the node's version has changed.
 //! * **V4** A met version v of a cell is the cell's version at the moment of the view: it was
-//!   installed before that, since the session met it before, and it still is there when it is read.
+//!   installed before that, since the session met it before, and it is still there when it is read.
 //!   The rest of what v's writer wrote is in the view: all its locks were set when v was met, so a
 //!   look or a load since has seen them, or its versions. A writer that replaces v locks the cell
 //!   after the read, and installs nothing before that, so nothing of it is in the view.
@@ -57,6 +57,7 @@
 use super::cell_lock::LOCK_ROUNDS_MAX;
 use super::met::Met;
 use super::node_set::NodeSet;
+use crate::access::WriteItem;
 use crate::engine::{Context, Protocol};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -64,25 +65,25 @@ use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use std::sync::Arc;
 
-/// What looks may cost for each observation.
+/// The number of observations that looks may examine for each one made.
 const LOOKS_PER_OBSERVATION: usize = 8;
-/// What looks of an attempt may cost besides before it asks for a tick.
+/// The number that looks of an attempt may examine beyond that before it asks for a tick.
 const SPARE: usize = 1 << 16;
-/// What they may cost without one.
+/// The number that they may examine without a tick.
 const MOST: usize = 1 << 19;
 
-/// The moment to which an attempt's view belongs, and what of it the attempt has not read.
+/// The moment of an attempt's view, and the part of its look-set that it has not read.
 #[derive(Debug)]
 pub(crate) struct View {
     /// The first version of the base's epoch; above all versions if the attempt need not be opaque.
     base: u64,
     /// Cells of which the closure knows whether their rows exist.
     told: Vec<Told>,
-    /// Observations that looks have gone over.
+    /// The number of observations that looks have examined.
     spent: usize,
-    /// How many of them an attempt may go over besides [`LOOKS_PER_OBSERVATION`].
+    /// The number that an attempt may examine beyond [`LOOKS_PER_OBSERVATION`].
     most: usize,
-    /// They were not enough.
+    /// Whether `most` was exceeded.
     is_spent: bool,
     met: Met,
     epochs: Arc<Epochs>,
@@ -93,23 +94,23 @@ pub(crate) struct View {
 struct Told {
     at: CellAt,
     exists: bool,
-    /// What the cell said before all others were looked at.
+    /// The cell's word before all others were looked at.
     said: Tid,
 }
 
-/// How often a look begins anew because of rows that others write meanwhile.
+/// The number of times a look starts anew because of rows that others write meanwhile.
 const LOOKS_AT_ONCE: u32 = 8;
 
-/// Why a view cannot move on.
+/// The reason for which a view cannot move on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stuck {
     /// A cell that has been read has changed.
     Cell(CellAt),
     /// The new cell has changed since it was looked at.
     New(CellAt),
-    /// A row of which the existence was told is being written, or has been too often.
+    /// A row whose existence is known is being written, or has been too often.
     Locked(CellAt),
-    /// The row is not there any more, or is there by now.
+    /// The row has been deleted or inserted.
     Existence(CellAt),
     Node {
         table: u16,
@@ -132,7 +133,7 @@ impl View {
         }
     }
 
-    /// Begins with an attempt, which is pinned.
+    /// Begins an attempt, which is pinned.
     #[inline(always)]
     pub(crate) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
         self.told.clear();
@@ -164,7 +165,7 @@ impl View {
         tid.0 < self.base || mutant(Mutant::ViewUnmoved)
     }
 
-    /// Takes the memory for what a commit is going to install, before it locks.
+    /// Allocates the memory for noting a commit's versions, before it locks.
     #[inline]
     pub(crate) fn reserve(&mut self) {
         if self.is_opaque() {
@@ -172,13 +173,26 @@ impl View {
         }
     }
 
-    /// Notes that the session has installed a version.
-    #[inline]
-    pub(crate) fn meet(&mut self, at: CellAt, tid: Tid) {
-        self.met.note(at, tid);
+    /// Notes that the session has installed a version of these items.
+    #[inline(always)]
+    pub(crate) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
+        if self.is_opaque() {
+            for item in
+                items.iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled))
+            {
+                let absent = if item.present { 0 } else { Tid::ABSENT };
+                self.met.note(item.at, Tid(version.0 | absent));
+            }
+        }
     }
 
-    /// Takes note that the closure is told whether a row exists.
+    /// Returns whether the view must agree with what is told of a row's existence.
+    #[inline(always)]
+    pub(crate) fn answers_for_existence(&self) -> bool {
+        self.is_opaque() && !mutant(Mutant::PeekUnchecked)
+    }
+
+    /// Notes that the closure learns whether a row exists.
     #[inline(always)]
     pub(crate) fn tell(&mut self, at: CellAt, exists: bool) {
         if self.is_opaque() && !mutant(Mutant::ToldUnlooked) {
@@ -190,7 +204,7 @@ impl View {
     /// version, unless that was met.
     ///
     /// # Errors
-    /// What has changed since it was observed, or the new cell.
+    /// The cell or node that has changed since it was observed.
     #[inline(never)]
     pub(crate) fn move_on(
         &mut self,
@@ -228,7 +242,7 @@ impl View {
         Ok(())
     }
 
-    /// Looks whether all is as it was observed, at one moment.
+    /// Checks that the look-set is as it was observed, at one moment.
     fn look(
         &mut self,
         reads: &[(CellAt, Tid)],
@@ -241,31 +255,34 @@ impl View {
             if let Some(&(at, _)) = reads.iter().find(|&&read| !is_same(read)) {
                 return Err(Stuck::Cell(at));
             }
-            if let Some(table) = nodes.first_changed().filter(|_| !mutant(Mutant::NodesUnlooked)) {
+            if let Some(table) = changed_node(nodes) {
                 return Err(Stuck::Node { table });
             }
-            if let Some(new) = new.filter(|&new| !is_same(new) && !mutant(Mutant::NewUnlooked)) {
-                return Err(Stuck::New(new.0));
+            if let Some(at) = new.and_then(changed_cell) {
+                return Err(Stuck::New(at));
             }
-            let Some(other) = self.told.iter().find(|told| !is_same((told.at, told.said))) else {
-                return Ok(());
-            };
+            let Some(other) = self.first_unsettled() else { return Ok(()) };
             looks += 1;
             if looks == LOOKS_AT_ONCE {
-                return Err(Stuck::Locked(other.at));
-            }
-            if mutant(Mutant::ToldOnce) {
-                return Ok(());
+                return Err(Stuck::Locked(other));
             }
         }
     }
 
-    /// Has the cells of which only the existence was told say what they are.
+    /// Returns the first cell of which only the existence was told that has changed since it was
+    /// asked.
+    #[inline(always)]
+    fn first_unsettled(&self) -> Option<CellAt> {
+        let changed = |told: &&Told| !is_same((told.at, told.said)) && !mutant(Mutant::ToldOnce);
+        self.told.iter().find(changed).map(|told| told.at)
+    }
+
+    /// Loads the words of the cells of which only the existence is known.
     fn ask_told(&mut self) -> Result<(), Stuck> {
         let mut spin = Spin::default();
         for told in &mut self.told {
-            // Acquire: what a commit that has made the row come back has done to cells behind this
-            // one is seen there (E3).
+            // Acquire: if a commit has inserted the row again, the look sees its changes of the
+            // cells looked at after this one (E3).
             let ask = || Tid(told.at.cell_word(0).load(Ordering::Acquire));
             told.said = ask();
             pass(Point::Asked);
@@ -295,6 +312,18 @@ fn is_same((at, seen): (CellAt, Tid)) -> bool {
     let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
     tid.0 == seen.0
         || tid.same_version(seen) && (!tid.has(Tid::INSTALL) || mutant(Mutant::InstallUnlooked))
+}
+
+/// Returns the table of the first node that does not vouch as before.
+#[inline(always)]
+fn changed_node(nodes: &NodeSet) -> Option<u16> {
+    nodes.first_changed().filter(|_| !mutant(Mutant::NodesUnlooked))
+}
+
+/// Returns the cell that makes the view move on, if it has changed since it was looked at.
+#[inline(always)]
+fn changed_cell(new: (CellAt, Tid)) -> Option<CellAt> {
+    (!is_same(new) && !mutant(Mutant::NewUnlooked)).then_some(new.0)
 }
 
 /// Notes a conflict for what keeps a view from moving on.

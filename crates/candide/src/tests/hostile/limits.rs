@@ -4,7 +4,7 @@
 //! `CANDIDE_STRESS=n` tries n times as many limits, and `CANDIDE_SHORT=1` a twentieth.
 
 use super::Watchdog;
-use crate::engine::Protocol;
+use crate::engine::{Protocol, Versions};
 use crate::sync::Random;
 use crate::sync::size::{is_short, stress};
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
@@ -103,7 +103,7 @@ impl<P: Protocol> VersionReservation<P> {
 
     fn check_limit(&self, limit: usize) {
         // And for the deleted rows of each of three tables, where deletes make versions.
-        let beyond = BEYOND + if P::VERSION_WORDS > 0 { 3 * (64 << 10) } else { 0 };
+        let beyond = BEYOND + if P::Versions::WORDS > 0 { 3 * (64 << 10) } else { 0 };
         assert!(
             self.db.memory().reserved_bytes <= limit + beyond,
             "{:?} with a limit of {limit}",
@@ -268,7 +268,7 @@ impl ForProtocol for InAndOut {
             }
         }
         assert!(db.memory().reserved_bytes <= limit + BEYOND, "{} {:?}", P::NAME, db.memory());
-        assert!(refused > 0 || P::VERSION_WORDS == 0, "a megabyte was enough under {}", P::NAME);
+        assert!(refused > 0 || P::Versions::WORDS == 0, "a megabyte was enough under {}", P::NAME);
         for _ in 0..1_000 {
             db.inner.engine.epochs.pass();
             session.run(|_| Ok::<_, Abort>(())).unwrap();

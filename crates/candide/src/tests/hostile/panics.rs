@@ -1,7 +1,7 @@
 //! Panics between the operations of a transaction, and in whatever user code an operation calls.
 
 use super::{Between, Deliberate, Scene, Watchdog, deliberate, demand_panic};
-use crate::engine::Protocol;
+use crate::engine::{Protocol, Versions};
 use crate::sync::size::{Sample, share};
 use crate::tests::parcels::{Filed, Parcel};
 use crate::tests::{ForProtocol, for_each, for_each_overlapping};
@@ -271,7 +271,7 @@ impl ForProtocol for DoomedPanics {
             });
             assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "{step}");
             // With versions, both are read as they were before.
-            assert!(attempts.get() > 1 || P::VERSION_WORDS > 0, "{step}");
+            assert!(attempts.get() > 1 || P::Versions::WORDS > 0, "{step}");
             scene.assert_unharmed(&scene.rows(), &step);
         }
         let note = scene.db.run(|tx| scene.parcels.read(tx, &(1, 11), Parcel::NOTE));

@@ -3,7 +3,7 @@
 use super::super::parcels::Parcel;
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
-use crate::engine::{Protocol, Versioned};
+use crate::engine::{Protocol, Versioned, Versions};
 use crate::index::Found;
 use crate::protocols::Recorded;
 use crate::{Abort, Snapshot, Whole};
@@ -169,11 +169,7 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
             if let Some((older, before)) = &older {
                 assert_eq!(look(older), *before, "a snapshot has changed");
             }
-            if parcels
-                .core()
-                .deleted_index
-                .as_ref()
-                .is_some_and(|deleted_index| !deleted_index.is_empty())
+            if parcels.core().deleted_index().is_some_and(|deleted_index| !deleted_index.is_empty())
             {
                 me.saw("deleted_index");
             }
@@ -198,7 +194,7 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
                 "no snapshot is open, and something is kept"
             );
         });
-    if P::KEEPS_DELETED_INDEX { scene.shows("deleted_index") } else { scene }
+    if P::Versions::KEEPS_DELETED_INDEX { scene.shows("deleted_index") } else { scene }
 }
 
 /// Different columns of a row are written while an old snapshot and younger ones are open, and
@@ -318,7 +314,7 @@ pub(super) fn hot<P: Versioned>() -> Scene<P> {
             );
         });
     // What is put aside in parts is each session's own.
-    if P::SHORT_VERSION_WORDS == 0 { scene.shows("hot") } else { scene }
+    if P::Versions::SHORT_WORDS == 0 { scene.shows("hot") } else { scene }
 }
 
 /// Who only reads sees one moment, though it is not asked at the end whether that was so.

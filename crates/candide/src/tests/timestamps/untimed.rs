@@ -5,7 +5,10 @@
 //! the tests beside it that TicToc stops gets through here.
 
 use crate::access::{Intent, WriteSet};
-use crate::engine::{Committed, Context, Due, GcOutcome, Missing, Protocol, Seen, TableCore};
+use crate::engine::{
+    Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Protocol,
+    Seen, TableCore,
+};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
@@ -19,10 +22,23 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Untimed;
 
-type Attempt = <TicToc as Protocol>::Attempt;
+type Attempt = <TicToc as Parts>::Attempt;
 
 fn inner<'a>(context: &'a mut Context<'_, Untimed>) -> Context<'a, TicToc> {
-    Context { engine: context.engine, clock: context.clock, local: context.local }
+    Context {
+        engine: context.engine,
+        clock: context.clock,
+        local: context.local,
+        versions: context.versions,
+    }
+}
+
+impl Parts for Untimed {
+    type Policy = ();
+    type Clock = ();
+    type Attempt = Attempt;
+    type SessionVersions = ();
+    type Backlog = ();
 }
 
 impl Protocol for Untimed {
@@ -31,9 +47,8 @@ impl Protocol for Untimed {
     const OPAQUE: bool = false;
     const CELL_WORDS: usize = TicToc::CELL_WORDS;
     const NODE_WORDS: usize = TicToc::NODE_WORDS;
-    type Policy = ();
-    type Clock = ();
-    type Attempt = Attempt;
+    type Versions = NoVersions;
+    type InPlace = Deferred;
 
     fn clock(_policy: &(), _timestamps: Timestamps, _epochs: &Arc<Epochs>) {}
 
@@ -56,14 +71,6 @@ impl Protocol for Untimed {
 
     fn peek(attempt: &Attempt, at: CellAt) -> bool {
         TicToc::peek(attempt, at)
-    }
-
-    fn absent(
-        context: &mut Context<'_, Untimed>,
-        attempt: &mut Attempt,
-        missing: Missing<'_>,
-    ) -> Result<(), Abort> {
-        TicToc::absent(&mut inner(context), attempt, missing)
     }
 
     fn stage(
@@ -95,6 +102,16 @@ impl Protocol for Untimed {
 
     fn abort(context: &mut Context<'_, Untimed>, attempt: &mut Attempt, writes: &mut WriteSet) {
         TicToc::abort(&mut inner(context), attempt, writes);
+    }
+}
+
+impl Absence for Untimed {
+    fn absent(
+        context: &mut Context<'_, Untimed>,
+        attempt: &mut Attempt,
+        missing: Missing<'_>,
+    ) -> Result<(), Abort> {
+        TicToc::absent(&mut inner(context), attempt, missing)
     }
 
     fn init_absent_cell(_clock: &(), at: CellAt) {

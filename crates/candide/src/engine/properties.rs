@@ -1,0 +1,30 @@
+//! Properties of databases, by their protocol and its policy.
+
+#![forbid(unsafe_code)]
+
+use crate::timestamps::Timestamps;
+
+/// Properties of a protocol's databases, by the policy that they are built with.
+#[derive(Debug, Clone, Copy)]
+pub struct Properties {
+    /// The name on the command line: that of the protocol, or of its policy if it has several.
+    pub name: &'static str,
+    /// [`Protocol::STRICT`](super::Protocol::STRICT).
+    pub strict: bool,
+    /// [`Protocol::OPAQUE`](super::Protocol::OPAQUE).
+    pub opaque: bool,
+    /// [`Protocol::TIMESTAMPS`](super::Protocol::TIMESTAMPS).
+    pub(crate) timestamps: &'static [Timestamps],
+    /// Whether there may be only one session at a time.
+    pub one_session: bool,
+    pub(crate) cell_words: usize,
+    pub(crate) node_words: usize,
+    pub(crate) version_words: usize,
+    pub(crate) short_version_words: usize,
+    pub(crate) spare_words: usize,
+    #[cfg_attr(not(any(test, feature = "history")), expect(dead_code, reason = "for histories"))]
+    pub(crate) applies_at_once: bool,
+    pub(crate) keeps_deleted_index: bool,
+    /// [`Protocol::OPAQUE_BY_LOOKS`](super::Protocol::OPAQUE_BY_LOOKS).
+    pub(crate) opaque_by_looks: bool,
+}

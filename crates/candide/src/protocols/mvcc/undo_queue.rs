@@ -1,0 +1,146 @@
+//! Undo records that wait for the attempts and snapshots that may see what they stand for.
+
+#![forbid(unsafe_code)]
+
+use crate::engine::{Backlog, BlockSize, is_open};
+use crate::epoch::Epoch;
+use crate::memory::Block;
+use crate::record::CellAt;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The undo record of a unit that a commit has changed.
+#[derive(Debug, Clone, Copy)]
+pub struct UndoEntry {
+    pub(super) at: CellAt,
+    pub(super) block: Block,
+    pub(super) size: BlockSize,
+    /// The timestamp of the version that it stands for.
+    pub(super) ts: u64,
+    /// The timestamp of that commit, or of a later one, if no transaction can come to see the
+    /// versions in between.
+    pub(super) until: u64,
+}
+
+/// The undo records that a session's commits have left.
+#[derive(Debug, Default)]
+pub struct UndoQueue {
+    /// Entries in the order of their epochs.
+    entries: VecDeque<UndoEntry>,
+    /// The epochs of these.
+    batches: VecDeque<EpochBatch>,
+    /// Entries that open snapshots see, by the newest of these.
+    kept: BTreeMap<u64, Vec<UndoEntry>>,
+    /// Entries that were kept for a snapshot that has closed. Epochs do not matter to them.
+    released: VecDeque<Vec<UndoEntry>>,
+}
+
+/// Entries of one epoch.
+#[derive(Debug)]
+struct EpochBatch {
+    epoch: Epoch,
+    count: usize,
+    /// The latest timestamp of their commits.
+    until: u64,
+}
+
+impl Backlog for UndoQueue {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && !self.has_kept()
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.entries.len()
+            + self.kept.values().map(Vec::len).sum::<usize>()
+            + self.released.iter().map(Vec::len).sum::<usize>()
+    }
+
+    #[inline]
+    fn is_due(&self, horizon: Epoch) -> bool {
+        !self.released.is_empty() || self.batches.front().is_some_and(|batch| batch.epoch < horizon)
+    }
+
+    fn take_over(&mut self, left: UndoQueue) -> usize {
+        let UndoQueue { entries, batches, kept, released } = left;
+        let count = entries.len();
+        self.entries.extend(entries);
+        self.batches.extend(batches);
+        for (snapshot, mut kept) in kept {
+            self.kept.entry(snapshot).or_default().append(&mut kept);
+        }
+        self.released.extend(released);
+        count
+    }
+}
+
+impl UndoQueue {
+    /// Returns whether an entry waits, or has waited, for a snapshot to close.
+    #[inline]
+    pub(super) fn has_kept(&self) -> bool {
+        !self.kept.is_empty() || !self.released.is_empty()
+    }
+
+    /// Adds entries of commits before an epoch.
+    pub(super) fn extend(&mut self, epoch: Epoch, more: &mut Vec<UndoEntry>) {
+        let Some(until) = more.iter().map(|entry| entry.until).max() else { return };
+        let count = more.len();
+        match self.batches.back_mut() {
+            Some(batch) if batch.epoch == epoch => {
+                (batch.count, batch.until) = (batch.count + count, batch.until.max(until));
+            }
+            _ => self.batches.push_back(EpochBatch { epoch, count, until }),
+        }
+        self.entries.extend(more.drain(..));
+    }
+
+    /// Keeps an entry until a snapshot has closed.
+    #[inline]
+    pub(super) fn keep(&mut self, snapshot: u64, entry: UndoEntry) {
+        self.kept.entry(snapshot).or_default().push(entry);
+    }
+
+    /// Returns how many entries have come before an epoch, and the latest timestamp of their
+    /// commits.
+    #[inline]
+    pub(super) fn due(&self, before: Epoch) -> (usize, u64) {
+        let due = self.batches.iter().take_while(|batch| batch.epoch < before);
+        due.fold((0, 0), |(count, until), batch| (count + batch.count, until.max(batch.until)))
+    }
+
+    /// Takes the first entry out.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<UndoEntry> {
+        let batch = self.batches.front_mut()?;
+        batch.count -= 1;
+        if batch.count == 0 {
+            self.batches.pop_front();
+        }
+        self.entries.pop_front()
+    }
+
+    /// Takes an entry out that was kept for a snapshot that has closed.
+    #[cold]
+    pub(super) fn pop_released(&mut self) -> Option<UndoEntry> {
+        let first = self.released.front_mut()?;
+        let entry = first.pop();
+        if first.is_empty() {
+            self.released.pop_front();
+        }
+        entry
+    }
+
+    /// Releases the entries that were kept for snapshots which are not among the open ones, in
+    /// falling order.
+    #[inline]
+    pub(super) fn release(&mut self, open: &[u64]) {
+        let released = &mut self.released;
+        self.kept.retain(|snapshot, kept| {
+            let is_open = is_open(*snapshot, open);
+            if !is_open {
+                released.push_back(std::mem::take(kept));
+            }
+            is_open
+        });
+    }
+}

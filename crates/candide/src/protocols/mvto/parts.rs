@@ -1,0 +1,70 @@
+//! The parts of multi-version timestamp ordering: an attempt, and what a session keeps of versions.
+
+#![forbid(unsafe_code)]
+
+use super::clock::{Clock, Others, Part};
+use crate::engine::Parts;
+use crate::protocols::shared::node_set::NodeSet;
+use crate::protocols::shared::version_blocks::VersionBlocks;
+use crate::protocols::shared::version_reservation::VersionReservation;
+use crate::record::CellAt;
+use crate::record::version_chain::VersionId;
+use std::sync::Arc;
+
+/// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked in the order of
+/// timestamps before their commit is validated. Its databases have [snapshots](crate::Snapshot).
+#[derive(Debug)]
+pub struct Mvto;
+
+impl Parts for Mvto {
+    type Policy = ();
+    type Clock = Clock;
+    type Attempt = Attempt;
+    type SessionVersions = SessionVersions;
+    type Backlog = ();
+}
+
+/// The read set of an attempt, its time, and what it holds.
+#[derive(Debug, Default)]
+pub struct Attempt {
+    /// The timestamp up to which it sees commits.
+    pub(super) time: u64,
+    /// Whether `time` is later than at the beginning.
+    pub(super) has_moved: bool,
+    pub(super) reads: Vec<(CellAt, VersionId)>,
+    pub(super) nodes: NodeSet,
+    /// Units that no other attempt may write until this one ends; their cells say LOCK.
+    pub(super) held: Vec<CellAt>,
+    pub(super) has_staged: bool,
+    /// Whether it has read a replaced version, and so can only end as one that reads.
+    pub(super) only_reads: bool,
+    /// Whether it looks back to a time at which no commit is going on, so that it notes no reads.
+    pub(super) looks_back: bool,
+    /// The number of attempts left that do not go on as readers of old versions.
+    pub(super) refresh_attempts_left: u8,
+    /// Blocks for the versions that do not go into their records.
+    pub(super) room: VersionReservation,
+    /// VersionReservation for a row.
+    pub(super) image: Vec<u64>,
+    pub(super) part: Option<Arc<Part>>,
+    pub(super) others: Others,
+}
+
+/// What a session keeps of versions from attempt to attempt.
+#[derive(Debug, Default)]
+pub struct SessionVersions {
+    pub(super) blocks: VersionBlocks,
+    /// The timestamps of the snapshots that were open when the session last began to collect, in
+    /// falling order.
+    pub(super) snapshots: Vec<u64>,
+    /// Units that have been written for the first time since an open snapshot, after that
+    /// snapshot's timestamp.
+    pub(super) parked: Vec<(u64, CellAt)>,
+}
+
+impl AsMut<VersionBlocks> for SessionVersions {
+    #[inline(always)]
+    fn as_mut(&mut self) -> &mut VersionBlocks {
+        &mut self.blocks
+    }
+}

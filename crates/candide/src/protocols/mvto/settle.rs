@@ -1,0 +1,46 @@
+//! Versions that are pending, and those that wait for them.
+
+#![forbid(unsafe_code)]
+
+use super::parts::Mvto;
+use crate::engine::Context;
+use crate::protocols::shared::cell_lock::patience;
+use crate::record::CellAt;
+use crate::record::version_chain::{Version, VersionId};
+use crate::sync::{AtomicU64, MODELLED, Ordering, Patience, Wait, Waited, Wish};
+
+/// Waits until a pending version of a unit is committed or aborted; returns false if that takes too
+/// long. It may sleep, whatever the attempt holds: a commit waits in turn for versions with smaller
+/// timestamps only, and for locks no longer than a few rounds.
+#[cold]
+pub(super) fn await_settled(
+    context: &Context<'_, Mvto>,
+    at: &CellAt,
+    pending: Version<'_>,
+    is_patient: bool,
+) -> bool {
+    let patience = if is_patient && !MODELLED { Patience::Endless } else { patience(!MODELLED) };
+    let place = settling_place(at, pending.id());
+    let mut wait = Wait::new(&context.engine.parking, place, Wish::Look, patience);
+    while pending.stamp().is_pending() {
+        if wait.wait() == Waited::InVain && !is_patient {
+            return false;
+        }
+    }
+    true
+}
+
+/// Returns the place where attempts sleep that wait for a version of a unit: each version has its
+/// own.
+#[inline]
+pub(super) fn settling_place(at: &CellAt, version: VersionId) -> u64 {
+    at.address() ^ version.word().rotate_left(32) | 1
+}
+
+/// Raises a read timestamp; a fence has to follow.
+#[inline(always)]
+pub(super) fn raise(rts: &AtomicU64, to: u64) {
+    if rts.load(Ordering::Relaxed) < to {
+        rts.fetch_max(to, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,467 @@
+//! The engine's files as a graph: a file points to each file that defines something it names.
+//!
+//! A name is followed through re-exports to its definition, so that a folder's `mod.rs`, which
+//! re-exports its parts, is no detour. Below each folder, its own file and its parts must not
+//! depend on one another in a circle; at the root, arrows go down [`LAYERS`]. Tests and models are
+//! left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemMod, ItemUse, Meta, Token, UseTree, Visibility};
+
+/// The engine's modules, lowest first, each a layer of its own.
+const LAYERS: &[&str] = &[
+    "sync",
+    "timestamps",
+    "factor",
+    "error",
+    "stats",
+    "memory",
+    "epoch",
+    "schema",
+    "record",
+    "index",
+    "access",
+    "engine",
+    "protocols",
+    "gc",
+    "txn",
+    "catalog",
+    "shared",
+    "api",
+];
+
+/// A module's path from the root: the names on the way.
+type ModulePath = Vec<String>;
+
+/// A module that is a file.
+#[derive(Default)]
+struct Module {
+    /// Submodules that are files.
+    children: BTreeSet<String>,
+    /// Names that it re-exports, and the paths behind them.
+    reexports: BTreeMap<String, Vec<String>>,
+    /// Paths of modules of which it re-exports everything.
+    globs: Vec<Vec<String>>,
+    /// Paths that its code names, but for re-exports of its own parts.
+    named: BTreeSet<Vec<String>>,
+}
+
+/// The engine's modules that are compiled without tests and models.
+struct Engine {
+    modules: BTreeMap<ModulePath, Module>,
+}
+
+/// An arrow from a file to another one that defines something the first one names.
+type Arrow = (ModulePath, ModulePath);
+
+/// Looks for circles and upward arrows; returns what to do about each, and a line of counts.
+pub(crate) fn problems(source: &Path) -> Result<(Vec<String>, String), String> {
+    let engine = Engine::read(source)?;
+    let arrows = engine.arrows();
+    let (upward, circles) = (upward(&arrows), circles(&arrows));
+    let counts = format!(
+        "{} files of the engine, {} arrows, {} of them upward, {} circles",
+        engine.modules.len(),
+        arrows.len(),
+        upward.len(),
+        circles.len()
+    );
+    Ok((upward.into_iter().chain(circles).collect(), counts))
+}
+
+/// Returns the arrows between the root's modules that go up, or come from or to a module without a
+/// layer.
+fn upward(arrows: &BTreeSet<Arrow>) -> Vec<String> {
+    let mut problems = BTreeSet::new();
+    for (from, to) in arrows {
+        let (Some(above), Some(below)) = (from.first(), to.first()) else {
+            problems.insert(format!(
+                "{} and {} depend on the root; only the root re-exports",
+                show(from),
+                show(to)
+            ));
+            continue;
+        };
+        let layer = |module: &String| LAYERS.iter().position(|layer| layer == module);
+        match (layer(above), layer(below)) {
+            (Some(high), Some(low)) if high >= low => {}
+            (Some(_), Some(_)) => {
+                problems.insert(format!(
+                    "{} uses {}, which is a higher layer (LAYERS of xtask/src/arrows.rs)",
+                    show(from),
+                    show(to)
+                ));
+            }
+            (high, _) => {
+                let module = if high.is_none() { above } else { below };
+                problems.insert(format!(
+                    "the module `{module}` is in no layer; give it one in LAYERS of \
+                     xtask/src/arrows.rs"
+                ));
+            }
+        }
+    }
+    problems.into_iter().collect()
+}
+
+/// Returns the circles below each folder: of its own file and of its parts, each part with all that
+/// is below it.
+fn circles(arrows: &BTreeSet<Arrow>) -> Vec<String> {
+    // By folder: the arrows between its parts, each with one arrow between files for an example.
+    let mut folders: BTreeMap<&[String], BTreeMap<(&str, &str), &Arrow>> = BTreeMap::new();
+    for arrow @ (from, to) in arrows {
+        let common = from.iter().zip(to).take_while(|(from, to)| from == to).count();
+        let parts = (part(from, common), part(to, common));
+        folders.entry(&from[..common]).or_default().entry(parts).or_insert(arrow);
+    }
+    let mut found = Vec::new();
+    for (folder, parts) in folders {
+        let edges: BTreeSet<(&str, &str)> = parts.keys().copied().collect();
+        for circle in strongly_connected(&edges) {
+            let examples: Vec<String> = parts
+                .iter()
+                .filter(|((from, to), _)| circle.contains(from) && circle.contains(to))
+                .map(|(_, (from, to))| format!("{} -> {}", show(from), show(to)))
+                .collect();
+            found.push(format!(
+                "a circle in `{}` of {}: {}",
+                if folder.is_empty() { "the root".to_string() } else { folder.join("/") },
+                circle.into_iter().collect::<Vec<_>>().join(", "),
+                examples.join("; ")
+            ));
+        }
+    }
+    found
+}
+
+/// Returns the part of a folder, `depth` names from the root, that a module of it belongs to.
+fn part(module: &ModulePath, depth: usize) -> &str {
+    module.get(depth).map_or("mod.rs", String::as_str)
+}
+
+/// Returns the sets of more than one part that all reach one another.
+fn strongly_connected<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Vec<BTreeSet<&'a str>> {
+    let reached = |start: &'a str| {
+        let (mut seen, mut left) = (BTreeSet::new(), vec![start]);
+        while let Some(part) = left.pop() {
+            let next = edges.iter().filter(|(from, _)| *from == part).map(|&(_, to)| to);
+            left.extend(next.filter(|&to| seen.insert(to)));
+        }
+        seen
+    };
+    let parts: BTreeSet<&str> = edges.iter().flat_map(|&(from, to)| [from, to]).collect();
+    let reach: BTreeMap<&str, BTreeSet<&str>> =
+        parts.iter().map(|&part| (part, reached(part))).collect();
+    let mut found = BTreeSet::new();
+    for part in &parts {
+        let circle: BTreeSet<&str> =
+            reach[part].iter().copied().filter(|other| reach[other].contains(part)).collect();
+        if circle.len() > 1 {
+            found.insert(circle);
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn show(path: &ModulePath) -> String {
+    if path.is_empty() { "the root".to_string() } else { path.join("/") }
+}
+
+impl Engine {
+    fn read(source: &Path) -> Result<Engine, String> {
+        let mut engine = Engine { modules: BTreeMap::new() };
+        engine.read_module(source, Vec::new(), &source.join("lib.rs"))?;
+        Ok(engine)
+    }
+
+    fn read_module(&mut self, source: &Path, path: ModulePath, file: &Path) -> Result<(), String> {
+        let explain = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+        let text = fs::read_to_string(file).map_err(|error| explain(&error))?;
+        let module = read_text(&text).map_err(|error| explain(&error))?;
+        let folder = path.iter().fold(source.to_path_buf(), |folder, name| folder.join(name));
+        for child in &module.children {
+            let mut below = path.clone();
+            below.push(child.clone());
+            let flat = folder.join(format!("{child}.rs"));
+            let own = folder.join(child).join("mod.rs");
+            self.read_module(source, below, if flat.is_file() { &flat } else { &own })?;
+        }
+        self.modules.insert(path, module);
+        Ok(())
+    }
+
+    fn arrows(&self) -> BTreeSet<Arrow> {
+        let mut arrows = BTreeSet::new();
+        for (from, module) in self.modules.iter().filter(|(path, _)| !path.is_empty()) {
+            for named in &module.named {
+                if let Some(to) = self.resolve(from, named, 0).filter(|to| to != from) {
+                    arrows.insert((from.clone(), to));
+                }
+            }
+        }
+        arrows
+    }
+
+    /// Returns the module that defines what a path, named in a module, leads to; `None` if it leads
+    /// out of the crate.
+    fn resolve(&self, from: &ModulePath, named: &[String], depth: usize) -> Option<ModulePath> {
+        assert!(depth < 20, "re-exports of {} go round in a circle", named.join("::"));
+        let (first, rest) = named.split_first()?;
+        let (mut at, mut rest) = match first.as_str() {
+            "crate" => (Vec::new(), rest),
+            "self" => (from.clone(), rest),
+            "super" => (from[..from.len().checked_sub(1)?].to_vec(), rest),
+            name if self.modules[from].children.contains(name) => (from.clone(), named),
+            _ => return None,
+        };
+        while let Some((name, below)) = rest.split_first() {
+            let module = self.modules.get(&at)?;
+            if name == "super" {
+                at.pop();
+            } else if module.children.contains(name) {
+                at.push(name.clone());
+            } else if let Some(target) = module.reexports.get(name) {
+                return self.resolve(&at, target, depth + 1);
+            } else {
+                let globs = module.globs.iter().filter_map(|glob| {
+                    let mut target = glob.clone();
+                    target.push(name.clone());
+                    self.resolve(&at, &target, depth + 1)
+                });
+                return globs.into_iter().next().or(Some(at.clone()));
+            }
+            rest = below;
+        }
+        Some(at)
+    }
+}
+
+/// Reads what a file's text names.
+fn read_text(text: &str) -> syn::Result<Module> {
+    let parsed = syn::parse_file(text)?;
+    let mut reader = Reader { module: Module::default(), depth: 0 };
+    reader.module.children = parsed.items.iter().filter_map(submodule).collect();
+    reader.visit_file(&parsed);
+    Ok(reader.module)
+}
+
+/// Returns the name of a submodule that is a file and is compiled without tests and models.
+fn submodule(item: &Item) -> Option<String> {
+    match item {
+        Item::Mod(ItemMod { attrs, content: None, ident, .. }) if is_compiled(attrs) => {
+            Some(ident.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// Collects what one file names.
+struct Reader {
+    module: Module,
+    /// How many modules within the file are open.
+    depth: usize,
+}
+
+impl Reader {
+    fn name(&mut self, mut path: Vec<String>) {
+        // From a module within the file, `super` leads to the file's.
+        for _ in 0..self.depth {
+            match path.first().map(String::as_str) {
+                Some("super") => _ = path.remove(0),
+                _ => break,
+            }
+        }
+        self.module.named.insert(path);
+    }
+
+    fn take_use(&mut self, tree: &UseTree, mut path: Vec<String>, is_reexport: bool) {
+        match tree {
+            UseTree::Path(part) => {
+                path.push(part.ident.to_string());
+                self.take_use(&part.tree, path, is_reexport);
+            }
+            UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.take_use(tree, path.clone(), is_reexport);
+                }
+            }
+            UseTree::Glob(_) if is_reexport => self.module.globs.push(path),
+            UseTree::Glob(_) => self.name(path),
+            UseTree::Name(_) | UseTree::Rename(_) => {
+                let (name, known_as) = match tree {
+                    UseTree::Name(name) => (&name.ident, &name.ident),
+                    UseTree::Rename(name) => (&name.ident, &name.rename),
+                    _ => unreachable!("these two"),
+                };
+                if name != "self" {
+                    path.push(name.to_string());
+                }
+                let is_of_own_part =
+                    path.first().is_some_and(|first| self.module.children.contains(first));
+                if is_reexport {
+                    self.module.reexports.insert(known_as.to_string(), path.clone());
+                }
+                if !(is_reexport && is_of_own_part) {
+                    self.name(path);
+                }
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if attributes(item).is_none_or(is_compiled) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        if item.content.is_some() {
+            self.depth += 1;
+            visit::visit_item_mod(self, item);
+            self.depth -= 1;
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        let is_reexport = !matches!(item.vis, Visibility::Inherited) && self.depth == 0;
+        self.take_use(&item.tree, Vec::new(), is_reexport);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|part| part.ident.to_string()).collect();
+        if names.len() > 1 {
+            self.name(names);
+        }
+        visit::visit_path(self, path);
+    }
+}
+
+fn attributes(item: &Item) -> Option<&[Attribute]> {
+    Some(match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => return None,
+    })
+}
+
+/// Returns whether an item with these attributes is there without tests and models.
+fn is_compiled(attributes: &[Attribute]) -> bool {
+    attributes.iter().all(|attribute| match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("cfg") => {
+            list.parse_args::<Meta>().is_ok_and(|condition| holds(&condition))
+        }
+        _ => true,
+    })
+}
+
+/// Returns whether a condition holds in a build with every feature, and without tests and models.
+fn holds(condition: &Meta) -> bool {
+    match condition {
+        Meta::Path(name) => {
+            !["test", "doctest", "loom", "shuttle"].iter().any(|no| name.is_ident(no))
+        }
+        Meta::NameValue(_) => true,
+        Meta::List(list) => {
+            let parts = list
+                .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
+                .unwrap_or_default();
+            match list.path.get_ident().map(ToString::to_string).as_deref() {
+                Some("not") => !parts.iter().all(holds),
+                Some("any") => parts.iter().any(holds),
+                _ => parts.iter().all(holds),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts of an engine that files of these paths and texts make up.
+    fn engine(files: &[(&str, &str)]) -> BTreeSet<Arrow> {
+        let mut engine = Engine { modules: BTreeMap::new() };
+        for (path, text) in files {
+            let path = path.split('/').filter(|name| !name.is_empty()).map(str::to_string);
+            let module = read_text(text).expect("the text is Rust");
+            engine.modules.insert(path.collect(), module);
+        }
+        engine.arrows()
+    }
+
+    fn shown(arrows: &BTreeSet<Arrow>) -> Vec<String> {
+        arrows.iter().map(|(from, to)| format!("{} -> {}", show(from), show(to))).collect()
+    }
+
+    #[test]
+    fn names_are_followed_through_reexports_to_their_definitions() {
+        let arrows = engine(&[
+            ("", "mod record; mod txn; pub use txn::Tx;"),
+            ("record", "mod tid; pub use tid::Tid; pub(crate) mod undo;"),
+            ("record/tid", "pub struct Tid;"),
+            ("record/undo", "use super::Tid; fn f(_: Tid) {}"),
+            ("txn", "use crate::record::{undo::f, Tid as T}; fn g(_: crate::record::undo::U) {}"),
+        ]);
+        assert_eq!(
+            shown(&arrows),
+            ["record/undo -> record/tid", "txn -> record/tid", "txn -> record/undo"]
+        );
+    }
+
+    #[test]
+    fn tests_and_models_draw_no_arrows() {
+        let arrows = engine(&[
+            ("", "mod a; mod b;"),
+            (
+                "a",
+                "#[cfg(test)] use crate::b::B; #[cfg(all(test, not(loom)))] mod tests { use crate::b::B; }",
+            ),
+            ("b", "pub struct B; #[cfg(not(loom))] use crate::a::A; #[cfg(loom)] use crate::a::L;"),
+        ]);
+        assert_eq!(shown(&arrows), ["b -> a"]);
+    }
+
+    #[test]
+    fn arrows_go_down() {
+        let arrows = engine(&[
+            ("", "mod sync; mod txn; mod novel;"),
+            ("sync", "use crate::txn::Tx;"),
+            ("txn", "use crate::sync::Lock; use crate::novel::Thing;"),
+            ("novel", ""),
+        ]);
+        let problems = upward(&arrows);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("sync uses txn, which is a higher layer"), "{problems:?}");
+        assert!(problems[1].contains("`novel` is in no layer"), "{problems:?}");
+    }
+
+    #[test]
+    fn circles_are_found_between_parts_of_each_folder() {
+        let arrows = engine(&[
+            ("", "mod a;"),
+            ("a", "mod x; mod y; mod z; pub use x::X; fn own() {}"),
+            ("a/x", "use super::y::below::Y; pub struct X;"),
+            ("a/y", "pub mod below;"),
+            ("a/y/below", "use crate::a::X; pub struct Y;"),
+            ("a/z", "use super::{X, own};"),
+        ]);
+        let problems = circles(&arrows);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("a circle in `a` of x, y:"), "{problems:?}");
+    }
+}
