@@ -17,6 +17,9 @@ const ENGINE: &str = "crates/candide/src";
 /// The only list of protocols.
 pub(crate) const REGISTRY: &str = "crates/candide/src/protocols/list.rs";
 
+/// The document with the table of protocols, which the README shows, too.
+const PROTOCOL_TABLE: &str = "docs/protocols.md";
+
 /// Places of the engine that may name the standard library's atomics.
 const ATOMICS_ALLOWED: &[(&str, &str)] =
     &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
@@ -69,6 +72,10 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         println!("{persons} words such as \"whoever\" in all; name the thing of the code instead");
         found += 1;
     }
+    if let Some(problem) = protocol_tables(root)? {
+        println!("{problem}");
+        found += 1;
+    }
     let (crossed, counts) = arrows::problems(&root.join(ENGINE))?;
     crossed.iter().for_each(|problem| println!("{problem}"));
     println!("tidy: {counts}");
@@ -80,6 +87,22 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         1 => Err("one rule is broken".to_string()),
         found => Err(format!("rules are broken in {found} places")),
     }
+}
+
+/// Compares the table of protocols in the README with that of its own document.
+fn protocol_tables(root: &Path) -> Result<Option<String>, String> {
+    let table = |path: &str| {
+        let text =
+            fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
+        let lines = text.lines().skip_while(|line| !line.starts_with("| type | name |"));
+        Ok::<Vec<String>, String>(
+            lines.take_while(|line| line.starts_with('|')).map(str::to_string).collect(),
+        )
+    };
+    let (own, copy) = (table(PROTOCOL_TABLE)?, table("README.md")?);
+    let is_same = !own.is_empty() && own == copy;
+    Ok((!is_same)
+        .then(|| format!("README.md: the table of protocols is not that of {PROTOCOL_TABLE}")))
 }
 
 /// Collects the source files below a folder.

@@ -1,5 +1,4 @@
-//! A page for each protocol: what it guarantees, where it comes from, its phases and invariants,
-//! why it is serializable, and what it costs.
+#![doc = include_str!("../../PROTOCOLS.md")]
 
 mod erased;
 mod list;
