@@ -78,6 +78,19 @@ pub(crate) fn names(binary: &Path, filter: &str) -> Result<Vec<String>, String> 
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
 }
 
+/// Returns the test of a binary that is called `name`, or those of the module of that name: one
+/// test for each protocol.
+pub(crate) fn called(binary: &Path, name: &str) -> Result<Vec<String>, String> {
+    Ok(named(names(binary, name)?, name))
+}
+
+/// Returns those of `tests` that are called `name` or are in the module of that name.
+fn named(mut tests: Vec<String>, name: &str) -> Vec<String> {
+    let is_named = |rest: &str| rest.is_empty() || rest.starts_with("::");
+    tests.retain(|test| test.strip_prefix(name).is_some_and(is_named));
+    tests
+}
+
 /// A command that runs tests of a binary, as short as they can be, with nothing else of ours in its
 /// environment, and all of its output in `log`.
 pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
@@ -137,6 +150,15 @@ pub(crate) fn run_watched(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_that_of_a_test_or_of_a_module_of_tests() {
+        let tests = || ["a::skew::occ", "a::skew::mvto", "a::skewed", "b::a::skew::occ", "a::one"];
+        let called = |name| named(tests().map(String::from).to_vec(), name);
+        assert_eq!(called("a::skew"), ["a::skew::occ", "a::skew::mvto"]);
+        assert_eq!(called("a::one"), ["a::one"]);
+        assert_eq!(called("a::on"), [""; 0]);
+    }
 
     #[test]
     fn what_does_not_end_in_time_is_stopped() {

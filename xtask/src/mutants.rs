@@ -5,7 +5,7 @@
 //! variable, so nothing is built again from one to the next. Where they are is in
 //! `crates/candide/src/sync/instruments.rs`; [`CHECKS`] says which test must find which.
 
-use crate::engine_tests::{Build, Ending, command, names as test_names, run_within, target_folder};
+use crate::engine_tests::{Build, Ending, called, command, run_within, target_folder};
 use crate::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,7 +20,8 @@ const INSTRUMENTS: &str = "crates/candide/src/sync/instruments.rs";
 struct Check {
     mutant: &'static str,
     build: Build,
-    /// The quickest test that finds it every time, not by luck.
+    /// The quickest test that finds it every time, not by luck; or the module of such a test, with
+    /// one for each protocol, of which at least one finds it.
     test: &'static str,
 }
 
@@ -57,11 +58,14 @@ const CHECKS: &[Check] = &[
         "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
     ),
     check("told-once", "tests::opacity::rows_that_go_and_come_back_during_a_look_are_noticed"),
-    check("no-read-validation", "tests::traps::write_skew_fails_one_of_the_two"),
+    check("no-read-validation", "tests::commit_interleavings::write_skew_fails_one_of_the_two"),
     model("others-locks-ignored", "tests::loom::loom_write_skew"),
     model("tombstone-unobserved", "tests::loom::loom_absent_read_against_insert"),
     check("reclaim-early", "epoch::tests::a_pin_holds_the_bound_and_nothing_else_does"),
-    check("evaluate-before-lock", "tests::traps::an_update_is_evaluated_under_the_lock"),
+    check(
+        "evaluate-before-lock",
+        "tests::commit_interleavings::an_update_is_evaluated_under_the_lock",
+    ),
     check("held-not-installing", "tests::for_update::a_holder_that_commits_stops_readers"),
     check("held-for-ever", "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
     check("no-node-validation", "tests::phantoms::an_insert_into_what_was_scanned_is_noticed"),
@@ -73,7 +77,7 @@ const CHECKS: &[Check] = &[
     check("delete-one-group", "tests::phantoms::a_delete_is_noticed_by_scans_of_every_group"),
     check(
         "entry-unvalidated",
-        "tests::phantoms::who_reads_by_an_index_notices_that_the_indexed_column_changes",
+        "tests::phantoms::a_reader_by_an_index_notices_that_the_indexed_column_changes",
     ),
     check("reverse-off-by-one", "tests::phantoms::both_ways_lead_over_the_same_rows"),
     check(
@@ -91,7 +95,7 @@ const CHECKS: &[Check] = &[
     check("version-below-replaced", "tests::phases::a_row_never_has_the_same_version_twice"),
     check(
         "epoch-before-lock",
-        "tests::phases::who_replaces_what_another_has_read_is_of_no_earlier_epoch",
+        "tests::phases::a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch",
     ),
     check(
         "node-observed-late",
@@ -123,41 +127,47 @@ const CHECKS: &[Check] = &[
         "wts-before-rts",
         "tests::timestamps::a_version_that_is_replaced_while_it_is_looked_at_is_not_extended",
     ),
-    check("not-extended", "tests::timestamps::no_update_slips_below_who_has_read_its_row"),
-    check("node-not-extended", "tests::timestamps::no_insert_slips_below_who_has_missed_its_key"),
-    check("node-wts-ignored", "tests::timestamps::who_misses_a_key_comes_after_the_delete"),
+    check("not-extended", "tests::timestamps::no_update_commits_below_a_reader_of_its_row"),
+    check(
+        "node-not-extended",
+        "tests::timestamps::no_insert_commits_below_a_reader_that_missed_its_key",
+    ),
+    check(
+        "node-wts-ignored",
+        "tests::timestamps::a_reader_that_misses_a_key_comes_after_the_delete",
+    ),
     check(
         "extended-under-lock",
         "tests::timestamps::a_version_that_is_about_to_be_replaced_is_not_extended",
     ),
-    check("commit-below-rts", "tests::timestamps::no_update_slips_below_who_has_read_its_row"),
+    check("commit-below-rts", "tests::timestamps::no_update_commits_below_a_reader_of_its_row"),
     check(
         "held-extension-missed",
-        "tests::timestamps::no_holder_slips_below_who_has_read_what_it_holds",
+        "tests::timestamps::no_holder_commits_below_a_reader_of_its_row",
     ),
     check(
         "insert-inherits-nothing",
-        "tests::timestamps::no_insert_slips_below_who_has_missed_its_key",
+        "tests::timestamps::no_insert_commits_below_a_reader_that_missed_its_key",
     ),
     check(
         "delete-leaves-nothing",
-        "tests::timestamps::no_insert_slips_below_who_has_met_a_tombstone_that_was_buried_since",
+        "tests::timestamps::no_insert_commits_below_a_reader_of_a_tombstone_that_was_buried_since",
     ),
     check(
         "abort-leaves-nothing",
-        "tests::timestamps::no_insert_slips_below_who_has_met_a_failed_insert_that_was_buried_since",
+        "tests::timestamps::no_insert_commits_below_a_reader_of_a_failed_insert_that_was_buried_since",
     ),
     check(
         "split-inherits-nothing",
-        "tests::timestamps::no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_divided",
+        "tests::timestamps::no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_divided",
     ),
     check(
         "growth-inherits-nothing",
-        "tests::timestamps::no_insert_slips_below_who_has_missed_its_key_before_the_table_grew",
+        "tests::timestamps::no_insert_commits_below_a_reader_that_missed_its_key_before_the_table_grew",
     ),
     check(
         "collapse-leaves-nothing",
-        "tests::timestamps::no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_removed",
+        "tests::timestamps::no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_removed",
     ),
     check(
         "buried-early",
@@ -169,31 +179,37 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "install-not-awaited",
-        "tests::versions::a_commit_stops_who_might_have_to_see_it_and_nobody_else",
+        "tests::versions::a_commit_stops_readers_that_might_have_to_see_it_and_no_others",
     ),
-    check("undos-first", "tests::undos::who_looks_back_while_others_write_sees_no_part_of_that"),
+    check(
+        "undos-first",
+        "tests::undos::a_reader_of_old_versions_sees_no_part_of_a_write_under_way",
+    ),
     check(
         "expected-as-newest",
         "tests::versions::what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to",
     ),
     check(
         "refused-early",
-        "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_nobody",
+        "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_no_row",
     ),
     check("twin-unobserved", "tests::refusals::a_row_is_not_refused_for_a_key_of_its_own"),
-    check("index-read-early", "tests::seams::who_reads_a_new_index_sees_nothing_from_before_it"),
+    check(
+        "index-read-early",
+        "tests::index_lifetimes::a_reader_of_a_new_index_sees_nothing_from_before_it",
+    ),
     check(
         "parted-at-once",
-        "tests::seams::who_was_refused_by_a_dropped_index_comes_before_what_it_would_have_seen",
+        "tests::index_lifetimes::a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen",
     ),
-    check("move-untracked", "tests::attacks::one_thread_alone_meets_no_conflict"),
+    check("move-untracked", "tests::restructuring::one_thread_alone_meets_no_conflict"),
     check(
         "dropped-at-once",
-        "tests::refusals::an_index_that_is_dropped_is_kept_for_whom_it_has_refused",
+        "tests::refusals::an_index_that_is_dropped_is_kept_for_writers_it_has_refused",
     ),
     check(
         "old-reads-written",
-        "tests::versions::who_has_read_much_and_then_something_old_starts_over_when_it_writes",
+        "tests::versions::a_reader_of_much_and_then_of_an_old_version_starts_over_when_it_writes",
     ),
     check(
         "commit-unannounced",
@@ -201,17 +217,17 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "unsettled-snapshot",
-        "tests::chains::who_only_reads_does_not_begin_amid_a_commit_that_belongs_to_it",
+        "tests::chains::a_reader_does_not_begin_amid_a_commit_that_belongs_to_it",
     ),
-    check("not-raised", "tests::chains::who_writes_below_a_reader_starts_over"),
+    check("not-raised", "tests::chains::a_write_below_a_reader_starts_over"),
     check(
         "linked-unlooked",
-        "tests::chains::a_row_that_was_missing_is_not_inserted_below_who_missed_it",
+        "tests::chains::a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it",
     ),
     check("raised-unlooked", "tests::chains::what_slips_in_below_a_commit_fails_it"),
     check(
         "relinked-unlooked",
-        "tests::chains::who_reads_just_before_a_version_is_linked_below_is_noticed",
+        "tests::chains::a_read_just_before_a_version_is_linked_below_is_noticed",
     ),
     check(
         "rested-on-nothing",
@@ -219,22 +235,22 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "absence-forgotten",
-        "tests::chains::a_row_that_was_missing_is_not_inserted_below_who_missed_it",
+        "tests::chains::a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it",
     ),
     check(
         "validated-in-past",
         "tests::chains::what_was_read_is_held_against_the_time_of_the_commit",
     ),
-    check(
-        "dead-unnoticed",
-        "tests::mvto_attacks::a_record_that_was_buried_says_nothing_of_later_times",
-    ),
+    check("dead-unnoticed", "tests::mvto::a_record_that_was_buried_says_nothing_of_later_times"),
     model("tick-not-over", "tests::loom::loom_report_against_a_commit_by_the_clock"),
     model("drawn-unfenced", "tests::loom::loom_report_against_a_commit_by_the_clock"),
     model("tick-awaited-late", "tests::loom::loom_absent_read_against_insert_in_one_tick"),
     model("tick-not-awaited", "tests::loom::loom_write_skew_by_the_clock"),
-    check("flattened-over-pending", "tests::deltas::who_reads_waits_for_what_is_pending_below"),
-    check("flattened-unraised", "tests::deltas::nobody_is_linked_below_what_has_been_read"),
+    check(
+        "flattened-over-pending",
+        "tests::deltas::a_reader_waits_for_versions_that_are_pending_below",
+    ),
+    check("flattened-unraised", "tests::deltas::no_version_is_linked_below_one_that_was_read"),
     check(
         "deleted-under-delta",
         "tests::deltas::a_row_is_not_deleted_below_a_delta_that_rests_on_it",
@@ -251,36 +267,42 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "never-parked",
-        "tests::parked::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes",
+        "tests::parked_records::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes",
     ),
     check("words-lost", "tests::undos::what_stays_in_a_chain_has_the_words_of_what_goes"),
     check("thinned-by-old-word", "tests::undos::what_is_replaced_while_its_chain_is_thinned_stays"),
-    check("freed-in-sight", "tests::undos::what_somebody_walks_over_is_not_freed"),
+    check("freed-in-sight", "tests::undos::a_version_that_a_reader_walks_over_is_not_freed"),
     check(
         "parked-forgotten",
-        "tests::parked::what_was_parked_by_one_and_queued_by_another_is_collected_once",
-    ),
-    check("parked-buried", "tests::parked::a_record_of_which_something_is_parked_is_not_buried"),
-    check(
-        "killed-by-store",
-        "tests::traps::who_inserts_a_row_while_its_record_is_buried_is_not_lost",
+        "tests::parked_records::what_was_parked_by_one_and_queued_by_another_is_collected_once",
     ),
     check(
+        "parked-buried",
+        "tests::parked_records::a_record_of_which_something_is_parked_is_not_buried",
+    ),
+    check(
         "killed-by-store",
-        "tests::traps::who_inserts_a_row_while_its_chain_is_buried_is_not_lost",
+        "tests::commit_interleavings::an_insert_of_a_row_while_its_record_is_buried_is_not_lost",
+    ),
+    check(
+        "killed-by-store",
+        "tests::commit_interleavings::an_insert_of_a_row_while_its_chain_is_buried_is_not_lost",
     ),
     check(
         "room-used-again",
-        "tests::hot::a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain",
+        "tests::hot_rows::a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain",
     ),
-    check("hot-kept", "tests::hot::what_is_written_all_the_time_is_collected_by_whoever_goes_on"),
+    check(
+        "hot-kept",
+        "tests::hot_rows::a_row_that_is_written_all_the_time_is_collected_by_its_writers",
+    ),
     check(
         "hot-by-old-list",
-        "tests::hot::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees",
+        "tests::hot_rows::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees",
     ),
     check(
         "kept-unlisted",
-        "tests::hot::a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot",
+        "tests::hot_rows::a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot",
     ),
     check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
     check(
@@ -289,15 +311,15 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "deleted-index-preferred",
-        "tests::deleted_index::what_only_a_snapshot_sees_is_in_nobody_elses_way",
+        "tests::deleted_index::a_row_that_only_a_snapshot_sees_is_in_no_other_readers_way",
     ),
     check(
         "collected-early",
-        "tests::versions::versions_stay_as_long_as_somebody_can_come_to_see_them",
+        "tests::versions::versions_stay_as_long_as_a_reader_can_come_to_see_them",
     ),
     check(
         "collected-early",
-        "tests::versions::versions_stay_in_chains_as_long_as_somebody_can_come_to_see_them",
+        "tests::versions::versions_stay_in_chains_as_long_as_a_reader_can_come_to_see_them",
     ),
 ];
 
@@ -395,9 +417,9 @@ fn log_file() -> Result<PathBuf, String> {
     Ok(folder.join("mutants.log"))
 }
 
-/// Without a defect the check's test must be there, and pass.
+/// Without a defect the check's tests must be there, and pass.
 fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), String> {
-    if !test_names(binary, check.test)?.iter().any(|name| name == check.test) {
+    if called(binary, check.test)?.is_empty() {
         return Err(format!("no test is called {} ({:?})", check.test, check.build));
     }
     match test(binary, check, None, log)?.0 {
@@ -411,7 +433,7 @@ fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), St
     }
 }
 
-/// Runs a check's test once, with or without a defect; says how it ended, and after how long.
+/// Runs a check's tests once, with or without a defect; says how they ended, and after how long.
 fn test(
     binary: &Path,
     check: &Check,
@@ -419,7 +441,7 @@ fn test(
     log: &Path,
 ) -> Result<(Ending, Duration), String> {
     let mut command = command(binary, log)?;
-    command.args(["--exact", check.test]);
+    command.arg("--exact").args(called(binary, check.test)?);
     if let Some(mutant) = mutant {
         command.env("CANDIDE_MUTANT", mutant);
     }

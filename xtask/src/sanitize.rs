@@ -28,10 +28,11 @@ const SANITIZERS: &[Sanitizer] = &[
     Sanitizer {
         name: "address",
         filters: &[
-            "tests::stress",
+            "stress::",
             "tests::churn",
             "tests::hostile",
             "tests::life",
+            "misuse::",
             "index::",
             "memory::",
             "epoch::",
@@ -42,9 +43,10 @@ const SANITIZERS: &[Sanitizer] = &[
     Sanitizer {
         name: "leak",
         filters: &[
-            "tests::stress",
+            "stress::",
             "tests::churn",
             "tests::life",
+            "misuse::answers",
             "index::",
             "memory::",
             "epoch::",
@@ -55,7 +57,7 @@ const SANITIZERS: &[Sanitizer] = &[
     },
     Sanitizer {
         name: "thread",
-        filters: &["tests::stress", "tests::churn", "index::ordered::tests::concurrent", "epoch::"],
+        filters: &["stress::", "tests::churn", "index::ordered::tests::concurrent", "epoch::"],
         builds_std: true,
         options: ("TSAN_OPTIONS", "halt_on_error=1"),
     },
@@ -89,6 +91,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         "--package",
         "candide",
         "--lib",
+        "--test",
+        "it",
+        "--features",
+        "experiments",
     ]);
     // Naming the target keeps build scripts and macros as they are.
     cargo

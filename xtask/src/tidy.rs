@@ -120,8 +120,8 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Resul
 
 /// Returns the protocols that are listed, each in a line with its policies.
 pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
-    let entries = list.lines().filter(|line| line.ends_with(';'));
-    entries.filter_map(|line| line.split("$crate::").nth(1)?.split(':').next()).collect()
+    let entries = list.lines().filter_map(|line| line.trim().strip_prefix("$crate::"));
+    entries.filter_map(|entry| entry.split(':').next()).collect()
 }
 
 /// Returns the faults of one file: line numbers and what to do.

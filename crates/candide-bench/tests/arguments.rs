@@ -17,7 +17,7 @@ fn assert_refused(arguments: &str, words: &str) {
 }
 
 macro_rules! names {
-    ($($_kind:ident $protocol:ty: $($policy:expr),+;)+) => {
+    ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
         [$($(<$protocol as candide::Protocol>::properties(&$policy).name),+),+]
     };
 }

@@ -20,7 +20,7 @@ pub(crate) trait Job {
 pub struct Choice(&'static str);
 
 macro_rules! choices {
-    ($($_kind:ident $protocol:ty: $($policy:expr),+;)+) => {
+    ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
         impl Choice {
             /// Returns all of them, in the order in which reports show them.
             fn all() -> Vec<Choice> {

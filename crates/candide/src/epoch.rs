@@ -613,7 +613,7 @@ fn std_lock<T: ?Sized>(mutex: &StdMutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::tests::patience::eventually;
+    use crate::tests::waiting::eventually;
 
     #[test]
     fn a_pin_holds_the_bound_and_nothing_else_does() {

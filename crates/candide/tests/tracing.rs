@@ -158,7 +158,7 @@ fn a_subscriber_that_panics_leaves_nothing_behind() {
 }
 
 #[test]
-fn nobody_is_told_who_does_not_listen() {
+fn an_attempt_without_a_listener_reports_nothing() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
     let once = RunOptions::new().attempts_max(1);

@@ -28,7 +28,7 @@ use std::error::Error;
 use std::hint::black_box;
 
 macro_rules! runs {
-    ($($_kind:ident $protocol:ty: $($policy:expr),+;)+) => {
+    ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
         vec![$($((<$protocol>::properties(&$policy).name, (|sizes| all::<$protocol>(sizes, $policy)) as Run)),+),+]
     };
 }

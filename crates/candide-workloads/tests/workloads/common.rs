@@ -71,7 +71,7 @@ pub(crate) trait UnderEach {
 }
 
 macro_rules! every_choice {
-    ($($_kind:ident $protocol:ty: $($policy:expr),+;)+) => {
+    ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
         vec![$($(Chosen::of::<$protocol>($policy)),+),+]
     };
 }

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_limit_is_for_those_alone_who_may_pass_it() {
+    fn memory_beyond_the_limit_is_for_operations_that_may_pass_it() {
         let memory = Arc::new(Memory::new(64 << 10));
         let slab = Slab::new(SlabId(0), 16, &memory);
         let mut caches = Vec::new();

@@ -2,17 +2,23 @@
 //! tests expand it.
 
 /// Expands a macro with the list of protocols, each with the policies that its databases may be
-/// given: first those whose transactions overlap, then those that run one transaction at a time.
+/// given; before each policy stand what its transactions are to one another and the name of its
+/// tests. The macro is given first what else the caller writes behind its name.
+///
+/// Transactions are `overlapping`; or `versioned`, which overlap, too, and read from versions; or
+/// `exclusive`, which run one at a time in any number of sessions; or of `one_session`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_protocol {
-    ($expand:ident) => {
+    ($expand:ident $(, $($given:tt)+)?) => {
         $expand! {
-            overlapping $crate::Occ: ();
-            overlapping $crate::TicToc: ();
-            overlapping $crate::Mvcc: ();
-            overlapping $crate::Mvto: ();
-            exclusive $crate::Serial: $crate::Exclusion::OneSession, $crate::Exclusion::GlobalLock;
+            $($($given)+)?
+            $crate::Occ: overlapping occ = ();
+            $crate::TicToc: overlapping tictoc = ();
+            $crate::Mvcc: versioned mvcc = ();
+            $crate::Mvto: versioned mvto = ();
+            $crate::Serial: one_session serial = $crate::Exclusion::OneSession,
+                exclusive global_lock = $crate::Exclusion::GlobalLock;
         }
     };
 }

@@ -4,9 +4,8 @@
 //! [`Point::Unlocked`] and [`Point::Released`] of a commit. It is the one place outside of the
 //! engine's lowest layers with `unsafe`: the trait of allocators has no other form.
 
-use super::parcels::{Filed, Parcel};
+use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
-use super::{ForProtocol, for_each_overlapping};
 use crate::engine::Protocol;
 use crate::experiments::Factor;
 use crate::sync::{Point, with_hook};
@@ -170,7 +169,7 @@ impl<P: Protocol> Tables<P> {
             self.parcels.update(tx, &(1, 1), Parcel::WEIGHT.sub(1_000).at_least(0))
         });
         let mut other = session();
-        let disturbed = session().run_with(crate::txn::RunOptions::new().attempts_max(1), |tx| {
+        let disturbed = session().run_with(crate::RunOptions::new().attempts_max(1), |tx| {
             let note = self.parcels.read(tx, &(1, 200), Parcel::NOTE)?;
             self.write(tx, many)?;
             other.run(|tx| self.parcels.update(tx, &(1, 200), Parcel::NOTE.add(1)))?;
@@ -181,60 +180,44 @@ impl<P: Protocol> Tables<P> {
     }
 }
 
-struct NoAllocation;
-
-impl ForProtocol for NoAllocation {
-    fn run<P: Protocol>(&self) {
-        for sorted in [false, true] {
-            for many in [1, 5, 50] {
-                let tables = Tables::<P>::new(sorted);
-                let mut session = tables.db.session().unwrap();
-                let (first, seen) = watch(None, || session.run(|tx| tables.write(tx, many)));
-                assert_eq!((first, seen), (Ok(()), Seen { commits: 1, calls: 0 }), "{}", P::NAME);
-                let tables = Tables::<P>::new(sorted);
-                let (endings, seen) = watch(None, || tables.endings(many));
-                let wanted =
-                    [Err(Abort::Guard), Err(Abort::Guard), Err(Abort::AttemptsExhausted), Ok(())];
-                assert_eq!(endings, wanted);
-                // One commit each, and the one that disturbs; the disturbed one may have been
-                // noticed before.
-                assert!(
-                    seen.calls == 0 && seen.commits >= 4,
-                    "{seen:?} under {} with {many} rows of each kind",
-                    P::NAME
-                );
-            }
+protocol_tests!(overlapping: a_commit_asks_nothing_of_the_allocator_while_it_holds_locks);
+fn a_commit_asks_nothing_of_the_allocator_while_it_holds_locks<P: Protocol>() {
+    for sorted in [false, true] {
+        for many in [1, 5, 50] {
+            let tables = Tables::<P>::new(sorted);
+            let mut session = tables.db.session().unwrap();
+            let (first, seen) = watch(None, || session.run(|tx| tables.write(tx, many)));
+            assert_eq!((first, seen), (Ok(()), Seen { commits: 1, calls: 0 }), "{}", P::NAME);
+            let tables = Tables::<P>::new(sorted);
+            let (endings, seen) = watch(None, || tables.endings(many));
+            let wanted =
+                [Err(Abort::Guard), Err(Abort::Guard), Err(Abort::AttemptsExhausted), Ok(())];
+            assert_eq!(endings, wanted);
+            // One commit each, and the one that disturbs; the disturbed one may have been
+            // noticed before.
+            assert!(
+                seen.calls == 0 && seen.commits >= 4,
+                "{seen:?} under {} with {many} rows of each kind",
+                P::NAME
+            );
         }
     }
 }
 
-#[test]
-fn a_commit_asks_nothing_of_the_allocator_while_it_holds_locks() {
-    for_each_overlapping(&NoAllocation);
-}
-
-struct Disturbed;
-
-impl ForProtocol for Disturbed {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
-        let table = db.table::<Item>("rows").unwrap();
-        for point in [Point::Locked, Point::Validated] {
-            let (put, seen) = watch(Some(point), || db.run(|tx| table.put(tx, Item::new(1, 1))));
-            assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 2 }));
-        }
-        // Before and after, a commit may allocate.
-        let (put, seen) = watch(Some(Point::Copied), || {
-            db.run(|tx| {
-                table.read(tx, &1, Item::COUNT)?;
-                table.put(tx, Item::new(1, 2))
-            })
-        });
-        assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 0 }));
+protocol_tests!(overlapping: the_watch_sees_what_is_allocated_between_locks);
+fn the_watch_sees_what_is_allocated_between_locks<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    for point in [Point::Locked, Point::Validated] {
+        let (put, seen) = watch(Some(point), || db.run(|tx| table.put(tx, Item::new(1, 1))));
+        assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 2 }));
     }
-}
-
-#[test]
-fn the_watch_sees_what_is_allocated_between_locks() {
-    for_each_overlapping(&Disturbed);
+    // Before and after, a commit may allocate.
+    let (put, seen) = watch(Some(Point::Copied), || {
+        db.run(|tx| {
+            table.read(tx, &1, Item::COUNT)?;
+            table.put(tx, Item::new(1, 2))
+        })
+    });
+    assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 0 }));
 }

@@ -2,8 +2,7 @@
 //! inserting them one by one.
 
 use super::rows::Item;
-use super::steps::run;
-use super::{ForProtocol, for_each, for_each_overlapping};
+use super::transactions::run;
 use crate::engine::Protocol;
 use crate::sync::Random;
 use crate::sync::size::share;
@@ -63,137 +62,112 @@ fn batch(random: &mut Random) -> Vec<Key> {
     keys
 }
 
-struct LikeOneByOne;
-
-impl ForProtocol for LikeOneByOne {
-    fn run<P: Protocol>(&self) {
-        let (mut whole, mut refused) = (0, 0);
-        for seed in 0..share(30) {
-            let mut random = Random::seeded(seed);
-            let db = Database::<P>::builder().manual_epochs(1).seed(seed).build().unwrap();
-            let lines = db.table::<Line>("lines").unwrap();
-            let mut session = db.session().unwrap();
-            let mut model = BTreeMap::new();
-            for item in 0..40 {
-                let batches = [batch(&mut random), batch(&mut random)];
-                let gone: Vec<Key> =
-                    model.keys().copied().filter(|_| random.below(6) == 0).collect();
-                let fails = random.below(4) == 0;
-                let mut after = model.clone();
-                let result = session.run(|tx| {
-                    after.clone_from(&model);
-                    for key in &gone {
-                        lines.delete(tx, key)?;
-                        after.remove(key);
-                    }
-                    for keys in &batches {
-                        let wanted = keys.iter().position(|&key| {
-                            after.insert(key, item).is_some_and(|old| {
-                                after.insert(key, old);
-                                true
-                            })
-                        });
-                        let inserted =
-                            lines.insert_many(tx, keys.iter().map(|&key| line(key, item)));
-                        assert_eq!(
-                            inserted,
-                            if wanted.is_some() { Err(Abort::Duplicate) } else { Ok(()) },
-                            "seed {seed}"
-                        );
-                        (whole, refused) = (
-                            whole + usize::from(wanted.is_none()),
-                            refused + usize::from(wanted.is_some()),
-                        );
-                        assert_eq!(
-                            rows(tx, &lines)?,
-                            after,
-                            "what the transaction sees, seed {seed}"
-                        );
-                    }
-                    if fails { Err(Abort::NotFound) } else { Ok(()) }
-                });
-                assert_eq!(result, if fails { Err(Abort::NotFound) } else { Ok(()) });
-                if !fails {
-                    model.clone_from(&after);
+protocol_tests!(all: a_batch_is_as_its_rows_one_by_one);
+fn a_batch_is_as_its_rows_one_by_one<P: Protocol>() {
+    let (mut whole, mut refused) = (0, 0);
+    for seed in 0..share(30) {
+        let mut random = Random::seeded(seed);
+        let db = Database::<P>::builder().manual_epochs(1).seed(seed).build().unwrap();
+        let lines = db.table::<Line>("lines").unwrap();
+        let mut session = db.session().unwrap();
+        let mut model = BTreeMap::new();
+        for item in 0..40 {
+            let batches = [batch(&mut random), batch(&mut random)];
+            let gone: Vec<Key> = model.keys().copied().filter(|_| random.below(6) == 0).collect();
+            let fails = random.below(4) == 0;
+            let mut after = model.clone();
+            let result = session.run(|tx| {
+                after.clone_from(&model);
+                for key in &gone {
+                    lines.delete(tx, key)?;
+                    after.remove(key);
                 }
-                let kept =
-                    session.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort| panic!("{abort}"));
-                assert_eq!(kept, model, "seed {seed}");
-                db.inner.engine.epochs.pass();
-            }
-        }
-        assert!(
-            whole > share(300) && refused > share(300),
-            "{whole} batches were inserted, {refused} refused"
-        );
-    }
-}
-
-#[test]
-fn a_batch_is_as_its_rows_one_by_one() {
-    for_each(&LikeOneByOne);
-}
-
-struct NoRoomInTheMiddle;
-
-impl ForProtocol for NoRoomInTheMiddle {
-    fn run<P: Protocol>(&self) {
-        /// The number of rows of the batch, a few in each order.
-        const ROWS: u32 = 3_000;
-        let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);
-        let room = |limit| {
-            let db = Database::<P>::builder()
-                .manual_epochs(1)
-                .memory_limit(limit)
-                .seed(1)
-                .build()
-                .unwrap();
-            let lines = db.table::<Line>("lines").unwrap();
-            (db, lines)
-        };
-        let (db, lines) = room(usize::MAX);
-        let empty = db.memory().reserved_bytes;
-        let all = || (0..ROWS).map(|number| line(key(number), number));
-        db.run(|tx| lines.insert_many(tx, all())).unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        let enough = db.memory().reserved_bytes;
-        let mut counts = Vec::new();
-        for limit in (empty..enough).step_by(40 << 10).chain([enough]) {
-            let (db, lines) = room(limit);
-            let taken = Cell::new(0);
-            let inserted = db.run(|tx| {
-                taken.set(0);
-                let counted = all().inspect(|_| taken.set(taken.get() + 1));
-                match lines.insert_many(tx, counted) {
-                    Ok(()) => return Ok(ROWS),
-                    Err(Abort::MemoryLimit) => {}
-                    Err(abort) => return Err(abort),
+                for keys in &batches {
+                    let wanted = keys.iter().position(|&key| {
+                        after.insert(key, item).is_some_and(|old| {
+                            after.insert(key, old);
+                            true
+                        })
+                    });
+                    let inserted = lines.insert_many(tx, keys.iter().map(|&key| line(key, item)));
+                    assert_eq!(
+                        inserted,
+                        if wanted.is_some() { Err(Abort::Duplicate) } else { Ok(()) },
+                        "seed {seed}"
+                    );
+                    (whole, refused) = (
+                        whole + usize::from(wanted.is_none()),
+                        refused + usize::from(wanted.is_some()),
+                    );
+                    assert_eq!(rows(tx, &lines)?, after, "what the transaction sees, seed {seed}");
                 }
-                // The closure goes on: the refused row has no effect, and those before it count.
-                let refused = taken.get() - 1;
-                assert_eq!(lines.get(tx, &key(refused), Line::ITEM)?, None);
-                assert_eq!(rows(tx, &lines)?.len(), refused as usize);
-                Ok(refused)
+                if fails { Err(Abort::NotFound) } else { Ok(()) }
             });
-            let inserted = inserted.unwrap_or_else(|abort: Abort| panic!("{abort}"));
-            let expected: BTreeMap<Key, u32> =
-                (0..inserted).map(|number| (key(number), number)).collect();
-            assert_eq!(
-                db.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort: Abort| panic!("{abort}")),
-                expected
-            );
-            assert_eq!(lines.len_estimate(), u64::from(inserted));
-            counts.push(inserted);
+            assert_eq!(result, if fails { Err(Abort::NotFound) } else { Ok(()) });
+            if !fails {
+                model.clone_from(&after);
+            }
+            let kept = session.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort| panic!("{abort}"));
+            assert_eq!(kept, model, "seed {seed}");
+            db.inner.engine.epochs.pass();
         }
-        assert_eq!(counts.last(), Some(&ROWS));
-        let between = counts.iter().filter(|count| (1..ROWS).contains(count)).count();
-        assert!(between > 3, "{counts:?}");
     }
+    assert!(
+        whole > share(300) && refused > share(300),
+        "{whole} batches were inserted, {refused} refused"
+    );
 }
 
-#[test]
-#[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-fn a_batch_that_meets_the_limit_keeps_the_rows_before() {
-    for_each(&NoRoomInTheMiddle);
+protocol_tests!(
+    #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
+    all: a_batch_that_meets_the_limit_keeps_the_rows_before
+);
+fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
+    /// The number of rows of the batch, a few in each order.
+    const ROWS: u32 = 3_000;
+    let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);
+    let room = |limit| {
+        let db =
+            Database::<P>::builder().manual_epochs(1).memory_limit(limit).seed(1).build().unwrap();
+        let lines = db.table::<Line>("lines").unwrap();
+        (db, lines)
+    };
+    let (db, lines) = room(usize::MAX);
+    let empty = db.memory().reserved_bytes;
+    let all = || (0..ROWS).map(|number| line(key(number), number));
+    db.run(|tx| lines.insert_many(tx, all())).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let enough = db.memory().reserved_bytes;
+    let mut counts = Vec::new();
+    for limit in (empty..enough).step_by(40 << 10).chain([enough]) {
+        let (db, lines) = room(limit);
+        let taken = Cell::new(0);
+        let inserted = db.run(|tx| {
+            taken.set(0);
+            let counted = all().inspect(|_| taken.set(taken.get() + 1));
+            match lines.insert_many(tx, counted) {
+                Ok(()) => return Ok(ROWS),
+                Err(Abort::MemoryLimit) => {}
+                Err(abort) => return Err(abort),
+            }
+            // The closure goes on: the refused row has no effect, and those before it count.
+            let refused = taken.get() - 1;
+            assert_eq!(lines.get(tx, &key(refused), Line::ITEM)?, None);
+            assert_eq!(rows(tx, &lines)?.len(), refused as usize);
+            Ok(refused)
+        });
+        let inserted = inserted.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let expected: BTreeMap<Key, u32> =
+            (0..inserted).map(|number| (key(number), number)).collect();
+        assert_eq!(
+            db.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort: Abort| panic!("{abort}")),
+            expected
+        );
+        assert_eq!(lines.len_estimate(), u64::from(inserted));
+        counts.push(inserted);
+    }
+    assert_eq!(counts.last(), Some(&ROWS));
+    let between = counts.iter().filter(|count| (1..ROWS).contains(count)).count();
+    assert!(between > 3, "{counts:?}");
 }
 
 /// Returns whether two sessions both commit; the first reads an order or a district, inserts lines
@@ -243,110 +217,85 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
     outer == Ok(()) && inner == Ok(())
 }
 
-struct OwnAndOthers;
-
-impl ForProtocol for OwnAndOthers {
-    fn run<P: Protocol>(&self) {
-        // The second line begins a layer, the fifteenth divides its leaf.
-        for at in [0, 1, 2, 3, 14, 15, 16, 20] {
-            for whole_district in [false, true] {
-                assert!(
-                    both_commit::<P>(whole_district, at, None),
-                    "its own lines are no phantoms ({at})"
-                );
-                for number in [30, 65_535] {
-                    assert!(
-                        !both_commit::<P>(whole_district, at, Some((1, 1, 9, number))),
-                        "{whole_district} {at} {number}"
-                    );
-                }
-            }
+protocol_tests!(overlapping: a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do);
+fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do<P: Protocol>() {
+    // The second line begins a layer, the fifteenth divides its leaf.
+    for at in [0, 1, 2, 3, 14, 15, 16, 20] {
+        for whole_district in [false, true] {
             assert!(
-                !both_commit::<P>(true, at, Some((1, 1, 3, 100))),
-                "another order of the district ({at})"
+                both_commit::<P>(whole_district, at, None),
+                "its own lines are no phantoms ({at})"
             );
-            assert!(both_commit::<P>(true, at, Some((1, 2, 9, 1))), "another district ({at})");
+            for number in [30, 65_535] {
+                assert!(
+                    !both_commit::<P>(whole_district, at, Some((1, 1, 9, number))),
+                    "{whole_district} {at} {number}"
+                );
+            }
         }
+        assert!(
+            !both_commit::<P>(true, at, Some((1, 1, 3, 100))),
+            "another order of the district ({at})"
+        );
+        assert!(both_commit::<P>(true, at, Some((1, 2, 9, 1))), "another district ({at})");
     }
 }
 
-#[test]
-fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do() {
-    for_each_overlapping(&OwnAndOthers);
-}
-
+protocol_tests!(overlapping: a_batch_bears_that_its_rows_come_and_go_meanwhile);
 /// A record that a batch has linked, and in which another session inserts and deletes a row before
 /// the batch does.
-struct UsedMeanwhile;
-
-impl ForProtocol for UsedMeanwhile {
-    fn run<P: Protocol>(&self) {
-        for deletes in [true, false] {
-            let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-            let lines = db.table::<Line>("lines").unwrap();
-            let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
-            let key = |number| (1, 1, 9, number);
-            let mut insert = |used: Option<u16>| {
-                first.run_with(RunOptions::new().attempts_max(1), |tx| {
-                    let rows = (0..20).map(|number| {
-                        if used == Some(number) {
-                            run(&mut second, |tx| lines.insert(tx, line(key(number - 1), 7)));
-                            if deletes {
-                                run(&mut second, |tx| lines.delete(tx, &key(number - 1)));
-                            }
+fn a_batch_bears_that_its_rows_come_and_go_meanwhile<P: Protocol>() {
+    for deletes in [true, false] {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let lines = db.table::<Line>("lines").unwrap();
+        let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+        let key = |number| (1, 1, 9, number);
+        let mut insert = |used: Option<u16>| {
+            first.run_with(RunOptions::new().attempts_max(1), |tx| {
+                let rows = (0..20).map(|number| {
+                    if used == Some(number) {
+                        run(&mut second, |tx| lines.insert(tx, line(key(number - 1), 7)));
+                        if deletes {
+                            run(&mut second, |tx| lines.delete(tx, &key(number - 1)));
                         }
-                        line(key(number), 1)
-                    });
-                    lines.insert_many(tx, rows)
-                })
-            };
-            let inserted = insert(Some(12));
-            assert!(
-                inserted == Err(Abort::AttemptsExhausted) || deletes && inserted == Ok(()),
-                "{inserted:?}"
-            );
-            if inserted.is_err() {
-                // It leaves nothing that could refuse the insert.
-                let again = insert(None);
-                assert_eq!(again, if deletes { Ok(()) } else { Err(Abort::Duplicate) });
-            }
-            let there = run(&mut second, |tx| rows(tx, &lines));
-            let wanted = if deletes {
-                (0..20).map(|number| (key(number), 1)).collect()
-            } else {
-                BTreeMap::from([(key(11), 7)])
-            };
-            assert_eq!(there, wanted);
-            for _ in 0..6 {
-                db.inner.engine.epochs.pass();
-                [&mut first, &mut second].into_iter().for_each(|session| run(session, |_| Ok(())));
-            }
-            assert_eq!((lines.len_estimate(), db.memory().garbage), (wanted.len() as u64, 0));
+                    }
+                    line(key(number), 1)
+                });
+                lines.insert_many(tx, rows)
+            })
+        };
+        let inserted = insert(Some(12));
+        assert!(
+            inserted == Err(Abort::AttemptsExhausted) || deletes && inserted == Ok(()),
+            "{inserted:?}"
+        );
+        if inserted.is_err() {
+            // It leaves nothing that could refuse the insert.
+            let again = insert(None);
+            assert_eq!(again, if deletes { Ok(()) } else { Err(Abort::Duplicate) });
         }
+        let there = run(&mut second, |tx| rows(tx, &lines));
+        let wanted = if deletes {
+            (0..20).map(|number| (key(number), 1)).collect()
+        } else {
+            BTreeMap::from([(key(11), 7)])
+        };
+        assert_eq!(there, wanted);
+        for _ in 0..6 {
+            db.inner.engine.epochs.pass();
+            [&mut first, &mut second].into_iter().for_each(|session| run(session, |_| Ok(())));
+        }
+        assert_eq!((lines.len_estimate(), db.memory().garbage), (wanted.len() as u64, 0));
     }
 }
 
-#[test]
-fn a_batch_bears_that_its_rows_come_and_go_meanwhile() {
-    for_each_overlapping(&UsedMeanwhile);
-}
-
-struct NoKeys;
-
-impl ForProtocol for NoKeys {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
-        let (lines, items) =
-            (db.table::<Line>("lines").unwrap(), db.table::<Item>("items").unwrap());
-        let found = run(&mut db.session().unwrap(), |tx| {
-            lines.insert_many(tx, [])?;
-            Ok(lines.find_many(tx, &[])?.len() + items.find_many(tx, &[])?.len())
-        });
-        assert_eq!(found, 0);
-    }
-}
-
-#[test]
-fn no_keys_are_found_and_no_rows_inserted() {
-    for_each(&NoKeys);
+protocol_tests!(all: no_keys_are_found_and_no_rows_inserted);
+fn no_keys_are_found_and_no_rows_inserted<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let (lines, items) = (db.table::<Line>("lines").unwrap(), db.table::<Item>("items").unwrap());
+    let found = run(&mut db.session().unwrap(), |tx| {
+        lines.insert_many(tx, [])?;
+        Ok(lines.find_many(tx, &[])?.len() + items.find_many(tx, &[])?.len())
+    });
+    assert_eq!(found, 0);
 }

@@ -1,11 +1,12 @@
 //! The reported number of versions of a row.
 
-use super::patience::eventually;
+use super::interleaving::acting;
+use super::properties;
 use super::rows::Item;
-use super::steps::{CONFLICT, ONCE, acting, run};
-use super::{ForProtocol, for_each, for_each_concurrent, properties};
+use super::transactions::{CONFLICT, ONCE, run};
+use super::waiting::eventually;
 use crate::engine::{Protocol, Versioned, Versions};
-use crate::protocols::{Mvcc, Mvto, Occ, Recorded, Serial};
+use crate::protocols::{Mvto, Occ, Recorded, Serial};
 use crate::sync::{AtomicBool, Ordering, Point};
 use crate::{Abort, Database, Session, Table, TableOptions, Tx};
 
@@ -19,90 +20,79 @@ fn add<P: Protocol>(tx: &Tx<'_, P>, items: &Items<P>) -> Result<(), Abort> {
     items.update(tx, &1, Item::COUNT.wrapping_add(1))
 }
 
-struct RowsAndNone {
-    options: TableOptions,
-}
-
-impl ForProtocol for RowsAndNone {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
-        let items = db.table_with::<Item>("items", self.options).unwrap();
-        let mut session = db.session().unwrap();
-        assert_eq!(versions(&items, &mut session, 1), None, "nobody has looked for it");
-        assert_eq!(run(&mut session, |tx| items.get(tx, &1, ())), None);
-        assert_eq!(versions(&items, &mut session, 1), None);
-        run(&mut session, |tx| items.insert(tx, Item::new(1, 10)));
-        assert_eq!(
-            (versions(&items, &mut session, 1), versions(&items, &mut session, 2)),
-            (Some(1), None)
-        );
-        run(&mut session, |tx| items.delete(tx, &1));
-        assert_eq!(versions(&items, &mut session, 1), None, "whatever is left of it");
-        run(&mut session, |tx| items.insert(tx, Item::new(1, 11)));
-        assert!(versions(&items, &mut session, 1).is_some_and(|versions| versions >= 1));
-        let refused: Result<(), Abort> = session.run(|tx| {
-            items.insert(tx, Item::new(2, 0))?;
-            Err(Abort::Guard)
-        });
-        assert_eq!(
-            (refused, versions(&items, &mut session, 2)),
-            (Err(Abort::Guard), None),
-            "it never was"
-        );
-        let stats = session.stats();
-        versions(&items, &mut session, 1);
-        assert_eq!(session.stats(), stats, "it is no transaction");
-        assert_eq!(db.health().oldest_pin, None, "nothing is held back");
-    }
-}
-
-#[test]
-fn a_row_has_a_version_and_no_row_has_none() {
+protocol_tests!(all: a_row_has_a_version_and_no_row_has_none);
+fn a_row_has_a_version_and_no_row_has_none<P: Protocol>() {
     let ordered = TableOptions::default().ordered();
     for options in [TableOptions::default(), ordered, ordered.contention_aware_keys(false)] {
-        for_each(&RowsAndNone { options });
-        RowsAndNone { options }.run::<Recorded<Occ>>();
-        RowsAndNone { options }.run::<Recorded<Mvto>>();
-        RowsAndNone { options }.run::<Recorded<Serial>>();
-    }
-}
-
-struct Misuse;
-
-impl ForProtocol for Misuse {
-    fn run<P: Protocol>(&self) {
-        let [db, other] = [(); 2].map(|()| Database::<P>::builder().build().unwrap());
-        let items = db.table::<Item>("items").unwrap();
-        let (mut session, mut inner) = (db.session().unwrap(), db.session().unwrap());
-        let mut foreign = other.session().unwrap();
-        run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
-        assert_eq!(items.versions_of(&mut foreign, &1), Err(Abort::ForeignTable));
-        // Inside a transaction of the same database, by another session: uncommitted versions are
-        // not counted.
-        let nested = session.run(|tx| {
-            items.delete(tx, &1)?;
-            items.insert(tx, Item::new(2, 0))?;
-            Ok::<_, Abort>([1, 2].map(|id| items.versions_of(&mut inner, &id)))
-        });
-        let waits_for_itself = properties::<P>().name == "global-lock";
-        let wanted =
-            if waits_for_itself { [Err(Abort::Nested); 2] } else { [Ok(Some(1)), Ok(None)] };
-        assert_eq!(nested, Ok(wanted), "{}", P::NAME);
-        assert_eq!(
-            [1, 2].map(|id| versions(&items, &mut inner, id).is_some()),
-            [false, true],
-            "{}",
-            P::NAME
-        );
-        // A transaction of another database does not interfere.
-        let elsewhere = foreign.run(|_| items.versions_of(&mut session, &2));
-        assert_eq!(elsewhere, Ok(Some(1)));
+        row_and_no_row::<P>(options);
     }
 }
 
 #[test]
-fn sessions_of_other_databases_and_transactions_around_it_are_told_apart() {
-    for_each_concurrent(&Misuse);
+fn a_row_of_a_recorded_table_has_a_version_and_no_row_has_none() {
+    a_row_has_a_version_and_no_row_has_none::<Recorded<Occ>>();
+    a_row_has_a_version_and_no_row_has_none::<Recorded<Mvto>>();
+    a_row_has_a_version_and_no_row_has_none::<Recorded<Serial>>();
+}
+
+fn row_and_no_row<P: Protocol>(options: TableOptions) {
+    let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
+    let items = db.table_with::<Item>("items", options).unwrap();
+    let mut session = db.session().unwrap();
+    assert_eq!(versions(&items, &mut session, 1), None, "nobody has looked for it");
+    assert_eq!(run(&mut session, |tx| items.get(tx, &1, ())), None);
+    assert_eq!(versions(&items, &mut session, 1), None);
+    run(&mut session, |tx| items.insert(tx, Item::new(1, 10)));
+    assert_eq!(
+        (versions(&items, &mut session, 1), versions(&items, &mut session, 2)),
+        (Some(1), None)
+    );
+    run(&mut session, |tx| items.delete(tx, &1));
+    assert_eq!(versions(&items, &mut session, 1), None, "whatever is left of it");
+    run(&mut session, |tx| items.insert(tx, Item::new(1, 11)));
+    assert!(versions(&items, &mut session, 1).is_some_and(|versions| versions >= 1));
+    let refused: Result<(), Abort> = session.run(|tx| {
+        items.insert(tx, Item::new(2, 0))?;
+        Err(Abort::Guard)
+    });
+    assert_eq!(
+        (refused, versions(&items, &mut session, 2)),
+        (Err(Abort::Guard), None),
+        "it never was"
+    );
+    let stats = session.stats();
+    versions(&items, &mut session, 1);
+    assert_eq!(session.stats(), stats, "it is no transaction");
+    assert_eq!(db.health().oldest_pin, None, "nothing is held back");
+}
+
+protocol_tests!(concurrent: sessions_of_other_databases_and_transactions_around_it_are_told_apart);
+fn sessions_of_other_databases_and_transactions_around_it_are_told_apart<P: Protocol>() {
+    let [db, other] = [(); 2].map(|()| Database::<P>::builder().build().unwrap());
+    let items = db.table::<Item>("items").unwrap();
+    let (mut session, mut inner) = (db.session().unwrap(), db.session().unwrap());
+    let mut foreign = other.session().unwrap();
+    run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
+    assert_eq!(items.versions_of(&mut foreign, &1), Err(Abort::ForeignTable));
+    // Inside a transaction of the same database, by another session: uncommitted versions are
+    // not counted.
+    let nested = session.run(|tx| {
+        items.delete(tx, &1)?;
+        items.insert(tx, Item::new(2, 0))?;
+        Ok::<_, Abort>([1, 2].map(|id| items.versions_of(&mut inner, &id)))
+    });
+    let waits_for_itself = properties::<P>().name == "global-lock";
+    let wanted = if waits_for_itself { [Err(Abort::Nested); 2] } else { [Ok(Some(1)), Ok(None)] };
+    assert_eq!(nested, Ok(wanted), "{}", P::NAME);
+    assert_eq!(
+        [1, 2].map(|id| versions(&items, &mut inner, id).is_some()),
+        [false, true],
+        "{}",
+        P::NAME
+    );
+    // A transaction of another database does not interfere.
+    let elsewhere = foreign.run(|_| items.versions_of(&mut session, &2));
+    assert_eq!(elsewhere, Ok(Some(1)));
 }
 
 /// Makes a database whose epochs are moved by hand, with row 1, and a session.
@@ -123,7 +113,8 @@ fn collect<P: Versioned>(db: &Database<P>, session: &mut Session<P>) {
     }
 }
 
-fn a_snapshot_keeps_what_it_sees_under<P: Versioned>() {
+protocol_tests!(versioned: a_snapshot_keeps_what_it_sees);
+fn a_snapshot_keeps_what_it_sees<P: Versioned>() {
     let (db, items, mut session) = by_hand::<P>(true);
     let snapshot = db.snapshot();
     for updates in 1..=3 {
@@ -153,13 +144,8 @@ fn a_snapshot_keeps_what_it_sees_under<P: Versioned>() {
     assert_eq!(versions(&items, &mut session, 1), Some(1), "{}: all others are collected", P::NAME);
 }
 
-#[test]
-fn a_snapshot_keeps_what_it_sees() {
-    a_snapshot_keeps_what_it_sees_under::<Mvcc>();
-    a_snapshot_keeps_what_it_sees_under::<Mvto>();
-}
-
-fn the_longest_chain_counts_under<P: Versioned>() {
+protocol_tests!(versioned: of_several_column_groups_the_longest_chain_counts);
+fn of_several_column_groups_the_longest_chain_counts<P: Versioned>() {
     for splitting in [true, false] {
         let (_db, items, mut session) = by_hand::<P>(splitting);
         for _ in 0..3 {
@@ -189,33 +175,19 @@ fn the_longest_chain_counts_under<P: Versioned>() {
     }
 }
 
-#[test]
-fn of_several_column_groups_the_longest_chain_counts() {
-    the_longest_chain_counts_under::<Mvcc>();
-    the_longest_chain_counts_under::<Mvto>();
-}
-
-#[test]
-fn protocols_without_versions_have_one() {
-    struct One;
-
-    impl ForProtocol for One {
-        fn run<P: Protocol>(&self) {
-            if P::Versions::WORDS > 0 {
-                return;
-            }
-            let db = Database::<P>::builder().build().unwrap();
-            let items = db.table::<Item>("items").unwrap();
-            let mut session = db.session().unwrap();
-            run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
-            for _ in 0..5 {
-                run(&mut session, |tx| add(tx, &items));
-                assert_eq!(versions(&items, &mut session, 1), Some(1), "{}", P::NAME);
-            }
-        }
+protocol_tests!(all: protocols_without_versions_have_one);
+fn protocols_without_versions_have_one<P: Protocol>() {
+    if P::Versions::WORDS > 0 {
+        return;
     }
-
-    for_each(&One);
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
+    for _ in 0..5 {
+        run(&mut session, |tx| add(tx, &items));
+        assert_eq!(versions(&items, &mut session, 1), Some(1), "{}", P::NAME);
+    }
 }
 
 #[test]
@@ -244,7 +216,8 @@ fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
     assert_eq!((lost, versions(&items, &mut session, 1)), (CONFLICT, Some(3)));
 }
 
-fn nobody_is_in_its_way_under<P: Versioned>() {
+protocol_tests!(versioned: no_writer_is_in_its_way);
+fn no_writer_is_in_its_way<P: Versioned>() {
     const ROUNDS: u64 = 2_000;
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -289,10 +262,4 @@ fn nobody_is_in_its_way_under<P: Versioned>() {
     assert!(longest >= 1);
     // The advancer collects the sessions' garbage.
     eventually("one version is left", || versions(&items, &mut session, 1) == Some(1));
-}
-
-#[test]
-fn nobody_is_in_its_way() {
-    nobody_is_in_its_way_under::<Mvcc>();
-    nobody_is_in_its_way_under::<Mvto>();
 }

@@ -1,9 +1,10 @@
 //! Versions in timestamp order: their order in a chain, the conflicts that result, and that no
 //! attempt reads at the time of a commit in progress.
 
-use super::patience::receive;
+use super::interleaving::acting;
 use super::rows::Item;
-use super::steps::{CONFLICT, ONCE, acting, run};
+use super::transactions::{CONFLICT, ONCE, run};
+use super::waiting::receive;
 use crate::protocols::Mvto;
 use crate::sync::{Point, with_hook};
 use crate::timestamps::by_the_clock;
@@ -39,7 +40,7 @@ fn add_to_both(tx: &Tx<'_, Mvto>, items: &Items) -> Result<(), Abort> {
 }
 
 #[test]
-fn who_writes_below_a_reader_starts_over() {
+fn a_write_below_a_reader_starts_over() {
     for writes in [false, true] {
         let (db, items) = database();
         let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
@@ -63,7 +64,7 @@ fn who_writes_below_a_reader_starts_over() {
 }
 
 #[test]
-fn a_row_that_was_missing_is_not_inserted_below_who_missed_it() {
+fn a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
@@ -84,7 +85,7 @@ fn a_row_that_was_missing_is_not_inserted_below_who_missed_it() {
 /// A reader reads and commits after the writer has checked for readers, and before it has linked
 /// its version.
 #[test]
-fn who_reads_just_before_a_version_is_linked_below_is_noticed() {
+fn a_read_just_before_a_version_is_linked_below_is_noticed() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
@@ -203,7 +204,7 @@ fn a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it() {
 }
 
 #[test]
-fn who_only_reads_does_not_begin_amid_a_commit_that_belongs_to_it() {
+fn a_reader_does_not_begin_amid_a_commit_that_belongs_to_it() {
     looks_amid_a_commit(|db, items, mut between| {
         db.run_read_only(|tx| {
             let first = items.read(tx, &0, Item::COUNT)?;
@@ -214,7 +215,7 @@ fn who_only_reads_does_not_begin_amid_a_commit_that_belongs_to_it() {
 }
 
 #[test]
-fn who_turns_out_to_have_only_read_is_held_against_commits_that_go_on() {
+fn a_transaction_that_turns_out_to_have_only_read_is_validated_against_commits_that_go_on() {
     let (db, items) = database();
     let (mut writer, mut reader) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
@@ -309,12 +310,12 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
 fn chains_by_the_clock() {
     let all: [fn(); 10] = [
         what_was_read_is_held_against_the_time_of_the_commit,
-        who_writes_below_a_reader_starts_over,
-        a_row_that_was_missing_is_not_inserted_below_who_missed_it,
+        a_write_below_a_reader_starts_over,
+        a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it,
         what_slips_in_below_a_commit_fails_it,
         a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it,
-        who_only_reads_does_not_begin_amid_a_commit_that_belongs_to_it,
-        who_turns_out_to_have_only_read_is_held_against_commits_that_go_on,
+        a_reader_does_not_begin_amid_a_commit_that_belongs_to_it,
+        a_transaction_that_turns_out_to_have_only_read_is_validated_against_commits_that_go_on,
         sessions_that_are_gone_leave_their_places_to_others,
         sessions_do_not_share_a_place_that_was_left,
         more_sessions_than_there_are_numbers_for_lose_nothing,

@@ -4,8 +4,7 @@
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 
 use super::entries::{assert_entries_match_rows, linked_records};
-use super::parcels::Parcel;
-use super::{ForProtocol, for_each, for_each_concurrent};
+use super::indexed_rows::Parcel;
 use crate::engine::Protocol;
 use crate::index::TableIndex;
 use crate::sync::size::stress;
@@ -196,187 +195,166 @@ impl<P: Protocol> Yard<P> {
     }
 }
 
-struct ChangesUnderScans;
-
-impl ForProtocol for ChangesUnderScans {
-    fn run<P: Protocol>(&self) {
-        for (splitting, packed) in [(true, false), (false, true)] {
-            let yard = Yard::<P>::new(splitting, packed);
-            let done = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                let (yard, done) = (&yard, &done);
-                let writers: Vec<_> = (0..WRITERS)
-                    .map(|number| {
-                        scope.spawn(move || {
-                            let (mut session, mut random) =
-                                (yard.db.session().unwrap(), Random::seeded(number));
-                            (0..800 * stress())
-                                .for_each(|_| yard.change(&mut session, &mut random));
-                        })
-                    })
-                    .collect();
-                for number in 0..CHECKERS {
+protocol_tests!(concurrent: sums_and_indexes_hold_while_rows_come_and_go);
+fn sums_and_indexes_hold_while_rows_come_and_go<P: Protocol>() {
+    for (splitting, packed) in [(true, false), (false, true)] {
+        let yard = Yard::<P>::new(splitting, packed);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (yard, done) = (&yard, &done);
+            let writers: Vec<_> = (0..WRITERS)
+                .map(|number| {
                     scope.spawn(move || {
                         let (mut session, mut random) =
-                            (yard.db.session().unwrap(), Random::seeded(50 + number));
-                        while !done.load(Ordering::Relaxed) {
-                            yard.check(&mut session, &mut random);
-                        }
-                    });
-                }
-                scope.spawn(move || {
-                    let mut session = yard.db.session().unwrap();
-                    let mut round = 0;
-                    while !done.load(Ordering::Relaxed) {
-                        yard.make_and_drop(&mut session, round);
-                        round += 1;
-                    }
-                });
-                let ends: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
-                done.store(true, Ordering::Relaxed);
-                ends.into_iter()
-                    .for_each(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            });
-            let mut session = yard.db.session().unwrap();
-            yard.check(&mut session, &mut Random::seeded(1));
-            assert_entries_match_rows(&mut session, &yard.parcels);
-            let mut sum = 0;
-            yard.parcels.for_each_quiescent(|row| sum += row.weight).unwrap();
-            assert_eq!(sum, WEIGHT);
-        }
-    }
-}
-
-#[test]
-fn sums_and_indexes_hold_while_rows_come_and_go() {
-    for_each_concurrent(&ChangesUnderScans);
-}
-
-struct GrowthUnderScans;
-
-impl ForProtocol for GrowthUnderScans {
-    fn run<P: Protocol>(&self) {
-        // Threads fill and empty ranges of their own, so that leaves divide and end and hash
-        // indexes grow, while each scan of a range finds all of its rows or none.
-        const ROWS: u16 = 60;
-        let db = Database::<P>::builder().build().unwrap();
-        let parcels = db.table::<Parcel>("parcels").unwrap();
-        parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-        let by_owner =
-            parcels.create_index("by_owner", Parcel::OWNER, IndexOptions::ordered()).unwrap();
-        let owner = |thread: u8| Parcel { owner: thread as i8, ..Parcel::new(1, 0) }.owner;
-        std::thread::scope(|scope| {
-            for thread in 0..WRITERS as u8 {
-                let (db, parcels, by_owner) = (&db, &parcels, &by_owner);
+                            (yard.db.session().unwrap(), Random::seeded(number));
+                        (0..800 * stress()).for_each(|_| yard.change(&mut session, &mut random));
+                    })
+                })
+                .collect();
+            for number in 0..CHECKERS {
                 scope.spawn(move || {
                     let (mut session, mut random) =
-                        (db.session().unwrap(), Random::seeded(thread.into()));
-                    // Two threads to a district, with every other number each.
-                    let row = |number: u16| {
-                        let parcel =
-                            Parcel::new(1 + thread / 2, 2 * number + u16::from(thread % 2));
-                        Parcel { owner: owner(thread), ..parcel }
-                    };
-                    for round in 0..12 * stress() {
-                        let base = ROWS * (round % 3) as u16;
-                        session
-                            .run(|tx| parcels.insert_many(tx, (base..base + ROWS).map(row)))
-                            .unwrap_or_else(|e: Abort| panic!("{e}"));
-                        let other = random.below(WRITERS) as u8;
-                        let counts = session.run(|tx| {
-                            let count = |row: Result<(Key, i8), Abort>| {
-                                row.map(|row| usize::from(row.1 == owner(other)))
-                            };
-                            let district = Prefix((1 + other / 2,));
-                            let forward = parcels
-                                .scan(tx, district, Parcel::OWNER)
-                                .map(count)
-                                .sum::<Result<usize, _>>()?;
-                            let back = parcels
-                                .scan_rev(tx, district, Parcel::OWNER)
-                                .map(count)
-                                .sum::<Result<usize, _>>()?;
-                            let rows = by_owner
-                                .rows(tx, &owner(other), ())
-                                .collect::<Result<Vec<_>, _>>()?;
-                            Ok::<_, Abort>((forward, back, rows.len()))
-                        });
-                        let (forward, back, rows) = counts.unwrap();
-                        assert_eq!((back, rows), (forward, forward));
-                        assert!(forward % usize::from(ROWS) == 0, "{forward}");
-                        session
-                            .run(|tx| {
-                                (base..base + ROWS).try_for_each(|number| {
-                                    let row = row(number);
-                                    parcels.delete(tx, &(row.district, row.number))
-                                })
-                            })
-                            .unwrap_or_else(|e: Abort| panic!("{e}"));
+                        (yard.db.session().unwrap(), Random::seeded(50 + number));
+                    while !done.load(Ordering::Relaxed) {
+                        yard.check(&mut session, &mut random);
                     }
                 });
             }
+            scope.spawn(move || {
+                let mut session = yard.db.session().unwrap();
+                let mut round = 0;
+                while !done.load(Ordering::Relaxed) {
+                    yard.make_and_drop(&mut session, round);
+                    round += 1;
+                }
+            });
+            let ends: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+            done.store(true, Ordering::Relaxed);
+            ends.into_iter()
+                .for_each(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         });
-        assert_eq!(parcels.for_each_quiescent(|_| {}).unwrap(), 0);
-        assert_entries_match_rows(&mut db.session().unwrap(), &parcels);
+        let mut session = yard.db.session().unwrap();
+        yard.check(&mut session, &mut Random::seeded(1));
+        assert_entries_match_rows(&mut session, &yard.parcels);
+        let mut sum = 0;
+        yard.parcels.for_each_quiescent(|row| sum += row.weight).unwrap();
+        assert_eq!(sum, WEIGHT);
     }
 }
 
-#[test]
-fn ranges_are_filled_and_emptied_at_once() {
-    for_each_concurrent(&GrowthUnderScans);
+protocol_tests!(concurrent: ranges_are_filled_and_emptied_at_once);
+fn ranges_are_filled_and_emptied_at_once<P: Protocol>() {
+    // Threads fill and empty ranges of their own, so that leaves divide and end and hash
+    // indexes grow, while each scan of a range finds all of its rows or none.
+    const ROWS: u16 = 60;
+    let db = Database::<P>::builder().build().unwrap();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+    let by_owner =
+        parcels.create_index("by_owner", Parcel::OWNER, IndexOptions::ordered()).unwrap();
+    let owner = |thread: u8| Parcel { owner: thread as i8, ..Parcel::new(1, 0) }.owner;
+    std::thread::scope(|scope| {
+        for thread in 0..WRITERS as u8 {
+            let (db, parcels, by_owner) = (&db, &parcels, &by_owner);
+            scope.spawn(move || {
+                let (mut session, mut random) =
+                    (db.session().unwrap(), Random::seeded(thread.into()));
+                // Two threads to a district, with every other number each.
+                let row = |number: u16| {
+                    let parcel = Parcel::new(1 + thread / 2, 2 * number + u16::from(thread % 2));
+                    Parcel { owner: owner(thread), ..parcel }
+                };
+                for round in 0..12 * stress() {
+                    let base = ROWS * (round % 3) as u16;
+                    session
+                        .run(|tx| parcels.insert_many(tx, (base..base + ROWS).map(row)))
+                        .unwrap_or_else(|e: Abort| panic!("{e}"));
+                    let other = random.below(WRITERS) as u8;
+                    let counts = session.run(|tx| {
+                        let count = |row: Result<(Key, i8), Abort>| {
+                            row.map(|row| usize::from(row.1 == owner(other)))
+                        };
+                        let district = Prefix((1 + other / 2,));
+                        let forward = parcels
+                            .scan(tx, district, Parcel::OWNER)
+                            .map(count)
+                            .sum::<Result<usize, _>>()?;
+                        let back = parcels
+                            .scan_rev(tx, district, Parcel::OWNER)
+                            .map(count)
+                            .sum::<Result<usize, _>>()?;
+                        let rows =
+                            by_owner.rows(tx, &owner(other), ()).collect::<Result<Vec<_>, _>>()?;
+                        Ok::<_, Abort>((forward, back, rows.len()))
+                    });
+                    let (forward, back, rows) = counts.unwrap();
+                    assert_eq!((back, rows), (forward, forward));
+                    assert!(forward % usize::from(ROWS) == 0, "{forward}");
+                    session
+                        .run(|tx| {
+                            (base..base + ROWS).try_for_each(|number| {
+                                let row = row(number);
+                                parcels.delete(tx, &(row.district, row.number))
+                            })
+                        })
+                        .unwrap_or_else(|e: Abort| panic!("{e}"));
+                }
+            });
+        }
+    });
+    assert_eq!(parcels.for_each_quiescent(|_| {}).unwrap(), 0);
+    assert_entries_match_rows(&mut db.session().unwrap(), &parcels);
 }
 
-struct FillAndClear;
-
-impl ForProtocol for FillAndClear {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-        let epochs = db.inner.engine.epochs.clone();
-        let parcels = db.table::<Parcel>("parcels").unwrap();
-        parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-        parcels
-            .create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())
-            .unwrap();
-        parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
-        let mut session = db.session().unwrap();
-        let mut reserved = Vec::new();
-        for round in 0..10 * stress() as u16 {
-            let rows = |number| Parcel {
-                shelf: (number % 7) as u8,
-                colour: number as u8,
-                ..Parcel::new(1, number)
-            };
-            session
-                .run(|tx| {
-                    parcels.insert_many(tx, (0..2_000).map(|number| rows(number + 100 * round)))
-                })
-                .unwrap_or_else(|e: Abort| panic!("{e}"));
-            assert_eq!(session.run(|tx| parcels.clear(tx)), Ok::<_, Abort>(2_000));
-            drain(&mut session, &epochs);
-            reserved.push(db.memory().reserved_bytes);
-        }
-        // Hash indexes grow when chance fills a bucket; if nothing were used again, each round
-        // would take as much as the first.
-        let (settled, last) = (reserved[4], *reserved.last().expect("ten rounds"));
-        assert!(last <= settled + reserved[0] / 4, "{reserved:?}");
-        // Only existing rows remain.
-        let mut drains = 0;
-        while db.memory().garbage > 0 || linked_records(&mut session, &parcels) > 0 {
-            drain(&mut session, &epochs);
-            let left = linked_records(&mut session, &parcels);
-            drains += 1;
-            assert!(drains < 10_000, "{left} records, {:?}", db.memory());
-        }
-        for index in parcels.core().indexes.kept() {
-            if let TableIndex::Hash(hash) = &index.entries.index {
-                assert_eq!(hash.all_overflow_lines(), 0, "{:?} is empty", index.name);
-            }
-        }
+protocol_tests!(
+    #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
+    all: memory_is_flat_when_a_table_is_filled_and_cleared
+);
+fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let epochs = db.inner.engine.epochs.clone();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+    parcels
+        .create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())
+        .unwrap();
+    parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
+    let mut session = db.session().unwrap();
+    let mut reserved = Vec::new();
+    for round in 0..10 * stress() as u16 {
+        let rows = |number| Parcel {
+            shelf: (number % 7) as u8,
+            colour: number as u8,
+            ..Parcel::new(1, number)
+        };
         session
-            .run(|tx| parcels.insert(tx, Parcel::new(1, 1)))
+            .run(|tx| parcels.insert_many(tx, (0..2_000).map(|number| rows(number + 100 * round))))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
-        assert_eq!(linked_records(&mut session, &parcels), 4);
+        assert_eq!(session.run(|tx| parcels.clear(tx)), Ok::<_, Abort>(2_000));
+        drain(&mut session, &epochs);
+        reserved.push(db.memory().reserved_bytes);
     }
+    // Hash indexes grow when chance fills a bucket; if nothing were used again, each round
+    // would take as much as the first.
+    let (settled, last) = (reserved[4], *reserved.last().expect("ten rounds"));
+    assert!(last <= settled + reserved[0] / 4, "{reserved:?}");
+    // Only existing rows remain.
+    let mut drains = 0;
+    while db.memory().garbage > 0 || linked_records(&mut session, &parcels) > 0 {
+        drain(&mut session, &epochs);
+        let left = linked_records(&mut session, &parcels);
+        drains += 1;
+        assert!(drains < 10_000, "{left} records, {:?}", db.memory());
+    }
+    for index in parcels.core().indexes.kept() {
+        if let TableIndex::Hash(hash) = &index.entries.index {
+            assert_eq!(hash.all_overflow_lines(), 0, "{:?} is empty", index.name);
+        }
+    }
+    session
+        .run(|tx| parcels.insert(tx, Parcel::new(1, 1)))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    assert_eq!(linked_records(&mut session, &parcels), 4);
 }
 
 /// Lets epochs pass, and the session collect its garbage.
@@ -385,10 +363,4 @@ fn drain<P: Protocol>(session: &mut Session<P>, epochs: &crate::epoch::Epochs) {
         epochs.pass();
         session.run(|_| Ok::<_, Abort>(())).unwrap();
     }
-}
-
-#[test]
-#[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-fn memory_is_flat_when_a_table_is_filled_and_cleared() {
-    for_each(&FillAndClear);
 }

@@ -1,9 +1,9 @@
 //! Rows that only snapshots see are moved out of the main index, and snapshots find each of them
 //! once, in its place.
 
-use super::parcels::Parcel;
+use super::indexed_rows::Parcel;
+use super::interleaving::acting;
 use super::snapshots::{collect, ok};
-use super::steps::acting;
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocols::Mvcc;
@@ -116,7 +116,7 @@ impl Store {
 const KEYS: u64 = 40;
 
 #[test]
-fn what_only_a_snapshot_sees_is_in_nobody_elses_way() {
+fn a_row_that_only_a_snapshot_sees_is_in_no_other_readers_way() {
     let (store, mut random) = (Store::new(true), Random::seeded(1));
     let (db, parcels, mut session) = (&store.db, &store.parcels, store.session());
     let all: Rows = (0..2)

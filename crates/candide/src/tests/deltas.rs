@@ -1,16 +1,15 @@
 //! Deferred updates: the order in which they are applied, the versions that may be linked below
 //! them, and the bound on their number.
 
-use super::patience::eventually;
+use super::interleaving::acting;
 use super::rows::Item;
-use super::steps::{CONFLICT, ONCE, acting, run};
+use super::transactions::{CONFLICT, ONCE, run};
+use super::waiting::eventually;
 use crate::index::Found;
-use crate::protocols::DELTAS_MAX;
-use crate::protocols::Mvto;
-use crate::schema::{Key, Record};
+use crate::protocols::{DELTAS_MAX, Mvto};
 use crate::sync::Point;
 use crate::timestamps::by_the_clock;
-use crate::{Abort, Database, Session, Table, Tx, Whole};
+use crate::{Abort, Database, Key, Record, Session, Table, Tx, Whole};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -73,7 +72,7 @@ fn add(tx: &Tx<'_, Mvto>, items: &Items, summand: i64) -> Result<(), Abort> {
 }
 
 #[test]
-fn updates_are_put_off_until_somebody_reads() {
+fn updates_are_put_off_until_the_row_is_read() {
     let Scene { db, items, mut first, .. } = scene();
     assert_eq!(chain(&items), [false]);
     for _ in 0..3 {
@@ -120,7 +119,7 @@ fn updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_li
 }
 
 #[test]
-fn nobody_is_linked_below_what_has_been_read() {
+fn no_version_is_linked_below_one_that_was_read() {
     for reader in 0..3 {
         let Scene { db, items, mut first, mut second } = scene();
         let (rows, other) = (items.clone(), db.clone());
@@ -151,7 +150,7 @@ fn nobody_is_linked_below_what_has_been_read() {
 }
 
 #[test]
-fn who_reads_waits_for_what_is_pending_below() {
+fn a_reader_waits_for_versions_that_are_pending_below() {
     let Scene { db, items, mut first, mut second } = scene();
     let (rows, other) = (items.clone(), db.clone());
     let meanwhile = move || {
@@ -277,7 +276,7 @@ fn snapshots_between_deltas_see_their_own() {
 }
 
 #[test]
-fn counters_of_many_threads_lose_nothing_and_abort_nobody() {
+fn counters_of_many_threads_lose_nothing_and_abort_nothing() {
     const THREADS: i64 = 4;
     const ROUNDS: i64 = 5_000;
     let db = Database::<Mvto>::builder().build().unwrap();
@@ -308,16 +307,16 @@ fn counters_of_many_threads_lose_nothing_and_abort_nobody() {
 #[test]
 fn deltas_by_the_clock() {
     let all: [fn(); 10] = [
-        updates_are_put_off_until_somebody_reads,
+        updates_are_put_off_until_the_row_is_read,
         updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_linked,
-        nobody_is_linked_below_what_has_been_read,
-        who_reads_waits_for_what_is_pending_below,
+        no_version_is_linked_below_one_that_was_read,
+        a_reader_waits_for_versions_that_are_pending_below,
         what_fails_leaves_the_deltas_above_it_as_they_are,
         a_row_is_not_deleted_below_a_delta_that_rests_on_it,
         an_update_does_not_rest_on_a_row_that_is_being_deleted,
         deltas_do_not_pile_up,
         snapshots_between_deltas_see_their_own,
-        counters_of_many_threads_lose_nothing_and_abort_nobody,
+        counters_of_many_threads_lose_nothing_and_abort_nothing,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));
 }

@@ -2,8 +2,8 @@
 
 use crate::engine::{IndexCore, Protocol};
 use crate::index::Found;
-use crate::schema::{Record, Unit, image_words};
-use crate::{Abort, Session, Table};
+use crate::schema::{Unit, image_words};
+use crate::{Abort, Record, Session, Table};
 use std::collections::BTreeSet;
 
 /// The words of an entry's key and of its payload.
@@ -37,7 +37,7 @@ fn entry_of<R: Record, P: Protocol>(table: &Table<R, P>, index: &IndexCore, row:
     let mut words = vec![0; image_words(R::GROUPS)];
     row.store(&mut words);
     let key = row.key();
-    let key = crate::schema::Key::words(&key);
+    let key = crate::Key::words(&key);
     let primary = match table.core().layout.packing::<R::Key>() {
         None => key.as_ref().to_vec(),
         Some(packing) => packing.pack(key.as_ref()).as_slice().to_vec(),

@@ -1,9 +1,8 @@
 //! Each basis factor really switches to the other choice.
 
-use super::parcels::Parcel;
+use super::indexed_rows::Parcel;
 use super::rows::Item;
-use super::steps::{CONFLICT, ONCE, run};
-use super::{ForProtocol, for_each, for_each_overlapping};
+use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
 use crate::experiments::Factor;
 use crate::protocols::{Occ, TicToc};
@@ -48,66 +47,28 @@ impl<P: Protocol> Scene<P> {
     }
 }
 
-struct MemoryOfDeletedRows;
-
-impl ForProtocol for MemoryOfDeletedRows {
-    fn run<P: Protocol>(&self) {
-        for factor in [None, Some(Factor::SystemAllocator)] {
-            let mut scene = scene::<P>(factor, TableOptions::default().ordered());
-            let before = scene.db.memory().reserved_bytes;
-            scene.insert(0..5_000);
-            let full = scene.db.memory().reserved_bytes;
-            assert!(full - before > 5_000 * 40, "{} bytes", full - before);
-            scene.delete(0..5_000);
-            scene.pass(40);
-            let after = scene.db.memory().reserved_bytes;
-            let goes_back = factor.is_some();
-            assert_eq!(
-                after < before + (full - before) / 2,
-                goes_back,
-                "{}: {before}, {full}, {after}",
-                P::NAME
-            );
-            scene.insert(0..5_000);
-            let rows = run(&mut scene.session, |tx| Ok(scene.items.iter(tx, ()).count()));
-            assert_eq!(rows, 5_000);
-        }
+protocol_tests!(all: the_system_gets_its_memory_back);
+fn the_system_gets_its_memory_back<P: Protocol>() {
+    for factor in [None, Some(Factor::SystemAllocator)] {
+        let mut scene = scene::<P>(factor, TableOptions::default().ordered());
+        let before = scene.db.memory().reserved_bytes;
+        scene.insert(0..5_000);
+        let full = scene.db.memory().reserved_bytes;
+        assert!(full - before > 5_000 * 40, "{} bytes", full - before);
+        scene.delete(0..5_000);
+        scene.pass(40);
+        let after = scene.db.memory().reserved_bytes;
+        let goes_back = factor.is_some();
+        assert_eq!(
+            after < before + (full - before) / 2,
+            goes_back,
+            "{}: {before}, {full}, {after}",
+            P::NAME
+        );
+        scene.insert(0..5_000);
+        let rows = run(&mut scene.session, |tx| Ok(scene.items.iter(tx, ()).count()));
+        assert_eq!(rows, 5_000);
     }
-}
-
-#[test]
-fn the_system_gets_its_memory_back() {
-    for_each(&MemoryOfDeletedRows);
-}
-
-struct Limited;
-
-impl ForProtocol for Limited {
-    fn run<P: Protocol>(&self) {
-        let limit = 1 << 20;
-        // A hash table that grows finishes what it has begun: each of the nine buckets that an
-        // insert moves may take a line of 64 bytes more than it gives back later, and the last
-        // insert before the refusal may find the limit reached.
-        for (options, beyond) in
-            [(TableOptions::default().ordered(), 0), (TableOptions::default(), 2 * 9 * 64)]
-        {
-            let builder =
-                Database::<P>::builder().memory_limit(limit).factors([Factor::SystemAllocator]);
-            let db = builder.build().unwrap();
-            let items = db.table_with("items", options).unwrap();
-            let refused =
-                (0..100_000).find_map(|key| db.run(|tx| items.insert(tx, Item::new(key, 0))).err());
-            assert_eq!(refused, Some(Abort::MemoryLimit));
-            let reserved = db.memory().reserved_bytes;
-            assert!(reserved <= limit + beyond, "{}: {reserved} bytes", P::NAME);
-            assert_eq!(db.run(|tx| items.get(tx, &0, ())), Ok::<_, Abort>(Some(())));
-        }
-    }
-}
-
-#[test]
-fn the_limit_holds_for_the_system_too() {
-    for_each(&Limited);
 }
 
 /// A value that notes whether it is dropped by unwinding.
@@ -119,49 +80,41 @@ impl Drop for Witness<'_> {
     }
 }
 
-struct Conflicts;
-
-impl ForProtocol for Conflicts {
-    fn run<P: Protocol>(&self) {
-        for factor in [None, Some(Factor::UnwindingAborts)] {
-            let Scene { db, items, mut session } = scene::<P>(factor, TableOptions::default());
-            let mut other = db.session().unwrap();
-            run(&mut session, |tx| items.insert(tx, Item::new(0, 0)));
-            let (unwound, returned) = (Cell::new(0), Cell::new(0));
-            run(&mut other, |holder| {
-                items.read_for_update(holder, &0, Item::COUNT)?;
-                let refused = session.run_with(ONCE(), |tx| {
-                    let _witness = Witness(&unwound);
-                    let read = items.read_for_update(tx, &0, Item::COUNT);
-                    returned.set(returned.get() + u32::from(read.is_err()));
-                    read.map(drop)
-                });
-                assert_eq!(refused, CONFLICT, "{}", P::NAME);
-                Ok(())
+protocol_tests!(overlapping: conflicts_unwind_if_they_are_to);
+fn conflicts_unwind_if_they_are_to<P: Protocol>() {
+    for factor in [None, Some(Factor::UnwindingAborts)] {
+        let Scene { db, items, mut session } = scene::<P>(factor, TableOptions::default());
+        let mut other = db.session().unwrap();
+        run(&mut session, |tx| items.insert(tx, Item::new(0, 0)));
+        let (unwound, returned) = (Cell::new(0), Cell::new(0));
+        run(&mut other, |holder| {
+            items.read_for_update(holder, &0, Item::COUNT)?;
+            let refused = session.run_with(ONCE(), |tx| {
+                let _witness = Witness(&unwound);
+                let read = items.read_for_update(tx, &0, Item::COUNT);
+                returned.set(returned.get() + u32::from(read.is_err()));
+                read.map(drop)
             });
-            assert_eq!(unwound.get() == 1, factor.is_some(), "{}", P::NAME);
-            assert_eq!(returned.get(), u32::from(factor.is_none()), "{}", P::NAME);
+            assert_eq!(refused, CONFLICT, "{}", P::NAME);
+            Ok(())
+        });
+        assert_eq!(unwound.get() == 1, factor.is_some(), "{}", P::NAME);
+        assert_eq!(returned.get(), u32::from(factor.is_none()), "{}", P::NAME);
 
-            // At the commit only the commit unwinds.
-            let count = session.run(|tx| {
-                let count = items.read(tx, &0, Item::COUNT)?;
-                if tx.attempt() == 1 {
-                    run(&mut other, |tx| items.update(tx, &0, Item::COUNT.add(1)));
-                }
-                items.update(tx, &0, Item::COUNT.set(10 * count)).map(|()| count)
-            });
-            assert_eq!((count, db.stats().total_aborts()), (Ok::<_, Abort>(1), 2), "{}", P::NAME);
+        // At the commit only the commit unwinds.
+        let count = session.run(|tx| {
+            let count = items.read(tx, &0, Item::COUNT)?;
+            if tx.attempt() == 1 {
+                run(&mut other, |tx| items.update(tx, &0, Item::COUNT.add(1)));
+            }
+            items.update(tx, &0, Item::COUNT.set(10 * count)).map(|()| count)
+        });
+        assert_eq!((count, db.stats().total_aborts()), (Ok::<_, Abort>(1), 2), "{}", P::NAME);
 
-            // An abort that is no conflict is returned as before.
-            let refused = session.run(|tx| items.insert(tx, Item::new(0, 0)));
-            assert_eq!(refused, Err(Abort::Duplicate));
-        }
+        // An abort that is no conflict is returned as before.
+        let refused = session.run(|tx| items.insert(tx, Item::new(0, 0)));
+        assert_eq!(refused, Err(Abort::Duplicate));
     }
-}
-
-#[test]
-fn conflicts_unwind_if_they_are_to() {
-    for_each_overlapping(&Conflicts);
 }
 
 /// Lets a read-only transaction read rows of two different times, so that it fails at commit and
@@ -192,26 +145,18 @@ fn what_has_only_read_fails_at_the_commit_whether_conflicts_unwind_or_not() {
     read_of_two_times::<TicToc>();
 }
 
-struct Order;
-
-impl ForProtocol for Order {
-    fn run<P: Protocol>(&self) {
-        for factor in [None, Some(Factor::OrderedOnly)] {
-            let mut scene = scene::<P>(factor, TableOptions::default());
-            scene.insert(0..1_000);
-            let items = &scene.items;
-            let keys = run(&mut scene.session, |tx| {
-                items.iter(tx, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, _>>()
-            });
-            assert_eq!(keys.is_sorted(), factor.is_some());
-            assert_eq!(keys.len(), 1_000);
-        }
+protocol_tests!(all: everything_has_an_order_if_it_is_to);
+fn everything_has_an_order_if_it_is_to<P: Protocol>() {
+    for factor in [None, Some(Factor::OrderedOnly)] {
+        let mut scene = scene::<P>(factor, TableOptions::default());
+        scene.insert(0..1_000);
+        let items = &scene.items;
+        let keys = run(&mut scene.session, |tx| {
+            items.iter(tx, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<_>, _>>()
+        });
+        assert_eq!(keys.is_sorted(), factor.is_some());
+        assert_eq!(keys.len(), 1_000);
     }
-}
-
-#[test]
-fn everything_has_an_order_if_it_is_to() {
-    for_each(&Order);
 }
 
 #[test]
@@ -223,48 +168,32 @@ fn indexes_that_are_dropped_and_made_again_are_the_same_whatever_their_order() {
     }
 }
 
-struct Packing;
-
-impl ForProtocol for Packing {
-    fn run<P: Protocol>(&self) {
-        for factor in [None, Some(Factor::ContendedKeys)] {
-            let db = Database::<P>::builder().factors(factor).build().unwrap();
-            let parcels = db.table::<Parcel>("parcels").unwrap();
-            assert_eq!(parcels.core().layout.key_words() == 1, factor.is_some());
-            db.run(|tx| parcels.insert(tx, Parcel::new(3, 500)))
-                .unwrap_or_else(|e: Abort| panic!("{e}"));
-            let found = db.run(|tx| parcels.get(tx, &(3, 500), ()));
-            assert_eq!(found, Ok::<_, Abort>(Some(())));
-        }
+protocol_tests!(all: components_share_words_if_they_are_to);
+fn components_share_words_if_they_are_to<P: Protocol>() {
+    for factor in [None, Some(Factor::ContendedKeys)] {
+        let db = Database::<P>::builder().factors(factor).build().unwrap();
+        let parcels = db.table::<Parcel>("parcels").unwrap();
+        assert_eq!(parcels.core().layout.key_words() == 1, factor.is_some());
+        db.run(|tx| parcels.insert(tx, Parcel::new(3, 500)))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        let found = db.run(|tx| parcels.get(tx, &(3, 500), ()));
+        assert_eq!(found, Ok::<_, Abort>(Some(())));
     }
 }
 
-#[test]
-fn components_share_words_if_they_are_to() {
-    for_each(&Packing);
-}
-
-struct Size;
-
-impl ForProtocol for Size {
-    fn run<P: Protocol>(&self) {
-        for factor in [None, Some(Factor::FixedHash)] {
-            let mut scene = scene::<P>(factor, TableOptions::default().capacity(100));
-            let before = scene.db.tables()[0].index_bytes;
-            scene.insert(0..3_000);
-            scene.pass(4);
-            let after = scene.db.tables()[0].index_bytes;
-            assert_eq!(before == after, factor.is_some(), "{before}, {after}");
-            let items = &scene.items;
-            let sum = run(&mut scene.session, |tx| {
-                (0..3_000).try_fold(0, |sum, key| Ok(sum + items.read(tx, &key, Item::COUNT)?))
-            });
-            assert_eq!(sum, 2_999 * 3_000 / 2);
-        }
+protocol_tests!(all: a_hash_index_stays_as_it_is_if_it_is_to);
+fn a_hash_index_stays_as_it_is_if_it_is_to<P: Protocol>() {
+    for factor in [None, Some(Factor::FixedHash)] {
+        let mut scene = scene::<P>(factor, TableOptions::default().capacity(100));
+        let before = scene.db.tables()[0].index_bytes;
+        scene.insert(0..3_000);
+        scene.pass(4);
+        let after = scene.db.tables()[0].index_bytes;
+        assert_eq!(before == after, factor.is_some(), "{before}, {after}");
+        let items = &scene.items;
+        let sum = run(&mut scene.session, |tx| {
+            (0..3_000).try_fold(0, |sum, key| Ok(sum + items.read(tx, &key, Item::COUNT)?))
+        });
+        assert_eq!(sum, 2_999 * 3_000 / 2);
     }
-}
-
-#[test]
-fn a_hash_index_stays_as_it_is_if_it_is_to() {
-    for_each(&Size);
 }

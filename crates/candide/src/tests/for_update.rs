@@ -1,19 +1,17 @@
 //! Reads for update: the transactions that have to wait for the holder of a row, those that do not,
 //! and that nothing stays locked.
 
-use super::patience::{eventually_with, receive};
 use super::rows::Item;
-use super::{ForProtocol, for_each, for_each_concurrent, for_each_overlapping};
+use super::waiting::receive;
 use crate::engine::Protocol;
 use crate::experiments::Factor;
 use crate::protocols::{Mvto, Occ, TicToc};
 use crate::record::Tid;
-use crate::sync::{AtomicU64, Ordering, Point, with_hook};
+use crate::sync::{Ordering, Point, with_hook};
 use crate::{Abort, Conflict, Database, RunOptions, Session, Table, Tx, Whole};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::mpsc;
 
 /// A database with rows 0..4, and two sessions.
@@ -40,6 +38,7 @@ fn scene<P: Protocol>(splitting: bool, sorted_locks: bool) -> Scene<P> {
 
 /// Options for one attempt, so that a conflict shows.
 const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
+
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// Returns the keys whose records have a locked cell.
@@ -403,94 +402,6 @@ fn every_end_of_an_attempt_gives_back_what_it_holds() {
     every_end_of_an_attempt_gives_back_what_it_holds_under::<TicToc>();
 }
 
-struct WithinOneTransaction;
-
-impl ForProtocol for WithinOneTransaction {
-    fn run<P: Protocol>(&self) {
-        for (splitting, sorted) in [(true, false), (false, true)] {
-            let builder = Database::<P>::builder()
-                .timestamp_splitting(splitting)
-                .factors(sorted.then_some(Factor::SortedLocks));
-            let db = builder.build().unwrap();
-            let table = db.table::<Item>("rows").unwrap();
-            let rows = |tx: &Tx<'_, P>| (0..4).try_for_each(|id| table.put(tx, Item::new(id, 0)));
-            db.run(|tx| rows(tx)).unwrap_or_else(|e: Abort| panic!("{e}"));
-            let run = |body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>| {
-                db.run_with(ONCE(), body).unwrap_or_else(|e: Abort| panic!("{e}"))
-            };
-            let count = |key: u64| {
-                db.run(|tx| table.get(tx, &key, Item::COUNT))
-                    .unwrap_or_else(|e: Abort| panic!("{e}"))
-            };
-            // Twice, and by parts.
-            run(&mut |tx| {
-                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
-                assert_eq!(table.read_for_update(tx, &0, Whole)?, Item::new(0, 0));
-                assert_eq!(table.find(tx, &0)?.get_for_update(Item::COUNT)?, Some(0));
-                table.modify(tx, &0, Item::COUNT, |count| *count += 1)?;
-                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 1);
-                table.update(tx, &0, Item::OTHER.add(1))
-            });
-            assert_eq!(count(0), Some(1));
-            // After updates of its own, of a part or of all; before its own delete, and after.
-            run(&mut |tx| {
-                table.update(tx, &0, Item::COUNT.add(1))?;
-                assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 2);
-                table.update(tx, &1, Item::OTHER.set(7))?;
-                assert_eq!(
-                    table.read_for_update(tx, &1, Whole)?,
-                    Item { other: 7, ..Item::new(1, 0) }
-                );
-                table.read_for_update(tx, &2, Item::OTHER)?;
-                table.delete(tx, &2)?;
-                assert_eq!(table.get_for_update(tx, &2, Whole)?, None);
-                assert_eq!(table.read_for_update(tx, &2, Item::COUNT), Err(Abort::NotFound));
-                table.put(tx, Item::new(3, 4))?;
-                assert_eq!(table.read_for_update(tx, &3, Item::COUNT)?, 4);
-                Ok(())
-            });
-            assert_eq!([count(0), count(1), count(2), count(3)], [Some(2), Some(0), None, Some(4)]);
-            // Deleted and inserted again, held before and in between.
-            run(&mut |tx| {
-                table.read_for_update(tx, &3, Item::COUNT)?;
-                table.delete(tx, &3)?;
-                assert_eq!(table.get_for_update(tx, &3, Item::COUNT)?, None);
-                table.insert(tx, Item::new(3, 5))?;
-                assert_eq!(table.read_for_update(tx, &3, Item::COUNT)?, 5);
-                Ok(())
-            });
-            assert_eq!(count(3), Some(5));
-            // Without a record, inserted by itself, and with the record of a deleted row.
-            run(&mut |tx| {
-                assert_eq!(table.get_for_update(tx, &50, Item::COUNT)?, None);
-                let row = table.find(tx, &50)?;
-                assert_eq!(row.read_for_update(Item::COUNT), Err(Abort::NotFound));
-                table.insert(tx, Item::new(50, 1))?;
-                assert_eq!(row.read_for_update(Whole)?, Item::new(50, 1));
-                table.update(tx, &50, Item::COUNT.add(1))?;
-                assert_eq!(table.read_for_update(tx, &50, Item::COUNT)?, 2);
-                assert_eq!(table.get_for_update(tx, &2, Item::COUNT)?, None);
-                table.insert(tx, Item::new(2, 9))
-            });
-            assert_eq!([count(50), count(2)], [Some(2), Some(9)]);
-            // Inserted and deleted: it never existed.
-            run(&mut |tx| {
-                table.insert(tx, Item::new(60, 1))?;
-                assert_eq!(table.read_for_update(tx, &60, Item::COUNT)?, 1);
-                table.delete(tx, &60)?;
-                assert_eq!(table.get_for_update(tx, &60, Item::COUNT)?, None);
-                Ok(())
-            });
-            assert_eq!(count(60), None);
-        }
-    }
-}
-
-#[test]
-fn a_read_for_update_sees_what_a_read_sees() {
-    for_each(&WithinOneTransaction);
-}
-
 fn an_absent_row_is_observed_and_not_locked_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     passes(&mut first, |tx| table.delete(tx, &1));
@@ -586,132 +497,107 @@ fn holders_give_way_to_the_token() {
     holders_give_way_to_the_token_under::<Mvto>();
 }
 
-struct LockedFirst;
+protocol_tests!(overlapping: an_attempt_first_locks_what_the_one_before_wanted);
+fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
+    let Scene { db, table, mut first, .. } = scene::<P>(true, false);
+    let delete =
+        |_: &Conflict| db.run(|tx| table.delete(tx, &2)).unwrap_or_else(|e: Abort| panic!("{e}"));
+    let mut attempts = 0;
+    let result = first.run_with(RunOptions::new().on_conflict(&delete), |tx| {
+        attempts += 1;
+        if attempts == 2 {
+            assert_eq!(
+                locked(&table),
+                [0, 1],
+                "what the attempt before held and waited for, and is there"
+            );
+            return Ok(());
+        }
+        table.read_for_update(tx, &2, Item::COUNT)?;
+        table.read_for_update(tx, &0, Item::COUNT)?;
+        while_held(&db, &table, 1, || {
+            assert_eq!(table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
+        });
+        Ok(())
+    });
+    assert_eq!((result, attempts), (Ok::<_, Abort>(()), 2));
+    assert_eq!(locked(&table), [0; 0]);
+    // Another transaction of the session begins without.
+    passes(&mut first, |_| {
+        assert_eq!(locked(&table), [0; 0]);
+        Ok(())
+    });
+}
 
-impl ForProtocol for LockedFirst {
-    fn run<P: Protocol>(&self) {
-        let Scene { db, table, mut first, .. } = scene::<P>(true, false);
-        let delete = |_: &Conflict| {
-            db.run(|tx| table.delete(tx, &2)).unwrap_or_else(|e: Abort| panic!("{e}"))
-        };
-        let mut attempts = 0;
-        let result = first.run_with(RunOptions::new().on_conflict(&delete), |tx| {
-            attempts += 1;
-            if attempts == 2 {
-                assert_eq!(
-                    locked(&table),
-                    [0, 1],
-                    "what the attempt before held and waited for, and is there"
-                );
-                return Ok(());
+protocol_tests!(overlapping: a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good);
+fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol>() {
+    let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
+    let mut attempts = Vec::new();
+    let result = first.run(|tx| {
+        // This transaction holds row 0 in its second attempt, though it has not asked for it
+        // yet.
+        let nested = second.run(|inner| {
+            if attempts.len() == 1 {
+                table.read_for_update(inner, &1, Item::COUNT)?;
             }
-            table.read_for_update(tx, &2, Item::COUNT)?;
-            table.read_for_update(tx, &0, Item::COUNT)?;
+            table.update(inner, &0, Item::COUNT.add(1))
+        });
+        attempts.push(nested);
+        if attempts.len() == 2 {
+            return Ok(());
+        }
+        table.read_for_update(tx, &0, Item::COUNT)?;
+        if attempts.len() == 1 {
             while_held(&db, &table, 1, || {
                 assert_eq!(table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
             });
-            Ok(())
-        });
-        assert_eq!((result, attempts), (Ok::<_, Abort>(()), 2));
-        assert_eq!(locked(&table), [0; 0]);
-        // Another transaction of the session begins without.
-        passes(&mut first, |_| {
-            assert_eq!(locked(&table), [0; 0]);
-            Ok(())
-        });
-    }
+        }
+        Ok(())
+    });
+    assert_eq!(result, Ok::<_, Abort>(()));
+    assert_eq!(
+        attempts,
+        [Ok(()), Err(Abort::Nested), Ok(())],
+        "the third attempt locks nothing ahead"
+    );
+    assert_eq!(locked(&table), [0; 0]);
 }
 
-#[test]
-fn an_attempt_first_locks_what_the_one_before_wanted() {
-    for_each_overlapping(&LockedFirst);
-}
-
-struct NestedBesideLocksAhead;
-
-impl ForProtocol for NestedBesideLocksAhead {
-    fn run<P: Protocol>(&self) {
-        let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
-        let mut attempts = Vec::new();
-        let result = first.run(|tx| {
-            // This transaction holds row 0 in its second attempt, though it has not asked for it
-            // yet.
-            let nested = second.run(|inner| {
-                if attempts.len() == 1 {
-                    table.read_for_update(inner, &1, Item::COUNT)?;
+protocol_tests!(overlapping: a_lock_taken_ahead_in_one_database_is_no_business_of_another);
+fn a_lock_taken_ahead_in_one_database_is_no_business_of_another<P: Protocol>() {
+    let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
+    // Its sessions have the same numbers.
+    let other = scene::<P>(true, false);
+    let (mut other_first, mut attempts, mut others) = (other.first, 0, None);
+    let result = first.run(|tx| {
+        attempts += 1;
+        if attempts == 2 {
+            let refused = second.run(|inner| table.update(inner, &0, Item::COUNT.add(1)));
+            assert_eq!(refused, Err(Abort::Nested));
+            let mut other_attempts = 0;
+            others = Some(other_first.run_with(RunOptions::new().attempts_max(2), |tx| {
+                other_attempts += 1;
+                if other_attempts == 2 {
+                    assert_eq!(locked(&other.table), [1]);
+                    return Ok(());
                 }
-                table.update(inner, &0, Item::COUNT.add(1))
+                while_held(&other.db, &other.table, 1, || {
+                    assert_eq!(
+                        other.table.read_for_update(tx, &1, Item::COUNT),
+                        Err(Abort::Locked)
+                    );
+                });
+                Ok(())
+            }));
+        } else if attempts == 1 {
+            while_held(&db, &table, 0, || {
+                assert_eq!(table.read_for_update(tx, &0, Item::COUNT), Err(Abort::Locked));
             });
-            attempts.push(nested);
-            if attempts.len() == 2 {
-                return Ok(());
-            }
-            table.read_for_update(tx, &0, Item::COUNT)?;
-            if attempts.len() == 1 {
-                while_held(&db, &table, 1, || {
-                    assert_eq!(table.read_for_update(tx, &1, Item::COUNT), Err(Abort::Locked));
-                });
-            }
-            Ok(())
-        });
-        assert_eq!(result, Ok::<_, Abort>(()));
-        assert_eq!(
-            attempts,
-            [Ok(()), Err(Abort::Nested), Ok(())],
-            "the third attempt locks nothing ahead"
-        );
-        assert_eq!(locked(&table), [0; 0]);
-    }
-}
-
-#[test]
-fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good() {
-    for_each_overlapping(&NestedBesideLocksAhead);
-}
-
-struct RefusedInAnotherDatabase;
-
-impl ForProtocol for RefusedInAnotherDatabase {
-    fn run<P: Protocol>(&self) {
-        let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
-        // Its sessions have the same numbers.
-        let other = scene::<P>(true, false);
-        let (mut other_first, mut attempts, mut others) = (other.first, 0, None);
-        let result = first.run(|tx| {
-            attempts += 1;
-            if attempts == 2 {
-                let refused = second.run(|inner| table.update(inner, &0, Item::COUNT.add(1)));
-                assert_eq!(refused, Err(Abort::Nested));
-                let mut other_attempts = 0;
-                others = Some(other_first.run_with(RunOptions::new().attempts_max(2), |tx| {
-                    other_attempts += 1;
-                    if other_attempts == 2 {
-                        assert_eq!(locked(&other.table), [1]);
-                        return Ok(());
-                    }
-                    while_held(&other.db, &other.table, 1, || {
-                        assert_eq!(
-                            other.table.read_for_update(tx, &1, Item::COUNT),
-                            Err(Abort::Locked)
-                        );
-                    });
-                    Ok(())
-                }));
-            } else if attempts == 1 {
-                while_held(&db, &table, 0, || {
-                    assert_eq!(table.read_for_update(tx, &0, Item::COUNT), Err(Abort::Locked));
-                });
-            }
-            Ok(())
-        });
-        assert_eq!((result, attempts), (Ok::<_, Abort>(()), 3));
-        assert_eq!(others, Some(Ok::<_, Abort>(())), "it has refused nothing");
-    }
-}
-
-#[test]
-fn a_lock_taken_ahead_in_one_database_is_no_business_of_another() {
-    for_each_overlapping(&RefusedInAnotherDatabase);
+        }
+        Ok(())
+    });
+    assert_eq!((result, attempts), (Ok::<_, Abort>(()), 3));
+    assert_eq!(others, Some(Ok::<_, Abort>(())), "it has refused nothing");
 }
 
 /// A thread that sleeps for a commit sleeps at the place where the commit wakes it.
@@ -743,7 +629,7 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
             assert_eq!(read, Ok::<_, Abort>(1));
         });
         let mut places = Vec::new();
-        super::patience::eventually("a sleeper", || {
+        super::waiting::eventually("a sleeper", || {
             places = db.inner.engine.parking.waited_for();
             !places.is_empty()
         });
@@ -813,7 +699,7 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
                 let result = db.run(|tx| {
                     table.read_for_update(tx, &key, Item::COUNT)?;
                     held.0.send(()).unwrap();
-                    super::patience::eventually("a sleeper", || {
+                    super::waiting::eventually("a sleeper", || {
                         db.inner.engine.parking.has_sleepers()
                     });
                     // Longer than it takes until a waiter is handed its lock.
@@ -846,117 +732,4 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
         assert!(rts_of(table, key) >= read, "what was read at {read} may be replaced before that");
     }
     assert_eq!(locked(&table), [0; 0]);
-}
-
-struct OppositeOrders;
-
-impl ForProtocol for OppositeOrders {
-    fn run<P: Protocol>(&self) {
-        const THREADS: u64 = 4;
-        const ROUNDS: u64 = 200;
-        let db = Database::<P>::builder().build().unwrap();
-        let table = db.table::<Item>("rows").unwrap();
-        db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
-        let rounds = Arc::new(AtomicU64::new(0));
-        let threads: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                let (db, table, rounds) = (db.clone(), table.clone(), rounds.clone());
-                std::thread::spawn(move || {
-                    let mut session = db.session().unwrap();
-                    // Pairs in opposite orders, and a circle of three.
-                    let keys = [[0, 1], [1, 0], [1, 2], [2, 0]][thread as usize];
-                    for _ in 0..ROUNDS {
-                        session
-                            .run(|tx| {
-                                let one = table.read_for_update(tx, &keys[0], Item::COUNT)?;
-                                std::thread::yield_now();
-                                let two = table.read_for_update(tx, &keys[1], Item::COUNT)?;
-                                table.update(tx, &keys[0], Item::COUNT.set(one + 1))?;
-                                table.update(tx, &keys[1], Item::COUNT.set(two + 1))
-                            })
-                            .unwrap_or_else(|e: Abort| panic!("{e}"));
-                        rounds.fetch_add(1, Ordering::Relaxed);
-                    }
-                })
-            })
-            .collect();
-        let over = || rounds.load(Ordering::Relaxed);
-        eventually_with("all rounds are over", over, || over() == THREADS * ROUNDS);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-        let mut sum = 0;
-        table.for_each_quiescent(|row| sum += row.count as u64).unwrap();
-        assert_eq!(sum, 2 * THREADS * ROUNDS);
-        eprintln!("{}: {} attempts met conflicts", P::NAME, db.stats().total_aborts());
-    }
-}
-
-#[test]
-fn rows_locked_in_opposite_orders_stop_nobody_for_ever() {
-    for_each_concurrent(&OppositeOrders);
-}
-
-struct LockedCounter;
-
-impl ForProtocol for LockedCounter {
-    fn run<P: Protocol>(&self) {
-        const THREADS: u64 = 6;
-        const ROUNDS: u64 = 400;
-        let mut aborts = [0, 0];
-        for (locking, aborts) in [false, true].into_iter().zip(&mut aborts) {
-            let db = Database::<P>::builder().build().unwrap();
-            let table = db.table::<Item>("rows").unwrap();
-            db.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
-            let others = AtomicU64::new(0);
-            std::thread::scope(|scope| {
-                for thread in 0..THREADS {
-                    let (db, table, others) = (&db, &table, &others);
-                    scope.spawn(move || {
-                        let mut session = db.session().unwrap();
-                        for round in 0..ROUNDS {
-                            // Some write without reading.
-                            let blind = (round + thread) % 8 == 0;
-                            session
-                                .run(|tx| {
-                                    if blind {
-                                        return table.update(tx, &0, Item::COUNT.add(1));
-                                    }
-                                    let row = table.find(tx, &0)?;
-                                    let count = match locking {
-                                        true => row.read_for_update(Item::COUNT)?,
-                                        false => row.read(Item::COUNT)?,
-                                    };
-                                    // A computation, now and then long enough to lose the
-                                    // processor.
-                                    if round % 4 == 0 {
-                                        std::thread::yield_now();
-                                    }
-                                    row.update(Item::COUNT.set(count + 1))
-                                })
-                                .unwrap_or_else(|e: Abort| panic!("{e}"));
-                            if round % 16 == 0 {
-                                session
-                                    .run(|tx| table.read(tx, &0, Whole))
-                                    .unwrap_or_else(|e: Abort| panic!("{e}"));
-                                others.fetch_add(1, Ordering::Relaxed);
-                            }
-                        }
-                    });
-                }
-            });
-            let count = db.run(|tx| table.read(tx, &0, Item::COUNT));
-            assert_eq!(count, Ok::<_, Abort>((THREADS * ROUNDS) as i64));
-            *aborts = db.stats().total_aborts();
-        }
-        let [plain, locking] = aborts;
-        eprintln!(
-            "{}: {plain} attempts met conflicts by plain reads, {locking} by reads for update",
-            P::NAME
-        );
-    }
-}
-
-#[test]
-fn no_increment_of_a_locked_counter_is_lost() {
-    for_each_concurrent(&LockedCounter);
 }

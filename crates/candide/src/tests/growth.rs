@@ -1,7 +1,6 @@
 //! The steps of an operation, which must not depend on the number of earlier ones.
 
 use super::rows::Item;
-use super::{ForProtocol, for_each, for_each_erased};
 use crate::engine::Protocol;
 use crate::sync::steps;
 use crate::{Abort, Column, Database, Refused, Table, TableOptions, Updater};
@@ -51,76 +50,55 @@ fn applied<P: Protocol>(
     )
 }
 
-struct ReadsByTurns;
+protocol_tests!(all: reads_between_updates_of_a_row_apply_each_a_few_times);
+protocol_tests!(
+    erased: reads_between_updates_apply_each_a_few_times_under_erased_protocols
+        = reads_between_updates_of_a_row_apply_each_a_few_times()
+);
+fn reads_between_updates_of_a_row_apply_each_a_few_times<P: Protocol>() {
+    let (applied, result, count) = applied::<P>(|tx, items| {
+        for turn in 1..=TURNS {
+            items.update_with(tx, &1, NO_LIMIT)?;
+            assert_eq!(items.read(tx, &1, Item::COUNT)?, turn);
+        }
+        Ok(())
+    });
+    assert_eq!((result, count), (Ok(()), TURNS));
+    assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
+}
 
-impl ForProtocol for ReadsByTurns {
-    fn run<P: Protocol>(&self) {
-        let (applied, result, count) = applied::<P>(|tx, items| {
-            for turn in 1..=TURNS {
-                items.update_with(tx, &1, NO_LIMIT)?;
-                assert_eq!(items.read(tx, &1, Item::COUNT)?, turn);
+protocol_tests!(all: scans_between_updates_of_a_row_apply_each_a_few_times);
+fn scans_between_updates_of_a_row_apply_each_a_few_times<P: Protocol>() {
+    let (applied, result, count) = applied::<P>(|tx, items| {
+        for turn in 0..TURNS {
+            // The scan sees the row before the update, and continues after it.
+            let scan = items.iter(tx, Item::COUNT);
+            items.update_with(tx, &1, NO_LIMIT)?;
+            let counts = scan.collect::<Result<Vec<_>, _>>()?;
+            assert_eq!(counts, [(1, turn)]);
+            assert_eq!(items.read(tx, &1, Item::COUNT)?, turn + 1);
+        }
+        Ok(())
+    });
+    assert_eq!((result, count), (Ok(()), TURNS));
+    assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
+}
+
+protocol_tests!(all: reads_after_an_update_that_is_refused_apply_few);
+fn reads_after_an_update_that_is_refused_apply_few<P: Protocol>() {
+    let (applied, result, count) = applied::<P>(|tx, items| {
+        let last = TURNS - 1;
+        // Staged without a read, and the last is refused: at once, or at the first read.
+        let staged = (0..TURNS).try_for_each(|_| items.update_with(tx, &1, Counted(last)));
+        if staged.is_ok() {
+            for _ in 0..TURNS {
+                assert_eq!(items.read(tx, &1, Item::COUNT), Err(Abort::Guard), "{}", P::NAME);
             }
-            Ok(())
-        });
-        assert_eq!((result, count), (Ok(()), TURNS));
-        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
-    }
-}
-
-#[test]
-fn reads_between_updates_of_a_row_apply_each_a_few_times() {
-    for_each(&ReadsByTurns);
-    for_each_erased(&ReadsByTurns);
-}
-
-struct ScansByTurns;
-
-impl ForProtocol for ScansByTurns {
-    fn run<P: Protocol>(&self) {
-        let (applied, result, count) = applied::<P>(|tx, items| {
-            for turn in 0..TURNS {
-                // The scan sees the row before the update, and continues after it.
-                let scan = items.iter(tx, Item::COUNT);
-                items.update_with(tx, &1, NO_LIMIT)?;
-                let counts = scan.collect::<Result<Vec<_>, _>>()?;
-                assert_eq!(counts, [(1, turn)]);
-                assert_eq!(items.read(tx, &1, Item::COUNT)?, turn + 1);
-            }
-            Ok(())
-        });
-        assert_eq!((result, count), (Ok(()), TURNS));
-        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
-    }
-}
-
-#[test]
-fn scans_between_updates_of_a_row_apply_each_a_few_times() {
-    for_each(&ScansByTurns);
-}
-
-struct ReadsAfterARefusal;
-
-impl ForProtocol for ReadsAfterARefusal {
-    fn run<P: Protocol>(&self) {
-        let (applied, result, count) = applied::<P>(|tx, items| {
-            let last = TURNS - 1;
-            // Staged without a read, and the last is refused: at once, or at the first read.
-            let staged = (0..TURNS).try_for_each(|_| items.update_with(tx, &1, Counted(last)));
-            if staged.is_ok() {
-                for _ in 0..TURNS {
-                    assert_eq!(items.read(tx, &1, Item::COUNT), Err(Abort::Guard), "{}", P::NAME);
-                }
-            }
-            Ok(())
-        });
-        assert_eq!((result, count), (Err(Abort::Guard), 0));
-        assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
-    }
-}
-
-#[test]
-fn reads_after_an_update_that_is_refused_apply_few() {
-    for_each(&ReadsAfterARefusal);
+        }
+        Ok(())
+    });
+    assert_eq!((result, count), (Err(Abort::Guard), 0));
+    assert!(applied <= 8 * TURNS as u64, "{}: {applied}", P::NAME);
 }
 
 #[derive(Debug, Clone, Copy, Record)]
@@ -131,142 +109,115 @@ struct Line {
     amount: u64,
 }
 
-struct ChangesAmidAScan;
-
-impl ForProtocol for ChangesAmidAScan {
-    fn run<P: Protocol>(&self) {
-        const ROWS: u64 = 500;
-        let db = Database::<P>::builder().build().unwrap();
-        let lines = db.table::<Line>("lines").unwrap();
-        let mut session = db.session().unwrap();
-        let filled =
-            session.run(|tx| (0..ROWS).try_for_each(|at| lines.insert(tx, Line { at, amount: 1 })));
-        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        let before = steps();
-        let changed = session.run(|tx| {
-            let mut rows = 0;
-            for row in lines.scan(tx, .., Line::AMOUNT) {
-                // Rows ahead of the scan are changed, and some are deleted and inserted; others are
-                // inserted, which it must not return.
-                let (at, amount) = row?;
-                assert_eq!(amount, 1, "{}: {at}", P::NAME);
-                rows += 1;
-                let ahead = (at + 7) % ROWS;
-                lines.update(tx, &ahead, Line::AMOUNT.add(at))?;
-                lines.insert(tx, Line { at: at + ROWS, amount: 2 })?;
-                if at % 3 == 0 {
-                    lines.delete(tx, &ahead)?;
-                    lines.insert(tx, Line { at: ahead, amount: 3 })?;
-                }
+protocol_tests!(all: a_scan_that_looks_back_at_a_row_goes_through_its_own_changes);
+fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes<P: Protocol>() {
+    const ROWS: u64 = 500;
+    let db = Database::<P>::builder().build().unwrap();
+    let lines = db.table::<Line>("lines").unwrap();
+    let mut session = db.session().unwrap();
+    let filled =
+        session.run(|tx| (0..ROWS).try_for_each(|at| lines.insert(tx, Line { at, amount: 1 })));
+    filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let before = steps();
+    let changed = session.run(|tx| {
+        let mut rows = 0;
+        for row in lines.scan(tx, .., Line::AMOUNT) {
+            // Rows ahead of the scan are changed, and some are deleted and inserted; others are
+            // inserted, which it must not return.
+            let (at, amount) = row?;
+            assert_eq!(amount, 1, "{}: {at}", P::NAME);
+            rows += 1;
+            let ahead = (at + 7) % ROWS;
+            lines.update(tx, &ahead, Line::AMOUNT.add(at))?;
+            lines.insert(tx, Line { at: at + ROWS, amount: 2 })?;
+            if at % 3 == 0 {
+                lines.delete(tx, &ahead)?;
+                lines.insert(tx, Line { at: ahead, amount: 3 })?;
             }
-            Ok::<_, Abort>(rows)
-        });
-        assert_eq!(changed, Ok(ROWS), "{}", P::NAME);
-        let steps = steps() - before;
-        assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
-    }
+        }
+        Ok::<_, Abort>(rows)
+    });
+    assert_eq!(changed, Ok(ROWS), "{}", P::NAME);
+    let steps = steps() - before;
+    assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
 }
 
-#[test]
-fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes() {
-    for_each(&ChangesAmidAScan);
+protocol_tests!(all: each_row_whose_update_fails_says_so_and_others_do_not);
+fn each_row_whose_update_fails_says_so_and_others_do_not<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    let filled = session.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let ended = session.run(|tx| {
+        for id in [1, 2, 1] {
+            items.update(tx, &id, Item::COUNT.sub(1).at_least(0))?;
+        }
+        items.update(tx, &3, Item::COUNT.add(i64::MAX))?;
+        items.update(tx, &3, Item::COUNT.add(1))?;
+        let read = [0, 1, 2, 3].map(|id| items.read(tx, &id, Item::COUNT));
+        assert_eq!(
+            read,
+            [Ok(0), Err(Abort::Guard), Err(Abort::Guard), Err(Abort::Overflow)],
+            "{}",
+            P::NAME
+        );
+        Ok(())
+    });
+    assert_eq!(ended, Err(Abort::Guard));
+    let after = session.run(|tx| items.read(tx, &1, Item::COUNT));
+    assert_eq!(after, Ok::<_, Abort>(0));
 }
 
-struct ReadsAfterManyFailures;
-
-impl ForProtocol for ReadsAfterManyFailures {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
-        let items = db.table::<Item>("rows").unwrap();
-        let mut session = db.session().unwrap();
-        let filled = session.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        let ended = session.run(|tx| {
-            for id in [1, 2, 1] {
-                items.update(tx, &id, Item::COUNT.sub(1).at_least(0))?;
-            }
-            items.update(tx, &3, Item::COUNT.add(i64::MAX))?;
-            items.update(tx, &3, Item::COUNT.add(1))?;
-            let read = [0, 1, 2, 3].map(|id| items.read(tx, &id, Item::COUNT));
-            assert_eq!(
-                read,
-                [Ok(0), Err(Abort::Guard), Err(Abort::Guard), Err(Abort::Overflow)],
-                "{}",
-                P::NAME
-            );
-            Ok(())
-        });
-        assert_eq!(ended, Err(Abort::Guard));
-        let after = session.run(|tx| items.read(tx, &1, Item::COUNT));
-        assert_eq!(after, Ok::<_, Abort>(0));
-    }
+protocol_tests!(all: a_row_that_is_locked_for_update_is_not_compared_with_all_others);
+fn a_row_that_is_locked_for_update_is_not_compared_with_all_others<P: Protocol>() {
+    const ROWS: u64 = 500;
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    let filled = session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let before = steps();
+    let updated = session.run(|tx| {
+        for id in 0..ROWS {
+            let count = items.read_for_update(tx, &id, Item::COUNT)?;
+            assert_eq!(items.read_for_update(tx, &id, Item::COUNT)?, count);
+        }
+        (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.add(1)))
+    });
+    assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
+    let steps = steps() - before;
+    assert!(steps <= 4 * ROWS, "{}: {steps}", P::NAME);
 }
 
-#[test]
-fn each_row_whose_update_fails_says_so_and_others_do_not() {
-    for_each(&ReadsAfterManyFailures);
-}
-
-struct ManyForUpdate;
-
-impl ForProtocol for ManyForUpdate {
-    fn run<P: Protocol>(&self) {
-        const ROWS: u64 = 500;
-        let db = Database::<P>::builder().build().unwrap();
-        let items = db.table::<Item>("rows").unwrap();
-        let mut session = db.session().unwrap();
-        let filled =
-            session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        let before = steps();
-        let updated = session.run(|tx| {
-            for id in 0..ROWS {
-                let count = items.read_for_update(tx, &id, Item::COUNT)?;
-                assert_eq!(items.read_for_update(tx, &id, Item::COUNT)?, count);
-            }
-            (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.add(1)))
-        });
-        assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
-        let steps = steps() - before;
-        assert!(steps <= 4 * ROWS, "{}: {steps}", P::NAME);
-    }
-}
-
-#[test]
-fn a_row_that_is_locked_for_update_is_not_compared_with_all_others() {
-    for_each(&ManyForUpdate);
-}
-
-struct Missing {
+protocol_tests!(
+    all: an_insert_of_a_missed_key_goes_through_the_reads_of_its_bucket
+        = an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node(false)
+);
+protocol_tests!(
+    all: an_insert_of_a_missed_key_goes_through_the_reads_of_its_leaf
+        = an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node(true)
+);
+fn an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node<P: Protocol>(
     is_ordered: bool,
-}
-
-impl ForProtocol for Missing {
-    fn run<P: Protocol>(&self) {
-        const ROWS: u64 = 2_000;
-        let db = Database::<P>::builder().build().unwrap();
-        let options = TableOptions::default();
-        let options = if self.is_ordered { options.ordered() } else { options };
-        let items = db.table_with::<Item>("rows", options).unwrap();
-        let mut session = db.session().unwrap();
-        let before = steps();
-        let inserted = session.run(|tx| {
-            for id in 0..ROWS {
-                let id = id * 7 % ROWS;
-                if items.get(tx, &id, Item::COUNT)?.is_none() {
-                    items.insert(tx, Item::new(id, 0))?;
-                }
+) {
+    const ROWS: u64 = 2_000;
+    let db = Database::<P>::builder().build().unwrap();
+    let options = TableOptions::default();
+    let options = if is_ordered { options.ordered() } else { options };
+    let items = db.table_with::<Item>("rows", options).unwrap();
+    let mut session = db.session().unwrap();
+    let before = steps();
+    let inserted = session.run(|tx| {
+        for id in 0..ROWS {
+            let id = id * 7 % ROWS;
+            if items.get(tx, &id, Item::COUNT)?.is_none() {
+                items.insert(tx, Item::new(id, 0))?;
             }
-            Ok::<_, Abort>(())
-        });
-        assert_eq!((inserted, items.len_estimate()), (Ok(()), ROWS), "{}", P::NAME);
-        let steps = steps() - before;
-        assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
-    }
-}
-
-#[test]
-fn an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node() {
-    for_each(&Missing { is_ordered: false });
-    for_each(&Missing { is_ordered: true });
+        }
+        Ok::<_, Abort>(())
+    });
+    assert_eq!((inserted, items.len_estimate()), (Ok(()), ROWS), "{}", P::NAME);
+    let steps = steps() - before;
+    assert!(steps <= 8 * ROWS, "{}: {steps}", P::NAME);
 }

@@ -3,99 +3,85 @@
 //!
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 
-use super::mix::{Judge, Mix};
+use super::properties;
+use super::random_transactions::{Judge, Mix};
 use super::rows::Item;
-use super::steps::run;
-use super::{ForProtocol, for_each, for_each_by_the_clock, for_each_erased, properties};
+use super::transactions::run;
 use crate::engine::{Properties, Protocol};
 use crate::experiments::Factor;
 use crate::index::Found;
-use crate::protocols::recorded::{Event, Recorded};
-use crate::protocols::{Mvcc, Mvto, Occ};
+use crate::protocols::recorded::Event;
+use crate::protocols::{Occ, Recorded};
 use crate::sync::size::{share, stress};
 use crate::sync::{Duration, Random};
 use crate::{Abort, Column, Database, Refused, RunOptions, Updater};
 use candide_check::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-struct RandomHistories {
-    /// The number of transactions of each thread.
-    steps: u64,
-    /// Timestamp splitting, and a factor, for each run.
-    settings: Vec<(bool, Option<Factor>)>,
-}
-
 /// The number of keys, more than threads and cores.
 const KEYS: u64 = 8;
 
-impl ForProtocol for RandomHistories {
-    fn run<P: Protocol>(&self) {
-        let Properties { name, strict, opaque, one_session, .. } = properties::<P>();
-        let threads = if one_session { 1 } else { 6 };
-        let steps = share(self.steps) * stress();
-        for &(splitting, factor) in &self.settings {
-            let builder =
-                Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
-            let db = builder.build().unwrap();
-            let mix = Mix::new(db, KEYS);
-            let options = Options { strict, opaque, horizon: 1 << 20 };
-            let mut judge =
-                Judge::new(options, format!("{name}, splitting {splitting}, {factor:?}"));
-            std::thread::scope(|scope| {
-                let work = |thread| {
-                    let mix = &mix;
-                    let mut session = mix.db.session().unwrap();
-                    scope.spawn(move || {
-                        let mut random = Random::seeded(thread << 1 | u64::from(splitting));
-                        for _ in 0..steps {
-                            mix.step(&mut session, &mut random, 5);
-                        }
-                    })
-                };
-                let workers: Vec<_> = (0..threads).map(work).collect();
-                while !workers.iter().all(|worker| worker.is_finished()) {
-                    judge.hear(&mix.db.take_history());
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-            });
-            judge.hear(&mix.db.take_history());
-            let judged = judge.judge();
-            assert!(judged >= threads * steps, "{judged} transactions were judged");
-        }
+protocol_tests!(all: random_histories_are_what_protocols_promise);
+protocol_tests!(
+    by_the_clock: random_histories_are_what_protocols_promise_by_the_clock
+        = random_histories_are_what_protocols_promise()
+);
+fn random_histories_are_what_protocols_promise<P: Protocol>() {
+    random_histories::<P>(3_000, &[(true, None), (false, None)]);
+}
+
+protocol_tests!(erased: random_histories_of_erased_protocols_are_what_those_promise);
+/// The recorder works around a type-erased protocol, as in the command.
+fn random_histories_of_erased_protocols_are_what_those_promise<P: Protocol>() {
+    random_histories::<P>(3_000, &[(true, None)]);
+}
+
+protocol_tests!(all: bad_choices_change_no_promise);
+fn bad_choices_change_no_promise<P: Protocol>() {
+    random_histories::<P>(300, &Factor::ALL.map(|factor| (true, Some(factor))));
+}
+
+/// Judges what each thread does in so many transactions, in turn with timestamps divided or not
+/// and with bad choices.
+fn random_histories<P: Protocol>(steps: u64, settings: &[(bool, Option<Factor>)]) {
+    let Properties { name, strict, opaque, one_session, .. } = properties::<P>();
+    let threads = if one_session { 1 } else { 6 };
+    let steps = share(steps) * stress();
+    for &(splitting, factor) in settings {
+        let builder =
+            Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
+        let db = builder.build().unwrap();
+        let mix = Mix::new(db, KEYS);
+        let options = Options { strict, opaque, horizon: 1 << 20 };
+        let mut judge = Judge::new(options, format!("{name}, splitting {splitting}, {factor:?}"));
+        std::thread::scope(|scope| {
+            let work = |thread| {
+                let mix = &mix;
+                let mut session = mix.db.session().unwrap();
+                scope.spawn(move || {
+                    let mut random = Random::seeded(thread << 1 | u64::from(splitting));
+                    for _ in 0..steps {
+                        mix.step(&mut session, &mut random, 5);
+                    }
+                })
+            };
+            let workers: Vec<_> = (0..threads).map(work).collect();
+            while !workers.iter().all(|worker| worker.is_finished()) {
+                judge.hear(&mix.db.take_history());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        judge.hear(&mix.db.take_history());
+        let judged = judge.judge();
+        assert!(judged >= threads * steps, "{judged} transactions were judged");
     }
 }
 
-#[test]
-fn random_histories_are_what_protocols_promise() {
-    let histories = RandomHistories { steps: 3_000, settings: vec![(true, None), (false, None)] };
-    for_each(&histories);
-    for_each_by_the_clock(&histories);
-}
-
-/// The recorder works around a type-erased protocol, as in the command.
-#[test]
-fn random_histories_of_erased_protocols_are_what_those_promise() {
-    for_each_erased(&RandomHistories { steps: 3_000, settings: vec![(true, None)] });
-}
-
-#[test]
-fn bad_choices_change_no_promise() {
-    for_each(&RandomHistories {
-        steps: 300,
-        settings: Factor::ALL.map(|factor| (true, Some(factor))).to_vec(),
-    });
-}
-
+protocol_tests!(versioned: long_reports_are_recorded_as_of_their_beginning);
 /// A long read-only transaction is registered like a snapshot. Then a key is inserted and deleted,
 /// and its record is unlinked while the reader runs: the missing record means to the reader the
 /// time before the insert.
-#[test]
-fn long_reports_are_recorded_as_of_their_beginning() {
-    long_reports_are_recorded_as_of_their_beginning_under::<Mvcc>();
-    long_reports_are_recorded_as_of_their_beginning_under::<Mvto>();
-}
-
-fn long_reports_are_recorded_as_of_their_beginning_under<P: Protocol>() {
+fn long_reports_are_recorded_as_of_their_beginning<P: Protocol>() {
     const OTHER: u64 = 1;
     const PASSING: u64 = 2;
     let db = Database::<Recorded<P>>::builder().manual_epochs(10).build().unwrap();
@@ -181,73 +167,61 @@ impl Updater<Item> for Breaks {
     }
 }
 
-struct BrokenUpdates;
-
-impl ForProtocol for BrokenUpdates {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<Recorded<P>>::builder().build().unwrap();
-        let items = db.table::<Item>("items").unwrap();
-        let mut session = db.session().unwrap();
-        run(&mut session, |tx| (0..2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-        let before = db.take_history();
-        let broken = || {
-            session.run(|tx| {
-                items.get(tx, &1, Item::COUNT)?;
-                items.update_with(tx, &0, Breaks)?;
-                Err::<(), _>(Abort::NotFound)
-            })
-        };
-        let panic = catch_unwind(AssertUnwindSafe(broken)).expect_err("the updater's panic");
-        assert!(panic.is::<Deliberate>(), "{}", P::NAME);
-        let after = db.take_history();
-        assert_eq!(after.events.len(), 1, "{}: the attempt is not in the history", P::NAME);
-        assert!(
-            after.complete_before > before.complete_before,
-            "{}: an attempt runs for ever",
-            P::NAME
-        );
-        let Event::Transaction(transaction) = &after.events[0] else {
-            panic!("nothing was deleted")
-        };
-        assert!(transaction.committed && transaction.writes.is_empty(), "{}", P::NAME);
-        assert!(transaction.reads.iter().any(|read| read.key[0] == 1), "{}", P::NAME);
-    }
-}
-
+protocol_tests!(all: attempts_that_end_in_an_updater_s_panic_are_recorded);
+protocol_tests!(
+    erased: attempts_that_end_in_an_updater_s_panic_are_recorded_under_erased_protocols
+        = attempts_that_end_in_an_updater_s_panic_are_recorded()
+);
 /// The panic of an update replaces the closure's error, and the reads behind it are recorded.
-#[test]
-fn attempts_that_end_in_an_updater_s_panic_are_recorded() {
-    for_each(&BrokenUpdates);
-    for_each_erased(&BrokenUpdates);
+fn attempts_that_end_in_an_updater_s_panic_are_recorded<P: Protocol>() {
+    let db = Database::<Recorded<P>>::builder().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    run(&mut session, |tx| (0..2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    let before = db.take_history();
+    let broken = || {
+        session.run(|tx| {
+            items.get(tx, &1, Item::COUNT)?;
+            items.update_with(tx, &0, Breaks)?;
+            Err::<(), _>(Abort::NotFound)
+        })
+    };
+    let panic = catch_unwind(AssertUnwindSafe(broken)).expect_err("the updater's panic");
+    assert!(panic.is::<Deliberate>(), "{}", P::NAME);
+    let after = db.take_history();
+    assert_eq!(after.events.len(), 1, "{}: the attempt is not in the history", P::NAME);
+    assert!(
+        after.complete_before > before.complete_before,
+        "{}: an attempt runs for ever",
+        P::NAME
+    );
+    let Event::Transaction(transaction) = &after.events[0] else { panic!("nothing was deleted") };
+    assert!(transaction.committed && transaction.writes.is_empty(), "{}", P::NAME);
+    assert!(transaction.reads.iter().any(|read| read.key[0] == 1), "{}", P::NAME);
 }
 
-struct RawIteration;
-
-impl ForProtocol for RawIteration {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<Recorded<P>>::builder().build().unwrap();
-        let items = db.table::<Item>("items").unwrap();
-        let mut session = db.session().unwrap();
-        run(&mut session, |tx| (0..3).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-        let before = db.take_history();
-        assert_eq!(items.for_each_quiescent(|_| {}), Ok(3), "{}", P::NAME);
-        assert_eq!(items.export(&mut Vec::new()).unwrap(), 3, "{}", P::NAME);
-        let after = db.take_history();
-        assert_eq!(after.events, [], "{}", P::NAME);
-        assert!(
-            after.complete_before > before.complete_before,
-            "{}: an attempt runs for ever",
-            P::NAME
-        );
-        assert_eq!((db.stats().commits, db.stats().total_aborts()), (1, 0), "{}", P::NAME);
-        run(&mut session, |tx| items.get(tx, &1, Item::COUNT).map(drop));
-        assert_eq!(db.take_history().events.len(), 1, "{}: the next transaction", P::NAME);
-    }
-}
-
+protocol_tests!(all: what_raw_iteration_reads_is_no_transaction);
+protocol_tests!(
+    erased: what_raw_iteration_reads_is_no_transaction_under_erased_protocols
+        = what_raw_iteration_reads_is_no_transaction()
+);
 /// Each row that it reads takes an attempt that belongs to no transaction.
-#[test]
-fn what_raw_iteration_reads_is_no_transaction() {
-    for_each(&RawIteration);
-    for_each_erased(&RawIteration);
+fn what_raw_iteration_reads_is_no_transaction<P: Protocol>() {
+    let db = Database::<Recorded<P>>::builder().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    run(&mut session, |tx| (0..3).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    let before = db.take_history();
+    assert_eq!(items.for_each_quiescent(|_| {}), Ok(3), "{}", P::NAME);
+    assert_eq!(items.export(&mut Vec::new()).unwrap(), 3, "{}", P::NAME);
+    let after = db.take_history();
+    assert_eq!(after.events, [], "{}", P::NAME);
+    assert!(
+        after.complete_before > before.complete_before,
+        "{}: an attempt runs for ever",
+        P::NAME
+    );
+    assert_eq!((db.stats().commits, db.stats().total_aborts()), (1, 0), "{}", P::NAME);
+    run(&mut session, |tx| items.get(tx, &1, Item::COUNT).map(drop));
+    assert_eq!(db.take_history().events.len(), 1, "{}: the next transaction", P::NAME);
 }

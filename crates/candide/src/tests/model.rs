@@ -4,8 +4,8 @@
 //! then long random sequences over a few keys, with commits, errors and panics in between.
 //! `CANDIDE_SHORT=1` stops at three.
 
+use super::properties;
 use super::rows::Item;
-use super::{ForProtocol, for_each, for_each_erased, properties};
 use crate::engine::Protocol;
 use crate::sync::Random;
 use crate::sync::size::is_short;
@@ -282,114 +282,90 @@ fn compare<P: Protocol>(
     }
 }
 
-struct AllShortSequences;
-
-impl ForProtocol for AllShortSequences {
-    fn run<P: Protocol>(&self) {
-        for (splitting, updates) in [(true, true), (false, true), (true, false)] {
-            let db = Database::<P>::builder()
-                .timestamp_splitting(splitting)
-                .commit_time_updates(updates)
-                .manual_epochs(1)
-                .build()
-                .unwrap();
-            let table = db.table::<Item>("items").unwrap();
-            let mut session = db.session().unwrap();
-            let split = splitting && properties::<P>().cell_words > 0;
-            // The longest sequences run under one setting; the others differ in shorter ones.
-            let longest = if is_short() { 3 } else { 4 + u32::from(splitting && updates) };
-            for length in 1..=longest {
-                let operations = if length == 5 {
-                    &OPERATIONS[..OPERATIONS_OF_LONGEST]
-                } else {
-                    &OPERATIONS[..]
-                };
-                for number in 0..operations.len().pow(length) {
-                    let mut rest = number;
-                    let script: Vec<_> = (0..length)
-                        .map(|_| {
-                            let operation = operations[rest % operations.len()];
-                            rest /= operations.len();
-                            (operation, 1)
+protocol_tests!(all: all_sequences_of_up_to_five_operations_on_one_key);
+fn all_sequences_of_up_to_five_operations_on_one_key<P: Protocol>() {
+    for (splitting, updates) in [(true, true), (false, true), (true, false)] {
+        let db = Database::<P>::builder()
+            .timestamp_splitting(splitting)
+            .commit_time_updates(updates)
+            .manual_epochs(1)
+            .build()
+            .unwrap();
+        let table = db.table::<Item>("items").unwrap();
+        let mut session = db.session().unwrap();
+        let split = splitting && properties::<P>().cell_words > 0;
+        // The longest sequences run under one setting; the others differ in shorter ones.
+        let longest = if is_short() { 3 } else { 4 + u32::from(splitting && updates) };
+        for length in 1..=longest {
+            let operations =
+                if length == 5 { &OPERATIONS[..OPERATIONS_OF_LONGEST] } else { &OPERATIONS[..] };
+            for number in 0..operations.len().pow(length) {
+                let mut rest = number;
+                let script: Vec<_> = (0..length)
+                    .map(|_| {
+                        let operation = operations[rest % operations.len()];
+                        rest /= operations.len();
+                        (operation, 1)
+                    })
+                    .collect();
+                for present in [false, true] {
+                    let mut model = Model::default();
+                    session
+                        .run(|tx| {
+                            table.delete_if_present(tx, &1)?;
+                            if present { table.put(tx, Item::new(1, 3)) } else { Ok(()) }
                         })
-                        .collect();
-                    for present in [false, true] {
-                        let mut model = Model::default();
-                        session
-                            .run(|tx| {
-                                table.delete_if_present(tx, &1)?;
-                                if present { table.put(tx, Item::new(1, 3)) } else { Ok(()) }
-                            })
-                            .unwrap();
-                        if present {
-                            model.rows.insert(1, Item::new(1, 3));
-                        }
-                        compare(&mut session, &table, split, &mut model, &script);
+                        .unwrap();
+                    if present {
+                        model.rows.insert(1, Item::new(1, 3));
                     }
+                    compare(&mut session, &table, split, &mut model, &script);
                 }
             }
         }
     }
 }
 
-#[test]
-fn all_sequences_of_up_to_five_operations_on_one_key() {
-    for_each(&AllShortSequences);
-}
-
-struct LongRandomSequences;
-
-impl ForProtocol for LongRandomSequences {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-        let epochs = db.inner.engine.epochs.clone();
-        let table = db.table::<Item>("items").unwrap();
-        let mut session = db.session().unwrap();
-        let mut model = Model::default();
-        let mut random = Random::seeded(20);
-        for round in 0..3_000 {
-            let script: Vec<_> = (0..1 + random.below(30))
-                .map(|_| {
-                    (OPERATIONS[random.below(OPERATIONS.len() as u64) as usize], random.below(20))
-                })
-                .collect();
-            if random.below(5) == 0 {
-                // A transaction that ends in an error of its own leaves no trace.
-                let result: Result<(), Abort> = session.run(|tx| {
-                    for &(operation, key) in &script {
-                        perform(&table, tx, operation, key);
-                    }
-                    Err(Abort::NotFound)
-                });
-                assert!(result.is_err());
-            } else {
-                compare(
-                    &mut session,
-                    &table,
-                    properties::<P>().cell_words > 0,
-                    &mut model,
-                    &script,
-                );
-            }
-            if round % 7 == 0 {
-                // Tombstones are reaped and their memory is reused meanwhile.
-                epochs.pass();
-            }
+protocol_tests!(all: long_random_sequences_with_errors_and_burials);
+protocol_tests!(
+    erased: long_random_sequences_under_erased_protocols
+        = long_random_sequences_with_errors_and_burials()
+);
+fn long_random_sequences_with_errors_and_burials<P: Protocol>() {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let epochs = db.inner.engine.epochs.clone();
+    let table = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    let mut model = Model::default();
+    let mut random = Random::seeded(20);
+    for round in 0..3_000 {
+        let script: Vec<_> = (0..1 + random.below(30))
+            .map(|_| (OPERATIONS[random.below(OPERATIONS.len() as u64) as usize], random.below(20)))
+            .collect();
+        if random.below(5) == 0 {
+            // A transaction that ends in an error of its own leaves no trace.
+            let result: Result<(), Abort> = session.run(|tx| {
+                for &(operation, key) in &script {
+                    perform(&table, tx, operation, key);
+                }
+                Err(Abort::NotFound)
+            });
+            assert!(result.is_err());
+        } else {
+            compare(&mut session, &table, properties::<P>().cell_words > 0, &mut model, &script);
         }
-        for key in 0..20 {
-            assert_eq!(
-                session.run(|tx| table.get(tx, &key, Whole)).unwrap().as_ref(),
-                model.rows.get(&key)
-            );
+        if round % 7 == 0 {
+            // Tombstones are reaped and their memory is reused meanwhile.
+            epochs.pass();
         }
-        let mut raw = BTreeMap::new();
-        table.for_each_quiescent(|row| assert!(raw.insert(row.id, *row).is_none())).unwrap();
-        assert_eq!(raw, model.rows);
     }
-}
-
-#[test]
-fn long_random_sequences_with_errors_and_burials() {
-    for_each(&LongRandomSequences);
-    for_each_erased(&LongRandomSequences);
+    for key in 0..20 {
+        assert_eq!(
+            session.run(|tx| table.get(tx, &key, Whole)).unwrap().as_ref(),
+            model.rows.get(&key)
+        );
+    }
+    let mut raw = BTreeMap::new();
+    table.for_each_quiescent(|row| assert!(raw.insert(row.id, *row).is_none())).unwrap();
+    assert_eq!(raw, model.rows);
 }

@@ -1,7 +1,6 @@
 //! Transactions of another session within a closure that wait for the closure's own.
 
 use super::rows::Item;
-use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::engine::Protocol;
 use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::Cell;
@@ -25,138 +24,108 @@ fn scene<P: Protocol>() -> Scene<P> {
     Scene { db, items, sessions }
 }
 
-struct Starving;
-
-impl ForProtocol for Starving {
-    fn run<P: Protocol>(&self) {
-        let Scene { items, sessions: [mut outer, mut inner, _], .. } = scene::<P>();
-        let attempts = Cell::new(0);
-        let ended = outer.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
-            attempts.set(attempts.get() + 1);
-            let count = items.read(tx, &1, Item::COUNT)?;
-            // It blocks the enclosing transaction until others give way to that.
-            let options = MANY.attempts_max(ATTEMPTS_MAX);
-            inner.run_with(options, |tx| items.update(tx, &1, Item::COUNT.add(1)))?;
-            items.update(tx, &1, Item::COUNT.set(count + 1))
-        });
-        assert_eq!(ended, Err(Abort::Nested), "{}", P::NAME);
-        assert!(attempts.get() <= 40, "{}: {} attempts", P::NAME, attempts.get());
-        // It leaves no trace.
-        for session in [&mut outer, &mut inner] {
-            let added = session.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
-            assert_eq!(added, Ok::<_, Abort>(()), "{}", P::NAME);
-        }
+protocol_tests!(concurrent: a_transaction_within_one_that_others_give_way_to_is_refused);
+fn a_transaction_within_one_that_others_give_way_to_is_refused<P: Protocol>() {
+    let Scene { items, sessions: [mut outer, mut inner, _], .. } = scene::<P>();
+    let attempts = Cell::new(0);
+    let ended = outer.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
+        attempts.set(attempts.get() + 1);
+        let count = items.read(tx, &1, Item::COUNT)?;
+        // It blocks the enclosing transaction until others give way to that.
+        let options = MANY.attempts_max(ATTEMPTS_MAX);
+        inner.run_with(options, |tx| items.update(tx, &1, Item::COUNT.add(1)))?;
+        items.update(tx, &1, Item::COUNT.set(count + 1))
+    });
+    assert_eq!(ended, Err(Abort::Nested), "{}", P::NAME);
+    assert!(attempts.get() <= 40, "{}: {} attempts", P::NAME, attempts.get());
+    // It leaves no trace.
+    for session in [&mut outer, &mut inner] {
+        let added = session.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+        assert_eq!(added, Ok::<_, Abort>(()), "{}", P::NAME);
     }
 }
 
-#[test]
-fn a_transaction_within_one_that_others_give_way_to_is_refused() {
-    for_each_concurrent(&Starving);
-}
-
-struct Holding;
-
-impl ForProtocol for Holding {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
-        let items = db.table::<Item>("rows").unwrap();
-        let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
-        let filled = outer.run(|tx| (1..=3).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-        filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
-        let tried = Cell::new(0);
-        let ended = outer.run(|tx| {
-            items.read_for_update(tx, &1, Item::COUNT)?;
-            let mut update = |id: u64| {
-                inner.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
-                    tried.set(tried.get() + 1);
-                    items.update(tx, &id, Item::COUNT.add(1))
-                })
-            };
-            let excluded = db.inner.engine.properties.name == "global-lock";
-            let others = if excluded { Err(Abort::Nested) } else { Ok(()) };
-            assert_eq!(
-                [update(2), update(1), update(3)],
-                [others, Err(Abort::Nested), others],
-                "{}",
-                P::NAME
-            );
-            items.update(tx, &1, Item::COUNT.add(1))
-        });
-        assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
-        assert!(tried.get() <= 3, "{}: {} attempts", P::NAME, tried.get());
-        let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
-        assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
-        assert_eq!(outer.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(2));
-    }
-}
-
-#[test]
-fn a_transaction_within_one_that_holds_its_row_is_refused() {
-    for_each_concurrent(&Holding);
-}
-
-struct OwnTurn;
-
-impl ForProtocol for OwnTurn {
-    fn run<P: Protocol>(&self) {
-        let Scene { db, items, sessions: [mut outer, mut inner, mut other] } = scene::<P>();
-        let mut disturb = || other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
-        let (mut attempts, mut inner_attempts) = (0, 0);
-        let ended = outer.run(|tx| {
-            attempts += 1;
-            if attempts == 2 {
-                return inner.run(|tx| {
-                    inner_attempts += 1;
-                    let count = items.read(tx, &1, Item::COUNT)?;
-                    if inner_attempts == 1 {
-                        disturb()?;
-                    }
-                    items.update(tx, &1, Item::COUNT.set(count + 1))
-                });
-            }
-            let count = items.read(tx, &1, Item::COUNT)?;
-            disturb()?;
-            items.update(tx, &1, Item::COUNT.set(count + 1))
-        });
-        assert_eq!((ended, attempts, inner_attempts), (Ok::<_, Abort>(()), 2, 2), "{}", P::NAME);
-        let entered = db.inner.engine.parking.entered();
-        assert_eq!(entered, 0, "{}: it has slept until the transaction around it is over", P::NAME);
-    }
-}
-
-#[test]
-fn a_transaction_does_without_the_turn_of_the_one_around_it() {
-    for_each_overlapping(&OwnTurn);
-}
-
-struct RefusedAtOnce;
-
-impl ForProtocol for RefusedAtOnce {
-    fn run<P: Protocol>(&self) {
-        let Scene { db, items, sessions: [mut outer, mut inner, _] } = scene::<P>();
-        let ended = outer.run(|tx| {
-            items.read_for_update(tx, &1, Item::COUNT)?;
-            let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
-            let read = inner.run(|tx| items.read_for_update(tx, &1, Item::COUNT));
-            assert_eq!(
-                (updated, read),
-                (Err::<(), _>(Abort::Nested), Err(Abort::Nested)),
-                "{}",
-                P::NAME
-            );
-            Ok(())
-        });
-        assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
+protocol_tests!(concurrent: a_transaction_within_one_that_holds_its_row_is_refused);
+fn a_transaction_within_one_that_holds_its_row_is_refused<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let items = db.table::<Item>("rows").unwrap();
+    let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
+    let filled = outer.run(|tx| (1..=3).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let tried = Cell::new(0);
+    let ended = outer.run(|tx| {
+        items.read_for_update(tx, &1, Item::COUNT)?;
+        let mut update = |id: u64| {
+            inner.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
+                tried.set(tried.get() + 1);
+                items.update(tx, &id, Item::COUNT.add(1))
+            })
+        };
+        let excluded = db.inner.engine.properties.name == "global-lock";
+        let others = if excluded { Err(Abort::Nested) } else { Ok(()) };
         assert_eq!(
-            db.inner.engine.parking.entered(),
-            0,
-            "{}: it has slept for what it waits for in vain",
+            [update(2), update(1), update(3)],
+            [others, Err(Abort::Nested), others],
+            "{}",
             P::NAME
         );
-    }
+        items.update(tx, &1, Item::COUNT.add(1))
+    });
+    assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
+    assert!(tried.get() <= 3, "{}: {} attempts", P::NAME, tried.get());
+    let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+    assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
+    assert_eq!(outer.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(2));
 }
 
-#[test]
-fn a_transaction_within_one_that_holds_its_row_is_refused_without_sleeping() {
-    for_each_concurrent(&RefusedAtOnce);
+protocol_tests!(overlapping: a_transaction_does_without_the_turn_of_the_one_around_it);
+fn a_transaction_does_without_the_turn_of_the_one_around_it<P: Protocol>() {
+    let Scene { db, items, sessions: [mut outer, mut inner, mut other] } = scene::<P>();
+    let mut disturb = || other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+    let (mut attempts, mut inner_attempts) = (0, 0);
+    let ended = outer.run(|tx| {
+        attempts += 1;
+        if attempts == 2 {
+            return inner.run(|tx| {
+                inner_attempts += 1;
+                let count = items.read(tx, &1, Item::COUNT)?;
+                if inner_attempts == 1 {
+                    disturb()?;
+                }
+                items.update(tx, &1, Item::COUNT.set(count + 1))
+            });
+        }
+        let count = items.read(tx, &1, Item::COUNT)?;
+        disturb()?;
+        items.update(tx, &1, Item::COUNT.set(count + 1))
+    });
+    assert_eq!((ended, attempts, inner_attempts), (Ok::<_, Abort>(()), 2, 2), "{}", P::NAME);
+    let entered = db.inner.engine.parking.entered();
+    assert_eq!(entered, 0, "{}: it has slept until the transaction around it is over", P::NAME);
+}
+
+protocol_tests!(
+    concurrent: a_transaction_within_one_that_holds_its_row_is_refused_without_sleeping
+);
+fn a_transaction_within_one_that_holds_its_row_is_refused_without_sleeping<P: Protocol>() {
+    let Scene { db, items, sessions: [mut outer, mut inner, _] } = scene::<P>();
+    let ended = outer.run(|tx| {
+        items.read_for_update(tx, &1, Item::COUNT)?;
+        let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+        let read = inner.run(|tx| items.read_for_update(tx, &1, Item::COUNT));
+        assert_eq!(
+            (updated, read),
+            (Err::<(), _>(Abort::Nested), Err(Abort::Nested)),
+            "{}",
+            P::NAME
+        );
+        Ok(())
+    });
+    assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
+    assert_eq!(
+        db.inner.engine.parking.entered(),
+        0,
+        "{}: it has slept for what it waits for in vain",
+        P::NAME
+    );
 }

@@ -4,15 +4,11 @@
 //! Two sessions run on one thread, the transactions of one inside those of the other.
 
 use super::entries::assert_entries_match_rows;
-use super::parcels::{Filed, Order, Parcel};
+use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
-use super::{ForProtocol, for_each_concurrent, for_each_overlapping};
 use crate::engine::Protocol;
-use crate::protocols::{Mvcc, Mvto, Occ, TicToc};
-use crate::{
-    Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, TableOptions, Tx,
-    Whole,
-};
+use crate::protocols::Occ;
+use crate::{Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, Tx, Whole};
 use std::ops::Bound;
 
 /// A table of parcels in district 1, another with one row, and two sessions.
@@ -41,6 +37,7 @@ fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
 
 /// Options for one attempt, so that a conflict shows.
 const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
+
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// An action of one of the two on the parcels.
@@ -105,112 +102,75 @@ fn insert<P: Protocol>(table: &Table<Parcel, P>, tx: &Tx<'_, P>, number: u16) ->
     table.insert(tx, Parcel::new(1, number))
 }
 
-struct InsertIntoScan;
-
-impl ForProtocol for InsertIntoScan {
-    fn run<P: Protocol>(&self) {
-        const TENS: [u16; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-        let insert_45: Act<P> = |parcels, tx| insert(parcels, tx, 45);
-        // Both ways, over rows and over none.
-        is_noticed::<P>(
-            &TENS,
-            |parcels, tx| drain(parcels.scan(tx, (1, 20)..(1, 60), Whole)),
-            insert_45,
-        );
-        is_noticed::<P>(
-            &TENS,
-            |parcels, tx| drain(parcels.scan_rev(tx, (1, 20)..(1, 60), Whole)),
-            insert_45,
-        );
-        is_noticed::<P>(
-            &TENS,
-            |parcels, tx| drain(parcels.scan(tx, (1, 41)..=(1, 49), ())),
-            insert_45,
-        );
-        is_noticed::<P>(
-            &TENS,
-            |parcels, tx| drain(parcels.scan_rev(tx, (1, 41)..=(1, 49), ())),
-            insert_45,
-        );
-        is_noticed::<P>(
-            &TENS,
-            |parcels, tx| drain(parcels.scan(tx, (1, 45)..=(1, 45), ())),
-            insert_45,
-        );
-        is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.iter(tx, ())), insert_45);
-        // At the very edges, and between neighbours that are excluded.
-        let open: Act<P> = |parcels, tx| {
-            drain(parcels.scan(
-                tx,
-                (Bound::Excluded((1, 44)), Bound::Excluded((1, 46))),
-                Parcel::NOTE,
-            ))
-        };
-        is_noticed::<P>(&TENS, open, insert_45);
-        is_noticed::<P>(
-            &TENS,
-            |parcels, tx| drain(parcels.scan(tx, (1, 45)..(1, 60), ())),
-            insert_45,
-        );
-        is_noticed::<P>(
-            &TENS,
-            |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())),
-            insert_45,
-        );
-        // In an index without a layer yet, or an empty one.
-        let seven: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((7,)), Whole));
-        let insert_7: Act<P> = |parcels, tx| parcels.insert(tx, Parcel::new(7, 1));
-        is_noticed::<P>(&TENS, seven, insert_7);
-        is_noticed::<P>(&[], seven, insert_7);
-        is_noticed::<P>(&[], |parcels, tx| drain(parcels.scan_rev(tx, .., ())), insert_7);
-        // One row does not make a layer yet.
-        is_noticed::<P>(&[10], |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ())), insert_45);
-        // Beyond the last key, before the first.
-        let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 95).., ()));
-        is_noticed::<P>(&TENS, beyond, |parcels, tx| insert(parcels, tx, 200));
-        is_noticed::<P>(&TENS, beyond, insert_7);
-        let before: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, ..(1, 15), ()));
-        is_noticed::<P>(&TENS, before, |parcels, tx| insert(parcels, tx, 1));
-        // Before the third of three rows.
-        let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
-        is_noticed::<P>(&TENS, three, |parcels, tx| insert(parcels, tx, 25));
-    }
+protocol_tests!(overlapping: an_insert_into_what_was_scanned_is_noticed);
+fn an_insert_into_what_was_scanned_is_noticed<P: Protocol>() {
+    const TENS: [u16; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+    let insert_45: Act<P> = |parcels, tx| insert(parcels, tx, 45);
+    // Both ways, over rows and over none.
+    is_noticed::<P>(
+        &TENS,
+        |parcels, tx| drain(parcels.scan(tx, (1, 20)..(1, 60), Whole)),
+        insert_45,
+    );
+    is_noticed::<P>(
+        &TENS,
+        |parcels, tx| drain(parcels.scan_rev(tx, (1, 20)..(1, 60), Whole)),
+        insert_45,
+    );
+    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 41)..=(1, 49), ())), insert_45);
+    is_noticed::<P>(
+        &TENS,
+        |parcels, tx| drain(parcels.scan_rev(tx, (1, 41)..=(1, 49), ())),
+        insert_45,
+    );
+    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..=(1, 45), ())), insert_45);
+    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.iter(tx, ())), insert_45);
+    // At the very edges, and between neighbours that are excluded.
+    let open: Act<P> = |parcels, tx| {
+        drain(parcels.scan(tx, (Bound::Excluded((1, 44)), Bound::Excluded((1, 46))), Parcel::NOTE))
+    };
+    is_noticed::<P>(&TENS, open, insert_45);
+    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..(1, 60), ())), insert_45);
+    is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())), insert_45);
+    // In an index without a layer yet, or an empty one.
+    let seven: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((7,)), Whole));
+    let insert_7: Act<P> = |parcels, tx| parcels.insert(tx, Parcel::new(7, 1));
+    is_noticed::<P>(&TENS, seven, insert_7);
+    is_noticed::<P>(&[], seven, insert_7);
+    is_noticed::<P>(&[], |parcels, tx| drain(parcels.scan_rev(tx, .., ())), insert_7);
+    // One row does not make a layer yet.
+    is_noticed::<P>(&[10], |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ())), insert_45);
+    // Beyond the last key, before the first.
+    let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 95).., ()));
+    is_noticed::<P>(&TENS, beyond, |parcels, tx| insert(parcels, tx, 200));
+    is_noticed::<P>(&TENS, beyond, insert_7);
+    let before: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, ..(1, 15), ()));
+    is_noticed::<P>(&TENS, before, |parcels, tx| insert(parcels, tx, 1));
+    // Before the third of three rows.
+    let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
+    is_noticed::<P>(&TENS, three, |parcels, tx| insert(parcels, tx, 25));
 }
 
-#[test]
-fn an_insert_into_what_was_scanned_is_noticed() {
-    for_each_overlapping(&InsertIntoScan);
-}
-
-struct InsertBesideScan;
-
-impl ForProtocol for InsertBesideScan {
-    fn run<P: Protocol>(&self) {
-        let tens = || (1..200).map(|number| 10 * number);
-        let some: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 100)..(1, 140), ()));
-        is_not_noticed::<P>(tens(), some, |parcels, tx| insert(parcels, tx, 1_855));
-        // After the rows taken, not after the range.
-        let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
-        is_not_noticed::<P>(tens(), three, |parcels, tx| insert(parcels, tx, 1_855));
-        let last_three: Act<P> =
-            |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), ()).take(3));
-        is_not_noticed::<P>(tens(), last_three, |parcels, tx| insert(parcels, tx, 5));
-        // In another district; and a scan that was made and never advanced.
-        let one: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ()));
-        is_not_noticed::<P>(tens(), one, |parcels, tx| parcels.insert(tx, Parcel::new(2, 7)));
-        let none: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(0));
-        is_not_noticed::<P>(tens(), none, |parcels, tx| insert(parcels, tx, 5));
-        // Rows are observed group by group.
-        let notes: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., Parcel::NOTE));
-        is_not_noticed::<P>(tens(), notes, |parcels, tx| {
-            parcels.update(tx, &(1, 100), Parcel::WEIGHT.add(1))
-        });
-    }
-}
-
-#[test]
-fn an_insert_beside_what_was_scanned_is_not_noticed() {
-    for_each_overlapping(&InsertBesideScan);
+protocol_tests!(overlapping: an_insert_beside_what_was_scanned_is_not_noticed);
+fn an_insert_beside_what_was_scanned_is_not_noticed<P: Protocol>() {
+    let tens = || (1..200).map(|number| 10 * number);
+    let some: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 100)..(1, 140), ()));
+    is_not_noticed::<P>(tens(), some, |parcels, tx| insert(parcels, tx, 1_855));
+    // After the rows taken, not after the range.
+    let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
+    is_not_noticed::<P>(tens(), three, |parcels, tx| insert(parcels, tx, 1_855));
+    let last_three: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), ()).take(3));
+    is_not_noticed::<P>(tens(), last_three, |parcels, tx| insert(parcels, tx, 5));
+    // In another district; and a scan that was made and never advanced.
+    let one: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ()));
+    is_not_noticed::<P>(tens(), one, |parcels, tx| parcels.insert(tx, Parcel::new(2, 7)));
+    let none: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(0));
+    is_not_noticed::<P>(tens(), none, |parcels, tx| insert(parcels, tx, 5));
+    // Rows are observed group by group.
+    let notes: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., Parcel::NOTE));
+    is_not_noticed::<P>(tens(), notes, |parcels, tx| {
+        parcels.update(tx, &(1, 100), Parcel::WEIGHT.add(1))
+    });
 }
 
 /// Scans in both directions find the same rows for all positions of leaf boundaries.
@@ -235,167 +195,135 @@ fn both_ways_lead_over_the_same_rows() {
         .unwrap();
 }
 
-struct OwnSplits;
+protocol_tests!(overlapping: own_splits_keep_a_scan_and_others_inserts_spoil_it);
+fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
+    // One leaf, nearly full; the transaction divides it into many.
+    const TENS: [u16; 12] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120];
+    let scan_and_split: Act<P> = |parcels, tx| {
+        drain(parcels.scan(tx, (1, 20)..(1, 120), ()))?;
+        parcels.insert_many(tx, (51..59).chain(101..109).map(|number| Parcel::new(1, number)))
+    };
+    let look_and_split: Act<P> = |parcels, tx| {
+        assert_eq!(parcels.get(tx, &(1, 115), ())?, None);
+        (51..70)
+            .filter(|number| number % 10 != 0)
+            .try_for_each(|number| insert(parcels, tx, number))
+    };
+    for look in [scan_and_split, look_and_split] {
+        is_not_noticed::<P>(TENS, look, |_, _| Ok(()));
+        // In the half that moved.
+        is_noticed::<P>(&TENS, look, |parcels, tx| insert(parcels, tx, 115));
+    }
+    is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 25));
+    is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 109));
+    // By another session, before the transaction's own split.
+    let Scene { parcels, mut first, mut second, beside, .. } = scene::<P>(TENS);
+    let mut inner = Ok(());
+    let outer = first.run_with(ONCE(), |tx| {
+        drain(parcels.scan(tx, Prefix((1,)), ()))?;
+        inner = second.run_with(ONCE(), |tx| {
+            beside.read(tx, &0, Item::COUNT)?;
+            insert(&parcels, tx, 115)
+        });
+        parcels.insert_many(tx, (51..59).map(|number| Parcel::new(1, number)))?;
+        beside.update(tx, &0, Item::COUNT.add(1))
+    });
+    assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
+}
 
-impl ForProtocol for OwnSplits {
-    fn run<P: Protocol>(&self) {
-        // One leaf, nearly full; the transaction divides it into many.
-        const TENS: [u16; 12] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120];
-        let scan_and_split: Act<P> = |parcels, tx| {
-            drain(parcels.scan(tx, (1, 20)..(1, 120), ()))?;
-            parcels.insert_many(tx, (51..59).chain(101..109).map(|number| Parcel::new(1, number)))
-        };
-        let look_and_split: Act<P> = |parcels, tx| {
-            assert_eq!(parcels.get(tx, &(1, 115), ())?, None);
-            (51..70)
-                .filter(|number| number % 10 != 0)
-                .try_for_each(|number| insert(parcels, tx, number))
-        };
-        for look in [scan_and_split, look_and_split] {
-            is_not_noticed::<P>(TENS, look, |_, _| Ok(()));
-            // In the half that moved.
-            is_noticed::<P>(&TENS, look, |parcels, tx| insert(parcels, tx, 115));
-        }
-        is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 25));
-        is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 109));
-        // By another session, before the transaction's own split.
-        let Scene { parcels, mut first, mut second, beside, .. } = scene::<P>(TENS);
+protocol_tests!(overlapping: an_uncommitted_insert_is_an_absence_that_a_scan_observes);
+fn an_uncommitted_insert_is_an_absence_that_a_scan_observes<P: Protocol>() {
+    // One has linked a record and read another row; the other scans over the record, which is
+    // still absent; the first commits; the other writes the row that the first has read. No
+    // link after the scan could reveal the insert.
+    let circle = |reverse: bool| {
+        let Scene { parcels, beside, mut first, mut second, .. } = scene::<P>([10, 20, 30]);
         let mut inner = Ok(());
-        let outer = first.run_with(ONCE(), |tx| {
-            drain(parcels.scan(tx, Prefix((1,)), ()))?;
-            inner = second.run_with(ONCE(), |tx| {
-                beside.read(tx, &0, Item::COUNT)?;
-                insert(&parcels, tx, 115)
+        let outer = first.run_with(ONCE(), |scanner| {
+            inner = second.run_with(ONCE(), |inserter| {
+                insert(&parcels, inserter, 15)?;
+                beside.read(inserter, &0, Item::COUNT)?;
+                let numbers: Result<Vec<_>, Abort> = match reverse {
+                    false => parcels.scan(scanner, Prefix((1,)), Parcel::NUMBER).collect(),
+                    true => parcels.scan_rev(scanner, Prefix((1,)), Parcel::NUMBER).collect(),
+                };
+                assert_eq!(numbers?.len(), 3, "not committed, not seen");
+                Ok(())
             });
-            parcels.insert_many(tx, (51..59).map(|number| Parcel::new(1, number)))?;
-            beside.update(tx, &0, Item::COUNT.add(1))
+            beside.update(scanner, &0, Item::COUNT.add(1))
         });
         assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
-    }
+    };
+    circle(false);
+    circle(true);
 }
 
-#[test]
-fn own_splits_keep_a_scan_and_others_inserts_spoil_it() {
-    for_each_overlapping(&OwnSplits);
-}
-
-struct UncommittedInsert;
-
-impl ForProtocol for UncommittedInsert {
-    fn run<P: Protocol>(&self) {
-        // One has linked a record and read another row; the other scans over the record, which is
-        // still absent; the first commits; the other writes the row that the first has read. No
-        // link after the scan could reveal the insert.
-        let circle = |reverse: bool| {
-            let Scene { parcels, beside, mut first, mut second, .. } = scene::<P>([10, 20, 30]);
-            let mut inner = Ok(());
-            let outer = first.run_with(ONCE(), |scanner| {
-                inner = second.run_with(ONCE(), |inserter| {
-                    insert(&parcels, inserter, 15)?;
-                    beside.read(inserter, &0, Item::COUNT)?;
-                    let numbers: Result<Vec<_>, Abort> = match reverse {
-                        false => parcels.scan(scanner, Prefix((1,)), Parcel::NUMBER).collect(),
-                        true => parcels.scan_rev(scanner, Prefix((1,)), Parcel::NUMBER).collect(),
-                    };
-                    assert_eq!(numbers?.len(), 3, "not committed, not seen");
-                    Ok(())
-                });
-                beside.update(scanner, &0, Item::COUNT.add(1))
-            });
-            assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
-        };
-        circle(false);
-        circle(true);
-    }
-}
-
-#[test]
-fn an_uncommitted_insert_is_an_absence_that_a_scan_observes() {
-    for_each_overlapping(&UncommittedInsert);
-}
-
-struct ReturnAmongGone;
-
-impl ForProtocol for ReturnAmongGone {
-    fn run<P: Protocol>(&self) {
-        let looks: [Act<P>; 4] = [
-            |parcels, tx| drain(parcels.scan(tx, .., ())),
-            |parcels, tx| drain(parcels.scan_rev(tx, .., Parcel::NOTE)),
-            |parcels, tx| drain(parcels.scan(tx, .., Parcel::WEIGHT).take(2)),
-            |parcels, tx| drain(parcels.scan(tx, (1, 15)..(1, 55), Whole)),
-        ];
-        for look in looks {
-            for back in [20, 30, 50] {
-                // Records of deleted rows stay in the index, so an insert of the same key does not
-                // change the leaf.
-                let some_gone = || {
-                    let mut scene = scene::<P>([10, 20, 30, 40, 50, 60]);
-                    let gone = |tx: &Tx<'_, P>| {
-                        [20, 30, 40, 50]
-                            .iter()
-                            .try_for_each(|&number| scene.parcels.delete(tx, &(1, number)))
-                    };
-                    scene.second.run(gone).unwrap_or_else(|e: Abort| panic!("{e}"));
-                    scene
+protocol_tests!(overlapping: a_row_that_comes_again_among_others_that_have_gone_is_noticed);
+fn a_row_that_comes_again_among_others_that_have_gone_is_noticed<P: Protocol>() {
+    let looks: [Act<P>; 4] = [
+        |parcels, tx| drain(parcels.scan(tx, .., ())),
+        |parcels, tx| drain(parcels.scan_rev(tx, .., Parcel::NOTE)),
+        |parcels, tx| drain(parcels.scan(tx, .., Parcel::WEIGHT).take(2)),
+        |parcels, tx| drain(parcels.scan(tx, (1, 15)..(1, 55), Whole)),
+    ];
+    for look in looks {
+        for back in [20, 30, 50] {
+            // Records of deleted rows stay in the index, so an insert of the same key does not
+            // change the leaf.
+            let some_gone = || {
+                let mut scene = scene::<P>([10, 20, 30, 40, 50, 60]);
+                let gone = |tx: &Tx<'_, P>| {
+                    [20, 30, 40, 50]
+                        .iter()
+                        .try_for_each(|&number| scene.parcels.delete(tx, &(1, number)))
                 };
-                let Scene { parcels, beside, mut first, mut second, .. } = some_gone();
-                let mut inner = Ok(());
-                let outer = first.run_with(ONCE(), |tx| {
-                    look(&parcels, tx)?;
-                    inner = second.run_with(ONCE(), |tx| {
-                        beside.read(tx, &0, Item::COUNT)?;
-                        insert(&parcels, tx, back)
-                    });
-                    beside.update(tx, &0, Item::COUNT.add(1))
+                scene.second.run(gone).unwrap_or_else(|e: Abort| panic!("{e}"));
+                scene
+            };
+            let Scene { parcels, beside, mut first, mut second, .. } = some_gone();
+            let mut inner = Ok(());
+            let outer = first.run_with(ONCE(), |tx| {
+                look(&parcels, tx)?;
+                inner = second.run_with(ONCE(), |tx| {
+                    beside.read(tx, &0, Item::COUNT)?;
+                    insert(&parcels, tx, back)
                 });
-                assert!(
-                    outer == CONFLICT || inner == CONFLICT,
-                    "{}: {back} came again unnoticed",
-                    P::NAME
-                );
-                assert!(
-                    both_commit(&mut some_gone(), false, look, |_, _| Ok(())),
-                    "by itself it commits"
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn a_row_that_comes_again_among_others_that_have_gone_is_noticed() {
-    for_each_overlapping(&ReturnAmongGone);
-}
-
-struct DeleteInScan;
-
-impl ForProtocol for DeleteInScan {
-    fn run<P: Protocol>(&self) {
-        let delete: Act<P> = |parcels, tx| parcels.delete(tx, &(1, 20));
-        let looks: [Act<P>; 6] = [
-            |parcels, tx| drain(parcels.scan(tx, .., ())),
-            |parcels, tx| drain(parcels.scan(tx, .., Parcel::WEIGHT)),
-            |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), Parcel::COUNT)),
-            |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 20), Parcel::NOTE)),
-            |parcels, tx| drain(parcels.iter(tx, Parcel::NUMBER)),
-            |parcels, tx| parcels.read(tx, &(1, 20), Parcel::NOTE).map(drop),
-        ];
-        for look in looks {
-            is_noticed::<P>(&[10, 20, 30], look, delete);
-            // Also if the row exists again when the first one commits.
-            is_noticed::<P>(&[10, 20, 30], look, |parcels, tx| {
-                parcels.delete(tx, &(1, 20))?;
-                insert(parcels, tx, 20)
+                beside.update(tx, &0, Item::COUNT.add(1))
             });
+            assert!(
+                outer == CONFLICT || inner == CONFLICT,
+                "{}: {back} came again unnoticed",
+                P::NAME
+            );
+            assert!(
+                both_commit(&mut some_gone(), false, look, |_, _| Ok(())),
+                "by itself it commits"
+            );
         }
-        let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 21).., ()));
-        is_not_noticed::<P>([10, 20, 30], beyond, delete);
     }
 }
 
-#[test]
-fn a_delete_is_noticed_by_scans_of_every_group() {
-    for_each_overlapping(&DeleteInScan);
+protocol_tests!(overlapping: a_delete_is_noticed_by_scans_of_every_group);
+fn a_delete_is_noticed_by_scans_of_every_group<P: Protocol>() {
+    let delete: Act<P> = |parcels, tx| parcels.delete(tx, &(1, 20));
+    let looks: [Act<P>; 6] = [
+        |parcels, tx| drain(parcels.scan(tx, .., ())),
+        |parcels, tx| drain(parcels.scan(tx, .., Parcel::WEIGHT)),
+        |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), Parcel::COUNT)),
+        |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 20), Parcel::NOTE)),
+        |parcels, tx| drain(parcels.iter(tx, Parcel::NUMBER)),
+        |parcels, tx| parcels.read(tx, &(1, 20), Parcel::NOTE).map(drop),
+    ];
+    for look in looks {
+        is_noticed::<P>(&[10, 20, 30], look, delete);
+        // Also if the row exists again when the first one commits.
+        is_noticed::<P>(&[10, 20, 30], look, |parcels, tx| {
+            parcels.delete(tx, &(1, 20))?;
+            insert(parcels, tx, 20)
+        });
+    }
+    let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 21).., ()));
+    is_not_noticed::<P>([10, 20, 30], beyond, delete);
 }
 
 /// A table with the indexes that its type names, in a scene with rows (1, 0..4).
@@ -446,309 +374,181 @@ fn another() -> Filed {
     Parcel { code: 5, shelf: 3, owner: 3, colour: 3, ..Parcel::new(1, 9) }.into()
 }
 
-struct AbsentIndexKey;
-
-impl ForProtocol for AbsentIndexKey {
-    fn run<P: Protocol>(&self) {
-        let looks: [FiledAct<P>; 6] = [
-            |filed, tx| {
-                filed.index(Filed::BY_CODE).get(tx, &5, ()).map(|none| assert_eq!(none, None))
-            },
-            |filed, tx| {
-                filed.index(Filed::BY_CODE).find(tx, &5).map(|none| assert!(none.is_none()))
-            },
-            |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, &3, ())),
-            |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, &(3, 3), ())),
-            |filed, tx| drain(filed.index(Filed::BY_PLACE).scan(tx, (2, -5)..(4, 0), ())),
-            |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, Prefix((3,)), ())),
-        ];
-        for look in looks {
-            is_noticed_by_index::<P>(look, |filed, tx| filed.insert(tx, another()));
-            is_noticed_by_index::<P>(look, |filed, tx| {
-                filed.put(tx, Filed { number: 2, ..another() })
-            });
-            is_noticed_by_index::<P>(look, |filed, tx| {
-                let columns = (Filed::CODE, (Filed::SHELF, Filed::OWNER), Filed::COLOUR);
-                filed.modify(tx, &(1, 3), columns, |columns| *columns = (5, (3, 3), 3))
-            });
-        }
-    }
-}
-
-#[test]
-fn a_key_that_an_index_does_not_have_is_not_inserted_unnoticed() {
-    for_each_overlapping(&AbsentIndexKey);
-}
-
-struct IndexedColumnChanges;
-
-impl ForProtocol for IndexedColumnChanges {
-    fn run<P: Protocol>(&self) {
-        // No changing part of the row is read.
-        let looks: [FiledAct<P>; 5] = [
-            |filed, tx| filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE).map(drop),
-            |filed, tx| {
-                filed.index(Filed::BY_CODE).find(tx, &1_002).map(|row| assert!(row.is_some()))
-            },
-            |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, &1, Filed::NOTE)),
-            |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, &(1, 0), Filed::NOTE)),
-            |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, .., Filed::NOTE)),
-        ];
-        for look in looks {
-            is_noticed_by_index::<P>(look, |filed, tx| {
-                let columns = (Filed::CODE, Filed::SHELF, Filed::COLOUR);
-                filed.modify(tx, &(1, 2), columns, |columns| *columns = (5, 3, 3))
-            });
-            is_noticed_by_index::<P>(look, |filed, tx| filed.delete(tx, &(1, 2)));
-        }
-    }
-}
-
-#[test]
-fn who_reads_by_an_index_notices_that_the_indexed_column_changes() {
-    for_each_overlapping(&IndexedColumnChanges);
-}
-
-struct OtherColumnsChange;
-
-impl ForProtocol for OtherColumnsChange {
-    fn run<P: Protocol>(&self) {
-        // The entry stays, and a transaction that has read other groups only does not conflict.
-        let FiledScene { filed, scene } = filed_scene::<P>();
-        let Scene { mut first, mut second, beside, .. } = scene;
-        first
-            .run_with(ONCE(), |tx| {
-                filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE)?;
-                drain(filed.index(Filed::BY_PLACE).scan(tx, .., Filed::NOTE))?;
-                second.run(|tx| {
-                    filed.update(tx, &(1, 2), (Filed::WEIGHT.add(1), Filed::COUNT.add(1)))
-                })?;
-                beside.update(tx, &0, Item::COUNT.add(1))
-            })
-            .unwrap();
-    }
-}
-
-#[test]
-fn who_reads_by_an_index_does_not_notice_other_columns() {
-    for_each_overlapping(&OtherColumnsChange);
-}
-
-struct TwoOfOneCode;
-
-impl ForProtocol for TwoOfOneCode {
-    fn run<P: Protocol>(&self) {
-        let changes: [FiledAct<P>; 3] = [
-            |filed, tx| filed.insert(tx, another()),
-            |filed, tx| filed.put(tx, Filed { number: 2, ..another() }),
-            |filed, tx| filed.modify(tx, &(1, 3), Filed::CODE, |code| *code = 5),
-        ];
-        for change in changes {
-            let FiledScene { filed, scene } = filed_scene::<P>();
-            let Scene { mut first, mut second, .. } = scene;
-            let mut inner = Ok(());
-            let outer = first.run_with(ONCE(), |tx| {
-                change(&filed, tx)?;
-                inner = second
-                    .run_with(ONCE(), |tx| filed.insert(tx, Filed { number: 8, ..another() }));
-                Ok(())
-            });
-            assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
-            assert!(outer == Ok(()) || inner == Ok(()), "{outer:?} {inner:?}");
-            // Run again, the second one gets the reason.
-            assert_eq!(
-                first.run(|tx| filed.insert(tx, Filed { number: 7, ..another() })),
-                Err(Abort::NotUnique)
-            );
-            assert_entries_match_rows(&mut first, &filed);
-        }
-    }
-}
-
-#[test]
-fn a_unique_key_is_given_to_one_of_two() {
-    for_each_overlapping(&TwoOfOneCode);
-}
-
-struct DeletedBetweenEntryAndRow;
-
-impl ForProtocol for DeletedBetweenEntryAndRow {
-    fn run<P: Protocol>(&self) {
-        let FiledScene { filed, scene } = filed_scene::<P>();
-        let Scene { mut first, mut second, beside, .. } = scene;
-        let by_code = filed.index(Filed::BY_CODE);
-        let outer = first.run_with(ONCE(), |tx| {
-            let row = by_code.find(tx, &1_002)?.expect("it is there");
-            second.run(|tx| {
-                beside.read(tx, &0, Item::COUNT)?;
-                filed.delete(tx, &(1, 2))
-            })?;
-            beside.update(tx, &0, Item::COUNT.add(1))?;
-            row.get(Whole).map(drop)
+protocol_tests!(overlapping: a_key_that_an_index_does_not_have_is_not_inserted_unnoticed);
+fn a_key_that_an_index_does_not_have_is_not_inserted_unnoticed<P: Protocol>() {
+    let looks: [FiledAct<P>; 6] = [
+        |filed, tx| filed.index(Filed::BY_CODE).get(tx, &5, ()).map(|none| assert_eq!(none, None)),
+        |filed, tx| filed.index(Filed::BY_CODE).find(tx, &5).map(|none| assert!(none.is_none())),
+        |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, &3, ())),
+        |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, &(3, 3), ())),
+        |filed, tx| drain(filed.index(Filed::BY_PLACE).scan(tx, (2, -5)..(4, 0), ())),
+        |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, Prefix((3,)), ())),
+    ];
+    for look in looks {
+        is_noticed_by_index::<P>(look, |filed, tx| filed.insert(tx, another()));
+        is_noticed_by_index::<P>(look, |filed, tx| filed.put(tx, Filed { number: 2, ..another() }));
+        is_noticed_by_index::<P>(look, |filed, tx| {
+            let columns = (Filed::CODE, (Filed::SHELF, Filed::OWNER), Filed::COLOUR);
+            filed.modify(tx, &(1, 3), columns, |columns| *columns = (5, (3, 3), 3))
         });
-        assert_eq!(outer, CONFLICT);
-        // In the middle of a scan that has read its leaf already: deleted rows are not returned, or
-        // the transaction fails.
+    }
+}
+
+protocol_tests!(overlapping: a_reader_by_an_index_notices_that_the_indexed_column_changes);
+fn a_reader_by_an_index_notices_that_the_indexed_column_changes<P: Protocol>() {
+    // No changing part of the row is read.
+    let looks: [FiledAct<P>; 5] = [
+        |filed, tx| filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE).map(drop),
+        |filed, tx| filed.index(Filed::BY_CODE).find(tx, &1_002).map(|row| assert!(row.is_some())),
+        |filed, tx| drain(filed.index(Filed::BY_COLOUR).rows(tx, &1, Filed::NOTE)),
+        |filed, tx| drain(filed.index(Filed::BY_PLACE).rows(tx, &(1, 0), Filed::NOTE)),
+        |filed, tx| drain(filed.index(Filed::BY_PLACE).scan_rev(tx, .., Filed::NOTE)),
+    ];
+    for look in looks {
+        is_noticed_by_index::<P>(look, |filed, tx| {
+            let columns = (Filed::CODE, Filed::SHELF, Filed::COLOUR);
+            filed.modify(tx, &(1, 2), columns, |columns| *columns = (5, 3, 3))
+        });
+        is_noticed_by_index::<P>(look, |filed, tx| filed.delete(tx, &(1, 2)));
+    }
+}
+
+protocol_tests!(overlapping: a_reader_by_an_index_does_not_notice_other_columns);
+fn a_reader_by_an_index_does_not_notice_other_columns<P: Protocol>() {
+    // The entry stays, and a transaction that has read other groups only does not conflict.
+    let FiledScene { filed, scene } = filed_scene::<P>();
+    let Scene { mut first, mut second, beside, .. } = scene;
+    first
+        .run_with(ONCE(), |tx| {
+            filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE)?;
+            drain(filed.index(Filed::BY_PLACE).scan(tx, .., Filed::NOTE))?;
+            second
+                .run(|tx| filed.update(tx, &(1, 2), (Filed::WEIGHT.add(1), Filed::COUNT.add(1))))?;
+            beside.update(tx, &0, Item::COUNT.add(1))
+        })
+        .unwrap();
+}
+
+protocol_tests!(overlapping: a_unique_key_is_given_to_one_of_two);
+fn a_unique_key_is_given_to_one_of_two<P: Protocol>() {
+    let changes: [FiledAct<P>; 3] = [
+        |filed, tx| filed.insert(tx, another()),
+        |filed, tx| filed.put(tx, Filed { number: 2, ..another() }),
+        |filed, tx| filed.modify(tx, &(1, 3), Filed::CODE, |code| *code = 5),
+    ];
+    for change in changes {
+        let FiledScene { filed, scene } = filed_scene::<P>();
+        let Scene { mut first, mut second, .. } = scene;
+        let mut inner = Ok(());
         let outer = first.run_with(ONCE(), |tx| {
-            let by_place = filed.index(Filed::BY_PLACE);
-            let mut scan = by_place.rows(tx, &(1, 0), Filed::NOTE);
-            let (key, _) = scan.next().expect("there is one")?;
-            second.run(|tx| filed.delete(tx, &(1, 3)))?;
-            let others: Vec<_> = scan.collect::<Result<_, _>>()?;
-            assert!(key == (1, 0) && (1..=2).contains(&others.len()), "{others:?}");
+            change(&filed, tx)?;
+            inner =
+                second.run_with(ONCE(), |tx| filed.insert(tx, Filed { number: 8, ..another() }));
             Ok(())
         });
-        assert!(outer == Ok(()) || outer == CONFLICT, "{outer:?}");
+        assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
+        assert!(outer == Ok(()) || inner == Ok(()), "{outer:?} {inner:?}");
+        // Run again, the second one gets the reason.
+        assert_eq!(
+            first.run(|tx| filed.insert(tx, Filed { number: 7, ..another() })),
+            Err(Abort::NotUnique)
+        );
         assert_entries_match_rows(&mut first, &filed);
     }
 }
 
-#[test]
-fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there() {
-    for_each_overlapping(&DeletedBetweenEntryAndRow);
-}
-
-/// Returns whether one transaction can scan a district while another inserts an order into the next
-/// one.
-fn districts_are_apart<P: Protocol>(
-    aware: bool,
-    other: u32,
-    reverse: bool,
-    in_next: &[u32],
-) -> bool {
-    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-    let options = TableOptions::default().contention_aware_keys(aware);
-    let orders = db.table_with::<Order>("orders", options).unwrap();
-    let beside = db.table::<Item>("beside").unwrap();
-    let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
-    let order = |district, number| Order { warehouse: 1, district, number, lines: 3 };
-    first
-        .run(|tx| {
-            beside.insert(tx, Item::new(0, 0))?;
-            orders.insert_many(tx, (1..4).map(|number| order(1, number)))?;
-            orders.insert_many(tx, in_next.iter().map(|&number| order(2, number)))
-        })
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+protocol_tests!(overlapping: a_row_that_goes_while_an_index_leads_to_it_is_never_half_there);
+fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>() {
+    let FiledScene { filed, scene } = filed_scene::<P>();
+    let Scene { mut first, mut second, beside, .. } = scene;
+    let by_code = filed.index(Filed::BY_CODE);
     let outer = first.run_with(ONCE(), |tx| {
-        let rows = match reverse {
-            false => orders.scan(tx, Prefix((1, 1)), Order::LINES).count(),
-            true => orders.scan_rev(tx, Prefix((1, 1)), Order::LINES).count(),
-        };
-        assert_eq!(rows, 3);
-        second.run(|tx| orders.insert(tx, order(2, other)))?;
-        beside.update(tx, &0, Item::COUNT.add(1))
+        let row = by_code.find(tx, &1_002)?.expect("it is there");
+        second.run(|tx| {
+            beside.read(tx, &0, Item::COUNT)?;
+            filed.delete(tx, &(1, 2))
+        })?;
+        beside.update(tx, &0, Item::COUNT.add(1))?;
+        row.get(Whole).map(drop)
+    });
+    assert_eq!(outer, CONFLICT);
+    // In the middle of a scan that has read its leaf already: deleted rows are not returned, or
+    // the transaction fails.
+    let outer = first.run_with(ONCE(), |tx| {
+        let by_place = filed.index(Filed::BY_PLACE);
+        let mut scan = by_place.rows(tx, &(1, 0), Filed::NOTE);
+        let (key, _) = scan.next().expect("there is one")?;
+        second.run(|tx| filed.delete(tx, &(1, 3)))?;
+        let others: Vec<_> = scan.collect::<Result<_, _>>()?;
+        assert!(key == (1, 0) && (1..=2).contains(&others.len()), "{others:?}");
+        Ok(())
     });
     assert!(outer == Ok(()) || outer == CONFLICT, "{outer:?}");
-    outer == Ok(())
+    assert_entries_match_rows(&mut first, &filed);
 }
 
-/// A scan of the orders of one district meets inserts into the next one only if the keys'
-/// components share words.
-#[test]
-fn adjacent_districts_conflict_only_with_packed_keys() {
-    for reverse in [false, true] {
-        for in_next in [&[][..], &[7], &[7, 9], &[0, u32::MAX]] {
-            for other in [1, 8, 1_000_000] {
-                assert!(
-                    districts_are_apart::<Occ>(true, other, reverse, in_next),
-                    "{in_next:?} {other}"
-                );
-                assert!(
-                    districts_are_apart::<TicToc>(true, other, reverse, in_next),
-                    "{in_next:?} {other}"
-                );
-                assert!(
-                    districts_are_apart::<Mvcc>(true, other, reverse, in_next),
-                    "{in_next:?} {other}"
-                );
-                assert!(
-                    districts_are_apart::<Mvto>(true, other, reverse, in_next),
-                    "{in_next:?} {other}"
-                );
-                assert!(
-                    !districts_are_apart::<Occ>(false, other, reverse, in_next),
-                    "{in_next:?} {other}"
-                );
+protocol_tests!(concurrent: an_index_is_right_whatever_old_transactions_did_meanwhile);
+fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
+    let Scene { parcels, mut first, .. } = scene::<P>(0..10);
+    let mut maker = None;
+    first
+        .run(|tx| {
+            // No transaction knows of the index yet.
+            insert(&parcels, tx, 20)?;
+            parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 7)?;
+            parcels.delete(tx, &(1, 2))?;
+            let made = parcels.clone();
+            let maker = maker.get_or_insert_with(|| {
+                std::thread::spawn(move || {
+                    made.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered())
+                        .map(drop)
+                        .unwrap();
+                })
+            });
+            while parcels.core().indexes.is_empty() {
+                std::thread::yield_now();
             }
-        }
-    }
+            // Now this transaction does, and some of its earlier changes are not in the index.
+            insert(&parcels, tx, 21)?;
+            parcels.modify(tx, &(1, 3), Parcel::SHELF, |shelf| *shelf = 7)?;
+            parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 8)?;
+            parcels.delete(tx, &(1, 20))?;
+            parcels.delete(tx, &(1, 4))?;
+            assert!(!maker.is_finished(), "it waits for who began before");
+            Ok::<_, Abort>(())
+        })
+        .unwrap();
+    maker.expect("made by the first attempt").join().unwrap();
+    assert_entries_match_rows(&mut first, &parcels);
+    let error = parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).map(drop);
+    assert!(matches!(error, Err(Error::IndexExists { .. })), "{error:?}");
 }
 
-struct IndexBesideOldTransactions;
-
-impl ForProtocol for IndexBesideOldTransactions {
-    fn run<P: Protocol>(&self) {
-        let Scene { parcels, mut first, .. } = scene::<P>(0..10);
-        let mut maker = None;
-        first
-            .run(|tx| {
-                // No transaction knows of the index yet.
-                insert(&parcels, tx, 20)?;
-                parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 7)?;
-                parcels.delete(tx, &(1, 2))?;
-                let made = parcels.clone();
-                let maker = maker.get_or_insert_with(|| {
-                    std::thread::spawn(move || {
-                        made.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered())
-                            .map(drop)
-                            .unwrap();
-                    })
-                });
-                while parcels.core().indexes.is_empty() {
-                    std::thread::yield_now();
-                }
-                // Now this transaction does, and some of its earlier changes are not in the index.
-                insert(&parcels, tx, 21)?;
-                parcels.modify(tx, &(1, 3), Parcel::SHELF, |shelf| *shelf = 7)?;
-                parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 8)?;
-                parcels.delete(tx, &(1, 20))?;
-                parcels.delete(tx, &(1, 4))?;
-                assert!(!maker.is_finished(), "it waits for who began before");
-                Ok::<_, Abort>(())
-            })
-            .unwrap();
-        maker.expect("made by the first attempt").join().unwrap();
-        assert_entries_match_rows(&mut first, &parcels);
-        let error =
-            parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).map(drop);
-        assert!(matches!(error, Err(Error::IndexExists { .. })), "{error:?}");
+protocol_tests!(concurrent: a_unique_index_that_cannot_be_leaves_nothing);
+fn a_unique_index_that_cannot_be_leaves_nothing<P: Protocol>() {
+    let Scene { parcels, mut first, .. } = scene::<P>(0..200);
+    first
+        .run(|tx| parcels.modify(tx, &(1, 150), Parcel::CODE, |code| *code = 1_020))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    let make = || parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique());
+    for _ in 0..3 {
+        assert!(matches!(make(), Err(Error::NotUnique { .. })));
+        assert!(parcels.core().indexes.is_empty());
+        let left = parcels.core().indexes.get(0).expect("its place is kept");
+        assert_eq!(entries_left(&mut first, left), 0);
     }
-}
-
-#[test]
-fn an_index_is_right_whatever_old_transactions_did_meanwhile() {
-    for_each_concurrent(&IndexBesideOldTransactions);
-}
-
-struct RefusedIndex;
-
-impl ForProtocol for RefusedIndex {
-    fn run<P: Protocol>(&self) {
-        let Scene { parcels, mut first, .. } = scene::<P>(0..200);
-        first
-            .run(|tx| parcels.modify(tx, &(1, 150), Parcel::CODE, |code| *code = 1_020))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
-        let make =
-            || parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique());
-        for _ in 0..3 {
-            assert!(matches!(make(), Err(Error::NotUnique { .. })));
-            assert!(parcels.core().indexes.is_empty());
-            let left = parcels.core().indexes.get(0).expect("its place is kept");
-            assert_eq!(entries_left(&mut first, left), 0);
-        }
-        // It never took effect: operations that it would have refused succeed, and columns are
-        // updated.
-        first
-            .run(|tx| {
-                parcels.insert(tx, Parcel { code: 1_020, ..Parcel::new(2, 1) })?;
-                parcels.update(tx, &(2, 1), Parcel::CODE.set(9))?;
-                parcels.update(tx, &(1, 150), Parcel::CODE.set(10))
-            })
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
-        let by_code = make().unwrap();
-        assert_entries_match_rows(&mut first, &parcels);
-        assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok::<_, Abort>(2));
-    }
+    // It never took effect: operations that it would have refused succeed, and columns are
+    // updated.
+    first
+        .run(|tx| {
+            parcels.insert(tx, Parcel { code: 1_020, ..Parcel::new(2, 1) })?;
+            parcels.update(tx, &(2, 1), Parcel::CODE.set(9))?;
+            parcels.update(tx, &(1, 150), Parcel::CODE.set(10))
+        })
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    let by_code = make().unwrap();
+    assert_entries_match_rows(&mut first, &parcels);
+    assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok::<_, Abort>(2));
 }
 
 /// Returns the rows of an index's entries, whether it can be read or not.
@@ -756,52 +556,36 @@ fn entries_left<P: Protocol>(session: &mut Session<P>, index: &crate::engine::In
     super::entries::entries_of(session, index).len()
 }
 
-#[test]
-fn a_unique_index_that_cannot_be_leaves_nothing() {
-    for_each_concurrent(&RefusedIndex);
-}
-
-struct DroppedIndex;
-
-impl ForProtocol for DroppedIndex {
-    fn run<P: Protocol>(&self) {
-        let Scene { db, parcels, mut first, .. } = scene::<P>(0..40);
-        let make = || parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered());
-        let old = make().unwrap();
-        assert_eq!(first.run(|tx| Ok::<_, Abort>(old.rows(tx, &1, ()).count())), Ok(40));
-        parcels.drop_index("by_shelf").unwrap();
-        let refused = first.run(|tx| {
-            assert_eq!(old.find(tx, &1).map(drop), Err(Abort::NoIndex));
-            assert_eq!(old.get(tx, &1, ()), Err(Abort::NoIndex));
-            // An error, and no more.
-            let rows: Vec<_> = old.scan_rev(tx, .., ()).take(5).collect();
-            assert_eq!(rows, [Err(Abort::NoIndex)]);
-            old.read(tx, &1, ())
-        });
-        assert_eq!(refused, Err(Abort::NoIndex));
-        assert!(matches!(parcels.drop_index("by_shelf"), Err(Error::NoIndex { .. })));
-        let filed = db.table::<Filed>("filed").unwrap();
-        assert!(
-            matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })),
-            "its type names it"
-        );
-        // The columns can be updated again; the next index of this name has to contain the rows
-        // changed meanwhile.
-        first
-            .run(|tx| {
-                parcels.update(tx, &(1, 3), Parcel::SHELF.set(5))?;
-                parcels.delete(tx, &(1, 4))
-            })
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
-        let new = make().unwrap();
-        assert_eq!(first.run(|tx| Ok::<_, Abort>(new.rows(tx, &1, ()).count())), Ok(38));
-        assert_entries_match_rows(&mut first, &parcels);
-    }
-}
-
-#[test]
-fn a_dropped_index_refuses_and_one_of_its_name_begins_anew() {
-    for_each_concurrent(&DroppedIndex);
+protocol_tests!(concurrent: a_dropped_index_refuses_and_one_of_its_name_begins_anew);
+fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
+    let Scene { db, parcels, mut first, .. } = scene::<P>(0..40);
+    let make = || parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered());
+    let old = make().unwrap();
+    assert_eq!(first.run(|tx| Ok::<_, Abort>(old.rows(tx, &1, ()).count())), Ok(40));
+    parcels.drop_index("by_shelf").unwrap();
+    let refused = first.run(|tx| {
+        assert_eq!(old.find(tx, &1).map(drop), Err(Abort::NoIndex));
+        assert_eq!(old.get(tx, &1, ()), Err(Abort::NoIndex));
+        // An error, and no more.
+        let rows: Vec<_> = old.scan_rev(tx, .., ()).take(5).collect();
+        assert_eq!(rows, [Err(Abort::NoIndex)]);
+        old.read(tx, &1, ())
+    });
+    assert_eq!(refused, Err(Abort::NoIndex));
+    assert!(matches!(parcels.drop_index("by_shelf"), Err(Error::NoIndex { .. })));
+    let filed = db.table::<Filed>("filed").unwrap();
+    assert!(matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })), "its type names it");
+    // The columns can be updated again; the next index of this name has to contain the rows
+    // changed meanwhile.
+    first
+        .run(|tx| {
+            parcels.update(tx, &(1, 3), Parcel::SHELF.set(5))?;
+            parcels.delete(tx, &(1, 4))
+        })
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    let new = make().unwrap();
+    assert_eq!(first.run(|tx| Ok::<_, Abort>(new.rows(tx, &1, ()).count())), Ok(38));
+    assert_entries_match_rows(&mut first, &parcels);
 }
 
 /// A doomed transaction refuses everything; a scan returns the error once.

@@ -3,13 +3,13 @@
 //!
 //! No threads: at a named point of one session's commit, another session runs a whole transaction.
 
-use super::ForProtocol;
-use super::parcels::Parcel;
+use super::indexed_rows::Parcel;
+use super::interleaving::acting;
 use super::rows::Item;
-use super::steps::{CONFLICT, ONCE, acting, run};
+use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
-use crate::protocols::recorded::{Event, Recorded, Transaction};
-use crate::protocols::{Mvcc, Occ, TicToc};
+use crate::protocols::recorded::{Event, Transaction};
+use crate::protocols::{Mvcc, Occ, Recorded, TicToc};
 use crate::record::Tid;
 use crate::sync::Point;
 use crate::{Abort, Database, Refused, Session, Table, Tx, Updater};
@@ -78,7 +78,7 @@ fn a_row_never_has_the_same_version_twice() {
 }
 
 #[test]
-fn who_replaces_what_another_has_read_is_of_no_earlier_epoch() {
+fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
     let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
     versions_written(&db);
     let (inner, epochs) = (table.clone(), db.inner.engine.epochs.clone());
@@ -102,81 +102,73 @@ fn who_replaces_what_another_has_read_is_of_no_earlier_epoch() {
 /// A search for a missing row.
 type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abort>;
 
-struct SearchedThenFilled;
-
-impl ForProtocol for SearchedThenFilled {
-    fn run<P: Protocol>(&self) {
-        // A transaction has searched for missing rows, in a hash index, in an ordered one, and by
-        // scans of both; before it has noted the nodes, the rows are inserted. It must not commit
-        // with the rows' absence and the nodes' new versions.
-        let looks: [Look<P>; 4] = [
-            |scene, _, tx| Ok(scene.table.get(tx, &9, Item::COUNT)?.is_some()),
-            |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),
-            |_, parcels, tx| Ok(parcels.get(tx, &(1, 9), ())?.is_some()),
-            |_, parcels, tx| Ok(parcels.scan(tx, .., ()).next().transpose()?.is_some()),
-        ];
-        for (number, look) in looks.into_iter().enumerate() {
-            let scene = scene::<P>();
-            let parcels = scene.db.table::<Parcel>("parcels").unwrap();
-            let (rows, others, mut second) =
-                (scene.table.clone(), parcels.clone(), scene.db.session().unwrap());
-            let fill = move || {
-                run(&mut second, |tx| {
-                    rows.insert(tx, Item::new(9, 1))?;
-                    others.insert(tx, Parcel::new(1, 9))?;
-                    rows.update(tx, &0, Item::COUNT.set(1))
-                });
-            };
-            let mut first = scene.db.session().unwrap();
-            let looked = acting(Point::Searched, fill, || {
-                first.run_with(ONCE(), |tx| {
-                    let found = look(&scene, &parcels, tx)?;
-                    Ok((found, scene.table.read(tx, &0, Item::COUNT)?))
-                })
+fn under_what_was_searched_in_vain_is_observed_as_it_was_then<P: Protocol>() {
+    // A transaction has searched for missing rows, in a hash index, in an ordered one, and by
+    // scans of both; before it has noted the nodes, the rows are inserted. It must not commit
+    // with the rows' absence and the nodes' new versions.
+    let looks: [Look<P>; 4] = [
+        |scene, _, tx| Ok(scene.table.get(tx, &9, Item::COUNT)?.is_some()),
+        |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),
+        |_, parcels, tx| Ok(parcels.get(tx, &(1, 9), ())?.is_some()),
+        |_, parcels, tx| Ok(parcels.scan(tx, .., ()).next().transpose()?.is_some()),
+    ];
+    for (number, look) in looks.into_iter().enumerate() {
+        let scene = scene::<P>();
+        let parcels = scene.db.table::<Parcel>("parcels").unwrap();
+        let (rows, others, mut second) =
+            (scene.table.clone(), parcels.clone(), scene.db.session().unwrap());
+        let fill = move || {
+            run(&mut second, |tx| {
+                rows.insert(tx, Item::new(9, 1))?;
+                others.insert(tx, Parcel::new(1, 9))?;
+                rows.update(tx, &0, Item::COUNT.set(1))
             });
-            assert!(
-                matches!(looked, Err(Abort::AttemptsExhausted) | Ok((true, 1)) | Ok((false, 0))),
-                "{number}: {looked:?}"
-            );
-        }
+        };
+        let mut first = scene.db.session().unwrap();
+        let looked = acting(Point::Searched, fill, || {
+            first.run_with(ONCE(), |tx| {
+                let found = look(&scene, &parcels, tx)?;
+                Ok((found, scene.table.read(tx, &0, Item::COUNT)?))
+            })
+        });
+        assert!(
+            matches!(looked, Err(Abort::AttemptsExhausted) | Ok((true, 1)) | Ok((false, 0))),
+            "{number}: {looked:?}"
+        );
     }
 }
 
 #[test]
 fn what_was_searched_in_vain_is_observed_as_it_was_then() {
-    SearchedThenFilled.run::<Occ>();
-    SearchedThenFilled.run::<TicToc>();
-    SearchedThenFilled.run::<Mvcc>();
+    under_what_was_searched_in_vain_is_observed_as_it_was_then::<Occ>();
+    under_what_was_searched_in_vain_is_observed_as_it_was_then::<TicToc>();
+    under_what_was_searched_in_vain_is_observed_as_it_was_then::<Mvcc>();
 }
 
-struct FailedValidation;
-
-impl ForProtocol for FailedValidation {
-    fn run<P: Protocol>(&self) {
-        let Scene { table, mut first, mut second, .. } = scene::<P>();
-        let failed = first.run_with(ONCE(), |tx| {
+fn under_an_attempt_that_does_not_validate_has_stored_nothing<P: Protocol>() {
+    let Scene { table, mut first, mut second, .. } = scene::<P>();
+    let failed = first.run_with(ONCE(), |tx| {
+        let count = table.read(tx, &0, Item::COUNT)?;
+        table.update(tx, &0, Item::COUNT.set(count + 5))?;
+        table.update(tx, &1, Item::COUNT.add(5))?;
+        // Only the commit can notice: the closure reads nothing more.
+        run(&mut second, |tx| {
             let count = table.read(tx, &0, Item::COUNT)?;
-            table.update(tx, &0, Item::COUNT.set(count + 5))?;
-            table.update(tx, &1, Item::COUNT.add(5))?;
-            // Only the commit can notice: the closure reads nothing more.
-            run(&mut second, |tx| {
-                let count = table.read(tx, &0, Item::COUNT)?;
-                table.read(tx, &1, Item::COUNT)?;
-                table.update(tx, &0, Item::COUNT.set(count + 1))
-            });
-            Ok(())
+            table.read(tx, &1, Item::COUNT)?;
+            table.update(tx, &0, Item::COUNT.set(count + 1))
         });
-        assert_eq!(failed, CONFLICT);
-        let counts = run(&mut second, |tx| Ok([0, 1].map(|id| table.read(tx, &id, Item::COUNT))));
-        assert_eq!(counts, [Ok(1), Ok(0)]);
-    }
+        Ok(())
+    });
+    assert_eq!(failed, CONFLICT);
+    let counts = run(&mut second, |tx| Ok([0, 1].map(|id| table.read(tx, &id, Item::COUNT))));
+    assert_eq!(counts, [Ok(1), Ok(0)]);
 }
 
 #[test]
 fn an_attempt_that_does_not_validate_has_stored_nothing() {
-    FailedValidation.run::<Occ>();
-    FailedValidation.run::<TicToc>();
-    FailedValidation.run::<Mvcc>();
+    under_an_attempt_that_does_not_validate_has_stored_nothing::<Occ>();
+    under_an_attempt_that_does_not_validate_has_stored_nothing::<TicToc>();
+    under_an_attempt_that_does_not_validate_has_stored_nothing::<Mvcc>();
 }
 
 #[test]
@@ -216,33 +208,25 @@ impl Updater<Item> for Ends {
     }
 }
 
-struct LateFailures;
-
-impl ForProtocol for LateFailures {
-    fn run<P: Protocol>(&self) {
-        for end in [Ends::InAPanic, Ends::Refusing] {
-            // In one of the rounds the unit that fails is not the one installed first.
-            for failing in [1, 2] {
-                let Scene { table, mut first, mut second, .. } = scene::<P>();
-                let ended = catch_unwind(AssertUnwindSafe(|| {
-                    first.run_with(ONCE(), |tx| {
-                        table.update(tx, &(3 - failing), Item::COUNT.add(5))?;
-                        table.update_with(tx, &failing, end)
-                    })
-                }));
-                match end {
-                    Ends::InAPanic => assert!(ended.is_err()),
-                    Ends::Refusing => assert_eq!(ended.unwrap(), Err(Abort::Guard)),
-                }
-                let counts =
-                    run(&mut second, |tx| Ok([1, 2].map(|id| table.read(tx, &id, Item::COUNT))));
-                assert_eq!(counts, [Ok(0), Ok(0)], "{end:?}");
+protocol_tests!(concurrent: an_updater_that_fails_leaves_no_half_of_its_commit);
+fn an_updater_that_fails_leaves_no_half_of_its_commit<P: Protocol>() {
+    for end in [Ends::InAPanic, Ends::Refusing] {
+        // In one of the rounds the unit that fails is not the one installed first.
+        for failing in [1, 2] {
+            let Scene { table, mut first, mut second, .. } = scene::<P>();
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                first.run_with(ONCE(), |tx| {
+                    table.update(tx, &(3 - failing), Item::COUNT.add(5))?;
+                    table.update_with(tx, &failing, end)
+                })
+            }));
+            match end {
+                Ends::InAPanic => assert!(ended.is_err()),
+                Ends::Refusing => assert_eq!(ended.unwrap(), Err(Abort::Guard)),
             }
+            let counts =
+                run(&mut second, |tx| Ok([1, 2].map(|id| table.read(tx, &id, Item::COUNT))));
+            assert_eq!(counts, [Ok(0), Ok(0)], "{end:?}");
         }
     }
-}
-
-#[test]
-fn an_updater_that_fails_leaves_no_half_of_its_commit() {
-    super::for_each_concurrent(&LateFailures);
 }

@@ -1,8 +1,7 @@
 //! A unique index refuses a row only for a valid reason, under all concurrent changes of row and
 //! index.
 
-use super::parcels::{Filed, Parcel};
-use super::{ForProtocol, for_each_overlapping};
+use super::indexed_rows::{Filed, Parcel};
 use crate::engine::{Protocol, Stage};
 use crate::protocols::Mvcc;
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
@@ -69,41 +68,33 @@ pub(super) fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-#[test]
-fn a_row_is_not_refused_for_a_key_of_its_own() {
-    struct Twins;
-    impl ForProtocol for Twins {
-        fn run<P: Protocol>(&self) {
-            let db = Database::<P>::builder().build().unwrap();
-            let filed = db.table::<Filed>("filed").unwrap();
-            let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
-            let (own, outcomes) = (filed.clone(), Arc::new(Mutex::new(Vec::new())));
-            let noted = outcomes.clone();
-            // The entries appear one by one, and the row before or after them.
-            let hook = move |point| {
-                if point == Point::Installing {
-                    let once = RunOptions::new().attempts_max(1);
-                    let inserted =
-                        second.run_with(once, |tx| own.insert(tx, Parcel::new(1, 7).into()));
-                    noted.lock().unwrap().push(inserted);
-                }
-            };
-            let inserted =
-                with_hook(hook, || first.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())));
-            assert_eq!(inserted, Ok::<_, Abort>(()));
-            let outcomes = outcomes.lock().unwrap();
-            assert!(
-                outcomes.len() > 3 && !outcomes.contains(&Err(Abort::NotUnique)),
-                "{}: {outcomes:?}",
-                P::NAME
-            );
+protocol_tests!(overlapping: a_row_is_not_refused_for_a_key_of_its_own);
+fn a_row_is_not_refused_for_a_key_of_its_own<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let filed = db.table::<Filed>("filed").unwrap();
+    let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+    let (own, outcomes) = (filed.clone(), Arc::new(Mutex::new(Vec::new())));
+    let noted = outcomes.clone();
+    // The entries appear one by one, and the row before or after them.
+    let hook = move |point| {
+        if point == Point::Installing {
+            let once = RunOptions::new().attempts_max(1);
+            let inserted = second.run_with(once, |tx| own.insert(tx, Parcel::new(1, 7).into()));
+            noted.lock().unwrap().push(inserted);
         }
-    }
-    for_each_overlapping(&Twins);
+    };
+    let inserted = with_hook(hook, || first.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())));
+    assert_eq!(inserted, Ok::<_, Abort>(()));
+    let outcomes = outcomes.lock().unwrap();
+    assert!(
+        outcomes.len() > 3 && !outcomes.contains(&Err(Abort::NotUnique)),
+        "{}: {outcomes:?}",
+        P::NAME
+    );
 }
 
 #[test]
-fn an_entry_from_before_an_index_was_looked_over_refuses_nobody() {
+fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
     let (db, parcels) = two_rows::<Mvcc>();
     let indexes = &parcels.core().indexes;
     let is_enforced = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Enforced));
@@ -193,85 +184,71 @@ fn assert_refused_with_reason<P: Protocol>(
     assert!(inserted.is_ok() || codes.contains(&200), "{}: {inserted:?} {codes:?}", P::NAME);
 }
 
-#[test]
-fn an_index_that_is_dropped_is_kept_for_whom_it_has_refused() {
-    struct Drops;
-    impl ForProtocol for Drops {
-        fn run<P: Protocol>(&self) {
-            let (db, parcels) = two_rows::<P>();
-            let by_code = parcels
-                .create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique())
-                .unwrap();
-            let (step, waits) = (Step::default(), Arc::new(Step::default()));
-            thread::scope(|scope| {
-                // Dropping the index waits for this transaction after the index has become
-                // unreadable, and not for transactions that begin then.
-                scope.spawn(|| {
-                    let read = db.session().unwrap().run(|tx| {
-                        parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-                        step.reach(1);
-                        step.wait_for(2);
-                        Ok::<_, Abort>(())
-                    });
-                    assert_eq!(read, Ok(()));
-                });
-                scope.spawn(|| {
-                    step.wait_for(1);
-                    with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code"))
-                        .unwrap();
-                });
-                waits.wait_for(1);
-                assert_eq!(db.run(|tx| by_code.get(tx, &100, Parcel::CODE)), Err(Abort::NoIndex));
-                assert_refused_with_reason(&db, &parcels, &waits, || step.reach(2));
+protocol_tests!(overlapping: an_index_that_is_dropped_is_kept_for_writers_it_has_refused);
+fn an_index_that_is_dropped_is_kept_for_writers_it_has_refused<P: Protocol>() {
+    let (db, parcels) = two_rows::<P>();
+    let by_code =
+        parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+    let (step, waits) = (Step::default(), Arc::new(Step::default()));
+    thread::scope(|scope| {
+        // Dropping the index waits for this transaction after the index has become
+        // unreadable, and not for transactions that begin then.
+        scope.spawn(|| {
+            let read = db.session().unwrap().run(|tx| {
+                parcels.read(tx, &(1, 1), Parcel::NOTE)?;
+                step.reach(1);
+                step.wait_for(2);
+                Ok::<_, Abort>(())
             });
-        }
-    }
-    for_each_overlapping(&Drops);
+            assert_eq!(read, Ok(()));
+        });
+        scope.spawn(|| {
+            step.wait_for(1);
+            with_hook(at_waits(&parcels, &waits), || parcels.drop_index("by_code")).unwrap();
+        });
+        waits.wait_for(1);
+        assert_eq!(db.run(|tx| by_code.get(tx, &100, Parcel::CODE)), Err(Abort::NoIndex));
+        assert_refused_with_reason(&db, &parcels, &waits, || step.reach(2));
+    });
 }
 
-#[test]
-fn an_index_that_could_not_be_made_is_kept_for_whom_it_has_refused() {
-    struct Fails;
-    impl ForProtocol for Fails {
-        fn run<P: Protocol>(&self) {
-            let (db, parcels) = two_rows::<P>();
-            let rows = (10..300).map(|number| row(number, 1_000 + u32::from(number)));
-            assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-            // The last row to be entered has the code of another one.
-            assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok::<_, Abort>(()));
-            let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
-            let waits = Arc::new(Step::default());
-            thread::scope(|scope| {
-                let own = step.clone();
-                scope.spawn(|| {
-                    let (mut batches, mut at_waits) = (0, at_waits(&parcels, &waits));
-                    let hook = move |point| {
-                        // Not during the wait before it is enforced.
-                        if batches >= 4 {
-                            at_waits(point);
-                        }
-                        // It is enforced, and all rows but the last ones are entered.
-                        if point == Point::Released {
-                            batches += 1;
-                            if batches == 4 {
-                                own.reach(1);
-                                own.wait_for(2);
-                            }
-                        }
-                    };
-                    let options = IndexOptions::hashed().unique();
-                    let made = with_hook(hook, || {
-                        parcels.create_index("by_code", Parcel::CODE, options).map(drop)
-                    });
-                    assert!(matches!(made, Err(crate::Error::NotUnique { .. })), "{made:?}");
-                });
-                step.wait_for(1);
-                let index = indexes.get(0).expect("it is being made");
-                assert!(indexes.is_at(index, Stage::Enforced));
-                assert_refused_with_reason(&db, &parcels, &waits, || step.reach(2));
+protocol_tests!(overlapping: an_index_that_could_not_be_made_is_kept_for_writers_it_has_refused);
+fn an_index_that_could_not_be_made_is_kept_for_writers_it_has_refused<P: Protocol>() {
+    let (db, parcels) = two_rows::<P>();
+    let rows = (10..300).map(|number| row(number, 1_000 + u32::from(number)));
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+    // The last row to be entered has the code of another one.
+    assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok::<_, Abort>(()));
+    let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
+    let waits = Arc::new(Step::default());
+    thread::scope(|scope| {
+        let own = step.clone();
+        scope.spawn(|| {
+            let (mut batches, mut at_waits) = (0, at_waits(&parcels, &waits));
+            let hook = move |point| {
+                // Not during the wait before it is enforced.
+                if batches >= 4 {
+                    at_waits(point);
+                }
+                // It is enforced, and all rows but the last ones are entered.
+                if point == Point::Released {
+                    batches += 1;
+                    if batches == 4 {
+                        own.reach(1);
+                        own.wait_for(2);
+                    }
+                }
+            };
+            let options = IndexOptions::hashed().unique();
+            let made = with_hook(hook, || {
+                parcels.create_index("by_code", Parcel::CODE, options).map(drop)
             });
-            assert_eq!(indexes.kept().count(), 0, "there is none afterwards");
-        }
-    }
-    for_each_overlapping(&Fails);
+            assert!(matches!(made, Err(crate::Error::NotUnique { .. })), "{made:?}");
+        });
+        step.wait_for(1);
+        let index = indexes.get(0).expect("it is being made");
+        assert!(indexes.is_at(index, Stage::Enforced));
+        assert_refused_with_reason(&db, &parcels, &waits, || step.reach(2));
+    });
+    assert_eq!(indexes.kept().count(), 0, "there is none afterwards");
 }

@@ -1,12 +1,11 @@
 //! Snapshots: the rows they see, and the memory they keep and free.
 
-use super::mix::{Judge, Mix};
-use super::parcels::Parcel;
+use super::indexed_rows::Parcel;
+use super::random_transactions::{Judge, Mix};
 use super::rows::Item;
 use crate::engine::Versioned;
 use crate::index::Found;
-use crate::protocols::Recorded;
-use crate::protocols::{Mvcc, Mvto};
+use crate::protocols::{Mvcc, Mvto, Recorded};
 use crate::record::CellAt;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random};
 use crate::{Abort, Database, IndexOptions, OldestSnapshot, Session, Snapshot, Table, Whole};
@@ -41,15 +40,10 @@ pub(super) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
     (db, items, session)
 }
 
+protocol_tests!(versioned: histories_with_snapshots_are_strictly_serializable);
 /// Some threads change all rows while others read, each in a snapshot of its own that it keeps for
 /// a while; all of a snapshot's reads are of one moment.
-#[test]
-fn histories_with_snapshots_are_strictly_serializable() {
-    histories_with_snapshots_are_strictly_serializable_under::<Mvcc>();
-    histories_with_snapshots_are_strictly_serializable_under::<Mvto>();
-}
-
-fn histories_with_snapshots_are_strictly_serializable_under<P: Chained>() {
+fn histories_with_snapshots_are_strictly_serializable<P: Chained>() {
     let mix = Mix::new(Database::<Recorded<P>>::builder().build().unwrap(), 8);
     let options = Options { strict: true, opaque: P::OPAQUE, horizon: 1 << 20 };
     let mut judge = Judge::new(options, "snapshots".to_string());
@@ -159,13 +153,8 @@ fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-#[test]
-fn memory_is_flat_while_a_snapshot_is_kept() {
-    memory_is_flat_while_a_snapshot_is_kept_under::<Mvcc>();
-    memory_is_flat_while_a_snapshot_is_kept_under::<Mvto>();
-}
-
-fn memory_is_flat_while_a_snapshot_is_kept_under<P: Chained>() {
+protocol_tests!(versioned: memory_is_flat_while_a_snapshot_is_kept);
+fn memory_is_flat_while_a_snapshot_is_kept<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     let mut round = || {
@@ -190,13 +179,8 @@ fn memory_is_flat_while_a_snapshot_is_kept_under<P: Chained>() {
     );
 }
 
-#[test]
-fn deleted_rows_and_younger_ones_are_as_they_were() {
-    deleted_rows_and_younger_ones_are_as_they_were_under::<Mvcc>();
-    deleted_rows_and_younger_ones_are_as_they_were_under::<Mvto>();
-}
-
-fn deleted_rows_and_younger_ones_are_as_they_were_under<P: Chained>() {
+protocol_tests!(versioned: deleted_rows_and_younger_ones_are_as_they_were);
+fn deleted_rows_and_younger_ones_are_as_they_were<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let before = session.snapshot();
     ok(session.run(|tx| items.delete(tx, &1)));
@@ -228,13 +212,8 @@ fn deleted_rows_and_younger_ones_are_as_they_were_under<P: Chained>() {
     );
 }
 
-#[test]
-fn ranges_and_indexes_are_of_the_same_moment() {
-    ranges_and_indexes_are_of_the_same_moment_under::<Mvcc>();
-    ranges_and_indexes_are_of_the_same_moment_under::<Mvto>();
-}
-
-fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
+protocol_tests!(versioned: ranges_and_indexes_are_of_the_same_moment);
+fn ranges_and_indexes_are_of_the_same_moment<P: Chained>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let mut session = db.session().unwrap();
@@ -293,13 +272,8 @@ fn ranges_and_indexes_are_of_the_same_moment_under<P: Chained>() {
     assert!(!found.is_empty() && found == ok(db.run(by_present)));
 }
 
-#[test]
-fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too() {
-    rows_come_in_parts_under::<Mvcc>();
-    rows_come_in_parts_under::<Mvto>();
-}
-
-fn rows_come_in_parts_under<P: Chained>() {
+protocol_tests!(versioned: rows_come_in_parts_by_indexes_and_of_hashed_tables_too);
+fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let (parcels, items) =
         (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("items").unwrap());
@@ -380,13 +354,8 @@ fn nothing_is_pinned_between_two_parts() {
     add(&mut session, &items, 1);
 }
 
-#[test]
-fn nothing_is_written_by_who_only_reads() {
-    nothing_is_written_by_who_only_reads_under::<Mvcc>();
-    nothing_is_written_by_who_only_reads_under::<Mvto>();
-}
-
-fn nothing_is_written_by_who_only_reads_under<P: Chained>() {
+protocol_tests!(versioned: a_transaction_that_only_reads_writes_nothing);
+fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     let attempts = std::cell::Cell::new(0);
@@ -416,13 +385,8 @@ fn nothing_is_written_by_who_only_reads_under<P: Chained>() {
     assert_eq!(count(&snapshot, &items, 1), Some(0));
 }
 
-#[test]
-fn health_tells_of_the_oldest_snapshot() {
-    health_tells_of_the_oldest_snapshot_under::<Mvcc>();
-    health_tells_of_the_oldest_snapshot_under::<Mvto>();
-}
-
-fn health_tells_of_the_oldest_snapshot_under<P: Chained>() {
+protocol_tests!(versioned: health_tells_of_the_oldest_snapshot);
+fn health_tells_of_the_oldest_snapshot<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     assert_eq!(db.health().oldest_snapshot, None);
     let old = db.snapshot();
@@ -443,13 +407,8 @@ fn health_tells_of_the_oldest_snapshot_under<P: Chained>() {
     assert_eq!(db.health().oldest_snapshot, None);
 }
 
-#[test]
-fn what_is_moved_about_is_always_all_there() {
-    what_is_moved_about_is_always_all_there_under::<Mvcc>();
-    what_is_moved_about_is_always_all_there_under::<Mvto>();
-}
-
-fn what_is_moved_about_is_always_all_there_under<P: Chained>() {
+protocol_tests!(versioned: what_is_moved_about_is_always_all_there);
+fn what_is_moved_about_is_always_all_there<P: Chained>() {
     /// The number of rows, the amount in each, and the number of threads that move it.
     const ROWS: u64 = 64;
     const EACH: i64 = 100;

@@ -1,13 +1,12 @@
 //! A long transaction among short ones that keep changing its rows; and how others give way to a
 //! transaction that has failed too often.
 
-use super::parcels::Parcel;
-use super::patience::eventually_with;
+use super::indexed_rows::Parcel;
+use super::properties;
 use super::rows::Item;
-use super::steps::{CONFLICT, ONCE, run};
-use super::{ForProtocol, for_each_overlapping};
+use super::transactions::{CONFLICT, ONCE, run};
+use super::waiting::eventually_with;
 use crate::engine::Protocol;
-use crate::protocols::{Serial, under_a_lock};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Ordering, Random, with_patience};
 use crate::{Abort, Database, RunOptions};
@@ -25,64 +24,60 @@ const PAUSE: Duration = Duration::from_millis(3);
 /// The number of long transactions in a row.
 const ROUNDS: u64 = 3;
 
-struct Starving {
-    /// Whether others can update the rows that a transaction reads.
-    overlapping: bool,
-}
-
-impl ForProtocol for Starving {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().build().unwrap();
-        let table = db.table::<Item>("rows").unwrap();
-        table.load((0..ROWS).map(|id| Item::new(id, 0)), crate::api::LoadOptions::new()).unwrap();
-        let (done, updates) = (AtomicBool::new(false), AtomicU64::new(0));
-        std::thread::scope(|scope| {
-            for thread in 0..WRITERS {
-                let (db, table, done, updates) = (&db, &table, &done, &updates);
-                let write = move || {
-                    let mut session = db.session().unwrap();
-                    let mut random = Random::seeded(thread);
-                    while !done.load(Ordering::Relaxed) {
-                        // Both groups: under every protocol, an attempt that has read the row
-                        // has to notice.
-                        let key = random.below(ROWS);
-                        let update = (Item::COUNT.add(1), Item::OTHER.add(1));
-                        let updated = session.run(|tx| table.update(tx, &key, update));
-                        assert_eq!(updated, Ok::<_, Abort>(()));
-                        updates.fetch_add(1, Ordering::Relaxed);
+protocol_tests!(concurrent: a_transaction_of_ten_thousand_reads_is_not_starved_by_writers);
+fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers<P: Protocol>() {
+    // A global lock keeps out the others while it reads.
+    let is_exclusive = properties::<P>().name == "global-lock";
+    let db = Database::<P>::builder().build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    table.load((0..ROWS).map(|id| Item::new(id, 0)), crate::LoadOptions::new()).unwrap();
+    let (done, updates) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..WRITERS {
+            let (db, table, done, updates) = (&db, &table, &done, &updates);
+            let write = move || {
+                let mut session = db.session().unwrap();
+                let mut random = Random::seeded(thread);
+                while !done.load(Ordering::Relaxed) {
+                    // Both groups: under every protocol, an attempt that has read the row
+                    // has to notice.
+                    let key = random.below(ROWS);
+                    let update = (Item::COUNT.add(1), Item::OTHER.add(1));
+                    let updated = session.run(|tx| table.update(tx, &key, update));
+                    assert_eq!(updated, Ok::<_, Abort>(()));
+                    updates.fetch_add(1, Ordering::Relaxed);
+                }
+            };
+            scope.spawn(move || with_patience(write));
+        }
+        let stop = StopAtEnd(&done);
+        let updated = || updates.load(Ordering::Relaxed);
+        // All writers are running.
+        eventually_with("the writers begin", updated, || updated() >= 1_000);
+        let mut session = db.session().unwrap();
+        for round in 0..share(ROUNDS) {
+            let (before, mut attempts) = (updated(), 0);
+            let options = RunOptions::new().attempts_max(ATTEMPTS_MAX);
+            let committed = session.run_with(options, |tx| {
+                attempts = tx.attempt();
+                let mut sum = 0;
+                for key in 0..ROWS {
+                    if key % 1_000 == 999 && !is_exclusive {
+                        let_others_update(&db, &updates);
                     }
-                };
-                scope.spawn(move || with_patience(write));
-            }
-            let stop = StopAtEnd(&done);
-            let updated = || updates.load(Ordering::Relaxed);
-            // All writers are running.
-            eventually_with("the writers begin", updated, || updated() >= 1_000);
-            let mut session = db.session().unwrap();
-            for round in 0..share(ROUNDS) {
-                let (before, mut attempts) = (updated(), 0);
-                let options = RunOptions::new().attempts_max(ATTEMPTS_MAX);
-                let committed = session.run_with(options, |tx| {
-                    attempts = tx.attempt();
-                    let mut sum = 0;
-                    for key in 0..ROWS {
-                        if key % 1_000 == 999 && self.overlapping {
-                            let_others_update(&db, &updates);
-                        }
-                        sum += table.read(tx, &key, Item::COUNT)?;
-                    }
-                    table.update(tx, &(round * 100), Item::OTHER.set(sum as u64))
-                });
-                let others = updated() - before;
-                eprintln!("{attempts} attempts, {others} updates meanwhile");
-                assert_eq!(committed, Ok::<_, Abort>(()), "after {attempts} attempts");
-            }
-            // The others have not been locked out, either.
-            let before = updated();
-            eventually_with("the writers go on", updated, || updated() >= before + 1_000);
-            drop(stop);
-        });
-    }
+                    sum += table.read(tx, &key, Item::COUNT)?;
+                }
+                table.update(tx, &(round * 100), Item::OTHER.set(sum as u64))
+            });
+            let others = updated() - before;
+            eprintln!("{attempts} attempts, {others} updates meanwhile");
+            assert_eq!(committed, Ok::<_, Abort>(()), "after {attempts} attempts");
+        }
+        // The others have not been locked out, either.
+        let before = updated();
+        eventually_with("the writers go on", updated, || updated() >= before + 1_000);
+        drop(stop);
+    });
 }
 
 /// Waits until some rows have been updated, or writers wait because of the token: otherwise the
@@ -107,48 +102,32 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-#[test]
-fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers() {
-    under_a_lock(|| Starving { overlapping: false }.run::<Serial>());
-    for_each_overlapping(&Starving { overlapping: true });
-}
-
-struct YieldsAmidAScan;
-
-impl ForProtocol for YieldsAmidAScan {
-    fn run<P: Protocol>(&self) {
-        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
-        let parcels = db.table::<Parcel>("parcels").unwrap();
-        let mut session = db.session().unwrap();
-        run(&mut session, |tx| {
-            parcels.insert_many(tx, (0..10).map(|number| Parcel::new(1, number)))
-        });
-        db.inner.engine.token.try_take(999);
-        // Asserted outside: a panic of a doomed attempt is discarded.
-        let mut told = Vec::new();
-        let yielded = session.run_with(ONCE(), |tx| {
-            let mut scan = parcels.scan(tx, .., ());
-            told.push(scan.next().map(|row| row.map(drop)));
-            told.push(Some(parcels.insert_many(tx, (20..30).map(|number| Parcel::new(1, number)))));
-            told.extend((0..2).map(|_| scan.next().map(|row| row.map(drop))));
-            Ok(())
-        });
-        db.inner.engine.token.release(999);
-        let over = Some(Err(Abort::Yielded));
-        assert_eq!(
-            told,
-            [Some(Ok(())), over, over, None],
-            "what it has at hand is not given out any more"
-        );
-        assert_eq!(
-            (yielded, parcels.len_estimate()),
-            (CONFLICT, 10),
-            "a link would disturb the token's holder"
-        );
-    }
-}
-
-#[test]
-fn a_link_gives_way_to_the_token_and_the_attempt_is_over() {
-    for_each_overlapping(&YieldsAmidAScan);
+protocol_tests!(overlapping: a_link_gives_way_to_the_token_and_the_attempt_is_over);
+fn a_link_gives_way_to_the_token_and_the_attempt_is_over<P: Protocol>() {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let mut session = db.session().unwrap();
+    run(&mut session, |tx| parcels.insert_many(tx, (0..10).map(|number| Parcel::new(1, number))));
+    db.inner.engine.token.try_take(999);
+    // Asserted outside: a panic of a doomed attempt is discarded.
+    let mut told = Vec::new();
+    let yielded = session.run_with(ONCE(), |tx| {
+        let mut scan = parcels.scan(tx, .., ());
+        told.push(scan.next().map(|row| row.map(drop)));
+        told.push(Some(parcels.insert_many(tx, (20..30).map(|number| Parcel::new(1, number)))));
+        told.extend((0..2).map(|_| scan.next().map(|row| row.map(drop))));
+        Ok(())
+    });
+    db.inner.engine.token.release(999);
+    let over = Some(Err(Abort::Yielded));
+    assert_eq!(
+        told,
+        [Some(Ok(())), over, over, None],
+        "what it has at hand is not given out any more"
+    );
+    assert_eq!(
+        (yielded, parcels.len_estimate()),
+        (CONFLICT, 10),
+        "a link would disturb the token's holder"
+    );
 }

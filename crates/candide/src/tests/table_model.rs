@@ -7,12 +7,11 @@
 //! `CANDIDE_SHORT=1`, of up to three, and a fourth of the random scripts.
 
 use super::entries::assert_entries_match_rows;
-use super::parcels::{Filed, Parcel};
-use super::{ForProtocol, for_each, for_each_erased, properties};
+use super::indexed_rows::{Filed, Parcel};
+use super::properties;
 use crate::engine::Protocol;
 use crate::index::Direction;
-use crate::protocols::Occ;
-use crate::protocols::Recorded;
+use crate::protocols::{Occ, Recorded};
 use crate::sync::Random;
 use crate::sync::size::{Sample, is_short};
 use crate::{
@@ -1314,50 +1313,44 @@ fn for_each_setting(run: impl Fn(Setting, u64)) {
     }
 }
 
-struct RandomScripts;
-
-impl ForProtocol for RandomScripts {
-    fn run<P: Protocol>(&self) {
-        let scripts = if is_short() { SCRIPTS / 4 } else { SCRIPTS };
-        for_each_setting(|setting, seed| {
-            if setting.indexed {
-                random_scripts::<Filed, P>(setting, scripts, seed);
-            }
-            if !setting.ordered {
-                // Its type is ordered, and its indexes are added and dropped.
-                random_scripts::<Parcel, P>(setting, scripts, 100 + seed);
-            }
-        });
-    }
-}
+protocol_tests!(all: random_scripts_with_open_scans_and_indexes_mean_what_a_map_says);
+protocol_tests!(
+    erased: random_scripts_under_erased_protocols_mean_what_a_map_says
+        = random_scripts_with_open_scans_and_indexes_mean_what_a_map_says()
+);
 
 #[test]
-fn random_scripts_with_open_scans_and_indexes_mean_what_a_map_says() {
-    for_each(&RandomScripts);
-    for_each_erased(&RandomScripts);
-    RandomScripts.run::<Recorded<Occ>>();
+fn random_scripts_that_are_recorded_mean_what_a_map_says() {
+    random_scripts_with_open_scans_and_indexes_mean_what_a_map_says::<Recorded<Occ>>();
 }
 
-struct AllShortSequences;
+fn random_scripts_with_open_scans_and_indexes_mean_what_a_map_says<P: Protocol>() {
+    let scripts = if is_short() { SCRIPTS / 4 } else { SCRIPTS };
+    for_each_setting(|setting, seed| {
+        if setting.indexed {
+            random_scripts::<Filed, P>(setting, scripts, seed);
+        }
+        if !setting.ordered {
+            // Its type is ordered, and its indexes are added and dropped.
+            random_scripts::<Parcel, P>(setting, scripts, 100 + seed);
+        }
+    });
+}
 
-impl ForProtocol for AllShortSequences {
-    fn run<P: Protocol>(&self) {
-        let setting = |splitting, commit_time_updates| Setting {
-            splitting,
-            commit_time_updates,
-            packed: false,
-            ordered: false,
-            indexed: true,
-        };
-        let less = u32::from(is_short());
-        all_short_sequences::<Parcel, P>(setting(true, true), 4 - less);
-        all_short_sequences::<Parcel, P>(setting(false, true), 3 - less);
-        all_short_sequences::<Parcel, P>(
-            Setting { indexed: false, ..setting(true, false) },
-            3 - less,
-        );
-        all_short_sequences::<Filed, P>(setting(true, true), 3 - less);
-    }
+protocol_tests!(all: all_sequences_of_up_to_four_operations_with_a_scan_held_open);
+fn all_sequences_of_up_to_four_operations_with_a_scan_held_open<P: Protocol>() {
+    let setting = |splitting, commit_time_updates| Setting {
+        splitting,
+        commit_time_updates,
+        packed: false,
+        ordered: false,
+        indexed: true,
+    };
+    let less = u32::from(is_short());
+    all_short_sequences::<Parcel, P>(setting(true, true), 4 - less);
+    all_short_sequences::<Parcel, P>(setting(false, true), 3 - less);
+    all_short_sequences::<Parcel, P>(Setting { indexed: false, ..setting(true, false) }, 3 - less);
+    all_short_sequences::<Filed, P>(setting(true, true), 3 - less);
 }
 
 /// Runs all sequences of operations on one row, from both initial states, with scans opened at one
@@ -1427,9 +1420,4 @@ fn all_short_sequences<G: Goods, P: Protocol>(setting: Setting, longest: u32) {
             }
         }
     }
-}
-
-#[test]
-fn all_sequences_of_up_to_four_operations_with_a_scan_held_open() {
-    for_each(&AllShortSequences);
 }

@@ -3,14 +3,13 @@
 //! has returned.
 
 use super::deltas::{Items, Scene, await_one_version, chain, chain_of, scene};
+use super::interleaving::acting;
 use super::rows::Item;
-use super::steps::{CONFLICT, ONCE, acting, run};
-use crate::protocols::DELTAS_MAX;
-use crate::protocols::Mvto;
-use crate::schema::Field;
+use super::transactions::{CONFLICT, ONCE, run};
+use crate::protocols::{DELTAS_MAX, Mvto};
 use crate::sync::{AtomicU64, Ordering, Point};
 use crate::timestamps::by_the_clock;
-use crate::{Abort, Column, Database, KeyColumn, Refused, TableOptions, Tx, Updater, Whole};
+use crate::{Abort, Column, Database, Field, KeyColumn, Refused, TableOptions, Tx, Updater, Whole};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -468,7 +467,7 @@ impl Updater<Item> for Breaks {
 type Finder = (&'static str, fn(&mut Scene));
 
 #[test]
-fn an_updater_that_breaks_its_word_has_no_effect_whoever_comes_to_know() {
+fn an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated() {
     let finders: [Finder; 6] = [
         ("one who reads", |scene| assert_eq!(scene.row().count, 32)),
         ("a snapshot", |scene| {
@@ -612,7 +611,7 @@ fn an_updater_that_fails_half_way_leaves_nothing_behind() {
 }
 
 #[test]
-fn who_collects_in_the_background_survives_a_broken_word() {
+fn the_collector_in_the_background_survives_a_broken_word() {
     let db = Database::<Mvto>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
@@ -694,10 +693,10 @@ fn total_updaters_by_the_clock() {
         a_row_is_not_deleted_below_a_total_updater,
         snapshots_among_total_updaters_see_their_own,
         updaters_come_out_of_their_words_as_they_went_in,
-        an_updater_that_breaks_its_word_has_no_effect_whoever_comes_to_know,
+        an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated,
         an_updater_whose_transaction_can_be_told_fails_that,
         an_updater_that_fails_half_way_leaves_nothing_behind,
-        who_collects_in_the_background_survives_a_broken_word,
+        the_collector_in_the_background_survives_a_broken_word,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));
 }

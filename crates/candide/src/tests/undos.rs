@@ -1,13 +1,14 @@
 //! Undo records: a snapshot sees all of a row as it was, for all parts that commits change and
 //! under all concurrent reads.
 
-use super::patience::receive;
+use super::interleaving::acting;
 use super::rows::Item;
 use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
-use super::steps::{CONFLICT, ONCE, acting};
+use super::transactions::{CONFLICT, ONCE};
+use super::waiting::receive;
 use crate::epoch::Collect;
 use crate::index::Found;
-use crate::protocols::{Mvcc, Mvto};
+use crate::protocols::Mvcc;
 use crate::sync::{Duration, Patience, Point, Random, Wait, Waited, Wish, lock, with_hook};
 use crate::{Abort, Database, Session, Snapshot, Table, Whole};
 use candide_derive::Record;
@@ -50,13 +51,8 @@ impl Wide {
     }
 }
 
-#[test]
-fn whichever_parts_of_a_row_change_snapshots_see_all_of_it() {
-    whichever_parts_of_a_row_change_snapshots_see_all_of_it_under::<Mvcc>();
-    whichever_parts_of_a_row_change_snapshots_see_all_of_it_under::<Mvto>();
-}
-
-fn whichever_parts_of_a_row_change_snapshots_see_all_of_it_under<P: Chained>() {
+protocol_tests!(versioned: whichever_parts_of_a_row_change_snapshots_see_all_of_it);
+fn whichever_parts_of_a_row_change_snapshots_see_all_of_it<P: Chained>() {
     for seed in 0..100 {
         Walk::<P>::new(seed).run();
     }
@@ -206,7 +202,7 @@ impl<P: Chained> Walk<P> {
 }
 
 #[test]
-fn who_looks_back_while_others_write_sees_no_part_of_that() {
+fn a_reader_of_old_versions_sees_no_part_of_a_write_under_way() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let rows = db.table::<Wide>("rows").unwrap();
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -224,7 +220,7 @@ fn who_looks_back_while_others_write_sees_no_part_of_that() {
 
 /// While a chain is pruned other sessions read the row, and a writer waits or starts over.
 #[test]
-fn who_thins_a_chain_is_in_the_way_of_writers_only() {
+fn thinning_a_chain_is_in_the_way_of_writers_only() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let mut other = db.session().unwrap();
     let snapshot = Rc::new(db.snapshot());
@@ -283,7 +279,7 @@ fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
 /// One session prunes a chain, for a snapshot that closes meanwhile. Another one has an entry of
 /// the same chain, and knows no snapshot.
 #[test]
-fn what_somebody_walks_over_is_not_freed() {
+fn a_version_that_a_reader_walks_over_is_not_freed() {
     let (db, items, mut session) = by_hand::<Mvcc>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
@@ -333,15 +329,10 @@ fn what_stays_in_a_chain_has_the_words_of_what_goes() {
     assert_eq!(db.memory().garbage, 0);
 }
 
+protocol_tests!(versioned: what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it);
 /// Rows and index entries that are inserted and deleted leave nothing behind while a snapshot is
 /// open that has never seen them.
-#[test]
-fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it() {
-    what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under::<Mvcc>();
-    what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under::<Mvto>();
-}
-
-fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under<P: Chained>() {
+fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     for id in 10..60 {
@@ -366,7 +357,7 @@ fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it_under<P: Chai
 /// A table is asked for while a session prunes a chain and has no block at hand for the record that
 /// replaces another.
 #[test]
-fn who_thins_a_chain_does_not_wait_for_who_waits_for_the_list_of_tables() {
+fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let rows = db.table::<Wide>("rows").unwrap();
     let mut session = db.session().unwrap();

@@ -122,7 +122,7 @@ fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
 }
 
 #[test]
-fn who_only_reads_sees_the_time_it_began_and_never_fails() {
+fn a_transaction_that_only_reads_sees_the_time_it_began_and_never_fails() {
     let (db, items) = database(true);
     let both = |tx: &Tx<'_, Mvcc>| {
         Ok((items.read(tx, &1, Item::COUNT)?, items.read(tx, &2, Item::COUNT)?))
@@ -226,7 +226,7 @@ fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
 }
 
 #[test]
-fn who_has_read_much_and_then_something_old_starts_over_when_it_writes() {
+fn a_reader_of_much_and_then_of_an_old_version_starts_over_when_it_writes() {
     let (db, items) = database(true);
     let read =
         |tx: &Tx<'_, Mvcc>| (0..100).try_for_each(|_| items.read(tx, &1, Item::COUNT).map(drop));
@@ -261,7 +261,7 @@ fn of_two_that_write_what_the_other_has_read_one_starts_over() {
 }
 
 #[test]
-fn a_commit_stops_who_might_have_to_see_it_and_nobody_else() {
+fn a_commit_stops_readers_that_might_have_to_see_it_and_no_others() {
     let (db, items) = database(true);
     let (mut writer, mut later) = (db.session().unwrap(), db.session().unwrap());
     let own = items.clone();
@@ -287,7 +287,7 @@ fn a_commit_stops_who_might_have_to_see_it_and_nobody_else() {
 }
 
 #[test]
-fn who_moves_on_and_meets_still_newer_versions_misses_none_in_between() {
+fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
     let (db, items) = database(true);
     assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok::<_, Abort>(()));
     let (mut reader, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -399,12 +399,12 @@ fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
 }
 
 #[test]
-fn versions_stay_as_long_as_somebody_can_come_to_see_them() {
+fn versions_stay_as_long_as_a_reader_can_come_to_see_them() {
     versions_stay_under::<Mvcc>(0);
 }
 
 #[test]
-fn versions_stay_in_chains_as_long_as_somebody_can_come_to_see_them() {
+fn versions_stay_in_chains_as_long_as_a_reader_can_come_to_see_them() {
     // Two more from before the reader, but in the epoch of the collected one.
     versions_stay_under::<Mvto>(2);
 }
@@ -441,7 +441,7 @@ fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
 }
 
 #[test]
-fn a_deleted_row_is_buried_when_nobody_can_come_to_see_it() {
+fn a_deleted_row_is_buried_when_no_reader_can_come_to_see_it() {
     for splitting in [true, false] {
         let db = Database::<Mvcc>::builder()
             .manual_epochs(10)
@@ -470,7 +470,7 @@ fn a_deleted_row_is_buried_when_nobody_can_come_to_see_it() {
 }
 
 #[test]
-fn who_looks_up_a_row_that_is_buried_meanwhile_sees_it_gone() {
+fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
     let (db, items, mut session) = by_hand();
     assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok::<_, Abort>(()));
     let mut reader = db.session().unwrap();
@@ -485,13 +485,8 @@ fn who_looks_up_a_row_that_is_buried_meanwhile_sees_it_gone() {
     assert_eq!((looked, reader.stats().retries), (Ok::<_, Abort>(None), 0));
 }
 
-#[test]
-fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing() {
-    memory_is_flat_under::<Mvcc>();
-    memory_is_flat_under::<Mvto>();
-}
-
-fn memory_is_flat_under<P: Chained>() {
+protocol_tests!(versioned: memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing);
+fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing<P: Chained>() {
     use super::rows::Item;
     /// The number of rows, of which one is hot.
     const ROWS: u64 = 1_000;

@@ -27,7 +27,7 @@ use candide_table::Candide;
 use super::driver::{Contender, of};
 
 macro_rules! every_candide {
-    ($($_kind:ident $protocol:ty: $($_policy:expr),+;)+) => {
+    ($($protocol:ty: $($_kind:ident $_name:ident = $_policy:expr),+;)+) => {
         vec![$(of::<Candide<$protocol>>()),+]
     };
 }

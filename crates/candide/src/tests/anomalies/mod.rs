@@ -31,11 +31,11 @@ mod table;
 mod uncontrolled;
 mod zombie;
 
-use super::{ForProtocol, for_each, for_each_by_the_clock, properties};
+use super::{by_the_clock, properties, under};
 use crate::engine::Protocol;
+use crate::protocols::Mvto;
 use judge::keeps;
 use script::{Anomaly, End, Promise, Run, rows_of};
-use std::cell::RefCell;
 use table::{Column, Fate};
 use uncontrolled::Uncontrolled;
 
@@ -120,34 +120,29 @@ fn fate(appears: bool, run: &Run) -> Fate {
     }
 }
 
-/// Carries all scripts out under each protocol.
-#[derive(Default)]
-struct Matrix {
-    columns: RefCell<Vec<Column>>,
+/// Carries all scripts out under a protocol.
+fn column<P: Protocol>() -> Column {
+    assert!(P::STRICT || !P::OPAQUE, "{}: only a strict protocol is called opaque", P::NAME);
+    Column {
+        name: properties::<P>().name,
+        promises: Promise::ALL.map(promises::<P>),
+        fates: ANOMALIES.iter().map(|anomaly| observe::<P>(anomaly)).collect(),
+    }
 }
 
-impl ForProtocol for Matrix {
-    fn run<P: Protocol>(&self) {
-        assert!(P::STRICT || !P::OPAQUE, "{}: only a strict protocol is called opaque", P::NAME);
-        self.columns.borrow_mut().push(Column {
-            name: properties::<P>().name,
-            promises: Promise::ALL.map(promises::<P>),
-            fates: ANOMALIES.iter().map(|anomaly| observe::<P>(anomaly)).collect(),
-        });
-    }
+macro_rules! columns {
+    ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
+        [$($(under::<$protocol, _>($policy, column::<$protocol>)),+),+]
+    };
 }
 
 #[test]
 fn each_protocol_prevents_what_it_promises_to_and_nothing_else() {
-    let matrix = Matrix::default();
-    for_each(&matrix);
-    table::compare(ANOMALIES, &matrix.columns.borrow());
+    let columns = crate::for_each_protocol!(columns);
+    table::compare(ANOMALIES, &columns);
     // The same comes of them wherever timestamps are from.
-    let by_the_clock = Matrix::default();
-    for_each_by_the_clock(&by_the_clock);
-    for column in by_the_clock.columns.into_inner() {
-        assert!(matrix.columns.borrow().contains(&column), "{column:?}");
-    }
+    let column = by_the_clock(column::<Mvto>);
+    assert!(columns.contains(&column), "{column:?}");
 }
 
 /// Without concurrency control each script goes wrong in one way of doing without, and the judge

@@ -4,7 +4,6 @@
 use super::{Deliberate, Watchdog, commits, deliberate};
 use crate::engine::Protocol;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
-use crate::tests::{ForProtocol, for_each};
 use crate::{
     Abort, Buffer, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key,
     Ordered, Record, Session, Table, TableOptions, Tx, Whole,
@@ -215,155 +214,109 @@ impl<P: Protocol> Shelf<P> {
     }
 }
 
-struct RowCode;
-
-impl ForProtocol for RowCode {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        for options in [TableOptions::default(), TableOptions::default().ordered()] {
-            let shelf = Shelf::<P>::new(options);
-            let rows = shelf.rows();
-            let mut calls = 0;
-            loop {
-                watchdog.step(format!("call {calls} of a row's code under {}", P::NAME));
-                let mut session = shelf.db.session().unwrap();
-                if let Some(done) = with_fuse(calls, || session.run(|tx| shelf.script(tx))) {
-                    assert_eq!(done, Ok(()));
-                    break;
-                }
-                // The session can go on.
-                assert_eq!(
-                    session.run(|tx| shelf.script(tx).and(Err(Abort::Duplicate))),
-                    Err::<(), _>(Abort::Duplicate)
-                );
-                drop(session);
-                shelf.assert_unharmed(&rows);
-                calls += 1;
-            }
-            assert!(calls > 60, "only {calls} calls of a row's code");
-            shelf.assert_unharmed(&shelf.rows());
-        }
-    }
-}
-
-#[test]
-fn a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction() {
-    for_each(&RowCode);
-}
-
-struct IndexCode;
-
-impl ForProtocol for IndexCode {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let shelf = Shelf::<P>::new(TableOptions::default());
-        let rows = shelf.rows();
-        let create = || {
-            shelf.table.create_index(
-                "by_both",
-                (Brittle::VALUE, Brittle::COUNT),
-                IndexOptions::ordered(),
-            )
-        };
-        let mut calls = 0;
-        while with_fuse(calls, || create().map(drop)).is_none_or(|made| made.is_err()) {
-            watchdog.step(format!("call {calls} of an index's code under {}", P::NAME));
-            assert_eq!(
-                shelf.table.core().indexes.kept().count(),
-                1,
-                "there is no half of an index"
-            );
-            shelf.assert_unharmed(&rows);
-            calls += 1;
-        }
-        assert!(calls > 20, "only {calls} calls of an index's code");
-        assert!(matches!(create(), Err(Error::IndexExists { .. })));
-        shelf.assert_unharmed(&rows);
-    }
-}
-
-#[test]
-fn a_panic_while_an_index_is_built_leaves_no_index() {
-    for_each(&IndexCode);
-}
-
-struct VisitCode;
-
-impl ForProtocol for VisitCode {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let shelf = Shelf::<P>::new(TableOptions::default());
+protocol_tests!(all: a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction);
+fn a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    for options in [TableOptions::default(), TableOptions::default().ordered()] {
+        let shelf = Shelf::<P>::new(options);
         let rows = shelf.rows();
         let mut calls = 0;
         loop {
-            watchdog
-                .step(format!("call {calls} of a row's code in a visit of all under {}", P::NAME));
-            if let Some(done) = with_fuse(calls, || shelf.table.for_each_quiescent(|_| ())) {
-                assert_eq!(done.unwrap(), ROWS as usize);
+            watchdog.step(format!("call {calls} of a row's code under {}", P::NAME));
+            let mut session = shelf.db.session().unwrap();
+            if let Some(done) = with_fuse(calls, || session.run(|tx| shelf.script(tx))) {
+                assert_eq!(done, Ok(()));
                 break;
             }
+            // The session can go on.
+            assert_eq!(
+                session.run(|tx| shelf.script(tx).and(Err(Abort::Duplicate))),
+                Err::<(), _>(Abort::Duplicate)
+            );
+            drop(session);
             shelf.assert_unharmed(&rows);
             calls += 1;
         }
-        assert!(calls >= ROWS as usize, "only {calls} calls of a row's code");
-        let exported = with_fuse(0, || shelf.table.export(&mut Vec::new()));
-        assert_eq!(exported.expect("an export runs no code of a row's").unwrap(), ROWS);
+        assert!(calls > 60, "only {calls} calls of a row's code");
+        shelf.assert_unharmed(&shelf.rows());
     }
 }
 
-#[test]
-fn a_panic_while_all_rows_are_visited_leaves_the_table_as_it_was() {
-    for_each(&VisitCode);
-}
-
-struct SingleReads;
-
-impl ForProtocol for SingleReads {
-    fn run<P: Protocol>(&self) {
-        let shelf = Shelf::<P>::new(TableOptions::default());
-        let rows = shelf.rows();
-        let mut session = shelf.db.session().unwrap();
-        let mut calls = 0;
-        while with_fuse(calls, || shelf.table.get_now(&mut session, &Fragile(3), Brittle::VALUE))
-            .is_none()
-        {
-            // While the session is still there.
-            assert_eq!(shelf.db.health().oldest_pin, None, "after call {calls} under {}", P::NAME);
-            calls += 1;
-        }
-        assert!(calls >= 3, "only {calls} calls of a row's code");
-        drop(session);
+protocol_tests!(all: a_panic_while_an_index_is_built_leaves_no_index);
+fn a_panic_while_an_index_is_built_leaves_no_index<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let shelf = Shelf::<P>::new(TableOptions::default());
+    let rows = shelf.rows();
+    let create = || {
+        shelf.table.create_index(
+            "by_both",
+            (Brittle::VALUE, Brittle::COUNT),
+            IndexOptions::ordered(),
+        )
+    };
+    let mut calls = 0;
+    while with_fuse(calls, || create().map(drop)).is_none_or(|made| made.is_err()) {
+        watchdog.step(format!("call {calls} of an index's code under {}", P::NAME));
+        assert_eq!(shelf.table.core().indexes.kept().count(), 1, "there is no half of an index");
         shelf.assert_unharmed(&rows);
+        calls += 1;
     }
+    assert!(calls > 20, "only {calls} calls of an index's code");
+    assert!(matches!(create(), Err(Error::IndexExists { .. })));
+    shelf.assert_unharmed(&rows);
 }
 
-#[test]
-fn a_panic_in_a_read_by_itself_holds_nothing_back() {
-    for_each(&SingleReads);
-}
-
-struct NothingStays;
-
-impl ForProtocol for NothingStays {
-    fn run<P: Protocol>(&self) {
-        let shelf = Shelf::<P>::new(TableOptions::default().ordered());
-        let mut session: Session<P> = shelf.db.session().unwrap();
-        for calls in 0..100 {
-            let done = with_fuse(calls, || {
-                session.run(|tx| shelf.script(tx).and(Err::<(), _>(Abort::Guard)))
-            });
-            assert!(matches!(done, None | Some(Err(Abort::Guard))), "{done:?}");
+protocol_tests!(all: a_panic_while_all_rows_are_visited_leaves_the_table_as_it_was);
+fn a_panic_while_all_rows_are_visited_leaves_the_table_as_it_was<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let shelf = Shelf::<P>::new(TableOptions::default());
+    let rows = shelf.rows();
+    let mut calls = 0;
+    loop {
+        watchdog.step(format!("call {calls} of a row's code in a visit of all under {}", P::NAME));
+        if let Some(done) = with_fuse(calls, || shelf.table.for_each_quiescent(|_| ())) {
+            assert_eq!(done.unwrap(), ROWS as usize);
+            break;
         }
-        assert_eq!(session.run(|tx| shelf.table.clear(tx)), Ok::<_, Abort>(ROWS as usize));
-        for _ in 0..10 {
-            shelf.db.inner.engine.epochs.pass();
-            session.run(|_| Ok::<_, Abort>(())).unwrap();
-        }
-        assert_eq!((shelf.db.memory().garbage, linked_records(&mut session, &shelf.table)), (0, 0));
+        shelf.assert_unharmed(&rows);
+        calls += 1;
     }
+    assert!(calls >= ROWS as usize, "only {calls} calls of a row's code");
+    let exported = with_fuse(0, || shelf.table.export(&mut Vec::new()));
+    assert_eq!(exported.expect("an export runs no code of a row's").unwrap(), ROWS);
 }
 
-#[test]
-fn what_panicking_transactions_have_linked_is_buried() {
-    crate::tests::for_each(&NothingStays);
+protocol_tests!(all: a_panic_in_a_read_by_itself_holds_nothing_back);
+fn a_panic_in_a_read_by_itself_holds_nothing_back<P: Protocol>() {
+    let shelf = Shelf::<P>::new(TableOptions::default());
+    let rows = shelf.rows();
+    let mut session = shelf.db.session().unwrap();
+    let mut calls = 0;
+    while with_fuse(calls, || shelf.table.get_now(&mut session, &Fragile(3), Brittle::VALUE))
+        .is_none()
+    {
+        // While the session is still there.
+        assert_eq!(shelf.db.health().oldest_pin, None, "after call {calls} under {}", P::NAME);
+        calls += 1;
+    }
+    assert!(calls >= 3, "only {calls} calls of a row's code");
+    drop(session);
+    shelf.assert_unharmed(&rows);
+}
+
+protocol_tests!(all: what_panicking_transactions_have_linked_is_buried);
+fn what_panicking_transactions_have_linked_is_buried<P: Protocol>() {
+    let shelf = Shelf::<P>::new(TableOptions::default().ordered());
+    let mut session: Session<P> = shelf.db.session().unwrap();
+    for calls in 0..100 {
+        let done =
+            with_fuse(calls, || session.run(|tx| shelf.script(tx).and(Err::<(), _>(Abort::Guard))));
+        assert!(matches!(done, None | Some(Err(Abort::Guard))), "{done:?}");
+    }
+    assert_eq!(session.run(|tx| shelf.table.clear(tx)), Ok::<_, Abort>(ROWS as usize));
+    for _ in 0..10 {
+        shelf.db.inner.engine.epochs.pass();
+        session.run(|_| Ok::<_, Abort>(())).unwrap();
+    }
+    assert_eq!((shelf.db.memory().garbage, linked_records(&mut session, &shelf.table)), (0, 0));
 }

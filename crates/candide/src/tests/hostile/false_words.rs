@@ -2,10 +2,8 @@
 
 use super::{Watchdog, commits};
 use crate::engine::Protocol;
-use crate::schema::ColumnType;
-use crate::schema::WordRange;
 use crate::schema::packing::{Packing, Size};
-use crate::tests::{ForProtocol, for_each};
+use crate::schema::{ColumnType, WordRange};
 use crate::{
     Abort, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix,
     KeyRange, Ordered, Prefix, Record, Whole,
@@ -68,50 +66,42 @@ impl Record for Pair {
     }
 }
 
-struct RangesOfOtherWords;
-
-impl ForProtocol for RangesOfOtherWords {
-    fn run<P: Protocol>(&self) {
-        let _watchdog = Watchdog::new();
-        let db = Database::<P>::builder().build().expect("a database");
-        let pairs = db.table::<Pair>("pairs").expect("a table");
-        let by_value =
-            pairs.create_index("value", Pair::VALUE, IndexOptions::ordered()).expect("an index");
-        let mut session = db.session().expect("a session");
-        commits(&mut session, |tx| pairs.insert(tx, Pair { id: (5, 1), value: 5 }));
-        for words in [0, 1, 3, 9, 40] {
-            let (range, message) =
-                (OfWords(words), format!("edges of {words} and {words} words for keys of 2"));
-            refused(&message, || {
-                session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, range, Whole).count()))
-            });
-            refused(&message, || {
-                session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, Prefix(range), ()).count()))
-            });
-            refused(&message, || {
-                session.run(|tx| Ok::<_, Abort>(pairs.scan_rev(tx, range, Pair::VALUE).count()))
-            });
-        }
-        for words in [0, 2, 9, 40] {
-            let (range, message) =
-                (OfWords(words), format!("edges of {words} and {words} words for keys of 1"));
-            refused(&message, || {
-                session.run(|tx| Ok::<_, Abort>(by_value.scan(tx, range, Whole).count()))
-            });
-            refused(&message, || {
-                session.run(|tx| Ok::<_, Abort>(by_value.scan_rev(tx, range, ()).count()))
-            });
-        }
-        let found = commits(&mut session, |tx| {
-            pairs.scan(tx, OfWords(2), Whole).collect::<Result<Vec<_>, _>>()
+protocol_tests!(all: a_range_of_other_words_is_refused);
+fn a_range_of_other_words_is_refused<P: Protocol>() {
+    let _watchdog = Watchdog::new();
+    let db = Database::<P>::builder().build().expect("a database");
+    let pairs = db.table::<Pair>("pairs").expect("a table");
+    let by_value =
+        pairs.create_index("value", Pair::VALUE, IndexOptions::ordered()).expect("an index");
+    let mut session = db.session().expect("a session");
+    commits(&mut session, |tx| pairs.insert(tx, Pair { id: (5, 1), value: 5 }));
+    for words in [0, 1, 3, 9, 40] {
+        let (range, message) =
+            (OfWords(words), format!("edges of {words} and {words} words for keys of 2"));
+        refused(&message, || {
+            session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, range, Whole).count()))
         });
-        assert_eq!(found, [((5, 1), Pair { id: (5, 1), value: 5 })]);
+        refused(&message, || {
+            session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, Prefix(range), ()).count()))
+        });
+        refused(&message, || {
+            session.run(|tx| Ok::<_, Abort>(pairs.scan_rev(tx, range, Pair::VALUE).count()))
+        });
     }
-}
-
-#[test]
-fn a_range_of_other_words_is_refused() {
-    for_each(&RangesOfOtherWords);
+    for words in [0, 2, 9, 40] {
+        let (range, message) =
+            (OfWords(words), format!("edges of {words} and {words} words for keys of 1"));
+        refused(&message, || {
+            session.run(|tx| Ok::<_, Abort>(by_value.scan(tx, range, Whole).count()))
+        });
+        refused(&message, || {
+            session.run(|tx| Ok::<_, Abort>(by_value.scan_rev(tx, range, ()).count()))
+        });
+    }
+    let found = commits(&mut session, |tx| {
+        pairs.scan(tx, OfWords(2), Whole).collect::<Result<Vec<_>, _>>()
+    });
+    assert_eq!(found, [((5, 1), Pair { id: (5, 1), value: 5 })]);
 }
 
 /// A number that is said to have another number of words than its bits need.
@@ -210,33 +200,23 @@ impl Record for Shrunk {
     }
 }
 
-struct ImagesOfOtherWords;
-
-impl ForProtocol for ImagesOfOtherWords {
-    fn run<P: Protocol>(&self) {
-        let _watchdog = Watchdog::new();
-        let db = Database::<P>::builder().build().expect("a database");
-        let rows = db.table::<Shrunk>("rows").expect("a table");
-        let mut session = db.session().expect("a session");
-        commits(&mut session, |tx| rows.insert(tx, Shrunk(1, 1)));
-        SHRUNK.set(1);
-        let message = "another number of words than before";
-        refused(message, || session.run(|tx| rows.insert(tx, Shrunk(2, 2))));
-        refused(message, || session.run(|tx| rows.put(tx, Shrunk(1, 2))));
-        refused(message, || {
-            session.run(|tx| rows.modify(tx, &1, Whole, |row| row.1 = 3).map(drop))
-        });
-        SHRUNK.set(0);
-        let found =
-            commits(&mut session, |tx| Ok((rows.get(tx, &1, Whole)?, rows.get(tx, &2, Whole)?)));
-        assert_eq!(found, (Some(Shrunk(1, 1)), None));
-        commits(&mut session, |tx| rows.insert(tx, Shrunk(2, 2)));
-    }
-}
-
-#[test]
-fn an_image_of_other_words_is_refused() {
-    for_each(&ImagesOfOtherWords);
+protocol_tests!(all: an_image_of_other_words_is_refused);
+fn an_image_of_other_words_is_refused<P: Protocol>() {
+    let _watchdog = Watchdog::new();
+    let db = Database::<P>::builder().build().expect("a database");
+    let rows = db.table::<Shrunk>("rows").expect("a table");
+    let mut session = db.session().expect("a session");
+    commits(&mut session, |tx| rows.insert(tx, Shrunk(1, 1)));
+    SHRUNK.set(1);
+    let message = "another number of words than before";
+    refused(message, || session.run(|tx| rows.insert(tx, Shrunk(2, 2))));
+    refused(message, || session.run(|tx| rows.put(tx, Shrunk(1, 2))));
+    refused(message, || session.run(|tx| rows.modify(tx, &1, Whole, |row| row.1 = 3).map(drop)));
+    SHRUNK.set(0);
+    let found =
+        commits(&mut session, |tx| Ok((rows.get(tx, &1, Whole)?, rows.get(tx, &2, Whole)?)));
+    assert_eq!(found, (Some(Shrunk(1, 1)), None));
+    commits(&mut session, |tx| rows.insert(tx, Shrunk(2, 2)));
 }
 
 /// A key of one word with the widths of other words.

@@ -8,9 +8,8 @@ use crate::engine::{Protocol, Versions};
 use crate::sync::Random;
 use crate::sync::size::{is_short, stress};
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
-use crate::tests::parcels::Parcel;
+use crate::tests::indexed_rows::Parcel;
 use crate::tests::rows::Item;
-use crate::tests::{ForProtocol, for_each};
 use crate::{Abort, Database, Error, IndexOptions, Record, Session, Table, Tx};
 use std::collections::BTreeMap;
 
@@ -187,100 +186,85 @@ fn model(rows: &mut Model, step: &Step) {
     }
 }
 
-struct EveryLimit;
-
-impl ForProtocol for EveryLimit {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let script = script();
-        let mut room = VersionReservation::<P>::new(usize::MAX).unwrap();
+protocol_tests!(
+    #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
+    all: every_memory_limit_refuses_whole_and_leaks_nothing
+);
+fn every_memory_limit_refuses_whole_and_leaks_nothing<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let script = script();
+    let mut room = VersionReservation::<P>::new(usize::MAX).unwrap();
+    room.run(&script);
+    room.check();
+    let enough = room.db.memory().reserved_bytes;
+    let limits = if is_short() { LIMITS / 20 } else { LIMITS * stress() as usize };
+    let (mut no_table, mut refusals) = (0, 0);
+    for number in 0..=limits {
+        let limit =
+            enough / limits * number + if number == limits { enough % limits } else { number % 7 };
+        watchdog.step(format!("a limit of {limit} bytes under {}", P::NAME));
+        let mut room = match VersionReservation::<P>::new(limit) {
+            Ok(room) => room,
+            Err(error) => {
+                assert_eq!(error, Error::MemoryLimit { limit_bytes: limit });
+                no_table += 1;
+                continue;
+            }
+        };
         room.run(&script);
         room.check();
-        let enough = room.db.memory().reserved_bytes;
-        let limits = if is_short() { LIMITS / 20 } else { LIMITS * stress() as usize };
-        let (mut no_table, mut refusals) = (0, 0);
-        for number in 0..=limits {
-            let limit = enough / limits * number
-                + if number == limits { enough % limits } else { number % 7 };
-            watchdog.step(format!("a limit of {limit} bytes under {}", P::NAME));
-            let mut room = match VersionReservation::<P>::new(limit) {
-                Ok(room) => room,
-                Err(error) => {
-                    assert_eq!(error, Error::MemoryLimit { limit_bytes: limit });
-                    no_table += 1;
-                    continue;
-                }
-            };
-            room.run(&script);
-            room.check();
-            let first = room.refused;
-            refusals += first;
-            assert!(
-                number < limits || first == 0,
-                "{first} refusals though {enough} bytes are enough"
-            );
-            room.check_limit(limit);
-            room.clear();
-            // All that was deleted can be had again. (A little less: what is free may lie in
-            // another slab than what is wanted.)
-            room.run(&script);
-            room.check();
-            let second = room.refused - first;
-            assert!(
-                second <= first + first / 4 + 20,
-                "{first} refusals and then {second} with a limit of {limit}"
-            );
-            room.clear();
-        }
+        let first = room.refused;
+        refusals += first;
+        assert!(number < limits || first == 0, "{first} refusals though {enough} bytes are enough");
+        room.check_limit(limit);
+        room.clear();
+        // All that was deleted can be had again. (A little less: what is free may lie in
+        // another slab than what is wanted.)
+        room.run(&script);
+        room.check();
+        let second = room.refused - first;
         assert!(
-            no_table > 0 && no_table < limits,
-            "limits are to be tried on both sides of what the table needs"
+            second <= first + first / 4 + 20,
+            "{first} refusals and then {second} with a limit of {limit}"
         );
-        assert!(refusals > limits, "only {refusals} refusals");
+        room.clear();
     }
+    assert!(
+        no_table > 0 && no_table < limits,
+        "limits are to be tried on both sides of what the table needs"
+    );
+    assert!(refusals > limits, "only {refusals} refusals");
 }
 
-#[test]
-#[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-fn every_memory_limit_refuses_whole_and_leaks_nothing() {
-    for_each(&EveryLimit);
-}
-
-struct InAndOut;
-
-impl ForProtocol for InAndOut {
-    fn run<P: Protocol>(&self) {
-        let limit = 1 << 20;
-        let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).build().unwrap();
-        let items = db.table::<Item>("items").unwrap();
-        let mut session = db.session().unwrap();
-        let mut refused = 0;
-        for number in 0..40_000 {
-            // Records are used again; each insert makes a version, and each delete. Not the first
-            // inserts: of seven, so that it is a delete that finds the last span used up.
-            let id = number % 7;
-            match session.run(|tx| items.insert(tx, Item::new(id, 1))) {
-                Ok(()) => assert_eq!(session.run(|tx| items.delete(tx, &id)), Ok::<_, Abort>(())),
-                Err(abort) => {
-                    assert_eq!(abort, Abort::MemoryLimit);
-                    refused += 1;
-                }
-            }
-        }
-        assert!(db.memory().reserved_bytes <= limit + BEYOND, "{} {:?}", P::NAME, db.memory());
-        assert!(refused > 0 || P::Versions::WORDS == 0, "a megabyte was enough under {}", P::NAME);
-        for _ in 0..1_000 {
-            db.inner.engine.epochs.pass();
-            session.run(|_| Ok::<_, Abort>(())).unwrap();
-        }
-        assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 1))), Ok::<_, Abort>(()));
-    }
-}
-
+protocol_tests!(
+    #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
+    all: deletes_past_the_limit_leave_no_room_for_inserts
+);
 /// No epoch passes, so nothing that was deleted comes back, and deletes go past the limit: inserts
 /// must not live on that.
-#[test]
-#[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
-fn deletes_past_the_limit_leave_no_room_for_inserts() {
-    for_each(&InAndOut);
+fn deletes_past_the_limit_leave_no_room_for_inserts<P: Protocol>() {
+    let limit = 1 << 20;
+    let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let mut session = db.session().unwrap();
+    let mut refused = 0;
+    for number in 0..40_000 {
+        // Records are used again; each insert makes a version, and each delete. Not the first
+        // inserts: of seven, so that it is a delete that finds the last span used up.
+        let id = number % 7;
+        match session.run(|tx| items.insert(tx, Item::new(id, 1))) {
+            Ok(()) => assert_eq!(session.run(|tx| items.delete(tx, &id)), Ok::<_, Abort>(())),
+            Err(abort) => {
+                assert_eq!(abort, Abort::MemoryLimit);
+                refused += 1;
+            }
+        }
+    }
+    assert!(db.memory().reserved_bytes <= limit + BEYOND, "{} {:?}", P::NAME, db.memory());
+    assert!(refused > 0 || P::Versions::WORDS == 0, "a megabyte was enough under {}", P::NAME);
+    for _ in 0..1_000 {
+        db.inner.engine.epochs.pass();
+        session.run(|_| Ok::<_, Abort>(())).unwrap();
+    }
+    assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 1))), Ok::<_, Abort>(()));
 }

@@ -12,8 +12,8 @@ mod panics;
 mod threads;
 
 use super::entries::assert_entries_match_rows;
-use super::parcels::{Filed, Parcel};
-use super::patience::eventually;
+use super::indexed_rows::{Filed, Parcel};
+use super::waiting::eventually;
 use crate::engine::Protocol;
 use crate::sync::Duration;
 use crate::{

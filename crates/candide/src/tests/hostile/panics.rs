@@ -3,8 +3,7 @@
 use super::{Between, Deliberate, Scene, Watchdog, deliberate, demand_panic};
 use crate::engine::{Protocol, Versions};
 use crate::sync::size::{Sample, share};
-use crate::tests::parcels::{Filed, Parcel};
-use crate::tests::{ForProtocol, for_each, for_each_overlapping};
+use crate::tests::indexed_rows::{Filed, Parcel};
 use crate::{Abort, Column, Conflict, Database, Refused, RunOptions, Tx, Updater, Whole};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -154,335 +153,263 @@ fn places<P: Protocol>() -> usize {
     passed.get()
 }
 
-struct PanicsEverywhere;
-
-impl ForProtocol for PanicsEverywhere {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let (scene, places) = (Scene::<P>::new(), places::<P>());
-        assert!(places > 20);
-        let (rows, mut sample) = (scene.rows(), Sample::one_in(4));
-        for (attack, strike) in attacks::<P>() {
-            for number in (0..places).filter(|_| sample.has_next()) {
-                let step = format!("{attack}, before operation {number}, under {}", P::NAME);
-                watchdog.step(step.as_str());
-                let passed = Cell::new(0);
-                let between = at(number, &passed, |tx| strike(&scene, tx));
-                let mut session = scene.db.session().unwrap();
-                demand_panic(&step, || {
-                    session.run(|tx| {
-                        passed.set(0);
-                        scene.script(tx, &between)
-                    })
-                });
-                // The session is as good as new, too.
-                let stopped =
-                    session.run(|tx| scene.script(tx, &|_| Ok(())).and(Err(Abort::NotFound)));
-                assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "after {step}");
-                drop(session);
-                scene.assert_unharmed(&rows, &step);
-            }
-        }
-        assert_eq!(scene.db.run(|tx| scene.script(tx, &|_| Ok(()))), Ok(()));
-        let after = scene.rows();
-        assert_ne!(after, rows);
-        scene.assert_unharmed(&after, "the script");
-    }
-}
-
-#[test]
-fn a_panic_anywhere_in_a_transaction_leaves_nothing_of_it() {
-    for_each(&PanicsEverywhere);
-}
-
-struct PanicsBehindErrors;
-
-impl ForProtocol for PanicsBehindErrors {
-    fn run<P: Protocol>(&self) {
-        let _watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        let rows = scene.rows();
-        let refused = || Parcel::WEIGHT.sub(1_000).at_least(0);
-        let ends: [(&str, Attack<P>); 3] = [
-            ("an error of the closure's own", |_, _| Err(Abort::NotFound)),
-            ("what a read says", |scene, tx| {
-                scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT).map(drop)
-            }),
-            ("a scan", |scene, tx| {
-                scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(drop))
-            }),
-        ];
-        for (what, end) in ends {
-            demand_panic(what, || {
-                scene.db.run(|tx| {
-                    scene.parcels.update_with(tx, &BYSTANDER, Boom)?;
-                    scene.parcels.update(tx, &(1, 10), refused())?;
-                    end(&scene, tx)
-                })
-            });
-            scene.assert_unharmed(&rows, what);
-        }
-    }
-}
-
-#[test]
-fn the_panic_of_an_updater_is_not_lost_behind_an_error() {
-    for_each(&PanicsBehindErrors);
-}
-
-struct DoomedPanics;
-
-impl ForProtocol for DoomedPanics {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let (scene, places) = (Scene::<P>::new(), places::<P>());
-        let other = RefCell::new(scene.db.session().unwrap());
-        for number in 0..places {
-            let step = format!(
-                "a panic of a doomed attempt, before operation {number}, under {}",
-                P::NAME
-            );
+protocol_tests!(all: a_panic_anywhere_in_a_transaction_leaves_nothing_of_it);
+fn a_panic_anywhere_in_a_transaction_leaves_nothing_of_it<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let (scene, places) = (Scene::<P>::new(), places::<P>());
+    assert!(places > 20);
+    let (rows, mut sample) = (scene.rows(), Sample::one_in(4));
+    for (attack, strike) in attacks::<P>() {
+        for number in (0..places).filter(|_| sample.has_next()) {
+            let step = format!("{attack}, before operation {number}, under {}", P::NAME);
             watchdog.step(step.as_str());
-            let (passed, attempts, has_changed) = (Cell::new(0), Cell::new(0), Cell::new(false));
-            // The notes of two rows are always the same, but one is read before both change, and
-            // one after. A read may meet a conflict of another kind, while something is collected;
-            // then that is done at the next place.
-            let between = |tx: &Tx<'_, P>| {
-                if passed.replace(passed.get() + 1) < number || has_changed.get() {
-                    return Ok(());
-                }
-                let before = scene.parcels.read(tx, &(1, 11), Parcel::NOTE)?;
-                let changed = other.borrow_mut().run(|tx| {
-                    scene.parcels.update(tx, &(1, 11), Parcel::NOTE.add(1))?;
-                    scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1))
-                });
-                assert_eq!(changed, Ok::<_, Abort>(()));
-                has_changed.set(true);
-                if scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)? == before {
-                    Ok(())
-                } else {
-                    deliberate()
-                }
-            };
+            let passed = Cell::new(0);
+            let between = at(number, &passed, |tx| strike(&scene, tx));
             let mut session = scene.db.session().unwrap();
-            let stopped = session.run(|tx| {
-                attempts.set(tx.attempt());
-                scene.script(tx, &between).and(Err(Abort::NotFound))
-            });
-            assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "{step}");
-            // With versions, both are read as they were before.
-            assert!(attempts.get() > 1 || P::Versions::WORDS > 0, "{step}");
-            scene.assert_unharmed(&scene.rows(), &step);
-        }
-        let note = scene.db.run(|tx| scene.parcels.read(tx, &(1, 11), Parcel::NOTE));
-        assert_eq!(note, Ok::<_, Abort>(places as u64));
-    }
-}
-
-#[test]
-fn a_panic_of_a_doomed_attempt_is_never_seen() {
-    for_each_overlapping(&DoomedPanics);
-}
-
-struct CaughtPanics;
-
-impl ForProtocol for CaughtPanics {
-    fn run<P: Protocol>(&self) {
-        let _watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        let mut rows = scene.rows();
-        // What a closure catches itself is its own business: what had been done stays, and commits.
-        let committed = scene.db.run(|tx| {
-            scene.parcels.update(tx, &BYSTANDER, Parcel::COUNT.add(5))?;
-            let fall = |body: &dyn Fn() -> Result<(), Abort>| {
-                assert!(catch_unwind(AssertUnwindSafe(body)).is_err())
-            };
-            fall(&|| {
-                scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::CODE), |_| deliberate())
-            });
-            let rekey = |(note, number): &mut (_, _)| (*note, *number) = (99, 99);
-            fall(&|| scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::NUMBER), rekey));
-            fall(&|| {
-                let rows = (60..)
-                    .map(|number| if number < 62 { Parcel::new(1, number) } else { deliberate() });
-                scene.parcels.insert_many(tx, rows)
-            });
-            fall(&|| {
-                scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(|_| deliberate()))
-            });
-            scene.parcels.delete(tx, &(1, 61))?;
-            scene.parcels.modify(tx, &(1, 60), Parcel::WEIGHT, |weight| *weight = 0)
-        });
-        assert_eq!(committed, Ok(()));
-        rows.0
-            .iter_mut()
-            .find(|row| (row.district, row.number) == BYSTANDER)
-            .expect("it is there")
-            .count += 5;
-        rows.0.push(Parcel { weight: 0, ..Parcel::new(1, 60) });
-        scene.assert_unharmed(&rows, "caught panics");
-    }
-}
-
-#[test]
-fn a_panic_that_the_closure_catches_takes_nothing_along() {
-    for_each(&CaughtPanics);
-}
-
-struct PanickingEffects;
-
-impl ForProtocol for PanickingEffects {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        for kind in 0..2 {
-            watchdog.step(format!("an effect that panics, {kind}"));
-            let ran = Rc::new(Cell::new(0));
-            let mut rows = scene.rows();
-            demand_panic("an effect", || {
-                scene.db.run(|tx| {
-                    scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1))?;
-                    let (before, after) = (ran.clone(), ran.clone());
-                    tx.on_commit(move || before.set(before.get() + 1));
-                    if kind == 0 {
-                        tx.on_commit(|| deliberate());
-                    } else {
-                        let bomb = Bomb;
-                        tx.on_commit(move || drop(bomb));
-                    }
-                    tx.on_commit(move || after.set(after.get() + 10));
-                    Ok::<_, Abort>(())
+            demand_panic(&step, || {
+                session.run(|tx| {
+                    passed.set(0);
+                    scene.script(tx, &between)
                 })
             });
-            // It had committed; the later effect was dropped unrun.
-            assert_eq!((ran.get(), Rc::strong_count(&ran)), (1, 1));
-            rows.0
-                .iter_mut()
-                .find(|row| (row.district, row.number) == BYSTANDER)
-                .expect("it is there")
-                .note += 1;
-            scene.assert_unharmed(&rows, "a panicking effect");
+            // The session is as good as new, too.
+            let stopped = session.run(|tx| scene.script(tx, &|_| Ok(())).and(Err(Abort::NotFound)));
+            assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "after {step}");
+            drop(session);
+            scene.assert_unharmed(&rows, &step);
         }
     }
+    assert_eq!(scene.db.run(|tx| scene.script(tx, &|_| Ok(()))), Ok(()));
+    let after = scene.rows();
+    assert_ne!(after, rows);
+    scene.assert_unharmed(&after, "the script");
 }
 
-#[test]
-fn an_effect_that_panics_comes_too_late_to_harm() {
-    for_each(&PanickingEffects);
-}
-
-struct PanickingReports;
-
-impl ForProtocol for PanickingReports {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        let mut rows = scene.rows();
-        let (mut session, mut other) = (scene.db.session().unwrap(), scene.db.session().unwrap());
-        // After so many conflicts the session has the token.
-        for fatal in [1, 33] {
-            watchdog.step(format!("conflict {fatal}"));
-            let told = Cell::new(0);
-            let tell = |_: &Conflict| {
-                told.set(told.get() + 1);
-                if told.get() == fatal {
-                    deliberate();
-                }
-            };
-            demand_panic("a report", || {
-                session.run_with(RunOptions::new().on_conflict(&tell), |tx| {
-                    let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
-                    // On a thread of its own: here it would in the end wait for the transaction
-                    // that it is in.
-                    let parcels = &scene.parcels;
-                    let mut add =
-                        || other.run(|tx| parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)));
-                    std::thread::scope(|scope| {
-                        scope.spawn(&mut add).join().expect("it does not panic")
-                    })?;
-                    scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))
-                })
-            });
-            assert_eq!(told.get(), fatal);
-            let bystander = rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER);
-            bystander.expect("it is there").note += fatal;
-            scene.assert_unharmed(&rows, "a panicking report");
-        }
-    }
-}
-
-#[test]
-fn a_report_of_a_conflict_that_panics_does_no_harm() {
-    for_each_overlapping(&PanickingReports);
-}
-
-struct DroppedValues;
-
-impl ForProtocol for DroppedValues {
-    fn run<P: Protocol>(&self) {
-        let _watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        let mut rows = scene.rows();
-        let mut other = scene.db.session().unwrap();
-        // A result that will not be seen is dropped when its attempt is over.
-        demand_panic("the drop of a result", || {
+protocol_tests!(all: the_panic_of_an_updater_is_not_lost_behind_an_error);
+fn the_panic_of_an_updater_is_not_lost_behind_an_error<P: Protocol>() {
+    let _watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    let rows = scene.rows();
+    let refused = || Parcel::WEIGHT.sub(1_000).at_least(0);
+    let ends: [(&str, Attack<P>); 3] = [
+        ("an error of the closure's own", |_, _| Err(Abort::NotFound)),
+        ("what a read says", |scene, tx| {
+            scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT).map(drop)
+        }),
+        ("a scan", |scene, tx| scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(drop))),
+    ];
+    for (what, end) in ends {
+        demand_panic(what, || {
             scene.db.run(|tx| {
-                let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
-                if tx.attempt() > 1 {
-                    return Ok(None);
-                }
-                scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))?;
-                other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
-                Ok::<_, Abort>(Some(Bomb))
+                scene.parcels.update_with(tx, &BYSTANDER, Boom)?;
+                scene.parcels.update(tx, &(1, 10), refused())?;
+                end(&scene, tx)
             })
         });
-        drop(other);
+        scene.assert_unharmed(&rows, what);
+    }
+}
+
+protocol_tests!(overlapping: a_panic_of_a_doomed_attempt_is_never_seen);
+fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let (scene, places) = (Scene::<P>::new(), places::<P>());
+    let other = RefCell::new(scene.db.session().unwrap());
+    for number in 0..places {
+        let step =
+            format!("a panic of a doomed attempt, before operation {number}, under {}", P::NAME);
+        watchdog.step(step.as_str());
+        let (passed, attempts, has_changed) = (Cell::new(0), Cell::new(0), Cell::new(false));
+        // The notes of two rows are always the same, but one is read before both change, and
+        // one after. A read may meet a conflict of another kind, while something is collected;
+        // then that is done at the next place.
+        let between = |tx: &Tx<'_, P>| {
+            if passed.replace(passed.get() + 1) < number || has_changed.get() {
+                return Ok(());
+            }
+            let before = scene.parcels.read(tx, &(1, 11), Parcel::NOTE)?;
+            let changed = other.borrow_mut().run(|tx| {
+                scene.parcels.update(tx, &(1, 11), Parcel::NOTE.add(1))?;
+                scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1))
+            });
+            assert_eq!(changed, Ok::<_, Abort>(()));
+            has_changed.set(true);
+            if scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)? == before {
+                Ok(())
+            } else {
+                deliberate()
+            }
+        };
+        let mut session = scene.db.session().unwrap();
+        let stopped = session.run(|tx| {
+            attempts.set(tx.attempt());
+            scene.script(tx, &between).and(Err(Abort::NotFound))
+        });
+        assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "{step}");
+        // With versions, both are read as they were before.
+        assert!(attempts.get() > 1 || P::Versions::WORDS > 0, "{step}");
+        scene.assert_unharmed(&scene.rows(), &step);
+    }
+    let note = scene.db.run(|tx| scene.parcels.read(tx, &(1, 11), Parcel::NOTE));
+    assert_eq!(note, Ok::<_, Abort>(places as u64));
+}
+
+protocol_tests!(all: a_panic_that_the_closure_catches_takes_nothing_along);
+fn a_panic_that_the_closure_catches_takes_nothing_along<P: Protocol>() {
+    let _watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    let mut rows = scene.rows();
+    // What a closure catches itself is its own business: what had been done stays, and commits.
+    let committed = scene.db.run(|tx| {
+        scene.parcels.update(tx, &BYSTANDER, Parcel::COUNT.add(5))?;
+        let fall = |body: &dyn Fn() -> Result<(), Abort>| {
+            assert!(catch_unwind(AssertUnwindSafe(body)).is_err())
+        };
+        fall(&|| {
+            scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::CODE), |_| deliberate())
+        });
+        let rekey = |(note, number): &mut (_, _)| (*note, *number) = (99, 99);
+        fall(&|| scene.parcels.modify(tx, &BYSTANDER, (Parcel::NOTE, Parcel::NUMBER), rekey));
+        fall(&|| {
+            let rows = (60..)
+                .map(|number| if number < 62 { Parcel::new(1, number) } else { deliberate() });
+            scene.parcels.insert_many(tx, rows)
+        });
+        fall(&|| scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(|_| deliberate())));
+        scene.parcels.delete(tx, &(1, 61))?;
+        scene.parcels.modify(tx, &(1, 60), Parcel::WEIGHT, |weight| *weight = 0)
+    });
+    assert_eq!(committed, Ok(()));
+    rows.0
+        .iter_mut()
+        .find(|row| (row.district, row.number) == BYSTANDER)
+        .expect("it is there")
+        .count += 5;
+    rows.0.push(Parcel { weight: 0, ..Parcel::new(1, 60) });
+    scene.assert_unharmed(&rows, "caught panics");
+}
+
+protocol_tests!(all: an_effect_that_panics_comes_too_late_to_harm);
+fn an_effect_that_panics_comes_too_late_to_harm<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    for kind in 0..2 {
+        watchdog.step(format!("an effect that panics, {kind}"));
+        let ran = Rc::new(Cell::new(0));
+        let mut rows = scene.rows();
+        demand_panic("an effect", || {
+            scene.db.run(|tx| {
+                scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1))?;
+                let (before, after) = (ran.clone(), ran.clone());
+                tx.on_commit(move || before.set(before.get() + 1));
+                if kind == 0 {
+                    tx.on_commit(|| deliberate());
+                } else {
+                    let bomb = Bomb;
+                    tx.on_commit(move || drop(bomb));
+                }
+                tx.on_commit(move || after.set(after.get() + 10));
+                Ok::<_, Abort>(())
+            })
+        });
+        // It had committed; the later effect was dropped unrun.
+        assert_eq!((ran.get(), Rc::strong_count(&ran)), (1, 1));
         rows.0
             .iter_mut()
             .find(|row| (row.district, row.number) == BYSTANDER)
             .expect("it is there")
             .note += 1;
-        scene.assert_unharmed(&rows, "a dropped result");
+        scene.assert_unharmed(&rows, "a panicking effect");
     }
 }
 
-#[test]
-fn a_result_whose_drop_panics_does_no_harm() {
-    for_each_overlapping(&DroppedValues);
-}
-
-struct LoadsThatPanic;
-
-impl ForProtocol for LoadsThatPanic {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        for workers in [1, 2] {
-            watchdog.step(format!("a load by {workers}"));
-            let scene = Scene::<P>::new();
-            let rows = (0..).map(|number| {
-                let row = Parcel { weight: 0, ..Parcel::new(7, number) };
-                if number < share(3_000) { row } else { deliberate() }
-            });
-            let workers = std::num::NonZeroUsize::new(workers).expect("not zero");
-            demand_panic("a load", || {
-                scene.parcels.load(rows, crate::api::LoadOptions::new().workers(workers))
-            });
-            // What was committed before stays.
-            scene.assert_unharmed(&scene.rows(), "a load");
-            let panicking = |_: usize| deliberate();
-            let rows =
-                (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) }));
-            let rows = rows.take(share(3_000));
-            let options = crate::api::LoadOptions::new().workers(workers).progress(&panicking);
-            demand_panic("a load's progress", || scene.filed.load(rows, options));
-            scene.assert_unharmed(&scene.rows(), "a load's progress");
-        }
+protocol_tests!(overlapping: a_report_of_a_conflict_that_panics_does_no_harm);
+fn a_report_of_a_conflict_that_panics_does_no_harm<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    let mut rows = scene.rows();
+    let (mut session, mut other) = (scene.db.session().unwrap(), scene.db.session().unwrap());
+    // After so many conflicts the session has the token.
+    for fatal in [1, 33] {
+        watchdog.step(format!("conflict {fatal}"));
+        let told = Cell::new(0);
+        let tell = |_: &Conflict| {
+            told.set(told.get() + 1);
+            if told.get() == fatal {
+                deliberate();
+            }
+        };
+        demand_panic("a report", || {
+            session.run_with(RunOptions::new().on_conflict(&tell), |tx| {
+                let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
+                // On a thread of its own: here it would in the end wait for the transaction
+                // that it is in.
+                let parcels = &scene.parcels;
+                let mut add =
+                    || other.run(|tx| parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)));
+                std::thread::scope(|scope| {
+                    scope.spawn(&mut add).join().expect("it does not panic")
+                })?;
+                scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))
+            })
+        });
+        assert_eq!(told.get(), fatal);
+        let bystander = rows.0.iter_mut().find(|row| (row.district, row.number) == BYSTANDER);
+        bystander.expect("it is there").note += fatal;
+        scene.assert_unharmed(&rows, "a panicking report");
     }
 }
 
-#[test]
-fn a_load_that_panics_leaves_what_it_had_committed() {
-    for_each(&LoadsThatPanic);
+protocol_tests!(overlapping: a_result_whose_drop_panics_does_no_harm);
+fn a_result_whose_drop_panics_does_no_harm<P: Protocol>() {
+    let _watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    let mut rows = scene.rows();
+    let mut other = scene.db.session().unwrap();
+    // A result that will not be seen is dropped when its attempt is over.
+    demand_panic("the drop of a result", || {
+        scene.db.run(|tx| {
+            let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
+            if tx.attempt() > 1 {
+                return Ok(None);
+            }
+            scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))?;
+            other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
+            Ok::<_, Abort>(Some(Bomb))
+        })
+    });
+    drop(other);
+    rows.0
+        .iter_mut()
+        .find(|row| (row.district, row.number) == BYSTANDER)
+        .expect("it is there")
+        .note += 1;
+    scene.assert_unharmed(&rows, "a dropped result");
+}
+
+protocol_tests!(all: a_load_that_panics_leaves_what_it_had_committed);
+fn a_load_that_panics_leaves_what_it_had_committed<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    for workers in [1, 2] {
+        watchdog.step(format!("a load by {workers}"));
+        let scene = Scene::<P>::new();
+        let rows = (0..).map(|number| {
+            let row = Parcel { weight: 0, ..Parcel::new(7, number) };
+            if number < share(3_000) { row } else { deliberate() }
+        });
+        let workers = std::num::NonZeroUsize::new(workers).expect("not zero");
+        demand_panic("a load", || {
+            scene.parcels.load(rows, crate::LoadOptions::new().workers(workers))
+        });
+        // What was committed before stays.
+        scene.assert_unharmed(&scene.rows(), "a load");
+        let panicking = |_: usize| deliberate();
+        let rows = (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) }));
+        let rows = rows.take(share(3_000));
+        let options = crate::LoadOptions::new().workers(workers).progress(&panicking);
+        demand_panic("a load's progress", || scene.filed.load(rows, options));
+        scene.assert_unharmed(&scene.rows(), "a load's progress");
+    }
 }
 
 #[test]

@@ -3,9 +3,8 @@
 
 use super::{Deliberate, Scene, Watchdog, deliberate};
 use crate::engine::Protocol;
-use crate::tests::parcels::Parcel;
-use crate::tests::patience::eventually_with;
-use crate::tests::{ForProtocol, for_each, for_each_concurrent};
+use crate::tests::indexed_rows::Parcel;
+use crate::tests::waiting::eventually_with;
 use crate::{Abort, Database, Session, Table, Whole};
 use std::cell::RefCell;
 use std::thread::JoinHandle;
@@ -15,142 +14,114 @@ fn join_panicking(thread: JoinHandle<()>) {
     assert!(thread.join().expect_err("the thread panics").is::<Deliberate>());
 }
 
-struct Unwinding;
-
-impl ForProtocol for Unwinding {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        let rows = scene.rows();
-        for number in 0..20 {
-            watchdog.step(format!("thread {number} unwinds under {}", P::NAME));
-            let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
-            join_panicking(std::thread::spawn(move || {
-                let own = if number % 2 == 0 { Some(db.session().unwrap()) } else { None };
-                let body = |tx: &crate::Tx<'_, P>| -> Result<(), Abort> {
-                    let scan = parcels.scan(tx, .., Whole);
-                    parcels.get_for_update(tx, &(1, 1), Parcel::WEIGHT)?;
-                    parcels.put(tx, Parcel::new(5, number))?;
-                    parcels.delete(tx, &(1, 2))?;
-                    if number % 4 < 2 {
-                        std::mem::forget(scan);
-                    }
-                    deliberate()
-                };
-                let _ended = match own {
-                    Some(mut session) => session.run(body),
-                    None => db.run(body),
-                };
-            }));
-            scene.assert_unharmed(&rows, "a thread that unwound in a transaction");
-            let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
-            join_panicking(std::thread::spawn(move || {
-                let mut session = db.session().unwrap();
-                let changed = session
-                    .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
-                assert_eq!(changed, Ok::<_, Abort>(()));
-                let changed = session
-                    .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
-                assert_eq!(changed, Ok::<_, Abort>(()));
-                deliberate()
-            }));
-            scene.assert_unharmed(&rows, "a thread that unwound after a transaction");
-        }
-    }
-}
-
-#[test]
-fn a_thread_that_unwinds_leaves_nothing_of_its_transaction() {
-    for_each(&Unwinding);
-}
-
-struct Moved;
-
-impl ForProtocol for Moved {
-    fn run<P: Protocol>(&self) {
-        let _watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        let rows = scene.rows();
-        // A session whose thread has panicked goes on with another thread.
-        let session = std::sync::Mutex::new(scene.db.session().unwrap());
-        for _ in 0..5 {
-            std::thread::scope(|scope| {
-                let panicking = scope.spawn(|| {
-                    let mut session =
-                        session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    let _: Result<(), Abort> = session.run(|tx| {
-                        scene.parcels.put(tx, Parcel::new(6, 1))?;
-                        scene.filed.delete(tx, &(1, 1))?;
-                        deliberate()
-                    });
-                });
-                assert!(panicking.join().is_err());
-            });
-            let mut session = session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let there = session.run(|tx| {
-                Ok::<_, Abort>((
-                    scene.parcels.get(tx, &(6, 1), ())?,
-                    scene.filed.get(tx, &(1, 1), ())?,
-                ))
-            });
-            assert_eq!(there, Ok((None, Some(()))));
-        }
-        drop(session);
-        scene.assert_unharmed(&rows, "a session that moved on from panics");
-    }
-}
-
-#[test]
-fn a_session_survives_the_threads_that_panic_with_it() {
-    for_each(&Moved);
-}
-
-struct Forgotten;
-
-impl ForProtocol for Forgotten {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        let rows = scene.rows();
-        for number in 0..10 {
-            watchdog.step(format!("forgotten session {number} under {}", P::NAME));
-            let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
-            let thread = std::thread::spawn(move || {
-                let mut session = db.session().unwrap();
-                let put = session.run(|tx| {
-                    let mut scan = parcels.scan(tx, .., Whole);
-                    scan.next().transpose()?;
+protocol_tests!(all: a_thread_that_unwinds_leaves_nothing_of_its_transaction);
+fn a_thread_that_unwinds_leaves_nothing_of_its_transaction<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    let rows = scene.rows();
+    for number in 0..20 {
+        watchdog.step(format!("thread {number} unwinds under {}", P::NAME));
+        let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
+        join_panicking(std::thread::spawn(move || {
+            let own = if number % 2 == 0 { Some(db.session().unwrap()) } else { None };
+            let body = |tx: &crate::Tx<'_, P>| -> Result<(), Abort> {
+                let scan = parcels.scan(tx, .., Whole);
+                parcels.get_for_update(tx, &(1, 1), Parcel::WEIGHT)?;
+                parcels.put(tx, Parcel::new(5, number))?;
+                parcels.delete(tx, &(1, 2))?;
+                if number % 4 < 2 {
                     std::mem::forget(scan);
-                    parcels.put(tx, Parcel { weight: 0, ..Parcel::new(6, number) })
-                });
-                assert_eq!(put, Ok::<_, Abort>(()));
-                assert_eq!(session.run(|tx| parcels.delete(tx, &(6, number))), Ok::<_, Abort>(()));
-                if number % 2 == 0 {
-                    let _: Result<(), Abort> = session.run(|tx| {
-                        // Never given back, nor is the transaction ended by the closure's own hand.
-                        std::mem::forget((parcels.scan_rev(tx, .., Whole), Box::new(tx)));
-                        parcels.delete(tx, &(1, 3))?;
-                        Err(Abort::NotFound)
-                    });
                 }
-                std::mem::forget(session);
-            });
-            thread.join().unwrap();
-            scene.assert_unharmed(&rows, "a thread that forgot its session");
-        }
-        // Forgetting a session leaks it, but not what it has deleted.
-        watchdog.step(format!("collection for forgotten sessions under {}", P::NAME));
-        eventually_with(
-            "what they left",
-            || scene.db.memory().garbage,
-            || scene.db.memory().garbage == 0,
-        );
+                deliberate()
+            };
+            let _ended = match own {
+                Some(mut session) => session.run(body),
+                None => db.run(body),
+            };
+        }));
+        scene.assert_unharmed(&rows, "a thread that unwound in a transaction");
+        let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
+        join_panicking(std::thread::spawn(move || {
+            let mut session = db.session().unwrap();
+            let changed = session
+                .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
+            assert_eq!(changed, Ok::<_, Abort>(()));
+            let changed = session
+                .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
+            assert_eq!(changed, Ok::<_, Abort>(()));
+            deliberate()
+        }));
+        scene.assert_unharmed(&rows, "a thread that unwound after a transaction");
     }
 }
 
-#[test]
-fn a_forgotten_session_holds_nothing_back() {
-    for_each_concurrent(&Forgotten);
+protocol_tests!(all: a_session_survives_the_threads_that_panic_with_it);
+fn a_session_survives_the_threads_that_panic_with_it<P: Protocol>() {
+    let _watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    let rows = scene.rows();
+    // A session whose thread has panicked goes on with another thread.
+    let session = std::sync::Mutex::new(scene.db.session().unwrap());
+    for _ in 0..5 {
+        std::thread::scope(|scope| {
+            let panicking = scope.spawn(|| {
+                let mut session = session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let _: Result<(), Abort> = session.run(|tx| {
+                    scene.parcels.put(tx, Parcel::new(6, 1))?;
+                    scene.filed.delete(tx, &(1, 1))?;
+                    deliberate()
+                });
+            });
+            assert!(panicking.join().is_err());
+        });
+        let mut session = session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let there = session.run(|tx| {
+            Ok::<_, Abort>((scene.parcels.get(tx, &(6, 1), ())?, scene.filed.get(tx, &(1, 1), ())?))
+        });
+        assert_eq!(there, Ok((None, Some(()))));
+    }
+    drop(session);
+    scene.assert_unharmed(&rows, "a session that moved on from panics");
+}
+
+protocol_tests!(concurrent: a_forgotten_session_holds_nothing_back);
+fn a_forgotten_session_holds_nothing_back<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    let rows = scene.rows();
+    for number in 0..10 {
+        watchdog.step(format!("forgotten session {number} under {}", P::NAME));
+        let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
+        let thread = std::thread::spawn(move || {
+            let mut session = db.session().unwrap();
+            let put = session.run(|tx| {
+                let mut scan = parcels.scan(tx, .., Whole);
+                scan.next().transpose()?;
+                std::mem::forget(scan);
+                parcels.put(tx, Parcel { weight: 0, ..Parcel::new(6, number) })
+            });
+            assert_eq!(put, Ok::<_, Abort>(()));
+            assert_eq!(session.run(|tx| parcels.delete(tx, &(6, number))), Ok::<_, Abort>(()));
+            if number % 2 == 0 {
+                let _: Result<(), Abort> = session.run(|tx| {
+                    // Never given back, nor is the transaction ended by the closure's own hand.
+                    std::mem::forget((parcels.scan_rev(tx, .., Whole), Box::new(tx)));
+                    parcels.delete(tx, &(1, 3))?;
+                    Err(Abort::NotFound)
+                });
+            }
+            std::mem::forget(session);
+        });
+        thread.join().unwrap();
+        scene.assert_unharmed(&rows, "a thread that forgot its session");
+    }
+    // Forgetting a session leaks it, but not what it has deleted.
+    watchdog.step(format!("collection for forgotten sessions under {}", P::NAME));
+    eventually_with(
+        "what they left",
+        || scene.db.memory().garbage,
+        || scene.db.memory().garbage == 0,
+    );
 }
 
 /// Runs a transaction as its thread ends, with the session that it keeps.
@@ -170,135 +141,107 @@ impl<P: Protocol> Drop for LastWill<P> {
     }
 }
 
-struct EndingThreads;
-
-impl ForProtocol for EndingThreads {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        let mut rows = scene.rows();
-        for number in 0..10 {
-            watchdog.step(format!("thread {number} ends under {}", P::NAME));
-            let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
-            join_panicking(std::thread::spawn(move || {
-                thread_local! {
-                    static WILL: RefCell<Option<Box<dyn std::any::Any>>> = const { RefCell::new(None) };
-                }
-                let used = |db: &Database<P>| db.run(|tx| parcels.read(tx, &(1, 1), Parcel::NOTE));
-                // Made before or after the list of sessions that the thread keeps, so destroyed
-                // after or before it.
-                if number % 2 == 0 && !db.properties().one_session {
-                    used(&db).unwrap_or_else(|e: Abort| panic!("{e}"));
-                }
-                let session = RefCell::new(db.session().unwrap());
-                let will = LastWill { session, db: db.clone(), parcels: parcels.clone() };
-                WILL.with(|slot| *slot.borrow_mut() = Some(Box::new(will)));
-                if db.properties().one_session {
-                    deliberate()
-                }
-                let _: Result<(), Abort> = db.run(|tx| {
-                    parcels.delete(tx, &(1, 4))?;
-                    deliberate()
-                });
-            }));
-            let wills = if scene.db.properties().one_session { 1 } else { 2 };
-            rows.0
-                .iter_mut()
-                .find(|row| (row.district, row.number) == (1, 1))
-                .expect("it is there")
-                .note += wills;
-            scene.assert_unharmed(
-                &rows,
-                "a thread that ended in a panic with a session in its storage",
-            );
-        }
+protocol_tests!(all: sessions_work_to_the_end_of_a_thread_that_unwinds);
+fn sessions_work_to_the_end_of_a_thread_that_unwinds<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    let mut rows = scene.rows();
+    for number in 0..10 {
+        watchdog.step(format!("thread {number} ends under {}", P::NAME));
+        let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
+        join_panicking(std::thread::spawn(move || {
+            thread_local! {
+                static WILL: RefCell<Option<Box<dyn std::any::Any>>> = const { RefCell::new(None) };
+            }
+            let used = |db: &Database<P>| db.run(|tx| parcels.read(tx, &(1, 1), Parcel::NOTE));
+            // Made before or after the list of sessions that the thread keeps, so destroyed
+            // after or before it.
+            if number % 2 == 0 && !db.properties().one_session {
+                used(&db).unwrap_or_else(|e: Abort| panic!("{e}"));
+            }
+            let session = RefCell::new(db.session().unwrap());
+            let will = LastWill { session, db: db.clone(), parcels: parcels.clone() };
+            WILL.with(|slot| *slot.borrow_mut() = Some(Box::new(will)));
+            if db.properties().one_session {
+                deliberate()
+            }
+            let _: Result<(), Abort> = db.run(|tx| {
+                parcels.delete(tx, &(1, 4))?;
+                deliberate()
+            });
+        }));
+        let wills = if scene.db.properties().one_session { 1 } else { 2 };
+        rows.0
+            .iter_mut()
+            .find(|row| (row.district, row.number) == (1, 1))
+            .expect("it is there")
+            .note += wills;
+        scene
+            .assert_unharmed(&rows, "a thread that ended in a panic with a session in its storage");
     }
 }
 
-#[test]
-fn sessions_work_to_the_end_of_a_thread_that_unwinds() {
-    for_each(&EndingThreads);
-}
-
-struct Crowd;
-
-impl ForProtocol for Crowd {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        watchdog.step(format!("threads that panic beside one another under {}", P::NAME));
-        let scene = Scene::<P>::new();
-        let rows = scene.rows();
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..6)
-                .map(|thread| {
-                    let scene = &scene;
-                    scope.spawn(move || {
-                        for round in 0..60 {
-                            let passed = std::cell::Cell::new(0);
-                            let ended =
-                                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                                    scene.db.run(|tx| {
-                                        let between = |_: &crate::Tx<'_, P>| {
-                                            let now = passed.replace(passed.get() + 1);
-                                            if now == (7 * thread + round) % 25 {
-                                                deliberate()
-                                            } else {
-                                                Ok(())
-                                            }
-                                        };
-                                        passed.set(0);
-                                        scene.script(tx, &between).and(Err(Abort::NotFound))
-                                    })
-                                }));
-                            match ended {
-                                Ok(stopped) => assert_eq!(stopped, Err::<(), _>(Abort::NotFound)),
-                                Err(panic) => assert!(panic.is::<Deliberate>()),
-                            }
+protocol_tests!(concurrent: many_threads_that_panic_do_not_get_at_one_another);
+fn many_threads_that_panic_do_not_get_at_one_another<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    watchdog.step(format!("threads that panic beside one another under {}", P::NAME));
+    let scene = Scene::<P>::new();
+    let rows = scene.rows();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..6)
+            .map(|thread| {
+                let scene = &scene;
+                scope.spawn(move || {
+                    for round in 0..60 {
+                        let passed = std::cell::Cell::new(0);
+                        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                            scene.db.run(|tx| {
+                                let between = |_: &crate::Tx<'_, P>| {
+                                    let now = passed.replace(passed.get() + 1);
+                                    if now == (7 * thread + round) % 25 {
+                                        deliberate()
+                                    } else {
+                                        Ok(())
+                                    }
+                                };
+                                passed.set(0);
+                                scene.script(tx, &between).and(Err(Abort::NotFound))
+                            })
+                        }));
+                        match ended {
+                            Ok(stopped) => assert_eq!(stopped, Err::<(), _>(Abort::NotFound)),
+                            Err(panic) => assert!(panic.is::<Deliberate>()),
                         }
-                    })
+                    }
                 })
-                .collect();
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
-        });
-        scene.assert_unharmed(&rows, "a crowd");
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    scene.assert_unharmed(&rows, "a crowd");
+}
+
+protocol_tests!(all: what_dead_threads_had_linked_is_buried);
+fn what_dead_threads_had_linked_is_buried<P: Protocol>() {
+    let watchdog = Watchdog::new();
+    let scene = Scene::<P>::new();
+    for number in 0..50 {
+        let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
+        join_panicking(std::thread::spawn(move || {
+            let mut session = db.session().unwrap();
+            let _: Result<(), Abort> = session.run(|tx| {
+                parcels.insert_many(tx, (0..40).map(|row| Parcel::new(9, 40 * number + row)))?;
+                deliberate()
+            });
+        }));
     }
-}
-
-#[test]
-fn many_threads_that_panic_do_not_get_at_one_another() {
-    for_each_concurrent(&Crowd);
-}
-
-struct NoGarbage;
-
-impl ForProtocol for NoGarbage {
-    fn run<P: Protocol>(&self) {
-        let watchdog = Watchdog::new();
-        let scene = Scene::<P>::new();
-        for number in 0..50 {
-            let (db, parcels) = (scene.db.clone(), scene.parcels.clone());
-            join_panicking(std::thread::spawn(move || {
-                let mut session = db.session().unwrap();
-                let _: Result<(), Abort> = session.run(|tx| {
-                    parcels
-                        .insert_many(tx, (0..40).map(|row| Parcel::new(9, 40 * number + row)))?;
-                    deliberate()
-                });
-            }));
-        }
-        watchdog.step(format!("burial behind dead threads under {}", P::NAME));
-        eventually_with(
-            "what they left",
-            || scene.db.memory().garbage,
-            || scene.db.memory().garbage == 0,
-        );
-        let mut session = scene.db.session().unwrap();
-        let linked = crate::tests::entries::linked_records(&mut session, &scene.parcels);
-        assert_eq!(linked, 3 * usize::from(super::ROWS), "rows and their entries in two indexes");
-    }
-}
-
-#[test]
-fn what_dead_threads_had_linked_is_buried() {
-    for_each(&NoGarbage);
+    watchdog.step(format!("burial behind dead threads under {}", P::NAME));
+    eventually_with(
+        "what they left",
+        || scene.db.memory().garbage,
+        || scene.db.memory().garbage == 0,
+    );
+    let mut session = scene.db.session().unwrap();
+    let linked = crate::tests::entries::linked_records(&mut session, &scene.parcels);
+    assert_eq!(linked, 3 * usize::from(super::ROWS), "rows and their entries in two indexes");
 }

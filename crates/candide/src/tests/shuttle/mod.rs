@@ -19,13 +19,43 @@ mod stage;
 mod values;
 mod versions;
 
-use super::{ForProtocol, ForVersioned, for_each_overlapping, for_each_versioned};
 use crate::engine::{Protocol, Versioned};
 use crate::sync::{Duration, Instant, was_met};
 use explore::{Budget, Choices, Explored, explore, replay};
 use stage::{Scene, Seen};
 use std::cell::{Cell, RefCell};
 use std::env;
+
+/// Something to be done under every protocol whose transactions overlap.
+trait ForProtocol {
+    fn run<P: Protocol>(&self);
+}
+
+/// Something to be done under every protocol that keeps versions.
+trait ForVersioned {
+    fn run<P: Versioned>(&self);
+}
+
+macro_rules! run {
+    ($wanted:ident, $task:ident;
+     $($protocol:ty: $($kind:ident $_name:ident = $_policy:expr),+;)+) => {
+        $($(run!($wanted $kind $task $protocol);)+)+
+    };
+    (overlapping overlapping $task:ident $protocol:ty) => { $task.run::<$protocol>() };
+    ($_wanted:ident versioned $task:ident $protocol:ty) => { $task.run::<$protocol>() };
+    ($_wanted:ident $_kind:ident $_task:ident $_protocol:ty) => {};
+}
+
+/// Does something under every protocol whose transactions overlap. A scene chooses for each of its
+/// schedules where timestamps come from.
+fn for_each_overlapping(task: &impl ForProtocol) {
+    crate::for_each_protocol!(run, overlapping, task;);
+}
+
+/// Does something under every protocol that keeps versions.
+fn for_each_versioned(task: &impl ForVersioned) {
+    crate::for_each_protocol!(run, versioned, task;);
+}
 
 /// Schedules of each scene under each protocol, if nothing else is said. `docs/verification.md`
 /// says why so many.

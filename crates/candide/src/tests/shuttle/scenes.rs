@@ -1,7 +1,7 @@
 //! The scenes: reads, writes, ranges and indexes.
 
 use super::super::entries::assert_entries_match_rows;
-use super::super::parcels::{Filed, Parcel};
+use super::super::indexed_rows::{Filed, Parcel};
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
 use super::values::Wind;

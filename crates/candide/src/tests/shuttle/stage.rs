@@ -1,13 +1,14 @@
 //! What scenes are made of and played on.
 
-use super::super::mix::{Judge, Mix};
-use super::super::parcels::{Filed, Parcel};
+use super::super::indexed_rows::{Filed, Parcel};
+use super::super::random_transactions::{Judge, Mix};
 use super::super::rows::Item;
 use super::values::Log;
 use crate::engine::Protocol;
 use crate::epoch::Collect;
 use crate::index::Found;
-use crate::protocols::recorded::{Event, Recorded};
+use crate::protocols::Recorded;
+use crate::protocols::recorded::Event;
 use crate::schema::Unit;
 use crate::sync::{Random, thread};
 use crate::{Abort, Database, Session, Table, TableOptions, Tx};

@@ -1,6 +1,6 @@
 //! The scenes: looks at the database as it was, where protocols keep versions.
 
-use super::super::parcels::Parcel;
+use super::super::indexed_rows::Parcel;
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
 use crate::engine::{Protocol, Versioned, Versions};

@@ -4,13 +4,13 @@
 
 mod untimed;
 
-use super::mix::Judge;
-use super::parcels::{Filed, Parcel};
+use super::indexed_rows::{Filed, Parcel};
+use super::interleaving::acting;
+use super::random_transactions::Judge;
 use super::rows::Item;
-use super::steps::{CONFLICT, ONCE, acting, run};
+use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
-use crate::protocols::Recorded;
-use crate::protocols::{Occ, TicToc};
+use crate::protocols::{Occ, Recorded, TicToc};
 use crate::sync::Point;
 use crate::{Abort, Database, Session, Table, Tx};
 use candide_check::Options;
@@ -363,55 +363,55 @@ fn assert_stopped(timed: Script<TicToc>, untimed: Script<Untimed>) {
 }
 
 #[test]
-fn no_insert_slips_below_who_has_missed_its_key() {
+fn no_insert_commits_below_a_reader_that_missed_its_key() {
     assert_stopped(missed_key(), missed_key());
     assert_stopped(unique_index(), unique_index());
 }
 
 #[test]
-fn no_insert_slips_below_who_has_scanned_its_range() {
+fn no_insert_commits_below_a_scan_of_its_range() {
     assert_stopped(scanned_range(), scanned_range());
     assert_stopped(scanned_table(), scanned_table());
     assert_stopped(ordered_index(), ordered_index());
 }
 
 #[test]
-fn no_insert_slips_below_who_has_met_a_tombstone_that_was_buried_since() {
+fn no_insert_commits_below_a_reader_of_a_tombstone_that_was_buried_since() {
     assert_stopped(buried_tombstone(), buried_tombstone());
 }
 
 #[test]
-fn no_insert_slips_below_who_has_met_a_failed_insert_that_was_buried_since() {
+fn no_insert_commits_below_a_reader_of_a_failed_insert_that_was_buried_since() {
     assert_stopped(buried_failure(), buried_failure());
 }
 
 #[test]
-fn no_insert_slips_below_who_has_missed_its_key_before_the_table_grew() {
+fn no_insert_commits_below_a_reader_that_missed_its_key_before_the_table_grew() {
     assert_stopped(growth(), growth());
 }
 
 #[test]
-fn no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_divided() {
+fn no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_divided() {
     assert_stopped(split_root(), split_root());
     assert_stopped(split_leaf(), split_leaf());
     assert_stopped(new_layer(), new_layer());
 }
 
 #[test]
-fn no_insert_slips_below_who_has_missed_its_key_before_a_leaf_was_removed() {
+fn no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_removed() {
     assert_stopped(removed_leaf(), removed_leaf());
     assert_stopped(taken_over_leaf(), taken_over_leaf());
     assert_stopped(removed_layer(), removed_layer());
 }
 
 #[test]
-fn no_update_slips_below_who_has_read_its_row() {
+fn no_update_commits_below_a_reader_of_its_row() {
     assert!(!slips_below::<TicToc>(&read_row()));
 }
 
 /// T2 holds the row when T1 reads it, far above where T2 would have been.
 #[test]
-fn no_holder_slips_below_who_has_read_what_it_holds() {
+fn no_holder_commits_below_a_reader_of_its_row() {
     let scene = Scene::<TicToc>::new();
     let [mut t1, mut t2, mut t3] = [(); 3].map(|()| scene.session());
     scene.age_item_1(&mut t1);
@@ -474,7 +474,7 @@ fn no_insert_slips_below_one_that_was_taken_back() {
 /// nothing but the node's nwts tells. W has read what the delete's transaction replaces, so it is
 /// before that; and T is before W, whose write it does not see.
 #[test]
-fn who_misses_a_key_comes_after_the_delete() {
+fn a_reader_that_misses_a_key_comes_after_the_delete() {
     let scene = Scene::<TicToc>::new();
     run(&mut scene.session(), |tx| scene.items.insert(tx, Item::new(9, 1)));
     // The delete will be far above W.
@@ -607,7 +607,7 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
 /// The schedule of the third figure of "Opportunities for Optimism": the second transaction ends
 /// later, and comes first.
 #[test]
-fn who_has_read_what_was_overwritten_since_may_come_first() {
+fn a_reader_of_a_row_that_was_overwritten_since_may_come_first() {
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::age_item_1), 2);
     assert_eq!(attempts_after_overwrite::<TicToc>(Scene::age_item_1), 1);
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::extend_item_1), 2);

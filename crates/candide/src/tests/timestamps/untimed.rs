@@ -4,13 +4,13 @@
 //! Such mixes have been published as serializable. They are not, as this one shows: each script of
 //! the tests beside it that TicToc stops gets through here.
 
+use crate::Abort;
 use crate::access::{Intent, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Protocol,
     Seen, TableCore,
 };
 use crate::epoch::{Epoch, Epochs};
-use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocols::{TicToc, begin_in_time};
 use crate::record::CellAt;

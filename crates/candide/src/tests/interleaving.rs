@@ -1,22 +1,8 @@
-//! Transactions without conflicts, and actions of others at exact points of them.
+//! Actions of other transactions at exact points of one.
 
-use crate::engine::Protocol;
 use crate::sync::{Duration, Point, with_hook};
-use crate::{Abort, RunOptions, Session, Tx};
 use std::cell::Cell;
 use std::rc::Rc;
-
-/// Options for one attempt, so that a conflict shows.
-pub(crate) const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
-pub(crate) const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
-
-/// Runs a transaction that must not meet a conflict.
-pub(crate) fn run<T, P: Protocol>(
-    session: &mut Session<P>,
-    body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
-) -> T {
-    session.run_with(ONCE(), body).unwrap_or_else(|e| panic!("{}: {e}", P::NAME))
-}
 
 /// Runs `body`, and `act` the first time that this thread passes `at`.
 pub(crate) fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOnce() -> T) -> T {

@@ -1,6 +1,6 @@
 //! Random transactions of every kind, whose histories are checked.
 
-use super::parcels::Parcel;
+use super::indexed_rows::Parcel;
 use super::rows::Item;
 use crate::engine::{Protocol, Versioned};
 use crate::protocols::{Batch, Recorded};

@@ -1,9 +1,9 @@
 //! Garbage kept only for an open snapshot is parked until the snapshot closes: it is not examined,
 //! delays nothing, and is all freed in the end.
 
-use super::patience::eventually;
 use super::rows::Item;
 use super::snapshots::{Chained, Items, add, by_hand, collect, count, ok, versions};
+use super::waiting::eventually;
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto};
@@ -26,13 +26,8 @@ fn is_linked<P: Chained>(items: &Items<P>, id: u64) -> bool {
     matches!(items.core().index.find(&[id]), Found::Record(_))
 }
 
-#[test]
-fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes() {
-    rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under::<Mvcc>();
-    rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under::<Mvto>();
-}
-
-fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>() {
+protocol_tests!(versioned: rows_that_a_snapshot_keeps_are_left_alone_until_it_closes);
+fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes<P: Chained>() {
     /// The number of rows that are each written once while a snapshot is open, and of the writes of
     /// a hot row.
     const COLD: u64 = 2_000;
@@ -87,13 +82,8 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes_under<P: Chained>()
     assert!(reserved[2..].iter().all(|&bytes| bytes == reserved[1]), "{reserved:?}");
 }
 
-#[test]
-fn who_goes_leaves_nothing_parked_for_ever() {
-    who_goes_leaves_nothing_parked_for_ever_under::<Mvcc>();
-    who_goes_leaves_nothing_parked_for_ever_under::<Mvto>();
-}
-
-fn who_goes_leaves_nothing_parked_for_ever_under<P: Chained>() {
+protocol_tests!(versioned: a_session_that_ends_leaves_nothing_parked_for_ever);
+fn a_session_that_ends_leaves_nothing_parked_for_ever<P: Chained>() {
     // Epochs pass, and the advancer collects for idle and ended sessions.
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -130,13 +120,8 @@ fn who_goes_leaves_nothing_parked_for_ever_under<P: Chained>() {
     }
 }
 
-#[test]
-fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept() {
-    of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under::<Mvcc>();
-    of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under::<Mvto>();
-}
-
-fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept_under<P: Chained>() {
+protocol_tests!(versioned: of_a_deleted_row_only_what_a_snapshot_sees_is_kept);
+fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
     ok(session.run(|tx| items.update(tx, &1, Item::OTHER.set(5))));
@@ -208,13 +193,8 @@ fn a_row_that_an_old_snapshot_has_never_seen_is_not_kept_for_it() {
     drop(old);
 }
 
-#[test]
-fn what_was_parked_by_one_and_queued_by_another_is_collected_once() {
-    what_was_parked_by_one_and_queued_by_another_is_collected_once_under::<Mvcc>();
-    what_was_parked_by_one_and_queued_by_another_is_collected_once_under::<Mvto>();
-}
-
-fn what_was_parked_by_one_and_queued_by_another_is_collected_once_under<P: Chained>() {
+protocol_tests!(versioned: what_was_parked_by_one_and_queued_by_another_is_collected_once);
+fn what_was_parked_by_one_and_queued_by_another_is_collected_once<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
@@ -241,13 +221,8 @@ fn what_was_parked_by_one_and_queued_by_another_is_collected_once_under<P: Chain
     assert_eq!((is_linked(&items, 1), db.memory().garbage), (false, 0));
 }
 
-#[test]
-fn whatever_comes_and_goes_versions_are_as_many_as_snapshots_see() {
-    whatever_comes_and_goes_versions_are_as_many_as_snapshots_see_under::<Mvcc>();
-    whatever_comes_and_goes_versions_are_as_many_as_snapshots_see_under::<Mvto>();
-}
-
-fn whatever_comes_and_goes_versions_are_as_many_as_snapshots_see_under<P: Chained>() {
+protocol_tests!(versioned: whatever_comes_and_goes_versions_are_as_many_as_snapshots_see);
+fn whatever_comes_and_goes_versions_are_as_many_as_snapshots_see<P: Chained>() {
     for seed in 0..150 {
         Walk::<P>::new(seed).run();
     }

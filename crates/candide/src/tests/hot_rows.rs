@@ -1,10 +1,10 @@
 //! Rows that are written all the time: their chains stay short, whichever session was first to
 //! write them, and whatever reads them meanwhile.
 
-use super::parked::looks;
+use super::interleaving::acting;
+use super::parked_records::looks;
 use super::rows::Item;
 use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
-use super::steps::acting;
 use crate::engine::{Due, Hot, VERSIONS_AT_ONCE};
 use crate::epoch::Collect;
 use crate::index::Found;
@@ -15,13 +15,8 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-#[test]
-fn what_is_written_all_the_time_is_collected_by_whoever_goes_on() {
-    what_is_written_all_the_time_is_collected_by_whoever_goes_on_under::<Mvcc>();
-    what_is_written_all_the_time_is_collected_by_whoever_goes_on_under::<Mvto>();
-}
-
-fn what_is_written_all_the_time_is_collected_by_whoever_goes_on_under<P: Chained>() {
+protocol_tests!(versioned: a_row_that_is_written_all_the_time_is_collected_by_its_writers);
+fn a_row_that_is_written_all_the_time_is_collected_by_its_writers<P: Chained>() {
     let (db, items, mut first) = by_hand::<P>();
     let mut second = db.session().unwrap();
     for _ in 0..8 {
@@ -63,13 +58,8 @@ fn a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain() {
     assert_eq!(count(&db.snapshot(), &items, 1), Some(50));
 }
 
-#[test]
-fn a_long_report_holds_back_memory_and_no_version_but_its_own() {
-    a_long_report_holds_back_memory_and_no_version_but_its_own_under::<Mvcc>();
-    a_long_report_holds_back_memory_and_no_version_but_its_own_under::<Mvto>();
-}
-
-fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>() {
+protocol_tests!(versioned: a_long_report_holds_back_memory_and_no_version_but_its_own);
+fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
     let (mut reader, busy) = (db.session().unwrap(), epochs.register());
@@ -120,13 +110,8 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own_under<P: Chained>(
     );
 }
 
-#[test]
-fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot() {
-    a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under::<Mvcc>();
-    a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under::<Mvto>();
-}
-
-fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under<P: Chained>() {
+protocol_tests!(versioned: a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot);
+fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chained>() {
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
     let mut reader = db.session().unwrap();
@@ -185,13 +170,8 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot_under<P
     assert_eq!((versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
 
-#[test]
-fn short_transactions_that_only_read_write_nothing_that_others_look_at() {
-    short_transactions_that_only_read_write_nothing_that_others_look_at_under::<Mvcc>();
-    short_transactions_that_only_read_write_nothing_that_others_look_at_under::<Mvto>();
-}
-
-fn short_transactions_that_only_read_write_nothing_that_others_look_at_under<P: Chained>() {
+protocol_tests!(versioned: short_transactions_that_only_read_write_nothing_that_others_look_at);
+fn short_transactions_that_only_read_write_nothing_that_others_look_at<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let mut read = |passes: u64| {
         ok(session.run_read_only(|tx| {
@@ -205,13 +185,8 @@ fn short_transactions_that_only_read_write_nothing_that_others_look_at_under<P: 
     assert_eq!((read(0), read(7), read(8)), (None, None, Some(8)));
 }
 
-#[test]
-fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot() {
-    what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under::<Mvcc>();
-    what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under::<Mvto>();
-}
-
-fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under<P: Chained>() {
+protocol_tests!(versioned: what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot);
+fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot<P: Chained>() {
     const COLD: u64 = 2_000;
     let (db, items, mut first) = by_hand::<P>();
     let mut second = db.session().unwrap();
@@ -232,13 +207,8 @@ fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot_under<P: Chained>()
     assert!((2..COLD).all(|id| versions(&db, &items, id) == 3));
 }
 
-#[test]
-fn a_long_chain_is_taken_apart_little_by_little() {
-    a_long_chain_is_taken_apart_little_by_little_under::<Mvcc>();
-    a_long_chain_is_taken_apart_little_by_little_under::<Mvto>();
-}
-
-fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
+protocol_tests!(versioned: a_long_chain_is_taken_apart_little_by_little);
+fn a_long_chain_is_taken_apart_little_by_little<P: Chained>() {
     const LONG: usize = 5_000;
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
@@ -279,15 +249,10 @@ fn a_long_chain_is_taken_apart_little_by_little_under<P: Chained>() {
     assert_eq!((versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
 
+protocol_tests!(versioned: the_longest_chain_has_its_turn_among_many);
 /// A chain is collected if its row, among many hot ones, is written far more often than the others,
 /// and more often within an epoch than is removed from a chain at once.
-#[test]
-fn the_longest_chain_has_its_turn_among_many() {
-    the_longest_chain_has_its_turn_among_many_under::<Mvcc>();
-    the_longest_chain_has_its_turn_among_many_under::<Mvto>();
-}
-
-fn the_longest_chain_has_its_turn_among_many_under<P: Chained>() {
+fn the_longest_chain_has_its_turn_among_many<P: Chained>() {
     const HOT: u64 = 40;
     const TIMES: usize = 2 * VERSIONS_AT_ONCE;
     let (db, items, mut writer) = by_hand::<P>();

@@ -1,8 +1,8 @@
 //! Interleavings meant to break multi-version timestamp ordering.
 
+use super::interleaving::acting;
 use super::rows::Item;
-use super::steps::{ONCE, acting, run};
-use super::{ForProtocol, for_each_overlapping};
+use super::transactions::{ONCE, run};
 use crate::engine::Protocol;
 use crate::protocols::Mvto;
 use crate::sync::{Point, with_hook};
@@ -48,7 +48,7 @@ fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
 /// one row from before it and the other from after it, and would repeat while they differ. So it
 /// ends in a conflict during its run, or at its end.
 #[test]
-fn who_only_reads_is_told_of_what_does_not_belong_together() {
+fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
     for looks_max in [1, 10_000] {
         let Scene { items, mut first, mut second } = scene();
         let rows = items.clone();
@@ -85,7 +85,7 @@ fn who_only_reads_is_told_of_what_does_not_belong_together() {
 /// Each attempt of a commit meets a read of the version to be replaced, after the timestamp has
 /// been drawn. A transaction that has failed often enough commits nevertheless, by the token.
 #[test]
-fn who_is_read_from_under_again_and_again_gets_through() {
+fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
     let Scene { items, mut first, mut second } = scene();
     let rows = items.clone();
     let read_each_time = move |point| {
@@ -110,7 +110,7 @@ fn who_is_read_from_under_again_and_again_gets_through() {
 /// A key that is missed at one time may exist later, which does not disturb a read-only
 /// transaction.
 #[test]
-fn who_only_reads_is_not_disturbed_by_what_comes_later() {
+fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
     let Scene { items, mut first, mut second } = scene();
     let rows = RefCell::new(Vec::new());
     run(&mut first, |tx| {
@@ -138,7 +138,7 @@ fn who_only_reads_is_not_disturbed_by_what_comes_later() {
 /// A read for update precedes a write, so it does not return a replaced version, while it locks
 /// others out.
 #[test]
-fn who_holds_a_row_is_not_shown_what_it_was() {
+fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     let Scene { items, mut first, mut second } = scene();
     let refused = first.run_with(ONCE(), |tx| {
         items.read(tx, &1, Item::COUNT)?;
@@ -152,15 +152,12 @@ fn who_holds_a_row_is_not_shown_what_it_was() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
+protocol_tests!(overlapping: a_record_that_was_buried_says_nothing_of_later_times);
 /// A record of a deleted row that is looked up, and reaped afterwards, while its key is inserted
 /// anew. The absence in the record is not valid at a later time, to which the transaction moves on.
-struct HandleOnTheBuried;
-
-impl ForProtocol for HandleOnTheBuried {
-    fn run<P: Protocol>(&self) {
-        for looks_before in [false, true] {
-            looks_at_the_buried::<P>(looks_before);
-        }
+fn a_record_that_was_buried_says_nothing_of_later_times<P: Protocol>() {
+    for looks_before in [false, true] {
+        looks_at_the_buried::<P>(looks_before);
     }
 }
 
@@ -190,20 +187,15 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
     assert!(is_one_moment, "{} {looks_before}: {seen:?}", P::NAME);
 }
 
-#[test]
-fn a_record_that_was_buried_says_nothing_of_later_times() {
-    for_each_overlapping(&HandleOnTheBuried);
-}
-
 /// The scenes of this file hold with timestamps from the system's clock, too.
 #[test]
 fn attacks_by_the_clock() {
     let all: [fn(); 5] = [
         a_guard_on_a_row_that_goes_is_asked_of_the_row,
-        who_only_reads_is_told_of_what_does_not_belong_together,
-        who_is_read_from_under_again_and_again_gets_through,
-        who_only_reads_is_not_disturbed_by_what_comes_later,
-        who_holds_a_row_is_not_shown_what_it_was,
+        a_transaction_that_only_reads_fails_on_rows_of_different_times,
+        a_writer_whose_rows_are_read_again_and_again_gets_through,
+        a_transaction_that_only_reads_is_not_disturbed_by_later_commits,
+        a_holder_of_a_row_is_not_shown_an_old_version_of_it,
     ];
     by_the_clock(|| all.iter().for_each(|test| test()));
 }

@@ -1,8 +1,8 @@
 //! Waiting for other threads: for the condition itself, and in passes, since a busy machine
 //! schedules threads unpredictably.
 
-use crate::sync::Duration;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 /// The shortest time of a pass.
 const PASS: Duration = Duration::from_millis(1);

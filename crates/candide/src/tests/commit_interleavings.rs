@@ -1,0 +1,240 @@
+//! Ways to get concurrency control subtly wrong, each with the interleaving that shows it.
+//!
+//! Most need no threads: a session's closure runs another session's whole transaction inside
+//! itself, or at a named point of its commit.
+
+use super::interleaving::acting;
+use super::rows::Item;
+use super::transactions::{CONFLICT, ONCE, run};
+use crate::engine::Protocol;
+use crate::protocols::{Mvto, Occ};
+use crate::sync::{AtomicU64, Ordering, Point, with_hook};
+use crate::{Abort, Database, Session, Table, Whole};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::{Arc, Barrier};
+
+/// A database with rows 0..4, and two sessions.
+struct Scene<P: Protocol> {
+    db: Database<P>,
+    table: Table<Item, P>,
+    first: Session<P>,
+    second: Session<P>,
+}
+
+fn scene<P: Protocol>() -> Scene<P> {
+    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    let (first, second) = (db.session().unwrap(), db.session().unwrap());
+    Scene { db, table, first, second }
+}
+
+protocol_tests!(overlapping: write_skew_fails_one_of_the_two);
+fn write_skew_fails_one_of_the_two<P: Protocol>() {
+    let Scene { table, mut first, mut second, .. } = scene::<P>();
+    let mut inner = Ok(());
+    let outer = first.run_with(ONCE(), |tx| {
+        let zero = table.read(tx, &0, Item::COUNT)?;
+        table.update(tx, &1, Item::COUNT.set(zero + 1))?;
+        inner = second.run_with(ONCE(), |tx| {
+            let one = table.read(tx, &1, Item::COUNT)?;
+            table.update(tx, &0, Item::COUNT.set(one + 1))
+        });
+        Ok(())
+    });
+    assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
+}
+
+protocol_tests!(overlapping: a_lock_between_locking_and_validating_is_respected);
+fn a_lock_between_locking_and_validating_is_respected<P: Protocol>() {
+    // Both have read the row that the other is about to write; the first has locked when the
+    // second commits.
+    let Scene { table, mut first, mut second, .. } = scene::<P>();
+    let (inner_table, inner) = (table.clone(), Rc::new(Cell::new(Ok(()))));
+    let inner_result = inner.clone();
+    let outer = with_hook(
+        move |point| {
+            if point == Point::Locked {
+                // Reads row 1, which the first has locked; or writes row 0, which the first has
+                // read.
+                inner_result.set(second.run_with(ONCE(), |tx| {
+                    let one = inner_table.read(tx, &1, Item::COUNT)?;
+                    inner_table.update(tx, &0, Item::COUNT.set(one + 1))
+                }));
+            }
+        },
+        || {
+            first.run_with(ONCE(), |tx| {
+                let zero = table.read(tx, &0, Item::COUNT)?;
+                table.update(tx, &1, Item::COUNT.set(zero + 1))
+            })
+        },
+    );
+    assert!(outer == CONFLICT || inner.get() == CONFLICT, "{outer:?} {:?}", inner.get());
+}
+
+/// Validation that ignores others' locks: two committers stop each other between locking and
+/// validating.
+#[test]
+fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
+    for _ in 0..200 {
+        let Scene { table, mut first, mut second, .. } = scene::<Occ>();
+        let (locked, read) = (Arc::new(Barrier::new(2)), Barrier::new(2));
+        // Commits that have validated, or failed: none installs before both have, or that would
+        // be noticed instead.
+        let settled = Arc::new(AtomicU64::new(0));
+        let commit = |session: &mut Session<Occ>, mine: u64, others: u64| {
+            let (locked, validated) = (locked.clone(), settled.clone());
+            let result = with_hook(
+                move |point| match point {
+                    Point::Locked => drop(locked.wait()),
+                    Point::Validated => {
+                        validated.fetch_add(1, Ordering::SeqCst);
+                        while validated.load(Ordering::SeqCst) < 2 {
+                            std::thread::yield_now();
+                        }
+                    }
+                    _ => {}
+                },
+                || {
+                    session.run_with(ONCE(), |tx| {
+                        let count = table.read(tx, &others, Item::COUNT)?;
+                        table.update(tx, &mine, Item::COUNT.set(count + 1))?;
+                        read.wait();
+                        Ok(())
+                    })
+                },
+            );
+            if result.is_err() {
+                settled.fetch_add(1, Ordering::SeqCst);
+            }
+            result
+        };
+        let results = std::thread::scope(|scope| {
+            let other = scope.spawn(|| commit(&mut second, 1, 0));
+            [commit(&mut first, 0, 1), other.join().unwrap()]
+        });
+        assert!(results.contains(&CONFLICT), "{results:?}");
+    }
+}
+
+#[test]
+fn deleting_and_reinserting_is_not_nothing() {
+    let Scene { db, table, mut first, mut second } = scene::<Occ>();
+    let epochs = db.inner.engine.epochs.clone();
+    let outer = first.run_with(ONCE(), |tx| {
+        let row = table.find(tx, &0)?;
+        row.read(Item::COUNT)?;
+        second.run(|tx| table.delete(tx, &0))?;
+        second.run(|tx| table.insert(tx, Item::new(0, 0)))?;
+        // The same bytes again, in the same place; but not the same version.
+        table.update(tx, &1, Item::COUNT.add(1))
+    });
+    assert_eq!(outer, CONFLICT);
+    // A record that is unlinked while a handle on it is held is not reused under the handle.
+    let outer = first.run_with(ONCE(), |tx| {
+        let row = table.find(tx, &0)?;
+        second.run(|tx| table.delete(tx, &0))?;
+        for key in 1_000..1_400 {
+            epochs.pass();
+            second.run(|tx| {
+                table.insert(tx, Item::new(key, 1))?;
+                table.delete(tx, &key)
+            })?;
+        }
+        // Absent or dead, but never the row of another key.
+        match row.get(Whole) {
+            Ok(found) => assert_eq!(found, None),
+            Err(abort) => assert!(abort.is_conflict()),
+        }
+        Ok(())
+    });
+    assert!(outer == Ok(()) || outer == CONFLICT, "{outer:?}");
+}
+
+protocol_tests!(overlapping: an_insert_of_a_row_while_its_record_is_buried_is_not_lost);
+fn an_insert_of_a_row_while_its_record_is_buried_is_not_lost<P: Protocol>() {
+    let Scene { db, table, mut first, mut second } = scene::<P>();
+    run(&mut first, |tx| table.delete(tx, &1));
+    (0..3).for_each(|_| db.inner.engine.epochs.pass());
+    let (told, rows) = (Rc::new(Cell::new(None)), table.clone());
+    let inserted = told.clone();
+    let insert =
+        move || inserted.set(Some(second.run_with(ONCE(), |tx| rows.insert(tx, Item::new(1, 7)))));
+    acting(Point::Burying, insert, || run(&mut first, |_| Ok(())));
+    let is_there = run(&mut first, |tx| Ok(table.get(tx, &1, ())?.is_some()));
+    assert_eq!(told.get().map(|told| told.is_ok()), Some(is_there), "{}: {told:?}", P::NAME);
+    if !is_there {
+        run(&mut first, |tx| table.insert(tx, Item::new(1, 8)));
+    }
+}
+
+#[test]
+fn an_insert_of_a_row_while_its_chain_is_buried_is_not_lost() {
+    an_insert_of_a_row_while_its_record_is_buried_is_not_lost::<Mvto>();
+}
+
+/// Another session commits an update of the same row between the end of the closure and the lock.
+#[test]
+fn an_update_is_evaluated_under_the_lock() {
+    let Scene { table, mut first, mut second, .. } = scene::<Occ>();
+    let (inner_table, mut done) = (table.clone(), false);
+    let updated = with_hook(
+        move |point| {
+            if point == Point::Unlocked && !done {
+                done = true;
+                second
+                    .run(|tx| inner_table.update(tx, &0, Item::COUNT.add(10)))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"));
+            }
+        },
+        || first.run_with(ONCE(), |tx| table.update(tx, &0, Item::COUNT.add(1))),
+    );
+    assert_eq!(updated, Ok(()));
+    assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(11));
+}
+
+/// A reader that is stopped between the words and the second look, while a writer installs.
+#[test]
+fn a_torn_read_is_read_again() {
+    let Scene { table, mut first, mut second, .. } = scene::<Occ>();
+    let (inner_table, mut done) = (table.clone(), false);
+    let row = with_hook(
+        move |point| {
+            if point == Point::Copied && !done {
+                done = true;
+                second
+                    .run(|tx| inner_table.put(tx, Item { small: 9, ..Item::new(0, 4) }))
+                    .unwrap_or_else(|e: Abort| panic!("{e}"));
+            }
+        },
+        || first.run_with(ONCE(), |tx| table.read(tx, &0, Whole)),
+    );
+    let row = row.unwrap_or_else(|e: Abort| panic!("{e}"));
+    // One group may be of the old row and the other of the new one only if the transaction fails.
+    assert_eq!(row, Item { small: 9, ..Item::new(0, 4) });
+}
+
+/// Versions run out of sequence numbers, then out of epochs.
+#[test]
+fn versions_never_carry_and_end_with_a_refusal() {
+    let last = crate::epoch::EPOCH_MAX;
+    let db = Database::<Occ>::builder().manual_epochs(last - 1).build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    let mut session = db.session().unwrap();
+    session.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    let mut commits = 0;
+    let end = loop {
+        match session.run(|tx| table.update(tx, &0, Item::COUNT.add(1))) {
+            Ok(()) => commits += 1,
+            Err(abort) => break abort,
+        }
+    };
+    // All numbers of two epochs, less the insert's.
+    assert_eq!((end, commits), (Abort::VersionsExhausted, 2 * (1 << 14) - 1));
+    assert_eq!((db.inner.engine.epochs.now(), db.health().epochs_used_up), (last, 1));
+    // Reading goes on, and nothing is locked.
+    assert_eq!(session.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(commits));
+}

@@ -1,0 +1,82 @@
+//! A macro that makes of a generic function one named test for each protocol.
+
+/// Makes a module of tests that run a function under each protocol, one test by protocol:
+/// `protocol_tests!(overlapping: no_skew)` makes `no_skew::occ`, `no_skew::tictoc` and so on, of a
+/// function `no_skew<P: Protocol>()`. Such a function can have parameters, which follow behind the
+/// name: `protocol_tests!(all: no_skew_in_trees = no_skew(true))`.
+///
+/// The protocols are `all`; those that are `concurrent`, which allow several sessions; those that
+/// are `overlapping`, whose transactions are; those that are `versioned`; or `erased`, all of them
+/// called through the table of functions of `Erased`. Those that are concurrent or overlapping take
+/// timestamps from the clock, too; `by_the_clock` is that alone.
+macro_rules! protocol_tests {
+    ($(#[$attribute:meta])* $protocols:ident: $test:ident) => {
+        protocol_tests!($(#[$attribute])* $protocols: $test = $test());
+    };
+    ($(#[$attribute:meta])* $protocols:ident: $test:ident = $body:ident($($given:expr),*)) => {
+        mod $test {
+            $crate::for_each_protocol!(
+                tests_of_protocols,
+                $protocols ($(#[$attribute])*) $body($($given),*);
+            );
+            protocol_test!(
+                $protocols clock ($(#[$attribute])*) $body($($given),*);
+                mvto_by_the_clock
+            );
+        }
+    };
+}
+
+/// Makes the tests of the protocols in a list.
+macro_rules! tests_of_protocols {
+    ($protocols:ident $attributes:tt $body:ident $given:tt;
+     $($protocol:ty: $($kind:ident $name:ident = $policy:expr),+;)+) => {
+        $($(protocol_test!(
+            $protocols $kind $attributes $body $given;
+            $name: $protocol = $policy
+        );)+)+
+    };
+}
+
+/// Makes one test, if its protocol is one of those wanted.
+macro_rules! protocol_test {
+    (concurrent one_session $($rest:tt)+) => {};
+    (overlapping one_session $($rest:tt)+) => {};
+    (overlapping exclusive $($rest:tt)+) => {};
+    (all clock $($rest:tt)+) => {};
+    (erased clock $($rest:tt)+) => {};
+    (versioned clock $($rest:tt)+) => {};
+    ($protocols:ident clock ($($attribute:tt)*) $body:ident ($($given:expr),*); $name:ident) => {
+        #[test]
+        $($attribute)*
+        fn $name() {
+            $crate::tests::by_the_clock(|| super::$body::<$crate::Mvto>($($given),*));
+        }
+    };
+    (by_the_clock $($rest:tt)+) => {};
+    (versioned overlapping $($rest:tt)+) => {};
+    (versioned exclusive $($rest:tt)+) => {};
+    (versioned one_session $($rest:tt)+) => {};
+    (erased $kind:ident ($($attribute:tt)*) $body:ident ($($given:expr),*);
+     $name:ident: $protocol:ty = $policy:expr) => {
+        #[test]
+        $($attribute)*
+        fn $name() {
+            $crate::tests::under_erased::<$protocol, _>(
+                $policy,
+                || super::$body::<$crate::Erased>($($given),*),
+            );
+        }
+    };
+    ($protocols:ident $kind:ident ($($attribute:tt)*) $body:ident ($($given:expr),*);
+     $name:ident: $protocol:ty = $policy:expr) => {
+        #[test]
+        $($attribute)*
+        fn $name() {
+            $crate::tests::under::<$protocol, _>(
+                $policy,
+                || super::$body::<$protocol>($($given),*),
+            );
+        }
+    };
+}

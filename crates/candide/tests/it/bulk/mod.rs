@@ -1,0 +1,24 @@
+//! Many rows at once: loading, clearing, exporting, importing, and iteration without transactions.
+
+mod loading;
+mod raw_iteration;
+mod streams;
+
+use crate::common::{Item, builder};
+use candide::{Database, LoadOptions, Protocol, Table};
+
+/// Builds a database with a table of so many items.
+fn filled<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
+    let db = builder::<P>().build().unwrap();
+    let table = db.table::<Item>("items").unwrap();
+    table.load((0..rows).map(|id| Item::new(id, id as i64)), LoadOptions::new()).unwrap();
+    (db, table)
+}
+
+/// Returns all rows, in the order of their ids.
+fn rows<P: Protocol>(table: &Table<Item, P>) -> Vec<Item> {
+    let mut rows = Vec::new();
+    table.for_each_quiescent(|row| rows.push(*row)).unwrap();
+    rows.sort_unstable_by_key(|row| row.id);
+    rows
+}

@@ -1,0 +1,103 @@
+//! Running tests under protocols, and what the engine's own tests share with these.
+
+#[path = "../../../src/tests/indexed_rows.rs"]
+mod indexed_rows;
+#[path = "../../../src/tests/rows.rs"]
+mod rows;
+#[path = "../../../src/tests/seats.rs"]
+mod seats;
+#[path = "../../../src/tests/transactions.rs"]
+mod transactions;
+#[path = "../../../src/tests/waiting.rs"]
+mod waiting;
+
+pub(crate) use indexed_rows::{Order, Parcel};
+pub(crate) use rows::Item;
+pub(crate) use seats::{Coat, Seat, check_index, seat};
+pub(crate) use transactions::{CONFLICT, ONCE, run};
+pub(crate) use waiting::{eventually, eventually_with, receive};
+
+use candide::experiments::Timestamps;
+use candide::{Abort, Builder, Database, Properties, Protocol, Table};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+
+thread_local! {
+    /// The policy of the databases that a test builds.
+    static POLICY: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
+    /// Whether they take timestamps from the system's clock.
+    static BY_THE_CLOCK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a test whose databases have a policy.
+pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
+    POLICY.set(Some(Box::new(policy)));
+    let result = test();
+    POLICY.set(None);
+    result
+}
+
+/// Runs a test whose databases take timestamps from the system's clock.
+pub(crate) fn by_the_clock<T>(test: impl FnOnce() -> T) -> T {
+    BY_THE_CLOCK.set(true);
+    let result = test();
+    BY_THE_CLOCK.set(false);
+    result
+}
+
+/// Returns the policy of the databases that the test builds, the default if there is no other.
+fn policy<P: Protocol>() -> P::Policy {
+    POLICY.with_borrow(|policy| {
+        policy.as_ref().and_then(|policy| policy.downcast_ref().cloned()).unwrap_or_default()
+    })
+}
+
+/// Returns the properties of the databases that the test builds.
+pub(crate) fn properties<P: Protocol>() -> Properties {
+    P::properties(&policy::<P>())
+}
+
+/// Begins a database of the test's.
+pub(crate) fn builder<P: Protocol>() -> Builder<P> {
+    let builder = Database::<P>::builder().policy(policy::<P>());
+    if BY_THE_CLOCK.get() { builder.timestamps(Timestamps::Clock) } else { builder }
+}
+
+/// Returns what a transaction gives that is not to fail.
+pub(crate) fn ok<T>(result: Result<T, Abort>) -> T {
+    result.unwrap_or_else(|abort| panic!("{abort}"))
+}
+
+/// Builds a database with a table of seats.
+pub(crate) fn scene<P: Protocol>() -> (Database<P>, Table<Seat, P>) {
+    let db = builder::<P>().build().unwrap();
+    let table = db.table::<Seat>("seats").unwrap();
+    (db, table)
+}
+
+/// Returns so many, or a third of them if `CANDIDE_SHORT` is set: samples, rounds, milliseconds.
+pub(crate) fn share(of: u64) -> u64 {
+    if std::env::var_os("CANDIDE_SHORT").is_some() { of / 3 } else { of }
+}
+
+/// A generator of random numbers, xorshift64*.
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// Returns a generator whose sequence depends on `seed` alone.
+    pub(crate) fn seeded(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Returns a number that is uniform in `0..bound`.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}

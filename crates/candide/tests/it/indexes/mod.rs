@@ -1,0 +1,4 @@
+//! Secondary indexes.
+
+mod creation;
+mod unique;

@@ -1,0 +1,74 @@
+//! Panics in a program's own code.
+
+use crate::common::{Item, Parcel, builder};
+use candide::{Abort, Column, Database, LoadOptions, Protocol, Refused, Updater};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// An error type whose conversion from the engine's panics.
+#[derive(Debug)]
+struct Bomb;
+
+impl From<Abort> for Bomb {
+    fn from(abort: Abort) -> Bomb {
+        panic!("deliberate: {abort}");
+    }
+}
+
+protocol_tests!(all: a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction);
+fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol>() {
+    // The conversion of an outcome is the user's code, and may panic: by then the attempt is
+    // over.
+    let db = builder::<P>().build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        db.run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb))
+            .is_ok()
+    }));
+    assert!(caught.is_err());
+    assert_eq!(db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(1));
+    // A panic of an updater ends the transaction even if the closure catches everything it can.
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        db.run(|tx| {
+            let _ = catch_unwind(AssertUnwindSafe(|| table.update_with(tx, &1, Boom)));
+            table.update(tx, &1, Item::OTHER.add(1))
+        })
+    }));
+    assert!(caught.is_err());
+    assert_eq!(db.run(|tx| table.read(tx, &1, Item::OTHER)), Ok::<_, Abort>(100));
+}
+
+/// An updater that always panics.
+#[derive(Debug, Clone, Copy)]
+struct Boom;
+
+impl Updater<Item> for Boom {
+    type Target = Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, _: &mut i64) -> Result<(), Refused> {
+        panic!("deliberate");
+    }
+}
+
+#[test]
+fn rows_that_panic_are_not_asked_again() {
+    let db = Database::new();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let asked = AtomicUsize::new(0);
+    let rows = (1..=5_000).map(|number| {
+        asked.fetch_add(1, Ordering::SeqCst);
+        assert!(number != 600, "deliberate");
+        Parcel::new((number / 1_000) as u8, number as u16)
+    });
+    let options = LoadOptions::new().workers(std::num::NonZeroUsize::new(3).unwrap());
+    let loaded =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| parcels.load(rows, options)));
+    assert!(loaded.is_err());
+    assert_eq!(asked.load(Ordering::SeqCst), 600);
+}

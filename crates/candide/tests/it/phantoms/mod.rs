@@ -1,0 +1,3 @@
+//! Rows that come where a transaction has looked.
+
+mod packed_keys;

@@ -1,0 +1,75 @@
+//! Scans of one part of a table beside inserts into the next.
+
+use crate::common::{Item, Order, builder};
+use candide::{Abort, Mvcc, Mvto, Occ, Prefix, Protocol, RunOptions, TableOptions, TicToc};
+
+/// One attempt, so that a conflict shows.
+const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
+
+const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
+
+/// Returns whether one transaction can scan a district while another inserts an order into the next
+/// one.
+fn districts_are_apart<P: Protocol>(
+    aware: bool,
+    other: u32,
+    reverse: bool,
+    in_next: &[u32],
+) -> bool {
+    let db = builder::<P>().build().unwrap();
+    let options = TableOptions::default().contention_aware_keys(aware);
+    let orders = db.table_with::<Order>("orders", options).unwrap();
+    let beside = db.table::<Item>("beside").unwrap();
+    let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
+    let order = |district, number| Order { warehouse: 1, district, number, lines: 3 };
+    first
+        .run(|tx| {
+            beside.insert(tx, Item::new(0, 0))?;
+            orders.insert_many(tx, (1..4).map(|number| order(1, number)))?;
+            orders.insert_many(tx, in_next.iter().map(|&number| order(2, number)))
+        })
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    let outer = first.run_with(ONCE(), |tx| {
+        let rows = match reverse {
+            false => orders.scan(tx, Prefix((1, 1)), Order::LINES).count(),
+            true => orders.scan_rev(tx, Prefix((1, 1)), Order::LINES).count(),
+        };
+        assert_eq!(rows, 3);
+        second.run(|tx| orders.insert(tx, order(2, other)))?;
+        beside.update(tx, &0, Item::COUNT.add(1))
+    });
+    assert!(outer == Ok(()) || outer == CONFLICT, "{outer:?}");
+    outer == Ok(())
+}
+
+/// A scan of the orders of one district meets inserts into the next one only if the keys'
+/// components share words.
+#[test]
+fn adjacent_districts_conflict_only_with_packed_keys() {
+    for reverse in [false, true] {
+        for in_next in [&[][..], &[7], &[7, 9], &[0, u32::MAX]] {
+            for other in [1, 8, 1_000_000] {
+                assert!(
+                    districts_are_apart::<Occ>(true, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+                assert!(
+                    districts_are_apart::<TicToc>(true, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+                assert!(
+                    districts_are_apart::<Mvcc>(true, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+                assert!(
+                    districts_are_apart::<Mvto>(true, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+                assert!(
+                    !districts_are_apart::<Occ>(false, other, reverse, in_next),
+                    "{in_next:?} {other}"
+                );
+            }
+        }
+    }
+}

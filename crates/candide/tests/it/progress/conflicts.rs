@@ -1,0 +1,113 @@
+//! Conflicts as programs are told of them.
+
+use crate::common::{Item, Parcel};
+use candide::{Abort, Conflict, Database, Occ, RunOptions, TableOptions, Tx};
+use std::cell::RefCell;
+
+fn unwrap<T>(result: Result<T, Abort>) -> T {
+    result.unwrap_or_else(|abort| panic!("{abort}"))
+}
+
+#[test]
+fn a_closure_sees_why_its_last_attempt_failed() {
+    let db = Database::new();
+    let table = db.table::<Item>("rows").unwrap();
+    unwrap(db.run(|tx| (0..2).try_for_each(|id| table.insert(tx, Item::new(id, 0)))));
+    let mut session = db.session().unwrap();
+    for _ in 0..2 {
+        let mut seen = Vec::<Option<Conflict>>::new();
+        unwrap(session.run(|tx| {
+            seen.push(tx.last_conflict());
+            // Adapts: locks the row that changed.
+            match tx.last_conflict() {
+                Some(conflict) if conflict.key == Some(vec![0]) => {
+                    _ = table.read_for_update(tx, &0, Item::COUNT)?;
+                }
+                _ => drop(table.read(tx, &0, Item::COUNT)?),
+            }
+            match tx.attempt() {
+                1 => db.run(|tx| table.update(tx, &0, Item::COUNT.add(1)))?,
+                2 => {
+                    table.read(tx, &1, Item::COUNT)?;
+                    db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
+                }
+                _ => {}
+            }
+            // A conflict of this attempt does not replace the one before.
+            assert_eq!(tx.last_conflict(), *seen.last().unwrap());
+            table.update(tx, &0, Item::OTHER.add(1))
+        }));
+        let keys: Vec<_> = seen
+            .iter()
+            .map(|seen| seen.as_ref().and_then(|conflict| conflict.key.clone()))
+            .collect();
+        assert_eq!(keys, [None, Some(vec![0]), Some(vec![1])]);
+        // The session keeps the conflict; the next transaction begins without one.
+        assert_eq!(session.last_conflict().unwrap().key, Some(vec![1]));
+    }
+    assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.last_conflict())), Ok(None));
+}
+
+#[test]
+fn a_conflict_names_the_key_however_the_table_keeps_it() {
+    for aware in [true, false] {
+        let db = Database::new();
+        let options = TableOptions::default().contention_aware_keys(aware);
+        let parcels = db.table_with::<Parcel>("parcels", options).unwrap();
+        unwrap(db.run(|tx| parcels.insert(tx, Parcel::new(3, 500))));
+        let mut session = db.session().unwrap();
+        let met = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+            parcels.read(tx, &(3, 500), Parcel::NOTE)?;
+            db.run(|tx| parcels.update(tx, &(3, 500), Parcel::NOTE.add(1)))?;
+            parcels.update(tx, &(3, 500), Parcel::NOTE.add(1))
+        });
+        assert_eq!(met, Err(Abort::AttemptsExhausted));
+        let conflict = session.last_conflict().unwrap();
+        assert_eq!(
+            (conflict.key, conflict.key_is_longer),
+            (Some(vec![3, 500]), false),
+            "aware {aware}"
+        );
+    }
+}
+
+#[test]
+fn every_conflict_is_told_at_once_and_before_the_refusal() {
+    for cached in [true, false] {
+        let db = Database::new();
+        let table = db.table::<Item>("rows").unwrap();
+        unwrap(db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0)))));
+        let (mut session, told) = (db.session().unwrap(), RefCell::new(Vec::new()));
+        let tell = |conflict: &Conflict| {
+            // Meanwhile no session is locked out, and this is not a part of the transaction.
+            let mut other = db.session().unwrap();
+            unwrap(other.run(|tx| table.update(tx, &0, Item::COUNT.add(1))));
+            let nested = db.run(|_| Ok::<_, Abort>(()));
+            assert_eq!(nested, if cached { Err(Abort::Nested) } else { Ok(()) });
+            told.borrow_mut().push(conflict.key.clone().unwrap());
+        };
+        let options = RunOptions::new().attempts_max(3).on_conflict(&tell);
+        let mut other = db.session().unwrap();
+        let mut attempts = 0;
+        let mut body = |tx: &Tx<'_, Occ>| {
+            // The callback was called for the attempts before.
+            assert_eq!(told.borrow().len(), attempts);
+            let id = attempts as u64;
+            attempts += 1;
+            table.read(tx, &id, Item::COUNT)?;
+            other.run(|tx| table.update(tx, &id, Item::COUNT.add(1)))?;
+            table.update(tx, &id, Item::OTHER.add(1))
+        };
+        let end = if cached {
+            db.run_with(options, &mut body)
+        } else {
+            session.run_with(options, &mut body)
+        };
+        assert_eq!(end, Err(Abort::AttemptsExhausted));
+        assert_eq!(told.take(), [[0], [1], [2]]);
+        assert_eq!(unwrap(db.run(|tx| table.read(tx, &0, Item::COUNT))), 4);
+        // Without a conflict the callback is not called.
+        unwrap(db.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1))));
+        assert_eq!(told.take(), Vec::<Vec<u64>>::new());
+    }
+}

@@ -1,0 +1,3 @@
+//! More threads than cores.
+
+mod totals;
