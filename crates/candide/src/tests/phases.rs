@@ -102,7 +102,7 @@ fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
 /// A search for a missing row.
 type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abort>;
 
-fn under_what_was_searched_in_vain_is_observed_as_it_was_then<P: Protocol>() {
+fn what_was_searched_in_vain_is_observed_as_it_was_then_under<P: Protocol>() {
     // A transaction has searched for missing rows, in a hash index, in an ordered one, and by
     // scans of both; before it has noted the nodes, the rows are inserted. It must not commit
     // with the rows' absence and the nodes' new versions.
@@ -140,12 +140,12 @@ fn under_what_was_searched_in_vain_is_observed_as_it_was_then<P: Protocol>() {
 
 #[test]
 fn what_was_searched_in_vain_is_observed_as_it_was_then() {
-    under_what_was_searched_in_vain_is_observed_as_it_was_then::<Occ>();
-    under_what_was_searched_in_vain_is_observed_as_it_was_then::<TicToc>();
-    under_what_was_searched_in_vain_is_observed_as_it_was_then::<Mvcc>();
+    what_was_searched_in_vain_is_observed_as_it_was_then_under::<Occ>();
+    what_was_searched_in_vain_is_observed_as_it_was_then_under::<TicToc>();
+    what_was_searched_in_vain_is_observed_as_it_was_then_under::<Mvcc>();
 }
 
-fn under_an_attempt_that_does_not_validate_has_stored_nothing<P: Protocol>() {
+fn an_attempt_that_does_not_validate_has_stored_nothing_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let failed = first.run_with(ONCE(), |tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
@@ -166,9 +166,9 @@ fn under_an_attempt_that_does_not_validate_has_stored_nothing<P: Protocol>() {
 
 #[test]
 fn an_attempt_that_does_not_validate_has_stored_nothing() {
-    under_an_attempt_that_does_not_validate_has_stored_nothing::<Occ>();
-    under_an_attempt_that_does_not_validate_has_stored_nothing::<TicToc>();
-    under_an_attempt_that_does_not_validate_has_stored_nothing::<Mvcc>();
+    an_attempt_that_does_not_validate_has_stored_nothing_under::<Occ>();
+    an_attempt_that_does_not_validate_has_stored_nothing_under::<TicToc>();
+    an_attempt_that_does_not_validate_has_stored_nothing_under::<Mvcc>();
 }
 
 #[test]

@@ -18,4 +18,5 @@ mod memory;
 mod misuse;
 mod phantoms;
 mod progress;
+mod snapshots;
 mod stress;

@@ -1,0 +1,3 @@
+//! What snapshots see.
+
+mod moves;
