@@ -191,7 +191,7 @@ fn phases_end_early_too() {
 }
 
 #[test]
-fn slices_end_early_too_and_nobody_waits_for_the_next_beginning() {
+fn slices_end_early_too_and_no_thread_waits_for_the_next_one() {
     let arguments = "bench ycsb --rows 2000 --transactions 500 --rate 0.001 --slice 100ms --runs 1";
     let (_, _, report) = interrupted("interrupted-slices", arguments, "90s", |_| true);
     let result = &report["results"][0];

@@ -342,7 +342,7 @@ fn a_report_names_the_operations() {
 }
 
 #[test]
-fn unknown_outcomes_count_if_somebody_saw_them() {
+fn unknown_outcomes_count_if_they_were_seen() {
     let unknown = |mut history: Vec<Transaction<ListOp>>| {
         history[0].outcome = Outcome::Unknown;
         history

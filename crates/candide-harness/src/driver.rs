@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_thread_that_has_panicked_before_the_start() {
+    fn a_thread_that_has_panicked_before_the_start_is_not_waited_for() {
         let (ended, told) = std::sync::mpsc::channel();
         thread::spawn(move || {
             let agenda = Agenda::new(1, Duration::ZERO);
@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn without_being_asked_nobody_looks() {
+    fn the_hottest_row_is_looked_at_only_if_asked() {
         let (run, _) = repeated(false);
         assert!(run.hottest.is_none() && run.committed() == STEPS);
         assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));

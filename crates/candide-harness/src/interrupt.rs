@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_sleeps_is_woken_and_nobody_sleeps_afterwards() {
+    fn a_sleeper_is_woken_and_no_thread_sleeps_afterwards() {
         let interrupt = Interrupt::new();
         assert!(interrupt.sleep(Duration::from_millis(1)), "time has passed and nothing else");
         let begun = Instant::now();

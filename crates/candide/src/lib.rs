@@ -116,9 +116,10 @@ pub use candide_derive::{Key, Record};
 pub use catalog::TableOptions;
 pub use engine::{Properties, Protocol, Versioned};
 pub use error::{Abort, Error};
+pub use protocols::list::*;
 #[cfg(any(test, feature = "history"))]
 pub use protocols::recorded as history;
-pub use protocols::{Chosen, DefaultProtocol, Erased, Exclusion, Mvcc, Mvto, Occ, Serial, TicToc};
+pub use protocols::{Chosen, Erased};
 pub use schema::{
     Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, InOrder,
     IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered,

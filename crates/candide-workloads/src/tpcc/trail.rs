@@ -310,7 +310,7 @@ mod tests {
     const NEW_ORDER: usize = 0;
     const PAYMENT: usize = 1;
     const DELIVERY: usize = 3;
-    const NOBODY: [usize; 0] = [];
+    const NO_WORKER: [usize; 0] = [];
 
     /// Returns the tracers of three workers.
     fn tracers() -> [Tracer; 3] {
@@ -347,7 +347,7 @@ mod tests {
         let place = on_customer(7, "account");
         update(&other, PAYMENT, "account");
         mine.begin(NEW_ORDER);
-        assert_eq!(met(&mine, &place), NOBODY, "it had ended before");
+        assert_eq!(met(&mine, &place), NO_WORKER, "it had ended before");
         third.begin(DELIVERY);
         Announcer(Some(&third)).writes(|writes| writes.update::<Customer>(&(1, 2, 7), "account"));
         assert_eq!(met(&mine, &place), [DELIVERY], "it has not ended");
@@ -356,9 +356,9 @@ mod tests {
         update(&other, PAYMENT, "account");
         assert_eq!(met(&mine, &place), [PAYMENT, DELIVERY], "one of them");
         mine.begin(NEW_ORDER);
-        assert_eq!(met(&mine, &place), NOBODY);
+        assert_eq!(met(&mine, &place), NO_WORKER);
         update(&mine, NEW_ORDER, "account");
-        assert_eq!(met(&mine, &place), NOBODY, "no worker meets itself");
+        assert_eq!(met(&mine, &place), NO_WORKER, "no worker meets itself");
     }
 
     #[test]
@@ -368,10 +368,10 @@ mod tests {
         update(&other, PAYMENT, "account");
         assert_eq!(met(&mine, &on_customer(7, "account")), [PAYMENT]);
         assert_eq!(met(&mine, &on_customer(7, "*")), [PAYMENT], "without splitting a row is one");
-        assert_eq!(met(&mine, &on_customer(7, "row")), NOBODY);
-        assert_eq!(met(&mine, &on_customer(8, "account")), NOBODY);
+        assert_eq!(met(&mine, &on_customer(7, "row")), NO_WORKER);
+        assert_eq!(met(&mine, &on_customer(8, "account")), NO_WORKER);
         let (customers, districts) = (TypeId::of::<Customer>(), TypeId::of::<District>());
-        assert_eq!(met(&mine, &Place { row: customers, at: None }), NOBODY, "the key was there");
+        assert_eq!(met(&mine, &Place { row: customers, at: None }), NO_WORKER, "the key was there");
         third.begin(DELIVERY);
         Announcer(Some(&third)).writes(|writes| {
             writes.insert::<District>(&(1, 2));
@@ -393,7 +393,7 @@ mod tests {
         }
         assert_eq!(
             met(&mine, &Place { row: TypeId::of::<Warehouse>(), at: None }),
-            NOBODY,
+            NO_WORKER,
             "a delete fills no gap"
         );
     }
@@ -409,7 +409,7 @@ mod tests {
         }
         assert_eq!(met(&mine, &place), [DELIVERY], "all of them");
         update(&third, DELIVERY, "row");
-        assert_eq!(met(&mine, &place), NOBODY, "the first is forgotten");
+        assert_eq!(met(&mine, &place), NO_WORKER, "the first is forgotten");
         mine.begin(NEW_ORDER);
         update(&other, PAYMENT, "account");
         assert_eq!(met(&mine, &place), [PAYMENT], "what is forgotten came before");

@@ -6,7 +6,7 @@ use super::area_codes::area_codes;
 use super::{TELEPHONES, Voter};
 
 /// The number of a contestant that does not exist.
-const NOBODY: u32 = 999;
+const NO_CONTESTANT: u32 = 999;
 
 /// One transaction's inputs.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ impl Calls {
         let area = rng.usize(..self.areas.len());
         let number = rng.u32(..self.telephones);
         let contestant = if rng.u32(..100) < self.invalid_pct {
-            NOBODY
+            NO_CONTESTANT
         } else if rng.bool() {
             rng.u32(1..=self.contestants)
         } else {
@@ -66,18 +66,18 @@ mod tests {
     use crate::stream;
 
     #[test]
-    fn calls_come_from_known_areas_and_one_in_a_hundred_is_for_nobody() {
+    fn calls_come_from_known_areas_and_one_in_a_hundred_is_for_no_contestant() {
         let mut calls = Calls::new(&Voter { telephones: 5, ..Voter::strict() }, stream(1, 0));
-        let (mut nobody, mut first) = (0, 0);
+        let (mut unknown, mut first) = (0, 0);
         for _ in 0..100_000 {
             let call = calls.draw();
             let (area, telephone) = (call.telephone / 10_000_000, call.telephone % 10_000_000);
             assert!(telephone < 5 && area_codes().any(|(code, _)| u64::from(code) == area));
-            assert!(call.contestant == NOBODY || (1..=6).contains(&call.contestant));
-            nobody += u32::from(call.contestant == NOBODY);
+            assert!(call.contestant == NO_CONTESTANT || (1..=6).contains(&call.contestant));
+            unknown += u32::from(call.contestant == NO_CONTESTANT);
             first += u32::from(call.contestant == 1);
         }
-        assert!((900..1_100).contains(&nobody), "{nobody}");
+        assert!((900..1_100).contains(&unknown), "{unknown}");
         // A sixth of one half, and of the other half three tenths and a sixth of the rest.
         assert!((24_000..34_000).contains(&first), "{first}");
     }

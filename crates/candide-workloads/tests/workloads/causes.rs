@@ -328,7 +328,7 @@ fn predictions_tell_settings_apart() {
 }
 
 #[test]
-fn nobody_finds_out_what_was_not_asked_for() {
+fn causes_are_found_out_only_if_asked_for() {
     let knobs = Tpcc { causes: false, ..knobs(Mix::Full) };
     let db: Database<Occ> = database_of((), false, false);
     let tables = load(&db, &knobs, 1);

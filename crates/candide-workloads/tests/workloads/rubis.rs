@@ -49,7 +49,7 @@ fn assert_noticed(words: &str, damage: impl Fn(&Auction<Occ>, &Tx<'_, Occ>) -> R
 }
 
 #[test]
-fn commits_that_nobody_accounts_for_are_noticed() {
+fn unaccounted_commits_are_noticed() {
     let (db, tables) = honest(&knobs(), 1_000);
     run_unaccounted(&db, &tables, 101);
     assert_failed(&check(&db, &tables), "were loaded or committed");

@@ -32,7 +32,7 @@ fn every_type_is_reported_under_its_own_number() {
 }
 
 #[test]
-fn commits_that_nobody_accounts_for_are_noticed() {
+fn unaccounted_commits_are_noticed() {
     let (db, tables) = honest(&knobs(), 1_000);
     run_unaccounted(&db, &tables, 101);
     assert_failed(&check(&db, &tables), "were paid in and not out");

@@ -47,7 +47,7 @@ fn assert_noticed(words: &str, damage: impl Fn(&Bank<Occ>, &Tx<'_, Occ>) -> Resu
 }
 
 #[test]
-fn commits_that_nobody_accounts_for_are_noticed() {
+fn unaccounted_commits_are_noticed() {
     let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 101);
     let consistency = check(&db, &tables);

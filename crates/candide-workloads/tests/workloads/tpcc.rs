@@ -365,7 +365,7 @@ fn rows_that_no_transaction_accounts_for_are_noticed() {
 }
 
 #[test]
-fn commits_that_nobody_accounts_for_are_noticed() {
+fn unaccounted_commits_are_noticed() {
     let (db, tables) = numbered(OrderIds::Once);
     run_unaccounted(&db, &tables, 100);
     assert_failed(&check(&db, &tables), "orders; 600 were loaded and");

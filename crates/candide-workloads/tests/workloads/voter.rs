@@ -28,7 +28,7 @@ fn counts_agree_with_votes_under_every_protocol_and_switch() {
 }
 
 #[test]
-fn votes_are_refused_for_nobody_and_beyond_the_limit() {
+fn votes_for_no_contestant_and_beyond_the_limit_are_refused() {
     let all_invalid = Voter { invalid_pct: 100, ..knobs() };
     let db = database(true, true);
     assert_eq!(run(&db, &load(&db, &all_invalid, 1), 1, 100), 0);
@@ -55,7 +55,7 @@ fn some_vote(contest: &Contest<Occ>, tx: &Tx<'_, Occ>) -> Result<Vote, Abort> {
 }
 
 #[test]
-fn commits_that_nobody_accounts_for_are_noticed() {
+fn unaccounted_commits_are_noticed() {
     let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 500);
     assert_failed(&check(&db, &tables), "were committed");

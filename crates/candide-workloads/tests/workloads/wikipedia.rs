@@ -58,7 +58,7 @@ fn assert_noticed(words: &str, damage: impl Fn(&Tables<Occ>, &Tx<'_, Occ>) -> Re
 }
 
 #[test]
-fn commits_that_nobody_accounts_for_are_noticed() {
+fn unaccounted_commits_are_noticed() {
     let (db, tables) = honest(&knobs(), STEPS);
     run_unaccounted(&db, &tables, 50);
     let consistency = check(&db, &tables);

@@ -53,7 +53,7 @@ fn put(db: &Database<Occ>, tables: &YcsbTables<Occ>, row: UserRow) {
 }
 
 #[test]
-fn commits_that_nobody_accounts_for_are_noticed() {
+fn unaccounted_commits_are_noticed() {
     let (db, tables) = honest(&knobs(Verify::Increment), STEPS);
     run_unaccounted(&db, &tables, 100);
     assert_failed(&check(&db, &tables), "the counters add up to");

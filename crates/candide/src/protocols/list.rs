@@ -23,5 +23,11 @@ macro_rules! for_each_protocol {
     };
 }
 
+pub use super::mvcc::Mvcc;
+pub use super::mvto::Mvto;
+pub use super::occ::Occ;
+pub use super::serial::{Exclusion, Serial};
+pub use super::tictoc::TicToc;
+
 /// The protocol of databases that do not name one.
-pub type DefaultProtocol = super::occ::Occ;
+pub type DefaultProtocol = Occ;

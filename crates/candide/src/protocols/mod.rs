@@ -1,7 +1,7 @@
 #![doc = include_str!("../../PROTOCOLS.md")]
 
 mod erased;
-mod list;
+pub(crate) mod list;
 pub mod mvcc;
 pub mod mvto;
 pub mod occ;
@@ -14,17 +14,12 @@ pub mod tictoc;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use erased::choosing;
 pub use erased::{Chosen, Erased};
-pub use list::DefaultProtocol;
-pub use mvcc::Mvcc;
+pub use list::*;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use mvto::DELTAS_MAX;
-pub use mvto::Mvto;
-pub use occ::Occ;
 #[cfg(any(test, feature = "history"))]
 pub use recorded::{Batch, Recorded};
 #[cfg(all(test, not(shuttle)))]
 pub(crate) use serial::under_a_lock;
-pub use serial::{Exclusion, Serial};
-pub use tictoc::TicToc;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use tictoc::begin_in_time;
