@@ -7,12 +7,6 @@ use candide_harness::check::{
     Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record,
 };
 use candide_harness::{Agenda, Choice, Failure, interrupt, output};
-use candide_subject_banks::recorded::smallbank;
-use candide_subject_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
-use candide_subject_random::asked::{lists, registers};
-use candide_subject_random::recorded::random;
-use candide_subject_sites::recorded::{rubis, wikipedia};
-use candide_subject_tpcc::recorded::tpcc;
 use candide_workloads::random::Random;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
@@ -20,9 +14,15 @@ use candide_workloads::tpcc::Tpcc;
 use candide_workloads::two_tables::{LongScan, Shifting};
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode as Mix, Verify, Ycsb};
+use candide_workloads_banks::recorded::smallbank;
+use candide_workloads_keys::recorded::{long_scan, shifting, ycsb, ycsb_joint};
+use candide_workloads_random::asked::{lists, registers};
+use candide_workloads_random::recorded::random;
+use candide_workloads_tpcc::recorded::tpcc;
+use candide_workloads_websites::recorded::{rubis, wikipedia};
 
 use crate::Ending;
-use crate::cli::{CheckArgs, CheckMode, Subject};
+use crate::cli::{AnyWorkload, CheckArgs, CheckMode};
 
 /// Does what was asked and prints what was found. After Ctrl-C that is what was recorded by then.
 pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         output::print(|out| verdict.print(&path.display().to_string(), out))?;
         return Ok(Ending { finding: verdict.finding(), early: false });
     }
-    let source = args.source(args.subject().map_err(Failure::Usage)?);
+    let source = args.source(args.workload().map_err(Failure::Usage)?);
     let protocols = &args.protocol.0;
     let kept = args.history.as_ref().or(args.edn.as_ref());
     if kept.is_some() && protocols.len() > 1 {
@@ -120,35 +120,35 @@ impl CheckArgs {
     }
 
     /// Returns what is run, small enough for transactions to meet.
-    fn source(&self, subject: Subject) -> Source {
-        Source::Versions(match subject {
-            Subject::Random => random(Random { keys: self.keys, operations: self.operations }),
-            Subject::Ycsb => {
+    fn source(&self, workload: AnyWorkload) -> Source {
+        Source::Versions(match workload {
+            AnyWorkload::Random => random(Random { keys: self.keys, operations: self.operations }),
+            AnyWorkload::Ycsb => {
                 // Half of the operations write.
                 let mix = Ycsb { rows: 1_000, transactions: 20_000, ..Ycsb::published(Mix::A) };
                 ycsb(Ycsb { verify: Verify::Increment, ..mix })
             }
-            Subject::YcsbHot => {
+            AnyWorkload::YcsbHot => {
                 ycsb_joint(Ycsb { transactions: 20_000, verify: Verify::Increment, ..Ycsb::hot(5) })
             }
-            Subject::LongScan => {
+            AnyWorkload::LongScan => {
                 long_scan(LongScan { rows: 1_000, scan: 100, transactions: 20_000 })
             }
-            Subject::Shifting => {
+            AnyWorkload::Shifting => {
                 shifting(Shifting { rows: 1_000, transactions: 20_000, ..Shifting::published() })
             }
-            Subject::Smallbank => smallbank(SmallBank {
+            AnyWorkload::Smallbank => smallbank(SmallBank {
                 accounts: 100,
                 transactions: 20_000,
                 ..SmallBank::bench_base()
             }),
-            Subject::Tpcc => {
+            AnyWorkload::Tpcc => {
                 // Deliveries that began at the beginning would have the checker go through all that
                 // were delivered before.
                 let small = Tpcc { customers: 20, items: 50, ..Tpcc::strict() };
                 tpcc(Tpcc { delivery_hint: true, audit_every: 1_000, ..small })
             }
-            Subject::Rubis => {
+            AnyWorkload::Rubis => {
                 // Few items, which sell out.
                 let small = Rubis {
                     items: 200,
@@ -160,25 +160,25 @@ impl CheckArgs {
                 };
                 rubis(Rubis { transactions: 20_000, ..small })
             }
-            Subject::Wikipedia => {
+            AnyWorkload::Wikipedia => {
                 // Few pages, which all users edit and watch.
                 let weights = [3, 2, 5, 3, 3, 1];
                 let small = Wikipedia { users: 20, pages: 10, weights, ..Wikipedia::strict() };
                 wikipedia(Wikipedia { transactions: 20_000, ..small })
             }
-            Subject::Lists => return Source::Values(lists()),
-            Subject::Registers => return Source::Values(registers()),
+            AnyWorkload::Lists => return Source::Values(lists()),
+            AnyWorkload::Registers => return Source::Values(registers()),
         })
     }
 
     /// What to run, if it goes with the mode.
-    fn subject(&self) -> Result<Subject, String> {
+    fn workload(&self) -> Result<AnyWorkload, String> {
         let default = match self.mode {
-            CheckMode::White => Subject::Random,
-            CheckMode::Black => Subject::Lists,
+            CheckMode::White => AnyWorkload::Random,
+            CheckMode::Black => AnyWorkload::Lists,
         };
-        let subject = self.workload.unwrap_or(default);
-        let is_black = matches!(subject, Subject::Lists | Subject::Registers);
+        let workload = self.workload.unwrap_or(default);
+        let is_black = matches!(workload, AnyWorkload::Lists | AnyWorkload::Registers);
         match self.mode {
             CheckMode::White if is_black => {
                 Err("clients of lists and registers know nothing of versions: add --mode black".to_string())
@@ -193,7 +193,7 @@ impl CheckArgs {
             CheckMode::White if self.edn.is_some() => {
                 Err("Elle reads histories of clients only: --edn needs --mode black".to_string())
             }
-            _ => Ok(subject),
+            _ => Ok(workload),
         }
     }
 }

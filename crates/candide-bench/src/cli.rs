@@ -128,7 +128,7 @@ pub(crate) enum Command {
 pub(crate) struct CheckArgs {
     /// What to run [default: random, or lists with --mode black]
     #[arg(value_enum)]
-    pub(crate) workload: Option<Subject>,
+    pub(crate) workload: Option<AnyWorkload>,
 
     /// Protocols, separated by commas, or `all`
     #[arg(long, default_value = "all")]
@@ -190,7 +190,7 @@ pub(crate) struct CheckArgs {
 
 /// What can be run to be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Subject {
+pub(crate) enum AnyWorkload {
     /// Everything the engine can do, at random
     Random,
     /// Reads and writes of single columns

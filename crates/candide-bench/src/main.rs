@@ -14,13 +14,13 @@ use std::iter;
 use std::process::ExitCode;
 
 use candide_harness::check::Finding;
-use candide_harness::{Failure, Report, Subject, Suite, interrupt, output, report};
-use candide_subject_banks::measured::{smallbank, tpcb, voter};
-use candide_subject_keys::measured::{
+use candide_harness::{AnyWorkload, Failure, Report, Suite, interrupt, output, report};
+use candide_workloads_banks::measured::{smallbank, tpcb, voter};
+use candide_workloads_keys::measured::{
     long_scan, predicate, ranges, shifting, ycsb, ycsb_joint, ycsb_narrow,
 };
-use candide_subject_sites::measured::{rubis, wikipedia};
-use candide_subject_tpcc::measured::tpcc;
+use candide_workloads_tpcc::measured::tpcc;
+use candide_workloads_websites::measured::{rubis, wikipedia};
 use clap::{ArgMatches, FromArgMatches};
 
 use cli::{Bench, Cli, Command, Common};
@@ -109,7 +109,7 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
             let workload = args.workload();
             run([shifting(workload)], &args.into_common())
         }
-        Bench::KeyValue(args) => run([args.subject()], &args.common),
+        Bench::KeyValue(args) => run([args.workload()], &args.common),
         Bench::RangeScan(args) => run([ranges(args.workload())], &args.common),
         Bench::Predicate(args) => run([predicate(args.workload())], &args.common),
         Bench::SmallBank(args) => run([smallbank(args.workload())], &args.common),
@@ -123,10 +123,10 @@ fn bench(workload: Bench) -> Result<Ending, Failure> {
 
 /// Runs the workloads and reports.
 fn run(
-    subjects: impl IntoIterator<Item = Box<dyn Subject>>,
+    workloads: impl IntoIterator<Item = Box<dyn AnyWorkload>>,
     common: &Common,
 ) -> Result<Ending, Failure> {
-    let subjects: Vec<_> = subjects.into_iter().collect();
-    let suite = Suite::plan(&subjects, &common.matrix(), common.rules())?;
+    let workloads: Vec<_> = workloads.into_iter().collect();
+    let suite = Suite::plan(&workloads, &common.matrix(), common.rules())?;
     report(common.json.as_deref(), common.report.as_deref(), || suite.run()).map(Ending::of)
 }

@@ -12,14 +12,14 @@ use candide_workloads::{Causes, Step, Timeline, Worker};
 use hdrhistogram::Histogram;
 
 use crate::affinity::Cores;
+use crate::any_workload::LoadedDatabase;
+use crate::barrier::{Barrier, Member};
 use crate::failure::Failure;
 use crate::hottest::{self, Probes};
 use crate::measurement::Footprint;
 use crate::pace::{self, Pace};
 use crate::progress::Clock;
-use crate::rendezvous::{Member, Rendezvous};
 use crate::slices::{RunSlice, Slices};
-use crate::subject::Site;
 use crate::timeline::Phase;
 
 /// The order to a run's threads. One byte, changed by the thread that keeps the time and read by
@@ -163,7 +163,7 @@ impl Run {
 
 /// Runs the workload of a filled database, of `kinds` transaction types, on `threads` threads.
 pub(crate) fn run(
-    site: &dyn Site,
+    site: &dyn LoadedDatabase,
     kinds: usize,
     threads: usize,
     timing: &Timing,
@@ -175,7 +175,7 @@ pub(crate) fn run(
     site.enter_phase(0);
     let orders = AtomicU8::new(WARM_UP);
     let (started, measured) = (OnceLock::new(), OnceLock::new());
-    let meeting = Rendezvous::of(threads);
+    let meeting = Barrier::of(threads);
     let slices = timing.slice.map(Slices::new);
     let mut footprints = Vec::new();
     let mut total = thread::scope(|scope| -> Result<Run, Failure> {
@@ -288,8 +288,8 @@ fn measure_phases(
     duration: Duration,
     timeline: &Timeline,
     orders: &AtomicU8,
-    meeting: &Rendezvous,
-    site: &dyn Site,
+    meeting: &Barrier,
+    site: &dyn LoadedDatabase,
     clock: &Clock,
 ) -> Vec<Duration> {
     let mut lengths = Vec::new();
@@ -439,9 +439,9 @@ mod tests {
     use candide_workloads::{Consistency, Probe};
 
     use super::*;
+    use crate::any_workload::PreparedWorker;
     use crate::hottest::Hottest;
     use crate::progress::Agenda;
-    use crate::subject::PreparedWorker;
 
     const STEPS: u64 = 3 * hottest::EVERY + 1;
 
@@ -496,7 +496,7 @@ mod tests {
     /// Returns the results, and the time that the run took without the looks.
     fn repeated(hottest: bool) -> (Run, Duration) {
         let (orders, measured, meeting) =
-            (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Rendezvous::of(1));
+            (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Barrier::of(1));
         let told = Told { orders: &orders, member: &meeting.member(), measured: &measured };
         let (warmup, duration) = (Duration::ZERO, Duration::MAX);
         let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest };
@@ -532,7 +532,7 @@ mod tests {
     /// A workload whose second thread panics before it has begun.
     struct Unprepared;
 
-    impl Site for Unprepared {
+    impl LoadedDatabase for Unprepared {
         fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error> {
             let prepared = |thread| Box::new(Unready { thread }) as Box<dyn PreparedWorker>;
             Ok((0..threads).map(prepared).collect())

@@ -7,11 +7,11 @@ use candide::experiments::Timestamps;
 use candide_workloads::{Cause, Consistency};
 use serde::Serialize;
 
+use crate::any_workload::{AnyWorkload, Variant};
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
 use crate::hottest::Hottest;
 use crate::slices::NumberedSlice;
-use crate::subject::{Subject, Variant};
 use crate::timeline::Timeslices;
 
 /// How large a workload is, and how much of it is checked.
@@ -185,7 +185,7 @@ fn bytes_of(file: &str, field: &str) -> Option<u64> {
 
 /// What was asked for.
 pub(crate) struct Setting<'a> {
-    pub(crate) subject: &'a dyn Subject,
+    pub(crate) workload: &'a dyn AnyWorkload,
     pub(crate) variant: &'a Variant,
     pub(crate) threads: usize,
     pub(crate) seed: u64,
@@ -201,13 +201,13 @@ impl Measurement {
         memory: Memory,
         consistency: Consistency,
     ) -> Result<Self, Failure> {
-        let Setting { subject, variant, threads, seed, rate, profile } = *setting;
-        let mut params = subject.params()?;
+        let Setting { workload, variant, threads, seed, rate, profile } = *setting;
+        let mut params = workload.params()?;
         params["seed"] = seed.into();
         if let Some(rate) = rate {
             params["rate"] = rate.into();
         }
-        let kinds = subject.kinds();
+        let kinds = workload.kinds();
         let mut total = Run::new(kinds.len());
         runs.iter().for_each(|run| total.merge(run));
         let sum = |count: fn(&Kind) -> u64| total.kinds.iter().map(count).sum();
@@ -222,7 +222,7 @@ impl Measurement {
             .zip(&total.kinds)
             .filter(|(_, kind)| kind.committed + kind.user_aborted > 0);
         Ok(Measurement {
-            workload: subject.name(),
+            workload: workload.name(),
             params,
             variety: String::new(),
             profile,
@@ -240,7 +240,7 @@ impl Measurement {
             tps_runs,
             ended_early: total.ended_early,
             transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
-            timeline: subject.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),
+            timeline: workload.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),
             slices: slices.collect(),
             abort_reasons: total.abort_reasons,
             causes: total.causes.map(|causes| {
@@ -252,7 +252,7 @@ impl Measurement {
             }),
             hottest: total
                 .hottest
-                .zip(subject.hottest())
+                .zip(workload.hottest())
                 .map(|(probes, row)| Hottest::new(row, &probes)),
             memory,
             consistency,

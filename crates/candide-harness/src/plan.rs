@@ -2,9 +2,9 @@
 
 use candide::experiments::{Factor, Timestamps};
 
+use crate::any_workload::Variant;
 use crate::failure::Failure;
 use crate::registry::{Choice, Choices};
-use crate::subject::Variant;
 
 /// The settings that are combined, each with each.
 #[derive(Debug, Clone)]

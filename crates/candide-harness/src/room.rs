@@ -2,24 +2,24 @@
 
 use candide_workloads::Size;
 
+use crate::any_workload::AnyWorkload;
+use crate::experiment::Rules;
 use crate::failure::Failure;
 use crate::machine::free_memory;
-use crate::stand::Rules;
-use crate::subject::Subject;
 
 /// Refuses a workload that takes more memory than is free, with the inputs of so many threads,
 /// unless the rules say that it is run all the same. What would be right is `remedy`, or follows
 /// from what takes the memory.
 pub(crate) fn expect_room(
-    subject: &dyn Subject,
+    workload: &dyn AnyWorkload,
     threads: usize,
     remedy: Option<&str>,
     rules: &Rules,
 ) -> Result<(), Failure> {
     let free = free_memory().filter(|_| !rules.force);
-    match free.and_then(|free| excess(subject.size(), threads, remedy, free)) {
+    match free.and_then(|free| excess(workload.size(), threads, remedy, free)) {
         None => Ok(()),
-        Some(excess) => Err(Failure::Usage(format!("{} {excess}", subject.name()))),
+        Some(excess) => Err(Failure::Usage(format!("{} {excess}", workload.name()))),
     }
 }
 

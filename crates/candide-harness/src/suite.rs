@@ -1,5 +1,7 @@
 //! Loading, running and checking every case of a benchmark.
 
+use crate::any_workload::AnyWorkload;
+use crate::experiment::{Experiment, Rules, Turn};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::plan::{Matrix, Plan};
@@ -7,12 +9,10 @@ use crate::progress::Agenda;
 use crate::report::Report;
 use crate::room::expect_room;
 use crate::slices;
-use crate::stand::{Rules, Stand, Turn};
-use crate::subject::Subject;
 
 /// The workloads, and the cases to run each of them in.
 pub struct Suite<'a> {
-    subjects: Vec<&'a dyn Subject>,
+    workloads: Vec<&'a dyn AnyWorkload>,
     rules: Rules,
     plan: Plan,
 }
@@ -20,59 +20,60 @@ pub struct Suite<'a> {
 impl<'a> Suite<'a> {
     /// Plans to run each of the workloads with each of the settings, if they make sense.
     pub fn plan(
-        subjects: &'a [Box<dyn Subject>],
+        workloads: &'a [Box<dyn AnyWorkload>],
         matrix: &Matrix,
         rules: Rules,
     ) -> Result<Self, Failure> {
-        let subjects: Vec<&dyn Subject> = subjects.iter().map(Box::as_ref).collect();
-        subjects.iter().try_for_each(|subject| subject.validate()).map_err(Failure::Usage)?;
+        let workloads: Vec<&dyn AnyWorkload> = workloads.iter().map(Box::as_ref).collect();
+        workloads.iter().try_for_each(|workload| workload.validate()).map_err(Failure::Usage)?;
         if rules.hottest {
-            subjects.iter().try_for_each(|subject| expect_hottest(*subject))?;
+            workloads.iter().try_for_each(|workload| expect_hottest(*workload))?;
         }
         let plan = Plan::new(matrix, rules.cores.count())?;
         slices::expect_few(rules.slice, rules.duration)?;
         let most =
             plan.cases.iter().flat_map(|case| case.threads.iter().copied()).max().unwrap_or(1);
-        subjects.iter().try_for_each(|subject| expect_room(*subject, most, None, &rules))?;
-        Ok(Suite { subjects, rules, plan })
+        workloads.iter().try_for_each(|workload| expect_room(*workload, most, None, &rules))?;
+        Ok(Suite { workloads, rules, plan })
     }
 
     /// Loads, runs and checks everything, one case after the other.
     pub fn run(self) -> Result<Report, Failure> {
-        let Suite { subjects, rules, plan } = self;
+        let Suite { workloads, rules, plan } = self;
         let mut notes = plan.notes;
-        admit(&mut notes, subjects.iter().copied());
+        admit(&mut notes, workloads.iter().copied());
         let turns: usize = plan.cases.iter().map(|case| case.threads.len()).sum();
         let mut agenda =
-            Agenda::new(subjects.len() * turns * rules.runs, rules.warmup + rules.duration);
+            Agenda::new(workloads.len() * turns * rules.runs, rules.warmup + rules.duration);
         let mut results = Vec::new();
         let mut ended_early = false;
-        let cases =
-            subjects.iter().flat_map(|&subject| plan.cases.iter().map(move |case| (subject, case)));
-        for (subject, case) in cases {
+        let cases = workloads
+            .iter()
+            .flat_map(|&workload| plan.cases.iter().map(move |case| (workload, case)));
+        for (workload, case) in cases {
             if ended_early {
                 break;
             }
-            let mut stand = Stand::new(subject, case.variant.clone(), &case.threads);
-            let turns = (0..stand.len()).flat_map(|index| (0..rules.runs).map(move |_| index));
+            let mut experiment = Experiment::new(workload, case.variant.clone(), &case.threads);
+            let turns = (0..experiment.len()).flat_map(|index| (0..rules.runs).map(move |_| index));
             for index in turns {
-                if stand.turn(index, &rules, &agenda)? == Turn::EndedEarly {
-                    stand.close(&agenda)?;
+                if experiment.turn(index, &rules, &agenda)? == Turn::EndedEarly {
+                    experiment.close(&agenda)?;
                     ended_early = true;
                     break;
                 }
                 agenda.advance();
             }
-            results.extend(stand.into_measurements(&rules)?.into_iter().flatten());
+            results.extend(experiment.into_measurements(&rules)?.into_iter().flatten());
         }
         Report::new(Machine::inspect(rules.cores.count()), notes, results, ended_early)
     }
 }
 
 /// It is an error if a workload has no row that can be looked at as its hottest.
-fn expect_hottest(subject: &dyn Subject) -> Result<(), Failure> {
-    let name = subject.name();
-    subject.hottest().map(drop).ok_or_else(|| {
+fn expect_hottest(workload: &dyn AnyWorkload) -> Result<(), Failure> {
+    let name = workload.name();
+    workload.hottest().map(drop).ok_or_else(|| {
         Failure::Usage(format!(
             "{name} has no hottest row with these knobs, since it wants many rows alike; leave --hottest out, or draw keys with more skew"
         ))
@@ -82,11 +83,11 @@ fn expect_hottest(subject: &dyn Subject) -> Result<(), Failure> {
 /// Adds what the workloads leave out or do otherwise to the notes, each thing once.
 pub(crate) fn admit<'a>(
     notes: &mut Vec<String>,
-    subjects: impl IntoIterator<Item = &'a dyn Subject>,
+    workloads: impl IntoIterator<Item = &'a dyn AnyWorkload>,
 ) {
-    for subject in subjects {
-        for what in subject.admissions() {
-            let note = format!("{}: {what}", subject.name());
+    for workload in workloads {
+        for what in workload.caveats() {
+            let note = format!("{}: {what}", workload.name());
             if !notes.contains(&note) {
                 notes.push(note);
             }

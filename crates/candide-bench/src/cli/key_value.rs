@@ -1,8 +1,8 @@
 //! The arguments of other engines' key-value benchmarks.
 
-use candide_harness::Subject;
-use candide_subject_keys::measured;
+use candide_harness::AnyWorkload;
 use candide_workloads::ycsb::{Layout, Verify, Writes, Ycsb};
+use candide_workloads_keys::measured;
 use clap::{Args, ValueEnum};
 
 use super::values::{number, whole};
@@ -71,7 +71,7 @@ enum Preset {
 
 impl KeyValueArgs {
     /// Returns the workload of the preset, whatever its rows look like.
-    pub(crate) fn subject(&self) -> Box<dyn Subject> {
+    pub(crate) fn workload(&self) -> Box<dyn AnyWorkload> {
         match self.preset {
             Preset::Index => measured::ycsb_word(self.with_knobs(Ycsb::index())),
             Preset::Counter => measured::ycsb_word(self.with_knobs(Ycsb::counter())),

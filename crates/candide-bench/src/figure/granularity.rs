@@ -2,9 +2,9 @@
 
 use candide_harness::Variant;
 use candide_harness::figure::{Outline, Panel, Published, Workload, plain};
-use candide_subject_keys::measured::ycsb_narrow;
-use candide_subject_tpcc::measured::tpcc;
 use candide_workloads::tpcc::{Mix, Tpcc};
+use candide_workloads_keys::measured::ycsb_narrow;
+use candide_workloads_tpcc::measured::tpcc;
 
 use super::Bounds;
 

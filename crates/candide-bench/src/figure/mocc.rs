@@ -3,8 +3,8 @@
 
 use candide_harness::Variant;
 use candide_harness::figure::{Outline, Panel, Published, Workload, plain};
-use candide_subject_tpcc::measured::tpcc;
 use candide_workloads::tpcc::Tpcc;
+use candide_workloads_tpcc::measured::tpcc;
 
 use super::Bounds;
 

@@ -64,7 +64,7 @@ impl Reproduction {
         outline
             .cases
             .iter()
-            .try_for_each(|case| case.subject.validate())
+            .try_for_each(|case| case.workload.validate())
             .map_err(Failure::Usage)?;
         let (duration, runs) = (humantime::format_duration(args.duration), args.runs);
         let list = bounds.threads.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");

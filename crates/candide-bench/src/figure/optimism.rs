@@ -4,11 +4,11 @@
 use candide::experiments::Factor;
 use candide_harness::Variant;
 use candide_harness::figure::{Line, Outline, Panel, Published, Workload, plain};
-use candide_subject_keys::measured::ycsb;
-use candide_subject_sites::measured::{rubis, wikipedia};
-use candide_subject_tpcc::measured::tpcc;
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::Mode;
+use candide_workloads_keys::measured::ycsb;
+use candide_workloads_tpcc::measured::tpcc;
+use candide_workloads_websites::measured::{rubis, wikipedia};
 
 use super::Bounds;
 

@@ -16,12 +16,12 @@ use candide_workloads::{Loading, Worker};
 use super::Rules;
 use super::recordable::{Recordable, RecordedSite};
 use super::verdict::Verdict;
+use crate::any_workload::{FillError, PreparedWorker};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
-use crate::subject::{FillError, PreparedWorker};
 
 /// What the threads are told.
 const GO_ON: u8 = 0;

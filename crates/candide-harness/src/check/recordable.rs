@@ -5,8 +5,8 @@ use candide::history::{Batch, Recorded};
 use candide::{Database, Erased};
 use candide_workloads::{Loading, Workload};
 
+use crate::any_workload::{FillError, Filled, LoadedDatabase};
 use crate::registry::Choice;
-use crate::subject::{FillError, Filled, Site};
 
 /// A workload whose transactions can be recorded, whichever it is.
 pub trait Recordable: Sync {
@@ -26,7 +26,7 @@ pub trait Recordable: Sync {
 }
 
 /// A filled database that records what its transactions do.
-pub trait RecordedSite: Site {
+pub trait RecordedSite: LoadedDatabase {
     /// Takes what has ended since the last call.
     fn take_history(&self) -> Batch;
 }

@@ -7,12 +7,12 @@
 mod outcome;
 mod outline;
 
+use crate::experiment::{Experiment, Rules, Turn};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::progress::Agenda;
 use crate::report::Report;
 use crate::room::expect_room;
-use crate::stand::{Rules, Stand, Turn};
 use crate::suite::admit;
 pub(crate) use outcome::{Figure, MeasuredLine, Point};
 pub use outline::{Case, Line, Outline, Panel, Published, Workload, plain};
@@ -22,24 +22,25 @@ impl Outline {
     pub fn expect_room(&self, rules: &Rules) -> Result<(), Failure> {
         self.cases.iter().try_for_each(|case| {
             let most = case.threads.iter().copied().max().unwrap_or(1);
-            expect_room(&*case.subject, most, Some("a lower --scale or fewer --threads"), rules)
+            expect_room(&*case.workload, most, Some("a lower --scale or fewer --threads"), rules)
         })
     }
 
     /// Measures the figure. The report has `notes` beside it.
     pub fn measure(self, rules: &Rules, mut notes: Vec<String>) -> Result<Report, Failure> {
-        admit(&mut notes, self.cases.iter().map(|case| &*case.subject));
+        admit(&mut notes, self.cases.iter().map(|case| &*case.workload));
         let cases = self.cases.iter();
-        let mut stands: Vec<_> = cases
-            .map(|case| Stand::new(&*case.subject, case.variant.clone(), &case.threads))
+        let mut experiments: Vec<_> = cases
+            .map(|case| Experiment::new(&*case.workload, case.variant.clone(), &case.threads))
             .collect();
-        let turns: usize = stands.iter().map(Stand::len).sum();
+        let turns: usize = experiments.iter().map(Experiment::len).sum();
         let mut agenda = Agenda::new(turns * rules.runs, rules.warmup + rules.duration);
-        let ended_early = rounds(&mut stands, rules, &mut agenda)? == Turn::EndedEarly;
-        let mut figure = Figure::new(&self, &stands);
+        let ended_early = rounds(&mut experiments, rules, &mut agenda)? == Turn::EndedEarly;
+        let mut figure = Figure::new(&self, &experiments);
         let mut results = Vec::new();
-        for (case, stand) in stands.into_iter().enumerate() {
-            for (index, measurement) in stand.into_measurements(rules)?.into_iter().enumerate() {
+        for (case, experiment) in experiments.into_iter().enumerate() {
+            for (index, measurement) in experiment.into_measurements(rules)?.into_iter().enumerate()
+            {
                 if let Some(measurement) = measurement {
                     figure.link(case, index, results.len());
                     results.push(measurement);
@@ -55,17 +56,21 @@ impl Outline {
 
 /// Runs so many rounds of everything. There is one database at a time, so that it may be as large
 /// as memory permits.
-fn rounds(stands: &mut [Stand<'_>], rules: &Rules, agenda: &mut Agenda) -> Result<Turn, Failure> {
+fn rounds(
+    experiments: &mut [Experiment<'_>],
+    rules: &Rules,
+    agenda: &mut Agenda,
+) -> Result<Turn, Failure> {
     for _ in 0..rules.runs {
-        for stand in stands.iter_mut() {
-            for index in 0..stand.len() {
-                if stand.turn(index, rules, agenda)? == Turn::EndedEarly {
-                    stand.close(agenda)?;
+        for experiment in experiments.iter_mut() {
+            for index in 0..experiment.len() {
+                if experiment.turn(index, rules, agenda)? == Turn::EndedEarly {
+                    experiment.close(agenda)?;
                     return Ok(Turn::EndedEarly);
                 }
                 agenda.advance();
             }
-            stand.close(agenda)?;
+            experiment.close(agenda)?;
         }
     }
     Ok(Turn::Whole)

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::outline::{Outline, Published};
 use crate::driver::Run;
+use crate::experiment::Experiment;
 use crate::measurement::median;
-use crate::stand::Stand;
 
 /// A figure, measured. The names of the fields are the interface to other programs.
 #[derive(Debug, Serialize)]
@@ -56,18 +56,18 @@ pub(crate) struct Point {
 }
 
 impl Figure {
-    /// Of an outline, whose cases have been run at these stands.
-    pub(crate) fn new(outline: &Outline, stands: &[Stand<'_>]) -> Figure {
+    /// Of an outline, whose cases have been run at these experiments.
+    pub(crate) fn new(outline: &Outline, experiments: &[Experiment<'_>]) -> Figure {
         let mut lines: Vec<MeasuredLine> = Vec::new();
         for line in &outline.lines {
             let all = line
                 .cases
                 .iter()
-                .flat_map(|&case| (0..stands[case].len()).map(move |index| (case, index)));
+                .flat_map(|&case| (0..experiments[case].len()).map(move |index| (case, index)));
             let points = all.filter_map(|of| {
-                let (threads, runs) = stands[of.0].runs(of.1);
+                let (threads, runs) = experiments[of.0].runs(of.1);
                 let kind = line.counted.map(|name| {
-                    let kinds = stands[of.0].subject.kinds();
+                    let kinds = experiments[of.0].workload.kinds();
                     kinds
                         .iter()
                         .position(|&kind| kind == name)

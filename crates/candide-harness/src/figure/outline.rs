@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::any_workload::{AnyWorkload, Variant};
 use crate::registry::Choice;
-use crate::subject::{Subject, Variant};
 
 /// A figure before it is measured.
 pub struct Outline {
@@ -26,7 +26,7 @@ pub struct Outline {
 /// What is run.
 pub struct Case {
     /// The workload.
-    pub subject: Box<dyn Subject>,
+    pub workload: Box<dyn AnyWorkload>,
     /// How its database is set up.
     pub variant: Variant,
     /// With how many threads it is run.
@@ -95,9 +95,9 @@ pub struct Panel<'a> {
 /// What a panel runs.
 pub enum Workload<'a> {
     /// The same whatever the number of threads.
-    Fixed(&'a dyn Fn() -> Box<dyn Subject>),
+    Fixed(&'a dyn Fn() -> Box<dyn AnyWorkload>),
     /// One for each number of threads.
-    PerThreads(&'a dyn Fn(usize) -> Box<dyn Subject>),
+    PerThreads(&'a dyn Fn(usize) -> Box<dyn AnyWorkload>),
 }
 
 impl Outline {
@@ -111,8 +111,8 @@ impl Outline {
         base: Option<usize>,
         published: Option<Published>,
     ) -> usize {
-        let mut add = |subject, threads: &[usize]| {
-            self.cases.push(Case { subject, variant: variant.clone(), threads: threads.to_vec() });
+        let mut add = |workload, threads: &[usize]| {
+            self.cases.push(Case { workload, variant: variant.clone(), threads: threads.to_vec() });
             self.cases.len() - 1
         };
         let cases = match panel.workload {

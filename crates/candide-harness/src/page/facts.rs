@@ -1,8 +1,8 @@
 //! What was done, where and by what, and whether all of it was right.
 
+use super::comparison::Comparison;
 use super::markup::{escape, folded, list};
 use super::number::{count, counted};
-use super::subject::Subject;
 use crate::report::Report;
 use crate::table::label;
 
@@ -10,7 +10,7 @@ use crate::table::label;
 const FEW: usize = 4;
 
 /// The head of the page.
-pub(crate) fn head(report: &Report, subjects: &[Subject<'_>]) -> String {
+pub(crate) fn head(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     let failed = report.results.iter().flat_map(|result| {
         result.consistency.failed.iter().map(move |failure| format!("{}: {failure}", label(result)))
     });
@@ -24,7 +24,7 @@ pub(crate) fn head(report: &Report, subjects: &[Subject<'_>]) -> String {
     };
     format!(
         "<header>\n<h1>Candide: {}</h1>\n<p>{}</p>\n{}{}{}</header>\n",
-        escape(&title(subjects)),
+        escape(&title(comparisons)),
         escape(&extent(report)),
         verdict(report),
         list("failed", failed),
@@ -33,10 +33,10 @@ pub(crate) fn head(report: &Report, subjects: &[Subject<'_>]) -> String {
 }
 
 /// What was measured, in a few words.
-pub(crate) fn title(subjects: &[Subject<'_>]) -> String {
-    match subjects {
+pub(crate) fn title(comparisons: &[Comparison<'_>]) -> String {
+    match comparisons {
         [] => "nothing measured".to_string(),
-        [subject] => subject.title.clone(),
+        [comparison] => comparison.title.clone(),
         [first, others @ ..] => {
             format!("{} and {}", first.title, counted(others.len(), "other workload"))
         }

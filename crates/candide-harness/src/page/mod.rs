@@ -5,6 +5,7 @@
 //! for print.
 
 mod charts;
+mod comparison;
 mod facts;
 mod figure;
 mod markup;
@@ -12,11 +13,10 @@ mod number;
 mod palette;
 #[cfg(test)]
 pub(crate) mod sample;
-mod subject;
 mod tables;
 
+use comparison::Comparison;
 use markup::{escape, in_script, section};
-use subject::Subject;
 
 use crate::failure::Failure;
 use crate::report::Report;
@@ -29,7 +29,7 @@ const SWITCHES: &str = "CU: commit-time updates, applied at commit without readi
 
 /// The page.
 pub(crate) fn render(report: &Report) -> Result<String, Failure> {
-    let subjects = subject::subjects(report);
+    let comparisons = comparison::comparisons(report);
     let json = in_script(&report.to_json()?);
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -37,41 +37,42 @@ pub(crate) fn render(report: &Report) -> Result<String, Failure> {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>Candide: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
          <body>\n<main>\n{head}{sections}</main>\n\
          <script type=\"application/json\" id=\"results\">\n{json}</script>\n</body>\n</html>\n",
-        title = escape(&facts::title(&subjects)),
-        head = facts::head(report, &subjects),
-        sections = sections(report, &subjects).concat(),
+        title = escape(&facts::title(&comparisons)),
+        head = facts::head(report, &comparisons),
+        sections = sections(report, &comparisons).concat(),
     ))
 }
 
 /// The parts of the page, in their order.
-fn sections(report: &Report, subjects: &[Subject<'_>]) -> Vec<String> {
-    let mut sections = vec![contents(report, subjects)];
+fn sections(report: &Report, comparisons: &[Comparison<'_>]) -> Vec<String> {
+    let mut sections = vec![contents(report, comparisons)];
     sections.extend(figure::figure(report));
     sections.extend(
-        subjects
-            .iter()
-            .enumerate()
-            .map(|(index, subject)| section(&place(index), &subject.title, &body(subject))),
+        comparisons.iter().enumerate().map(|(index, comparison)| {
+            section(&place(index), &comparison.title, &body(comparison))
+        }),
     );
-    sections.push(section("numbers", "Every number", &tables::all(report, subjects)));
+    sections.push(section("numbers", "Every number", &tables::all(report, comparisons)));
     sections.push(section("machine", "Machine and program", &facts::machine(report)));
     sections
 }
 
 /// What the switches mean, and the charts.
-fn body(subject: &Subject<'_>) -> String {
-    format!("{}<div class=\"subject\">\n{}</div>\n", about(subject), charts::all(subject))
+fn body(comparison: &Comparison<'_>) -> String {
+    format!("{}<div class=\"comparison\">\n{}</div>\n", about(comparison), charts::all(comparison))
 }
 
-/// Returns the anchor of the subject's section.
+/// Returns the anchor of the comparison's section.
 fn place(index: usize) -> String {
     format!("workload-{index}")
 }
 
-fn contents(report: &Report, subjects: &[Subject<'_>]) -> String {
+fn contents(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     let figure = report.figure.as_ref().map(|figure| ("figure".to_string(), figure.title));
-    let charts =
-        subjects.iter().enumerate().map(|(index, subject)| (place(index), subject.title.as_str()));
+    let charts = comparisons
+        .iter()
+        .enumerate()
+        .map(|(index, comparison)| (place(index), comparison.title.as_str()));
     let others =
         [("numbers".to_string(), "Every number"), ("machine".to_string(), "Machine and program")];
     let links = figure
@@ -83,9 +84,9 @@ fn contents(report: &Report, subjects: &[Subject<'_>]) -> String {
 }
 
 /// What the switches mean, where they were used.
-fn about(subject: &Subject<'_>) -> String {
-    let handicaps = &subject.first().factors;
-    let switches = if subject.is_switched() {
+fn about(comparison: &Comparison<'_>) -> String {
+    let handicaps = &comparison.first().factors;
+    let switches = if comparison.is_switched() {
         format!("<p class=\"note\">{}</p>\n", escape(SWITCHES))
     } else {
         String::new()

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::comparison::{Comparison, Entry};
 use super::markup::{Cell, Row, escape, folded, table};
 use super::number::{count, counted, decimal, mebibytes, percent, rate};
-use super::subject::{Entry, Subject};
 use crate::measurement::{Aborted, Measurement, Transactions, plain};
 use crate::report::Report;
 use crate::slices::NumberedSlice;
@@ -15,49 +15,49 @@ use crate::table::{
 use crate::timeline::NamedPhase;
 
 /// All tables: those that are looked at most are open.
-pub(crate) fn all(report: &Report, subjects: &[Subject<'_>]) -> String {
+pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     let mut tables = vec![
         format!(
             "<h3>Throughput</h3>\n<p>Counts are those of all runs together.</p>\n{}",
-            throughput(subjects)
+            throughput(comparisons)
         ),
         format!(
             "<h3>Latency</h3>\n<p>In \u{b5}s, {}.</p>\n{}",
             report.latency_span(),
-            latency(subjects)
+            latency(comparisons)
         ),
-        folded("Memory and invariants", &memory(subjects)),
+        folded("Memory and invariants", &memory(comparisons)),
     ];
     if report.results.iter().any(|result| !result.abort_reasons.is_empty()) {
-        tables.push(folded("Aborted attempts by reason", &reasons(subjects)));
+        tables.push(folded("Aborted attempts by reason", &reasons(comparisons)));
     }
     if finds_causes(report) {
         tables.push(folded(
             "Aborted attempts by cause",
-            &format!("<p>{}.</p>\n{}", escape(CAUSES_TITLE), causes(subjects)),
+            &format!("<p>{}.</p>\n{}", escape(CAUSES_TITLE), causes(comparisons)),
         ));
     }
     if looks_at_hottest(report) {
         tables.push(folded(
             "The hottest row",
-            &format!("<p>{}.</p>\n{}", escape(HOTTEST_TITLE), hottest(subjects)),
+            &format!("<p>{}.</p>\n{}", escape(HOTTEST_TITLE), hottest(comparisons)),
         ));
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
         tables.push(folded(
             "Over time: transactions per second in the fifths of each phase",
-            &fifths(subjects),
+            &fifths(comparisons),
         ));
-        tables.push(slices(subjects));
+        tables.push(slices(comparisons));
     }
     if report.results.iter().any(|result| !result.slices.is_empty()) {
         let words = "Latencies in \u{b5}s of all types together, memory at the end of a slice.";
         tables.push(folded(
             "Slices of the runs",
-            &format!("<p>{words}</p>\n{}", run_slices(subjects)),
+            &format!("<p>{words}</p>\n{}", run_slices(comparisons)),
         ));
     }
-    tables.extend(subjects.iter().map(parameters));
+    tables.extend(comparisons.iter().map(parameters));
     tables.concat()
 }
 
@@ -82,23 +82,23 @@ fn row(workload: Option<&str>, entry: Entry<'_>, cells: Vec<Cell>) -> Row {
 fn of_results(
     label: &str,
     columns: &[&str],
-    subjects: &[Subject<'_>],
+    comparisons: &[Comparison<'_>],
     cells: impl Fn(Entry<'_>) -> Vec<Vec<Cell>>,
 ) -> String {
-    let several = subjects.len() > 1;
+    let several = comparisons.len() > 1;
     let header: Vec<&str> =
         several.then_some("workload").iter().chain(&SETTING).chain(columns).copied().collect();
-    let rows = subjects.iter().flat_map(|subject| {
-        let workload = several.then_some(subject.title.as_str());
+    let rows = comparisons.iter().flat_map(|comparison| {
+        let workload = several.then_some(comparison.title.as_str());
         let of_result = |&entry: &Entry<'_>| {
             cells(entry).into_iter().map(|cells| row(workload, entry, cells)).collect::<Vec<_>>()
         };
-        subject.entries.iter().flat_map(of_result).collect::<Vec<_>>()
+        comparison.entries.iter().flat_map(of_result).collect::<Vec<_>>()
     });
     table(label, &header, rows)
 }
 
-fn throughput(subjects: &[Subject<'_>]) -> String {
+fn throughput(comparisons: &[Comparison<'_>]) -> String {
     let columns = [
         "txn/s, median ",
         "each run ",
@@ -108,7 +108,7 @@ fn throughput(subjects: &[Subject<'_>]) -> String {
         "rolled back ",
         "measured, s ",
     ];
-    of_results("Throughput", &columns, subjects, |Entry { result, .. }| {
+    of_results("Throughput", &columns, comparisons, |Entry { result, .. }| {
         let runs: Vec<String> = result.tps_runs.iter().map(|&tps| rate(tps)).collect();
         vec![vec![
             Cell::number(rate(result.throughput_tps), "throughput_tps"),
@@ -122,7 +122,7 @@ fn throughput(subjects: &[Subject<'_>]) -> String {
     })
 }
 
-fn latency(subjects: &[Subject<'_>]) -> String {
+fn latency(comparisons: &[Comparison<'_>]) -> String {
     let columns = [
         "transaction",
         "committed ",
@@ -133,7 +133,7 @@ fn latency(subjects: &[Subject<'_>]) -> String {
         "99.9 % ",
         "slowest ",
     ];
-    of_results("Latency", &columns, subjects, |Entry { result, .. }| {
+    of_results("Latency", &columns, comparisons, |Entry { result, .. }| {
         let of_kind = |(name, kind): (&&str, &Transactions)| {
             let number = |text: String, field: &str| {
                 Cell::number(text, &format!("transactions/{name}/{field}"))
@@ -153,7 +153,7 @@ fn latency(subjects: &[Subject<'_>]) -> String {
     })
 }
 
-fn memory(subjects: &[Subject<'_>]) -> String {
+fn memory(comparisons: &[Comparison<'_>]) -> String {
     let columns = [
         "database, MiB ",
         "process, MiB ",
@@ -161,7 +161,7 @@ fn memory(subjects: &[Subject<'_>]) -> String {
         "invariants examined ",
         "failed ",
     ];
-    of_results("Memory and invariants", &columns, subjects, |Entry { result, .. }| {
+    of_results("Memory and invariants", &columns, comparisons, |Entry { result, .. }| {
         vec![vec![
             optional_mebibytes(Some(result.memory.footprint.memory_bytes), "memory_bytes"),
             optional_mebibytes(result.memory.footprint.rss_bytes, "rss_bytes"),
@@ -179,11 +179,11 @@ fn optional_mebibytes(bytes: Option<u64>, field: &str) -> Cell {
     }
 }
 
-fn reasons(subjects: &[Subject<'_>]) -> String {
+fn reasons(comparisons: &[Comparison<'_>]) -> String {
     of_results(
         "Aborted attempts by reason",
         &["reason", "attempts "],
-        subjects,
+        comparisons,
         |Entry { result, .. }| {
             let of_reason = |(reason, &attempts): (&&str, &u64)| {
                 let number = Cell::number(count(attempts), &format!("abort_reasons/{reason}"));
@@ -194,10 +194,10 @@ fn reasons(subjects: &[Subject<'_>]) -> String {
     )
 }
 
-fn causes(subjects: &[Subject<'_>]) -> String {
+fn causes(comparisons: &[Comparison<'_>]) -> String {
     let [_, attempts, reason, place, aborted, met] = CAUSES_HEADER;
     let columns = [&format!("{attempts} "), reason, place, aborted, met];
-    of_results("Aborted attempts by cause", &columns, subjects, |Entry { result, .. }| {
+    of_results("Aborted attempts by cause", &columns, comparisons, |Entry { result, .. }| {
         let causes = result.causes.iter().flatten().enumerate();
         let of_cause = |(index, cause): (usize, &Aborted)| {
             vec![
@@ -216,11 +216,11 @@ fn causes(subjects: &[Subject<'_>]) -> String {
     })
 }
 
-fn hottest(subjects: &[Subject<'_>]) -> String {
+fn hottest(comparisons: &[Comparison<'_>]) -> String {
     let [_, row, numbers @ ..] = HOTTEST_HEADER;
     let numbers = numbers.map(|name| format!("{name} "));
     let columns: Vec<&str> = [row].into_iter().chain(numbers.iter().map(String::as_str)).collect();
-    of_results("The hottest row", &columns, subjects, |Entry { result, .. }| {
+    of_results("The hottest row", &columns, comparisons, |Entry { result, .. }| {
         let Some(hottest) = &result.hottest else { return Vec::new() };
         let number = |text: String, field: &str| Cell::number(text, &format!("hottest/{field}"));
         let optional = |text: Option<String>, field: &str| match text {
@@ -239,7 +239,7 @@ fn hottest(subjects: &[Subject<'_>]) -> String {
     })
 }
 
-fn fifths(subjects: &[Subject<'_>]) -> String {
+fn fifths(comparisons: &[Comparison<'_>]) -> String {
     let columns = [
         "phase",
         "from, s ",
@@ -250,7 +250,7 @@ fn fifths(subjects: &[Subject<'_>]) -> String {
         "last ",
         "aborted, of attempts ",
     ];
-    of_results("Over time", &columns, subjects, |Entry { result, .. }| {
+    of_results("Over time", &columns, comparisons, |Entry { result, .. }| {
         let Some(timeline) = &result.timeline else { return Vec::new() };
         let of_phase = |(index, named): (usize, &NamedPhase)| {
             let mut cells = vec![
@@ -267,7 +267,7 @@ fn fifths(subjects: &[Subject<'_>]) -> String {
     })
 }
 
-fn run_slices(subjects: &[Subject<'_>]) -> String {
+fn run_slices(comparisons: &[Comparison<'_>]) -> String {
     let columns = [
         "run ",
         "from, s ",
@@ -283,7 +283,7 @@ fn run_slices(subjects: &[Subject<'_>]) -> String {
         "database, MiB ",
         "process, MiB ",
     ];
-    of_results("Slices of the runs", &columns, subjects, |Entry { result, .. }| {
+    of_results("Slices of the runs", &columns, comparisons, |Entry { result, .. }| {
         let of_slice = |(index, NumberedSlice { run, slice }): (usize, &NumberedSlice)| {
             let number =
                 |text: String, field: &str| Cell::number(text, &format!("slices/{index}/{field}"));
@@ -308,11 +308,11 @@ fn run_slices(subjects: &[Subject<'_>]) -> String {
 }
 
 /// The slices of every phase: too many for a table.
-fn slices(subjects: &[Subject<'_>]) -> String {
-    let entries = subjects
+fn slices(comparisons: &[Comparison<'_>]) -> String {
+    let entries = comparisons
         .iter()
-        .flat_map(|subject| subject.entries.iter().map(move |&entry| (subject, entry)));
-    let of_result = |(subject, entry): (&Subject<'_>, Entry<'_>)| {
+        .flat_map(|comparison| comparison.entries.iter().map(move |&entry| (comparison, entry)));
+    let of_result = |(comparison, entry): (&Comparison<'_>, Entry<'_>)| {
         let Some(timeline) = &entry.result.timeline else { return String::new() };
         let phases = timeline.phases.iter().enumerate().map(|(index, named)| {
             let list = |name: &str, field: &str, scale: &str, numbers: Vec<String>| {
@@ -345,7 +345,7 @@ fn slices(subjects: &[Subject<'_>]) -> String {
             timeline.phase_s,
             decimal(timeline.slice_s * 1e3),
         );
-        let summary = format!("Slices: {}, {}", subject.title, entry.setting());
+        let summary = format!("Slices: {}, {}", comparison.title, entry.setting());
         let body = lengths + &phases.collect::<String>();
         format!(
             "<div class=\"screen\" data-results=\"{}\">\n{}</div>\n",
@@ -367,9 +367,9 @@ fn milliseconds(seconds: f64) -> String {
     if millis < 1.0 { format!("{millis:.6}") } else { format!("{millis:.3}") }
 }
 
-/// What all results of a subject were asked for.
-fn parameters(subject: &Subject<'_>) -> String {
-    let result = subject.first();
+/// What all results of a comparison were asked for.
+fn parameters(comparison: &Comparison<'_>) -> String {
+    let result = comparison.first();
     let mut entries = String::new();
     for (knob, value) in result.params.as_object().into_iter().flatten() {
         knobs(knob, value, &format!("params/{knob}"), &mut entries);
@@ -382,10 +382,10 @@ fn parameters(subject: &Subject<'_>) -> String {
         entries += &format!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escape(&value));
     }
     let results: Vec<String> =
-        subject.entries.iter().map(|entry| entry.index.to_string()).collect();
+        comparison.entries.iter().map(|entry| entry.index.to_string()).collect();
     let summary = format!(
         "Parameters: {}, the same for all its {}",
-        subject.title,
+        comparison.title,
         counted(results.len(), "result")
     );
     let body =

@@ -173,7 +173,7 @@ impl<P: Protocol> Loaded<P> for RangesTables<P> {
     }
 
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
-        let mut consistency = self.rows.census(&RefCell::new(session))?;
+        let mut consistency = self.rows.audit(&RefCell::new(session))?;
         let wrong = self.wrong.load(Ordering::Relaxed);
         consistency.expect(wrong == 0, || {
             format!("{wrong} scans did not give the rows of their range, each once and in order")

@@ -6,7 +6,7 @@ use std::ops::Bound::{Excluded, Included};
 use candide::{Protocol, Session};
 
 use super::Rubis;
-use super::books::Books;
+use super::contents::Contents;
 use super::tables::{Auction, Bid, Item, Purchase};
 use super::transactions::Tally;
 use crate::read_back::{OrderedRows, Rows, rows};
@@ -32,7 +32,7 @@ fn settle(
     tally: &Tally,
 ) -> Result<Consistency, Failure> {
     let loaded = knobs.purchases;
-    let mut looked_up = Books::default();
+    let mut looked_up = Contents::default();
     items.by_keys(&mut (0..knobs.items), &mut |row| looked_up.item(row))?;
     for item in 0..knobs.items {
         let (first, behind) = (Included((item, 0, 0)), Excluded((item + 1, 0, 0)));
@@ -40,7 +40,7 @@ fn settle(
         purchases.by_scans(first, behind, &mut |row| looked_up.purchase(row, loaded))?;
     }
 
-    let mut iterated = Books::default();
+    let mut iterated = Contents::default();
     items.by_iteration(&mut |row| iterated.item(row))?;
     bids.by_iteration(&mut |row| iterated.bid(row))?;
     purchases.by_iteration(&mut |row| iterated.purchase(row, loaded))?;

@@ -8,7 +8,7 @@
 //! later, from the first second that loading has not used, so all of it follows from the seed.
 
 mod audit;
-mod books;
+mod contents;
 mod request;
 mod tables;
 mod transactions;

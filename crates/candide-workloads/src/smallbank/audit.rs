@@ -34,7 +34,7 @@ pub(super) fn check<P: Protocol>(
 }
 
 fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistency, Failure> {
-    let mut looked_up = Books::default();
+    let mut looked_up = Contents::default();
     tables.accounts.by_keys(&mut (0..customers), &mut |row| looked_up.account(row))?;
     tables
         .customers
@@ -42,7 +42,7 @@ fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistenc
     tables.savings.by_keys(&mut (0..customers), &mut |row| looked_up.savings(row))?;
     tables.checking.by_keys(&mut (0..customers), &mut |row| looked_up.checking(row))?;
 
-    let mut iterated = Books::default();
+    let mut iterated = Contents::default();
     tables.accounts.by_iteration(&mut |row| iterated.account(row))?;
     tables.customers.by_iteration(&mut |row| iterated.customer(row))?;
     tables.savings.by_iteration(&mut |row| iterated.savings(row))?;
@@ -61,7 +61,7 @@ fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistenc
 
 /// The bank in a few numbers that do not depend on the order its rows are met in.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Books {
+struct Contents {
     accounts: u64,
     customers: u64,
     savings: u64,
@@ -74,7 +74,7 @@ struct Books {
     fingerprint: u64,
 }
 
-impl Books {
+impl Contents {
     fn account(&mut self, row: &Account) {
         self.accounts += 1;
         self.misnamed += u64::from(row.name != name_of(row.id));

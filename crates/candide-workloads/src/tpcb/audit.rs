@@ -6,7 +6,7 @@ use std::ops::Bound::Included;
 use candide::{Abort, Error, Protocol, Session};
 
 use super::TpcB;
-use super::books::Books;
+use super::contents::Contents;
 use super::tables::{Account, Bank, Branch, History, Teller};
 use super::worker::Tally;
 use crate::read_back::{OrderedRows, Rows, rows};
@@ -60,26 +60,26 @@ fn settle(
 }
 
 impl Tables<'_> {
-    fn read_by_transactions(&self, knobs: &TpcB, workers: u64) -> Result<Books, Abort> {
-        let mut books = Books::default();
-        self.branches.by_keys(&mut (0..knobs.branches), &mut |row| books.branch(row))?;
+    fn read_by_transactions(&self, knobs: &TpcB, workers: u64) -> Result<Contents, Abort> {
+        let mut contents = Contents::default();
+        self.branches.by_keys(&mut (0..knobs.branches), &mut |row| contents.branch(row))?;
         self.tellers
-            .by_keys(&mut (0..knobs.branches * super::TELLERS), &mut |row| books.teller(row))?;
+            .by_keys(&mut (0..knobs.branches * super::TELLERS), &mut |row| contents.teller(row))?;
         self.accounts
-            .by_keys(&mut (0..knobs.accounts_in_all()), &mut |row| books.account(row, knobs))?;
+            .by_keys(&mut (0..knobs.accounts_in_all()), &mut |row| contents.account(row, knobs))?;
         if let Some(last) = workers.checked_sub(1) {
             let (from, to) = (Included((0, 0)), Included((last, u64::MAX)));
-            self.history.by_scans(from, to, &mut |row| books.history(row))?;
+            self.history.by_scans(from, to, &mut |row| contents.history(row))?;
         }
-        Ok(books)
+        Ok(contents)
     }
 
-    fn read_by_iteration(&self, knobs: &TpcB) -> Result<Books, Error> {
-        let mut books = Books::default();
-        self.branches.by_iteration(&mut |row| books.branch(row))?;
-        self.tellers.by_iteration(&mut |row| books.teller(row))?;
-        self.accounts.by_iteration(&mut |row| books.account(row, knobs))?;
-        self.history.by_iteration(&mut |row| books.history(row))?;
-        Ok(books)
+    fn read_by_iteration(&self, knobs: &TpcB) -> Result<Contents, Error> {
+        let mut contents = Contents::default();
+        self.branches.by_iteration(&mut |row| contents.branch(row))?;
+        self.tellers.by_iteration(&mut |row| contents.teller(row))?;
+        self.accounts.by_iteration(&mut |row| contents.account(row, knobs))?;
+        self.history.by_iteration(&mut |row| contents.history(row))?;
+        Ok(contents)
     }
 }

@@ -8,7 +8,7 @@
 //! at a place of its own.
 
 mod audit;
-mod books;
+mod contents;
 mod request;
 mod tables;
 mod worker;

@@ -43,11 +43,12 @@
 //! rolls back reads what it would have updated.
 
 mod audit;
-mod books;
+mod conditions;
+mod contents;
 mod delivery;
+mod gather;
 mod input;
 mod knobs;
-mod ledger;
 mod loader;
 mod new_order;
 mod order_status;
@@ -57,7 +58,6 @@ mod stock_level;
 mod tables;
 mod text;
 mod trail;
-mod verdict;
 mod worker;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -231,7 +231,7 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
     fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
         let mut tally = self.tally();
         let drained = worker::drain(&mut session, &self.store, &mut tally)?;
-        let mut consistency = verdict::check(&self.store, session, &tally)?;
+        let mut consistency = conditions::check(&self.store, session, &tally)?;
         if drained > 0 {
             consistency.notes.push(format!(
                 "{drained} deliveries were still queued at the end, and made before the check"

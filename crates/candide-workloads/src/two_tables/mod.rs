@@ -61,7 +61,7 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
     fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();
         for (name, found) in
-            [("small", self.small.census(session)?), ("large", self.large.census(session)?)]
+            [("small", self.small.audit(session)?), ("large", self.large.audit(session)?)]
         {
             let failed =
                 found.failed.iter().map(|failure| format!("{name} table: {failure}")).collect();

@@ -6,7 +6,7 @@ use std::ops::Bound::{Excluded, Included};
 use candide::{Abort, Error, Protocol, Session};
 
 use super::area_codes::area_codes;
-use super::books::Books;
+use super::contents::Contents;
 use super::tables::{AreaCode, Caller, Contest, Contestant, InState, StateCount, Vote, states};
 use super::worker::Done;
 use super::{TELEPHONES, Voter};
@@ -57,31 +57,31 @@ fn settle(tables: &Tables<'_>, knobs: &Voter, done: &Done) -> Result<Consistency
 }
 
 impl Tables<'_> {
-    fn read_by_transactions(&self, knobs: &Voter) -> Result<Books, Abort> {
-        let mut books = Books::default();
+    fn read_by_transactions(&self, knobs: &Voter) -> Result<Contents, Abort> {
+        let mut contents = Contents::default();
         let contestants = 1..=knobs.contestants;
-        self.contestants.by_keys(&mut contestants.clone(), &mut |row| books.contestant(row))?;
+        self.contestants.by_keys(&mut contestants.clone(), &mut |row| contents.contestant(row))?;
         let mut places = contestants
             .flat_map(|contestant| states().map(move |state| InState { contestant, state }));
-        self.state_counts.by_keys(&mut places, &mut |row| books.state_count(row))?;
+        self.state_counts.by_keys(&mut places, &mut |row| contents.state_count(row))?;
         for (code, _) in area_codes() {
-            self.area_codes.by_keys(&mut [code].into_iter(), &mut |row| books.area_code(row))?;
+            self.area_codes.by_keys(&mut [code].into_iter(), &mut |row| contents.area_code(row))?;
             let first = |code: u16| (u64::from(code) * u64::from(TELEPHONES), 0);
             let (from, to) = (Included(first(code)), Excluded(first(code + 1)));
-            self.votes.by_scans(from, to, &mut |row| books.vote(row))?;
+            self.votes.by_scans(from, to, &mut |row| contents.vote(row))?;
         }
-        let telephones = books.telephones();
-        self.callers.by_keys(&mut telephones.into_iter(), &mut |row| books.caller(row))?;
-        Ok(books)
+        let telephones = contents.telephones();
+        self.callers.by_keys(&mut telephones.into_iter(), &mut |row| contents.caller(row))?;
+        Ok(contents)
     }
 
-    fn read_by_iteration(&self) -> Result<Books, Error> {
-        let mut books = Books::default();
-        self.contestants.by_iteration(&mut |row| books.contestant(row))?;
-        self.area_codes.by_iteration(&mut |row| books.area_code(row))?;
-        self.votes.by_iteration(&mut |row| books.vote(row))?;
-        self.callers.by_iteration(&mut |row| books.caller(row))?;
-        self.state_counts.by_iteration(&mut |row| books.state_count(row))?;
-        Ok(books)
+    fn read_by_iteration(&self) -> Result<Contents, Error> {
+        let mut contents = Contents::default();
+        self.contestants.by_iteration(&mut |row| contents.contestant(row))?;
+        self.area_codes.by_iteration(&mut |row| contents.area_code(row))?;
+        self.votes.by_iteration(&mut |row| contents.vote(row))?;
+        self.callers.by_iteration(&mut |row| contents.caller(row))?;
+        self.state_counts.by_iteration(&mut |row| contents.state_count(row))?;
+        Ok(contents)
     }
 }

@@ -12,8 +12,8 @@
 
 mod area_codes;
 mod audit;
-mod books;
 mod call;
+mod contents;
 mod tables;
 mod worker;
 

@@ -5,14 +5,14 @@ use std::ops::Bound::{Excluded, Included};
 
 use candide::{Abort, Error, Protocol, Session};
 
-use super::books::Books;
+use super::conditions::Account;
+use super::contents::Contents;
 use super::editing::all_watchers;
 use super::rows::{
     Article, LogEntry, NamedPage, Page, PageName, Part, RecentChange, Revision, TextId, User,
     Watch, WatchKey, Watcher, text,
 };
 use super::tables::{EditNumbers, parts_of};
-use super::verdict::Account;
 use super::watching::talk_about;
 use super::{Site, Wikipedia};
 use crate::read_back::{OrderedRows, Rows, rows};
@@ -77,19 +77,19 @@ fn settle(
 }
 
 impl Tables<'_> {
-    fn read_by_iteration(&self) -> Result<Books, Error> {
-        let mut books = Books::default();
-        self.users.by_iteration(&mut |row| books.user(row))?;
-        self.pages.by_iteration(&mut |row| books.page(row))?;
-        self.page_names.by_iteration(&mut |row| books.name(row))?;
-        self.revisions.by_iteration(&mut |row| books.revision(row))?;
-        self.texts.by_iteration(&mut |row| books.text(row))?;
-        self.parts.by_iteration(&mut |row| books.part(row))?;
-        self.recent_changes.by_iteration(&mut |row| books.change(row))?;
-        self.log.by_iteration(&mut |row| books.log_entry(row))?;
-        self.watches.by_iteration(&mut |row| books.watch(row))?;
-        self.watchers.by_iteration(&mut |row| books.watcher(row))?;
-        Ok(books)
+    fn read_by_iteration(&self) -> Result<Contents, Error> {
+        let mut contents = Contents::default();
+        self.users.by_iteration(&mut |row| contents.user(row))?;
+        self.pages.by_iteration(&mut |row| contents.page(row))?;
+        self.page_names.by_iteration(&mut |row| contents.name(row))?;
+        self.revisions.by_iteration(&mut |row| contents.revision(row))?;
+        self.texts.by_iteration(&mut |row| contents.text(row))?;
+        self.parts.by_iteration(&mut |row| contents.part(row))?;
+        self.recent_changes.by_iteration(&mut |row| contents.change(row))?;
+        self.log.by_iteration(&mut |row| contents.log_entry(row))?;
+        self.watches.by_iteration(&mut |row| contents.watch(row))?;
+        self.watchers.by_iteration(&mut |row| contents.watcher(row))?;
+        Ok(contents)
     }
 
     /// By the keys that the rows must have: what has another key is met by iteration only.
@@ -98,38 +98,39 @@ impl Tables<'_> {
         knobs: &Wikipedia,
         names: &[PageName],
         next: &EditNumbers,
-    ) -> Result<Books, Abort> {
-        let mut books = Books::default();
-        self.users.by_keys(&mut (0..=knobs.users), &mut |row| books.user(row))?;
-        self.pages.by_keys(&mut (0..=knobs.pages), &mut |row| books.page(row))?;
-        self.revisions.by_keys(&mut (0..next.revision), &mut |row| books.revision(row))?;
-        self.recent_changes.by_keys(&mut (0..next.recent_change), &mut |row| books.change(row))?;
-        self.log.by_keys(&mut (0..next.log), &mut |row| books.log_entry(row))?;
+    ) -> Result<Contents, Abort> {
+        let mut contents = Contents::default();
+        self.users.by_keys(&mut (0..=knobs.users), &mut |row| contents.user(row))?;
+        self.pages.by_keys(&mut (0..=knobs.pages), &mut |row| contents.page(row))?;
+        self.revisions.by_keys(&mut (0..next.revision), &mut |row| contents.revision(row))?;
+        self.recent_changes
+            .by_keys(&mut (0..next.recent_change), &mut |row| contents.change(row))?;
+        self.log.by_keys(&mut (0..next.log), &mut |row| contents.log_entry(row))?;
         let mut texts: Vec<(TextId, u32)> = Vec::new();
         self.texts.by_keys(&mut (0..next.text), &mut |row| {
-            books.text(row);
+            contents.text(row);
             texts.push((row.id, row.len));
         })?;
         let mut parts =
             texts.iter().flat_map(|&(id, len)| (0..parts_of(len)).map(move |number| (id, number)));
-        self.parts.by_keys(&mut parts, &mut |row| books.part(row))?;
+        self.parts.by_keys(&mut parts, &mut |row| contents.part(row))?;
         for user in 1..=knobs.users {
             let first =
                 |user| WatchKey { user, page: PageName { namespace: i32::MIN, title: text("") } };
             self.watches.by_scans(
                 Included(first(user)),
                 Excluded(first(user + 1)),
-                &mut |row| books.watch(row),
+                &mut |row| contents.watch(row),
             )?;
         }
-        self.page_names.by_keys(&mut names.iter().copied(), &mut |row| books.name(row))?;
+        self.page_names.by_keys(&mut names.iter().copied(), &mut |row| contents.name(row))?;
         for name in names {
             for watched in [Some(*name), talk_about(name)].into_iter().flatten() {
                 let (first, last) = all_watchers(&watched).into_inner();
                 self.watchers
-                    .by_scans(Included(first), Included(last), &mut |row| books.watcher(row))?;
+                    .by_scans(Included(first), Included(last), &mut |row| contents.watcher(row))?;
             }
         }
-        Ok(books)
+        Ok(contents)
     }
 }

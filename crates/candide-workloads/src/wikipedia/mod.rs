@@ -14,15 +14,15 @@
 //! [`Workload::differences`] names. Times count a worker's transactions.
 
 mod audit;
-mod books;
+mod conditions;
 mod content;
+mod contents;
 mod editing;
 mod loader;
 mod pages;
 mod request;
 mod rows;
 mod tables;
-mod verdict;
 mod watching;
 mod worker;
 
@@ -35,13 +35,13 @@ use serde::Serialize;
 use crate::replay::Stopped;
 use crate::workload::{require, require_transactions, require_weights};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
+use conditions::Account;
 pub use rows::{
     Article, LogEntry, NamedPage, PART_BYTES, Page, PageId, PageName, Part, RecentChange, Revision,
     RevisionId, TextId, Time, Title, User, UserId, Watch, WatchKey, Watcher, WatcherKey,
 };
 use tables::Numbers;
 pub use tables::Tables;
-use verdict::Account;
 pub use worker::WikipediaWorker;
 
 /// The transaction types, in the order of the weights.

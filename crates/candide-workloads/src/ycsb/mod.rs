@@ -11,7 +11,7 @@
 //! | [`Ycsb::cicada`], [`Ycsb::silo`] | [`Single`] | 16 that read or modify; one, blind |
 //! | [`Ycsb::index`], [`Ycsb::counter`], [`Ycsb::cc_bench`] | [`Word`] | 20; one, always the same; 10 |
 
-mod census;
+mod audit;
 mod knobs;
 mod layout;
 mod operation;
@@ -159,8 +159,8 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
     }
 
     /// Returns what the check finds in the table.
-    pub(crate) fn census(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
-        census::check(&self.table, session, &self.knobs, &self.tally())
+    pub(crate) fn audit(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
+        audit::check(&self.table, session, &self.knobs, &self.tally())
     }
 }
 
@@ -182,6 +182,6 @@ impl<P: Protocol, L: Layout> Loaded<P> for YcsbTables<P, L> {
     }
 
     fn check(&self, session: Session<P>) -> Result<Consistency, Failure> {
-        self.census(&RefCell::new(session))
+        self.audit(&RefCell::new(session))
     }
 }

@@ -322,7 +322,7 @@ fn rows_that_no_key_leads_to_are_noticed() {
     damage.unwrap_or_else(|abort: Abort| panic!("{abort}"));
     let consistency = check(&db, &tables);
     assert_failed(&consistency, "read by raw iteration: condition rows: there is an item 201");
-    assert_failed(&consistency, "transactions and raw iteration do not read the same books");
+    assert_failed(&consistency, "transactions and raw iteration do not read the same contents");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::super::comparison::{Comparison, Entry, Facet};
 use super::super::markup::escape;
 use super::super::number::{counted, percent};
 use super::super::palette::legend;
-use super::super::subject::{Entry, Facet, Subject};
 use super::bars::{Bar, Block, bars};
 use super::lines::{Quantity, lines};
 use super::{about, group, panel};
@@ -22,21 +22,21 @@ const RATE: Quantity = Quantity {
 const CAUSES_DRAWN: usize = 6;
 
 /// The charts, or a sentence if there is nothing to draw.
-pub(crate) fn charts(subject: &Subject<'_>) -> String {
-    if subject.entries.iter().all(|entry| entry.result.aborted == 0) {
+pub(crate) fn charts(comparison: &Comparison<'_>) -> String {
+    if comparison.entries.iter().all(|entry| entry.result.aborted == 0) {
         return format!(
             "<p class=\"none\">{}: no attempt was aborted.</p>\n",
-            escape(&subject.title)
+            escape(&comparison.title)
         );
     }
-    rates(subject) + &reasons(subject) + &causes(subject)
+    rates(comparison) + &reasons(comparison) + &causes(comparison)
 }
 
-fn rates(subject: &Subject<'_>) -> String {
-    let threads = subject.threads();
-    let most = subject.entries.iter().map(|&entry| (RATE.value)(entry)).fold(0.0, f64::max);
-    let what = format!("{}: aborted attempts, per cent of all attempts", subject.title);
-    let facets = subject.facets();
+fn rates(comparison: &Comparison<'_>) -> String {
+    let threads = comparison.threads();
+    let most = comparison.entries.iter().map(|&entry| (RATE.value)(entry)).fold(0.0, f64::max);
+    let what = format!("{}: aborted attempts, per cent of all attempts", comparison.title);
+    let facets = comparison.facets();
     let panels = facets.iter().map(|facet| {
         let (height, drawn) = match threads.as_slice() {
             [_] => bars(
@@ -50,8 +50,8 @@ fn rates(subject: &Subject<'_>) -> String {
         panel(&facet.words(), &about(&what, &facet.words()), height, &drawn)
     });
     let legend =
-        if threads.len() > 1 { legend(subject.protocols().into_iter()) } else { String::new() };
-    group(&what, &worst(subject), &legend, &panels.collect::<String>())
+        if threads.len() > 1 { legend(comparison.protocols().into_iter()) } else { String::new() };
+    group(&what, &worst(comparison), &legend, &panels.collect::<String>())
 }
 
 fn rate_bar(entry: Entry<'_>) -> Bar {
@@ -65,10 +65,10 @@ fn rate_bar(entry: Entry<'_>) -> Bar {
     }
 }
 
-fn worst(subject: &Subject<'_>) -> String {
+fn worst(comparison: &Comparison<'_>) -> String {
     let by_ratio =
         |a: &&Entry<'_>, b: &&Entry<'_>| a.result.abort_ratio().total_cmp(&b.result.abort_ratio());
-    let Some(worst) = subject.entries.iter().max_by(by_ratio) else { return String::new() };
+    let Some(worst) = comparison.entries.iter().max_by(by_ratio) else { return String::new() };
     format!(
         "Most: {} under {}. An aborted attempt is run again.",
         percent(worst.result.abort_ratio()),
@@ -77,8 +77,8 @@ fn worst(subject: &Subject<'_>) -> String {
 }
 
 /// The results with aborted attempts and the most threads: there is most to see.
-fn busiest<'a>(subject: &Subject<'_>, facet: &Facet<'a>) -> Vec<Entry<'a>> {
-    let threads = subject
+fn busiest<'a>(comparison: &Comparison<'_>, facet: &Facet<'a>) -> Vec<Entry<'a>> {
+    let threads = comparison
         .entries
         .iter()
         .filter(|entry| entry.result.aborted > 0)
@@ -92,7 +92,7 @@ fn share(entry: Entry<'_>, attempts: u64) -> f64 {
     attempts as f64 / (entry.result.committed + entry.result.aborted) as f64 * 100.0
 }
 
-fn reasons(subject: &Subject<'_>) -> String {
+fn reasons(comparison: &Comparison<'_>) -> String {
     let bar = |entry: Entry<'_>, reason: &str, attempts: u64| Bar {
         protocol: entry.result.protocol,
         name: reason.replace('_', " "),
@@ -101,8 +101,9 @@ fn reasons(subject: &Subject<'_>) -> String {
         words: percent(share(entry, attempts) / 100.0),
         attributes: String::new(),
     };
-    let what = format!("{}: aborted attempts by reason, per cent of all attempts", subject.title);
-    by_protocol(subject, &what, "As the engine tells them", |entry| {
+    let what =
+        format!("{}: aborted attempts by reason, per cent of all attempts", comparison.title);
+    by_protocol(comparison, &what, "As the engine tells them", |entry| {
         let mut reasons: Vec<(&str, u64)> =
             entry.result.abort_reasons.iter().map(|(&name, &count)| (name, count)).collect();
         reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
@@ -110,19 +111,19 @@ fn reasons(subject: &Subject<'_>) -> String {
     })
 }
 
-fn causes(subject: &Subject<'_>) -> String {
-    if subject.entries.iter().all(|entry| entry.result.causes.is_none()) {
+fn causes(comparison: &Comparison<'_>) -> String {
+    if comparison.entries.iter().all(|entry| entry.result.causes.is_none()) {
         return String::new();
     }
     let what = format!(
         "{}: who met whom when an attempt was aborted, per cent of all attempts",
-        subject.title
+        comparison.title
     );
     let finding = format!(
         "The {CAUSES_DRAWN} most frequent of each protocol; all are in the table. Met: who was writing there at the same time. Finding that \
          out takes time, so throughput is lower than without --causes"
     );
-    by_protocol(subject, &what, &finding, |entry| {
+    by_protocol(comparison, &what, &finding, |entry| {
         // Reasons are told above; what is left of a cause without them is drawn once.
         let mut met: BTreeMap<String, u64> = BTreeMap::new();
         for cause in entry.result.causes.iter().flatten() {
@@ -147,16 +148,16 @@ fn causes(subject: &Subject<'_>) -> String {
 
 /// A panel for each way of setting the switches, with a block for each protocol.
 fn by_protocol(
-    subject: &Subject<'_>,
+    comparison: &Comparison<'_>,
     what: &str,
     finding: &str,
     bars_of: impl Fn(Entry<'_>) -> Vec<Bar>,
 ) -> String {
-    let facets: Vec<(Facet<'_>, Vec<Block>)> = subject
+    let facets: Vec<(Facet<'_>, Vec<Block>)> = comparison
         .facets()
         .into_iter()
         .map(|facet| {
-            let entries = busiest(subject, &facet).into_iter();
+            let entries = busiest(comparison, &facet).into_iter();
             let blocks = entries.map(|entry| Block {
                 heading: entry.result.protocol.to_string(),
                 bars: bars_of(entry),
@@ -176,7 +177,7 @@ fn by_protocol(
     });
     let threads = facets
         .iter()
-        .find_map(|(facet, _)| Some(busiest(subject, facet).first()?.result.threads))
+        .find_map(|(facet, _)| Some(busiest(comparison, facet).first()?.result.threads))
         .unwrap_or(1);
     let finding = format!("{finding}. With {}.", counted(threads, "thread"));
     group(what, &finding, "", &panels.collect::<String>())

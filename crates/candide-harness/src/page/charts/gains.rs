@@ -1,8 +1,8 @@
 //! What commit-time updates and timestamp splitting are worth: throughput as a multiple of what it
 //! is without either.
 
+use super::super::comparison::Comparison;
 use super::super::number::{counted, times};
-use super::super::subject::Subject;
 use super::bars::{Bar, Block, bars};
 use super::{group, panel};
 
@@ -16,8 +16,8 @@ struct Gains {
 
 /// A panel for each number of threads, if something was measured both with a switch off and with it
 /// on.
-pub(crate) fn chart(subject: &Subject<'_>) -> String {
-    let gains = gains(subject);
+pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
+    let gains = gains(comparison);
     let ratios = || {
         gains
             .iter()
@@ -29,7 +29,7 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
     let least = ratios().map(|(ratio, ..)| ratio).fold(f64::INFINITY, f64::min);
     let what = format!(
         "{}: throughput with commit-time updates (CU) and timestamp splitting (TS), as a multiple of without",
-        subject.title
+        comparison.title
     );
     let finding = format!(
         "From {} to {}: most with {name} under {} with {}. The line is at 1\u{d7}, where a switch changes nothing.",
@@ -38,7 +38,7 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
         best.protocol,
         counted(best.threads, "thread"),
     );
-    let panels = subject.threads().into_iter().filter_map(|threads| {
+    let panels = comparison.threads().into_iter().filter_map(|threads| {
         let blocks: Vec<Block> =
             gains.iter().filter(|gain| gain.threads == threads).map(block).collect();
         let caption = counted(threads, "thread");
@@ -48,11 +48,11 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
     group(&what, &finding, "", &panels.collect::<String>())
 }
 
-fn gains(subject: &Subject<'_>) -> Vec<Gains> {
+fn gains(comparison: &Comparison<'_>) -> Vec<Gains> {
     // Of one kind of timestamps: what another is worth is no gain of a switch.
-    let timestamps = subject.first().other_timestamps();
+    let timestamps = comparison.first().other_timestamps();
     let results = || {
-        let results = subject.entries.iter().map(|entry| entry.result);
+        let results = comparison.entries.iter().map(|entry| entry.result);
         results.filter(|result| result.other_timestamps() == timestamps)
     };
     // A switch that was never off is on in what is compared with, too, and nothing is said of it.
@@ -60,8 +60,8 @@ fn gains(subject: &Subject<'_>) -> Vec<Gains> {
     let switched = [("CU", (true, ts)), ("TS", (cu, true)), ("CU and TS", (true, true))];
     let beyond = [!cu, !ts, !cu && !ts];
     let mut gains = Vec::new();
-    for threads in subject.threads() {
-        for protocol in subject.protocols() {
+    for threads in comparison.threads() {
+        for protocol in comparison.protocols() {
             let with = |switches: (bool, bool)| {
                 let key = (protocol, threads, switches.0, switches.1);
                 let mut results = results();

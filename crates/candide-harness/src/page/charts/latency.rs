@@ -1,10 +1,10 @@
 //! Latencies of each transaction type: a panel for each percentile, since each needs a scale of its
 //! own from zero.
 
+use super::super::comparison::{Comparison, Entry};
 use super::super::markup::{escape, folded};
 use super::super::number::{counted, decimal, short};
 use super::super::palette::{Look, legend};
-use super::super::subject::{Entry, Subject};
 use super::scale::{Scale, plumb};
 use super::{WIDTH, about, group, mark, panel, tip};
 use crate::measurement::Transactions;
@@ -29,9 +29,9 @@ const PERCENTILES: [Percentile; 4] = [
 
 /// The results with the most threads are shown, those of fewer threads and of other switches
 /// unfolded.
-pub(crate) fn chart(subject: &Subject<'_>) -> String {
-    let facets = subject.facets();
-    let threads = subject.threads();
+pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
+    let facets = comparison.facets();
+    let threads = comparison.threads();
     let settings =
         facets.iter().flat_map(|facet| threads.iter().rev().map(move |&threads| (facet, threads)));
     let mut settings = settings.filter_map(|(facet, threads)| {
@@ -40,7 +40,8 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
         (!entries.is_empty()).then_some((setting, entries))
     });
     let Some((setting, entries)) = settings.next() else { return String::new() };
-    let what = format!("{}: latency of each transaction type in \u{b5}s, {setting}", subject.title);
+    let what =
+        format!("{}: latency of each transaction type in \u{b5}s, {setting}", comparison.title);
     let shown = group(
         &what,
         &slowest(&entries),

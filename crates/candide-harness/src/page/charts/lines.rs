@@ -1,8 +1,8 @@
 //! Something by the number of threads: a line for each protocol, from zero in both directions.
 
+use super::super::comparison::{Entry, Facet};
 use super::super::number::{counted, short};
 use super::super::palette::Look;
-use super::super::subject::{Entry, Facet};
 use super::scale::{Scale, level, plumb};
 use super::{WIDTH, mark, tip};
 

@@ -16,21 +16,21 @@ mod slices;
 mod throughput;
 mod timeline;
 
+use super::comparison::Comparison;
 use super::markup::escape;
-use super::subject::Subject;
 
 /// The width that panels are drawn for; they are shown as wide as there is room.
 const WIDTH: f64 = 400.0;
 
 /// Every chart for which something was measured.
-pub(crate) fn all(subject: &Subject<'_>) -> String {
+pub(crate) fn all(comparison: &Comparison<'_>) -> String {
     let charts = [
-        throughput::chart(subject),
-        gains::chart(subject),
-        aborts::charts(subject),
-        latency::chart(subject),
-        timeline::chart(subject),
-        slices::chart(subject),
+        throughput::chart(comparison),
+        gains::chart(comparison),
+        aborts::charts(comparison),
+        latency::chart(comparison),
+        timeline::chart(comparison),
+        slices::chart(comparison),
     ];
     charts.concat()
 }

@@ -1,7 +1,7 @@
 //! Runs that were cut into slices: throughput, latency and memory over time.
 
+use super::super::comparison::{Comparison, Entry};
 use super::super::number::{decimal, mebibytes, rate};
-use super::super::subject::{Entry, Subject};
 use super::timeline::{HEIGHT, curve};
 use super::{group, panel};
 use crate::slices::{NumberedSlice, RunSlice};
@@ -30,12 +30,12 @@ const QUANTITIES: [Quantity; 4] = [
 ];
 
 /// A group for each result that has slices, with a panel for each quantity.
-pub(crate) fn chart(subject: &Subject<'_>) -> String {
-    let sliced = subject.entries.iter().filter(|entry| !entry.result.slices.is_empty());
-    sliced.map(|&entry| charts(subject, entry)).collect()
+pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
+    let sliced = comparison.entries.iter().filter(|entry| !entry.result.slices.is_empty());
+    sliced.map(|&entry| charts(comparison, entry)).collect()
 }
 
-fn charts(subject: &Subject<'_>, entry: Entry<'_>) -> String {
+fn charts(comparison: &Comparison<'_>, entry: Entry<'_>) -> String {
     let slices = &entry.result.slices;
     let middles = middles(slices);
     let end = middles.last().copied().unwrap_or(0.0);
@@ -44,12 +44,12 @@ fn charts(subject: &Subject<'_>, entry: Entry<'_>) -> String {
             slices.iter().map(|numbered| value(&numbered.slice)).collect::<Option<_>>()?;
         let most = values.iter().copied().fold(0.0, f64::max);
         let points: Vec<(f64, f64)> = middles.iter().copied().zip(values).collect();
-        let about = format!("{}, {}: {name} over time", subject.title, entry.setting());
+        let about = format!("{}, {}: {name} over time", comparison.title, entry.setting());
         Some(panel(name, &about, HEIGHT, &curve(entry.result.protocol, &points, most, end)))
     };
     let panels: String = QUANTITIES.iter().filter_map(of_quantity).collect();
     group(
-        &format!("{}, {}: slice by slice", subject.title, entry.setting()),
+        &format!("{}, {}: slice by slice", comparison.title, entry.setting()),
         &finding(slices),
         "",
         &panels,

@@ -1,8 +1,8 @@
 //! Committed transactions per second.
 
+use super::super::comparison::{Comparison, Entry, Facet};
 use super::super::number::{counted, rate, times};
 use super::super::palette::legend;
-use super::super::subject::{Entry, Facet, Subject};
 use super::bars::{Bar, Block, bars};
 use super::lines::{Quantity, lines};
 use super::{about, group, panel};
@@ -16,15 +16,15 @@ const THROUGHPUT: Quantity = Quantity {
 };
 
 /// By the number of threads, or side by side where there is one.
-pub(crate) fn chart(subject: &Subject<'_>) -> String {
-    let threads = subject.threads();
-    let most = subject.entries.iter().map(|entry| entry.result.range().1).fold(0.0, f64::max);
+pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
+    let threads = comparison.threads();
+    let most = comparison.entries.iter().map(|entry| entry.result.range().1).fold(0.0, f64::max);
     let by = match threads.as_slice() {
         [only] => format!("with {}", counted(*only, "thread")),
         _ => "by number of threads".to_string(),
     };
-    let what = format!("{}: committed transactions per second {by}", subject.title);
-    let facets = subject.facets();
+    let what = format!("{}: committed transactions per second {by}", comparison.title);
+    let facets = comparison.facets();
     let panels = facets.iter().map(|facet| {
         let (height, drawn) = match threads.as_slice() {
             [_] => bars(&[blocks(facet)], most, "", None),
@@ -33,8 +33,8 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
         panel(&facet.words(), &about(&what, &facet.words()), height, &drawn)
     });
     let legend =
-        if threads.len() > 1 { legend(subject.protocols().into_iter()) } else { String::new() };
-    group(&what, &finding(subject), &legend, &panels.collect::<String>())
+        if threads.len() > 1 { legend(comparison.protocols().into_iter()) } else { String::new() };
+    group(&what, &finding(comparison), &legend, &panels.collect::<String>())
 }
 
 fn blocks(facet: &Facet<'_>) -> Block {
@@ -54,13 +54,15 @@ fn mark_of(entry: Entry<'_>) -> String {
 }
 
 /// Who is fastest, and what more threads are worth to it.
-fn finding(subject: &Subject<'_>) -> String {
+fn finding(comparison: &Comparison<'_>) -> String {
     let by_throughput = |a: &&Entry<'_>, b: &&Entry<'_>| {
         a.result.throughput_tps.total_cmp(&b.result.throughput_tps)
     };
-    let Some(fastest) = subject.entries.iter().max_by(by_throughput) else { return String::new() };
+    let Some(fastest) = comparison.entries.iter().max_by(by_throughput) else {
+        return String::new();
+    };
     let best = fastest.result;
-    let alone = subject.entries.iter().map(|entry| entry.result).find(|other| {
+    let alone = comparison.entries.iter().map(|entry| entry.result).find(|other| {
         (other.protocol, other.cu, other.ts, other.threads) == (best.protocol, best.cu, best.ts, 1)
             && other.other_timestamps() == best.other_timestamps()
             && best.threads > 1

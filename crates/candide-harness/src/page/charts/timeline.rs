@@ -1,9 +1,9 @@
 //! Throughput over time, of workloads that change while they run.
 
+use super::super::comparison::{Comparison, Entry};
 use super::super::markup::escape;
 use super::super::number::{rate, short};
 use super::super::palette::Look;
-use super::super::subject::{Entry, Subject};
 use super::scale::{Scale, level, plumb};
 use super::{WIDTH, group, panel};
 use crate::timeline::{NamedPhase, Timeslices};
@@ -19,8 +19,8 @@ const BOTTOM: f64 = HEIGHT - 42.0;
 const POINTS_PER_PHASE: usize = 25;
 
 /// A panel for each result that has phases, all to one scale.
-pub(crate) fn chart(subject: &Subject<'_>) -> String {
-    let mut timelines: Vec<(Entry<'_>, &Timeslices)> = subject
+pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
+    let mut timelines: Vec<(Entry<'_>, &Timeslices)> = comparison
         .facets()
         .iter()
         .flat_map(|facet| facet.entries())
@@ -33,7 +33,7 @@ pub(crate) fn chart(subject: &Subject<'_>) -> String {
         .flat_map(|(_, timeline)| rates(timeline))
         .map(|(_, rate)| rate)
         .fold(0.0, f64::max);
-    let what = format!("{}: committed transactions per second over time", subject.title);
+    let what = format!("{}: committed transactions per second over time", comparison.title);
     let panels = timelines.iter().map(|&(entry, timeline)| {
         let caption = entry.setting();
         panel(&caption, &format!("{what}, {caption}"), HEIGHT, &one(entry, timeline, most))

@@ -1,0 +1,117 @@
+//! Bringing the threads of a run together at moments that one of them chooses.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Instant;
+
+/// Where threads meet. Unlike at a barrier, one that ends, in whatever way, is no longer waited
+/// for.
+pub(crate) struct Barrier {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    members: usize,
+    waiting: usize,
+    /// How often they have parted.
+    partings: u64,
+    /// When they parted last.
+    parted: Instant,
+}
+
+impl Barrier {
+    /// Creates a meeting of a number of members, each of which has to be made one.
+    pub(crate) fn of(members: usize) -> Self {
+        let state = State { members, waiting: 0, partings: 0, parted: Instant::now() };
+        Barrier { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// One of the members.
+    pub(crate) fn member(&self) -> Member<'_> {
+        Member { meeting: self }
+    }
+
+    /// Returns how many have not ended yet. One that panics has ended before a meeting that does
+    /// not wait for it begins.
+    pub(crate) fn members(&self) -> usize {
+        self.lock().members
+    }
+
+    /// Waits until all members wait, does `meanwhile`, and lets them go on. Gives when they were
+    /// together and when they parted.
+    pub(crate) fn gather(&self, meanwhile: impl FnOnce()) -> (Instant, Instant) {
+        let mut state = self.lock();
+        while state.waiting < state.members {
+            state = self.changed.wait(state).expect("no thread panics while holding it");
+        }
+        let together = Instant::now();
+        meanwhile();
+        state.waiting = 0;
+        state.partings += 1;
+        state.parted = Instant::now();
+        self.changed.notify_all();
+        (together, state.parted)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panics while holding it")
+    }
+}
+
+/// A thread that is waited for until this is dropped.
+pub(crate) struct Member<'a> {
+    meeting: &'a Barrier,
+}
+
+impl Member<'_> {
+    /// Waits for the others, and until all may go on. Gives when that was.
+    pub(crate) fn wait(&self) -> Instant {
+        let mut state = self.meeting.lock();
+        let before = state.partings;
+        state.waiting += 1;
+        self.meeting.changed.notify_all();
+        while state.partings == before {
+            state = self.meeting.changed.wait(state).expect("no thread panics while holding it");
+        }
+        state.parted
+    }
+}
+
+impl Drop for Member<'_> {
+    fn drop(&mut self) {
+        self.meeting.lock().members -= 1;
+        self.meeting.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn all_are_there_while_it_lasts_and_who_has_ended_is_not_waited_for() {
+        let (meeting, met) = (Barrier::of(3), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for meetings in [1, 2, 2] {
+                let (meeting, met) = (&meeting, &met);
+                scope.spawn(move || {
+                    let member = meeting.member();
+                    for _ in 0..meetings {
+                        met.fetch_add(1, Ordering::Relaxed);
+                        member.wait();
+                    }
+                });
+            }
+            assert_eq!(meeting.members(), 3);
+            let (together, parted) = meeting.gather(|| assert_eq!(met.load(Ordering::Relaxed), 3));
+            assert!(together <= parted);
+            let (later, _) = meeting.gather(|| assert_eq!(met.load(Ordering::Relaxed), 5));
+            assert!(parted <= later);
+            meeting.gather(|| ());
+            assert_eq!(meeting.members(), 0);
+        });
+    }
+}

@@ -1,0 +1,220 @@
+//! The results in the order in which they are looked at: what is run, with which switches, under
+//! which protocol, on how many threads.
+
+use std::collections::BTreeSet;
+
+use super::number::{count, counted};
+use crate::measurement::{Measurement, plain};
+use crate::registry;
+use crate::report::Report;
+
+/// A measurement, and its place in the report's results.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub(crate) index: usize,
+    pub(crate) result: &'a Measurement,
+}
+
+impl Entry<'_> {
+    /// Protocol, threads, and what is switched off.
+    pub(crate) fn setting(self) -> String {
+        let Measurement { protocol, threads, cu, ts, .. } = *self.result;
+        let by = self
+            .result
+            .other_timestamps()
+            .map_or_else(String::new, |timestamps| format!(" by {timestamps}"));
+        let off: String = [(cu, ", CU off"), (ts, ", TS off")]
+            .iter()
+            .filter(|(on, _)| !on)
+            .map(|(_, words)| *words)
+            .collect();
+        format!("{protocol}{by} with {}{off}", counted(threads, "thread"))
+    }
+}
+
+/// A workload with its knobs: whatever is compared is compared within one.
+pub(crate) struct Comparison<'a> {
+    pub(crate) title: String,
+    pub(crate) entries: Vec<Entry<'a>>,
+}
+
+/// The results of a comparison with the same switches.
+pub(crate) struct Facet<'a> {
+    pub(crate) cu: bool,
+    pub(crate) ts: bool,
+    /// Where timestamps come from, if it is not a counter.
+    pub(crate) timestamps: Option<&'static str>,
+    /// Whether there is anything to tell it from.
+    is_switched: bool,
+    pub(crate) series: Vec<Series<'a>>,
+}
+
+/// The results of a facet under one protocol, by the number of threads.
+pub(crate) struct Series<'a> {
+    pub(crate) protocol: &'static str,
+    pub(crate) entries: Vec<Entry<'a>>,
+}
+
+/// What results of a comparison are told apart by: whether CU and TS are on, and where timestamps
+/// come from, if it is not a counter.
+type Switches = (bool, bool, Option<&'static str>);
+
+fn switches_of(result: &Measurement) -> Switches {
+    (result.cu, result.ts, result.other_timestamps())
+}
+
+/// Every comparison of a report, in the order of its results.
+pub(crate) fn comparisons(report: &Report) -> Vec<Comparison<'_>> {
+    let mut comparisons: Vec<Comparison<'_>> = Vec::new();
+    for (index, result) in report.results.iter().enumerate() {
+        let entry = Entry { index, result };
+        match comparisons.iter_mut().find(|comparison| is_same(comparison.first(), result)) {
+            Some(comparison) => comparison.entries.push(entry),
+            None => comparisons.push(Comparison { title: String::new(), entries: vec![entry] }),
+        }
+    }
+    let titles: Vec<String> =
+        comparisons.iter().map(|comparison| title(comparison.first(), &comparisons)).collect();
+    comparisons.iter_mut().zip(titles).for_each(|(comparison, title)| comparison.title = title);
+    comparisons
+}
+
+fn is_same(one: &Measurement, other: &Measurement) -> bool {
+    let key =
+        |result: &Measurement| (result.workload.clone(), result.profile, result.factors.clone());
+    key(one) == key(other) && one.params == other.params
+}
+
+/// Knobs that say how large a workload is, with the word for one; the first that it has goes into
+/// its title.
+const SIZES: [(&str, &str); 5] = [
+    ("warehouses", "warehouse"),
+    ("branches", "branch"),
+    ("rows", "row"),
+    ("accounts", "account"),
+    ("items", "item"),
+];
+
+/// The workload, its size, and by what else it differs from others of its name.
+fn title(result: &Measurement, comparisons: &[Comparison<'_>]) -> String {
+    let mut title = name(&result.workload);
+    let size =
+        SIZES.iter().find_map(|&(knob, one)| Some((knob, one, result.params.get(knob)?.as_u64()?)));
+    if let Some((knob, one, size)) = size {
+        title += &format!(", {} {}", count(size), if size == 1 { one } else { knob });
+    }
+    let namesakes = || {
+        comparisons.iter().map(Comparison::first).filter(|other| other.workload == result.workload)
+    };
+    for (knob, value) in result.params.as_object().into_iter().flatten() {
+        let differs = namesakes().any(|other| other.params.get(knob) != Some(value));
+        if differs && size.is_none_or(|(size, ..)| size != knob) {
+            title += &format!(", {knob} {}", plain(value));
+        }
+    }
+    title
+}
+
+/// How workloads are known whose names on the command line are in lower case.
+const NAMES: [(&str, &str); 7] = [
+    ("tpcc", "TPC-C"),
+    ("tpcb", "TPC-B"),
+    ("ycsb", "YCSB"),
+    ("smallbank", "SmallBank"),
+    ("rubis", "RUBiS"),
+    ("wikipedia", "Wikipedia"),
+    ("voter", "Voter"),
+];
+
+fn name(workload: &str) -> String {
+    let known = NAMES.iter().find_map(|(short, name)| Some((name, workload.strip_prefix(short)?)));
+    match known {
+        Some((name, variant)) if variant.len() == 2 => format!("{name}{}", variant.to_uppercase()),
+        Some((name, variant)) => format!("{name}{variant}"),
+        None => workload.to_string(),
+    }
+}
+
+impl<'a> Comparison<'a> {
+    /// One of its results, for what they have in common.
+    pub(crate) fn first(&self) -> &'a Measurement {
+        self.entries[0].result
+    }
+
+    /// Its results by the switches, in the order in which they were run.
+    pub(crate) fn facets(&self) -> Vec<Facet<'a>> {
+        let mut switches: Vec<Switches> = Vec::new();
+        for Entry { result, .. } in &self.entries {
+            if !switches.contains(&switches_of(result)) {
+                switches.push(switches_of(result));
+            }
+        }
+        let is_switched = self.is_switched();
+        let facet = |(cu, ts, timestamps)| {
+            let series = self.series((cu, ts, timestamps));
+            Facet { cu, ts, timestamps, is_switched, series }
+        };
+        switches.into_iter().map(facet).collect()
+    }
+
+    fn series(&self, switches: Switches) -> Vec<Series<'a>> {
+        let with = |protocol: &str| {
+            let chosen = self.entries.iter().copied().filter(|entry| {
+                switches_of(entry.result) == switches && entry.result.protocol == protocol
+            });
+            let mut entries: Vec<Entry<'a>> = chosen.collect();
+            entries.sort_by_key(|entry| entry.result.threads);
+            entries
+        };
+        let series = self
+            .protocols()
+            .into_iter()
+            .map(|protocol| Series { protocol, entries: with(protocol) });
+        series.filter(|series| !series.entries.is_empty()).collect()
+    }
+
+    /// Returns whether any switch is off in any result.
+    pub(crate) fn is_switched(&self) -> bool {
+        self.entries.iter().any(|entry| switches_of(entry.result) != (true, true, None))
+    }
+
+    /// Its protocols, in the order of the registry.
+    pub(crate) fn protocols(&self) -> Vec<&'static str> {
+        let mut protocols: Vec<&str> =
+            self.entries.iter().map(|entry| entry.result.protocol).collect();
+        protocols.sort_by_key(|protocol| registry::place(protocol));
+        protocols.dedup();
+        protocols
+    }
+
+    /// Its numbers of threads, the smallest first.
+    pub(crate) fn threads(&self) -> Vec<usize> {
+        let threads: BTreeSet<usize> =
+            self.entries.iter().map(|entry| entry.result.threads).collect();
+        threads.into_iter().collect()
+    }
+}
+
+impl<'a> Facet<'a> {
+    /// Its results, protocol by protocol.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'a>> {
+        self.series.iter().flat_map(|series| series.entries.iter().copied())
+    }
+
+    /// Its results with so many threads.
+    pub(crate) fn with(&self, threads: usize) -> Vec<Entry<'a>> {
+        self.entries().filter(|entry| entry.result.threads == threads).collect()
+    }
+
+    /// The switches in a few words, or nothing where none of the comparison is off.
+    pub(crate) fn words(&self) -> String {
+        if !self.is_switched {
+            return String::new();
+        }
+        let word = |on: bool| if on { "on" } else { "off" };
+        let timestamps = self
+            .timestamps
+            .map_or_else(String::new, |timestamps| format!(", timestamps by {timestamps}"));
+        format!("CU {}, TS {}{timestamps}", word(self.cu), word(self.ts))
+    }
+}

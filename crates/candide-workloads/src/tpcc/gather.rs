@@ -1,0 +1,108 @@
+//! Reading all tables into contents, in the two ways that must agree.
+
+use std::cell::RefCell;
+use std::ops::Bound::Unbounded;
+
+use candide::{Protocol, Session};
+
+use super::contents::Contents;
+use super::rows::{
+    Customer, CustomerOrder, DISTRICTS, District, History, Item, NameKey, Namesakes, NewOrder,
+    Order, OrderId, OrderLine, Stock, Warehouse,
+};
+use super::tables::Tables;
+use super::{Tpcc, text};
+use crate::Failure;
+use crate::read_back::{OrderedRows, Rows, rows};
+
+/// The tables, whatever protocol they are under.
+pub(super) struct Reader<'a> {
+    items: &'a dyn Rows<Item>,
+    stocks: &'a dyn Rows<Stock>,
+    warehouses: &'a dyn Rows<Warehouse>,
+    districts: &'a dyn Rows<District>,
+    customers: &'a dyn Rows<Customer>,
+    namesakes: &'a dyn Rows<Namesakes>,
+    history: &'a dyn OrderedRows<History>,
+    orders: &'a dyn OrderedRows<Order>,
+    new_orders: &'a dyn OrderedRows<NewOrder>,
+    customer_orders: &'a dyn OrderedRows<CustomerOrder>,
+    order_lines: &'a dyn OrderedRows<OrderLine>,
+}
+
+/// Reads the contents by transactions and by raw iteration.
+pub(super) fn read<P: Protocol>(
+    tables: &Tables<P>,
+    session: Session<P>,
+    knobs: &Tpcc,
+    orders: OrderId,
+) -> Result<(Contents, Contents), Failure> {
+    let session = &RefCell::new(session);
+    let reader = Reader {
+        items: &rows(&tables.items, session),
+        stocks: &rows(&tables.stocks, session),
+        warehouses: &rows(&tables.warehouses, session),
+        districts: &rows(&tables.districts, session),
+        customers: &rows(&tables.customers, session),
+        namesakes: &rows(&tables.namesakes, session),
+        history: &rows(&tables.history, session),
+        orders: &rows(&tables.orders, session),
+        new_orders: &rows(&tables.new_orders, session),
+        customer_orders: &rows(&tables.customer_orders, session),
+        order_lines: &rows(&tables.order_lines, session),
+    };
+    Ok((reader.looked_up(knobs, orders)?, reader.iterated(knobs, orders)?))
+}
+
+impl Reader<'_> {
+    /// Reads by transactions: by key where tables are hashed, by scans where they are ordered.
+    fn looked_up(&self, knobs: &Tpcc, orders: OrderId) -> Result<Contents, Failure> {
+        let mut contents = Contents::new(knobs, orders);
+        let warehouses = || 1..=knobs.warehouses;
+        let districts =
+            || warehouses().flat_map(|id| (1..=DISTRICTS).map(move |district| (id, district)));
+        let mut customers = districts().flat_map(|(id, district)| {
+            (1..=knobs.customers).map(move |customer| (id, district, customer))
+        });
+        let mut names = districts().flat_map(|(warehouse, district)| {
+            (0..knobs.names()).map(move |name| NameKey {
+                warehouse,
+                district,
+                last: text::last_name(name),
+            })
+        });
+        let mut stocks = warehouses().flat_map(|id| (1..=knobs.items).map(move |item| (id, item)));
+        self.items.by_keys(&mut (1..=knobs.items), &mut |row| contents.item(row))?;
+        self.stocks.by_keys(&mut stocks, &mut |row| contents.stock(row))?;
+        self.warehouses.by_keys(&mut warehouses(), &mut |row| contents.warehouse(row))?;
+        self.districts.by_keys(&mut districts(), &mut |row| contents.district(row))?;
+        self.customers.by_keys(&mut customers, &mut |row| contents.customer(row))?;
+        self.namesakes.by_keys(&mut names, &mut |row| contents.namesakes(row))?;
+        self.history.by_scans(Unbounded, Unbounded, &mut |row| contents.history(row))?;
+        self.orders.by_scans(Unbounded, Unbounded, &mut |row| contents.order(row))?;
+        self.new_orders.by_scans(Unbounded, Unbounded, &mut |row| contents.new_order(row))?;
+        self.customer_orders
+            .by_scans(Unbounded, Unbounded, &mut |row| contents.customer_order(row))?;
+        self.order_lines.by_scans(Unbounded, Unbounded, &mut |row| contents.order_line(row))?;
+        contents.close();
+        Ok(contents)
+    }
+
+    /// Reads by raw iteration, which also meets rows that no lookup finds.
+    fn iterated(&self, knobs: &Tpcc, orders: OrderId) -> Result<Contents, Failure> {
+        let mut contents = Contents::new(knobs, orders);
+        self.items.by_iteration(&mut |row| contents.item(row))?;
+        self.stocks.by_iteration(&mut |row| contents.stock(row))?;
+        self.warehouses.by_iteration(&mut |row| contents.warehouse(row))?;
+        self.districts.by_iteration(&mut |row| contents.district(row))?;
+        self.customers.by_iteration(&mut |row| contents.customer(row))?;
+        self.namesakes.by_iteration(&mut |row| contents.namesakes(row))?;
+        self.history.by_iteration(&mut |row| contents.history(row))?;
+        self.orders.by_iteration(&mut |row| contents.order(row))?;
+        self.new_orders.by_iteration(&mut |row| contents.new_order(row))?;
+        self.customer_orders.by_iteration(&mut |row| contents.customer_order(row))?;
+        self.order_lines.by_iteration(&mut |row| contents.order_line(row))?;
+        contents.close();
+        Ok(contents)
+    }
+}

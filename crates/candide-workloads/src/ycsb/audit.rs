@@ -1,0 +1,138 @@
+//! The check: going through the whole table and settling it against the account of what was
+//! committed.
+
+use std::cell::RefCell;
+
+use candide::{Protocol, Session, Table};
+
+use super::knobs::{Verify, Ycsb};
+use super::layout::{Layout, Value};
+use super::row::UserRow;
+use super::writer::{Tag, Tally};
+use crate::read_back::{Rows, fingerprint, rows};
+use crate::{Consistency, Failure};
+
+impl Verify {
+    /// What the loader puts into a column, given a random value.
+    pub(super) fn initial<V: Value>(self, random: V) -> V {
+        match self {
+            Verify::Counts | Verify::Values => random,
+            Verify::Increment => {
+                let bytes = random.bytes();
+                V::from_fn(|index| if index < size_of::<u64>() { 0 } else { bytes[index] })
+            }
+            Verify::Tag => Tag::INITIAL.fill(),
+        }
+    }
+
+    /// Returns whether what a column holds can have been written by the loader and the committed
+    /// transactions.
+    fn explains<V: Value>(self, slot: usize, value: &V, tally: &Tally) -> bool {
+        let bytes = value.bytes();
+        match self {
+            Verify::Counts | Verify::Values => bytes.iter().all(u8::is_ascii_alphanumeric),
+            Verify::Increment => bytes[size_of::<u64>()..].iter().all(u8::is_ascii_alphanumeric),
+            Verify::Tag => tally.explains(slot, value),
+        }
+    }
+}
+
+/// Compares the table with the knobs it was loaded by and the tally of what was committed.
+pub(super) fn check<P: Protocol, L: Layout>(
+    table: &Table<UserRow<L>, P>,
+    session: &RefCell<Session<P>>,
+    knobs: &Ycsb<L>,
+    tally: &Tally,
+) -> Result<Consistency, Failure> {
+    settle(&rows(table, session), knobs, tally)
+}
+
+fn settle<L: Layout>(
+    table: &dyn Rows<UserRow<L>>,
+    knobs: &Ycsb<L>,
+    tally: &Tally,
+) -> Result<Consistency, Failure> {
+    let mut consistency = Consistency::default();
+    if knobs.verify == Verify::Counts {
+        let rows = table.by_iteration(&mut |_| {})? as u64;
+        consistency
+            .expect(rows == knobs.rows, || format!("{rows} rows where {} were loaded", knobs.rows));
+        return Ok(consistency);
+    }
+    let mut looked_up = Counts::default();
+    table.by_keys(&mut (0..knobs.rows), &mut |row| looked_up.count(row, knobs.verify, tally))?;
+    let mut iterated = Counts::default();
+    table.by_iteration(&mut |row| iterated.count(row, knobs.verify, tally))?;
+
+    looked_up.settle("read by transactions", knobs, tally, &mut consistency);
+    iterated.settle("read by raw iteration", knobs, tally, &mut consistency);
+    consistency.expect(looked_up == iterated, || {
+        format!(
+            "transactions and raw iteration do not read the same: {looked_up:?} and {iterated:?}"
+        )
+    });
+    if knobs.verify == Verify::Tag {
+        consistency
+            .expect(tally.torn == 0, || format!("{} reads saw a mix of two writes", tally.torn));
+    }
+    Ok(consistency)
+}
+
+/// The table in a few numbers that do not depend on the order its rows are met in.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    rows: u64,
+    /// The sum of the first words of all columns.
+    heads: u64,
+    /// Columns that hold what cannot have been written.
+    strange: u64,
+    /// The least of them, by key and column.
+    strange_first: Option<(u64, usize)>,
+    fingerprint: u64,
+}
+
+impl Counts {
+    fn count<L: Layout>(&mut self, row: &UserRow<L>, verify: Verify, tally: &Tally) {
+        self.rows += 1;
+        for (column, value) in row.columns.as_ref().iter().enumerate() {
+            let bytes = value.bytes();
+            self.heads = self.heads.wrapping_add(value.head());
+            self.fingerprint =
+                self.fingerprint.wrapping_add(fingerprint(row.key ^ (column as u64) << 56, bytes));
+            if !verify.explains(UserRow::<L>::slot(row.key, column), value, tally) {
+                let place = (row.key, column);
+                self.strange += 1;
+                self.strange_first =
+                    Some(self.strange_first.map_or(place, |first| first.min(place)));
+            }
+        }
+    }
+
+    /// Examines what can be examined of one way of reading.
+    fn settle<L: Layout>(
+        &self,
+        way: &str,
+        knobs: &Ycsb<L>,
+        tally: &Tally,
+        consistency: &mut Consistency,
+    ) {
+        consistency.expect(self.rows == knobs.rows, || {
+            format!("{way}: {} rows where {} were loaded", self.rows, knobs.rows)
+        });
+        consistency.expect(self.strange == 0, || {
+            let (key, column) = self.strange_first.unwrap_or_default();
+            format!(
+                "{way}: {} columns hold what no committed transaction left there, the first is column {column} of row {key}",
+                self.strange
+            )
+        });
+        if knobs.verify == Verify::Increment {
+            consistency.expect(self.heads == tally.increments, || {
+                format!(
+                    "{way}: the counters add up to {}, committed were {} increments",
+                    self.heads, tally.increments
+                )
+            });
+        }
+    }
+}

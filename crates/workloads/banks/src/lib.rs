@@ -1,0 +1,44 @@
+//! SmallBank, TPC-B and Voter under every protocol.
+//!
+//! No function here is inlined: a caller that it is inlined in compiles its workload once more.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+/// Workloads that can be measured.
+pub mod measured {
+    use candide_harness::{AnyWorkload, measurable};
+    use candide_workloads::smallbank::SmallBank;
+    use candide_workloads::tpcb::TpcB;
+    use candide_workloads::voter::Voter;
+
+    /// Makes SmallBank measurable.
+    #[inline(never)]
+    pub fn smallbank(workload: SmallBank) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes TPC-B measurable.
+    #[inline(never)]
+    pub fn tpcb(workload: TpcB) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes Voter measurable.
+    #[inline(never)]
+    pub fn voter(workload: Voter) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+}
+
+/// Workloads whose transactions can be recorded.
+pub mod recorded {
+    use candide_harness::check::{Recordable, recordable};
+    use candide_workloads::smallbank::SmallBank;
+
+    /// Makes SmallBank recordable.
+    #[inline(never)]
+    pub fn smallbank(workload: SmallBank) -> Box<dyn Recordable> {
+        recordable(workload)
+    }
+}
