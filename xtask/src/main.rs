@@ -8,6 +8,7 @@ mod build_budget;
 mod check_json;
 mod costs;
 mod engine_tests;
+mod labels;
 mod mutants;
 mod orderings;
 mod phases;

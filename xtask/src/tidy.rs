@@ -3,12 +3,13 @@
 //! * Atomics are named in `sync` alone, so that the same engine runs under models.
 //! * What only serves tests is not called in the phases of a transaction.
 //! * Within the engine, arrows between files go down, and there is no circle ([`arrows`]).
+//! * Invariants are stated once, and cited ([`labels`]).
 //! * A protocol is named by its own file, the registry and tests. Whatever else did would have to
 //!   change with every protocol that comes.
 //!
 //! Comments, and with them documentation and its examples, may name what they like; so may tests.
 
-use crate::{arrows, phases, prose};
+use crate::{arrows, labels, phases, prose};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         return Err(format!("{REGISTRY} lists no protocol that could be recognized"));
     }
     let (mut found, mut persons) = (0, 0);
+    let mut sources = Vec::new();
     for file in &files {
         let text =
             fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -68,6 +70,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
             println!("{path}:{line}: {problem}");
             found += 1;
         }
+        sources.push((path, text));
     }
     if persons > PERSONS_MAX {
         println!("{persons} words such as \"whoever\" in all; name the thing of the code instead");
@@ -80,7 +83,10 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let (crossed, counts) = arrows::problems(&root.join(ENGINE))?;
     crossed.iter().for_each(|problem| println!("{problem}"));
     println!("tidy: {counts}");
-    match found + crossed.len() {
+    let (misnamed, counts) = labels::problems(root, ENGINE, &sources)?;
+    misnamed.iter().for_each(|problem| println!("{problem}"));
+    println!("tidy: {counts}");
+    match found + crossed.len() + misnamed.len() {
         0 => {
             println!("tidy: {} files, nothing found ({persons} unnamed persons)", files.len());
             Ok(())

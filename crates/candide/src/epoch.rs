@@ -17,11 +17,11 @@
 //! transaction outside of snapshots any more.
 //!
 //! # Invariants
-//! * **P1** A pin is published, and a full fence passed, before its session loads any link.
-//! * **P2** A stamp is read after the unlinking and a full fence.
-//! * **P3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots;
+//! * **EP1** A pin is published, and a full fence passed, before its session loads any link.
+//! * **EP2** A stamp is read after the unlinking and a full fence.
+//! * **EP3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots;
 //!   no bound exceeds its `m`.
-//! * **P4** The bound never falls, nor does the horizon.
+//! * **EP4** The bound never falls, nor does the horizon.
 //!
 //! # Why a block with a stamp below the bound is out of reach
 //! Let reader R hold a block that U unlinked with stamp `f`, and let pass A publish a bound above
@@ -31,7 +31,7 @@
 //! R's pin `p`, and its bound is at most `p`. And `p <= f`: R read `p` before its fence, U read `f`
 //! after a later one, and the epoch only grows. So the bound is at most `f`, a contradiction.
 //!
-//! The links in a bucket that has been moved (`index::hash`, H3) are not removed, and are there
+//! The links in a bucket that has been moved (`index::hash`, HI3) are not removed, and are there
 //! when the records and lines that they lead to are unlinked elsewhere. A reader that follows them
 //! has loaded, since it was pinned, a version of that bucket that did not say MOVED; an insert that
 //! looks at the neighbours of a full bucket, an array without a successor. So the moving, and with
@@ -335,7 +335,7 @@ impl Epochs {
         self.bound() + self.horizon()
     }
 
-    /// Returns the stamp for what this thread has unlinked up to now (P2).
+    /// Returns the stamp for what this thread has unlinked up to now (EP2).
     pub(crate) fn stamp(&self) -> Epoch {
         full_fence(); // E10
         self.now()
@@ -361,7 +361,7 @@ impl Epochs {
         std_lock(&self.collectors).push(collector);
     }
 
-    /// Pins the session (P1).
+    /// Pins the session (EP1).
     #[inline]
     pub(crate) fn pin(&self, slot: &Slot) {
         self.pin_as(slot, Pin::Full);
@@ -405,7 +405,7 @@ impl Epochs {
     pub(crate) fn unpin(&self, slot: &Slot) {
         let pinned = slot.0.pin.load(Ordering::Relaxed);
         let unpinned = Slot::word(pinned >> Slot::PIN_BITS, Pin::Nothing);
-        debug_assert_ne!(pinned, unpinned);
+        debug_assert_ne!(pinned, unpinned, "EP1: a pin was published");
         slot.0.pin.store(unpinned, Ordering::Release); // E5
     }
 
@@ -468,7 +468,7 @@ impl Epochs {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Makes one pass: a new epoch, a new bound and horizon (P3, P4).
+    /// Makes one pass: a new epoch, a new bound and horizon (EP3, EP4).
     pub(crate) fn pass(&self) {
         self.step_from(self.now());
         self.clock.passes.fetch_add(1, Ordering::Relaxed);
@@ -484,6 +484,7 @@ impl Epochs {
                 horizon = horizon.min(epoch);
             }
         }
+        debug_assert!(bound <= horizon, "EP4: a pin for memory only does not hold the horizon");
         // In this order, so that the horizon is never below the bound.
         self.bounds.horizon.fetch_max(horizon, Ordering::AcqRel); // E6
         self.bounds.bound.fetch_max(bound, Ordering::AcqRel); // E6

@@ -132,7 +132,7 @@ pub trait Protocol: Absence {
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt);
 
     /// Observes a unit: calls `copy` with its words, perhaps several times; what the last call
-    /// copied belongs together.
+    /// copied belongs together (C3).
     #[doc(hidden)]
     fn read(
         context: &mut Context<'_, Self>,
@@ -264,7 +264,8 @@ pub trait Protocol: Absence {
         writes: &WriteSet,
     ) -> Result<(), Abort>;
 
-    /// Commits. After an error the attempt has ended as by [`Protocol::abort`].
+    /// Commits, if all that was observed and written fits into the serial order (C1). After an
+    /// error the attempt has ended as by [`Protocol::abort`] (C2).
     #[doc(hidden)]
     fn commit(
         context: &mut Context<'_, Self>,

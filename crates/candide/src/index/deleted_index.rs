@@ -7,13 +7,13 @@
 //! only readers of the past look at.
 //!
 //! # Invariants
-//! * **A1** A record that a snapshot may see is in the table's index or here: it comes here before
+//! * **DI1** A record that a snapshot may see is in the table's index or here: it comes here before
 //!   it leaves there. So a reader of the past looks there first, and then here, and finds it in one
 //!   of them, or in both.
-//! * **A2** There is one record of a key here at most. The next one stays in the table's index, as
+//! * **DI2** There is one record of a key here at most. The next one stays in the table's index, as
 //!   all do if there is no memory for this.
-//! * **A3** A record that is here alone is dead. It leaves once no snapshot can see it, and is then
-//!   retired.
+//! * **DI3** A record that is here alone is dead. It leaves once no snapshot can see it, and is
+//!   then retired.
 
 #![forbid(unsafe_code)]
 
@@ -63,10 +63,11 @@ impl DeletedIndex {
         key: &[u64],
         caches: &mut Vec<Option<Cache>>,
     ) -> bool {
+        // DI1: before the caller takes it out there.
         self.count.fetch_add(1, Ordering::Relaxed);
         let place = (&mut Place::default(), Start::ROOT);
         let linked = self.records.link(record, key, place, caches, &mut Vec::new(), |_| {});
-        let is_here = matches!(linked, Ok(Linked::New { .. }));
+        let is_here = matches!(linked, Ok(Linked::New { .. })); // DI2
         if !is_here {
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
@@ -76,7 +77,8 @@ impl DeletedIndex {
     /// Takes a record away from here. The caller is pinned.
     pub(crate) fn leave(&self, record: RecordAt, key: &[u64], retired: &mut Vec<Retire>) {
         self.records.unlink(record, key, retired, |_| {});
-        self.count.fetch_sub(1, Ordering::Relaxed);
+        let count = self.count.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(count > 0, "DI3: a record leaves once");
     }
 
     /// Returns the record with this key. The caller is pinned, and has looked for it in the table's

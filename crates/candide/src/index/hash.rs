@@ -7,16 +7,16 @@
 //! overflow lines (seven slots and a link); one that is emptied is taken out.
 //!
 //! # Invariants
-//! * **H1** A record, once linked, keeps its slot until it is unlinked; nothing moves within a
+//! * **HI1** A record, once linked, keeps its slot until it is unlinked; nothing moves within a
 //!   bucket. So a lookup that finds its key needs no version.
-//! * **H2** Every link raises its bucket's version, under the bucket's lock and after the slot is
+//! * **HI2** Every link raises its bucket's version, under the bucket's lock and after the slot is
 //!   written. So a lookup that loaded the version first and found nothing is still right while the
 //!   version has not changed.
-//! * **H3** A moved bucket is never changed again. Its version word says MOVED, so a reader that
+//! * **HI3** A moved bucket is never changed again. Its version word says MOVED, so a reader that
 //!   remembered the version fails, and a later one goes to the next array.
-//! * **H4** Slots are written with Release and read with Acquire: a record's key and cells are seen
-//!   whole (E4).
-//! * **H5** Bucket locks are held for a few hundred instructions, never while waiting for anything
+//! * **HI4** Slots are written with Release and read with Acquire: a record's key and cells are
+//!   seen whole (E4).
+//! * **HI5** Bucket locks are held for a few hundred instructions, never while waiting for anything
 //!   else.
 //!
 //! # Growth
@@ -250,12 +250,12 @@ impl HashIndex {
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
         let bucket = array.bucket(array.bucket_index(hash));
-        // H3: what is left in a moved bucket may have been unlinked in the next array, and freed.
+        // HI3: what is left in a moved bucket may have been unlinked in the next array, and freed.
         if bucket.version() & MOVED != 0 {
             return None;
         }
         let pick = |likely, slot| {
-            let entry = bucket.word(slot).load(Ordering::Acquire); // H4, E4
+            let entry = bucket.word(slot).load(Ordering::Acquire); // HI4, E4
             std::hint::select_unpredictable(
                 entry >> ADDRESS_BITS == hash >> ADDRESS_BITS,
                 entry,
@@ -288,7 +288,7 @@ impl HashIndex {
         let mut spin = Spin::default();
         loop {
             let node = array.bucket(array.bucket_index(hash));
-            let version = node.version(); // H2: before the slots.
+            let version = node.version(); // HI2: before the slots.
             if version & MOVED != 0 {
                 array = self.next_of(array);
                 continue;
@@ -314,7 +314,7 @@ impl HashIndex {
         let mut first = 1 + self.node_words;
         loop {
             for slot in first..OVERFLOW {
-                let entry = line.word(slot).load(Ordering::Acquire); // H4, E4
+                let entry = line.word(slot).load(Ordering::Acquire); // HI4, E4
                 if entry >> ADDRESS_BITS == hash >> ADDRESS_BITS
                     && let Some(record) = record_of(entry)
                     && record.has_key(key)
@@ -365,9 +365,11 @@ impl HashIndex {
                 continue;
             };
             let entry = record.block().address() | hash >> ADDRESS_BITS << ADDRESS_BITS;
-            line.word(slot).store(entry, Ordering::Release); // H4, E4
+            debug_assert_eq!(node.version(), version | LOCK, "HI2: under the bucket's lock");
+            debug_assert_eq!(line.word(slot).load(Ordering::Relaxed), 0, "HI1: a slot is free");
+            line.word(slot).store(entry, Ordering::Release); // HI4, E4
             let after = version + VERSION_ONE;
-            unlock_bucket(node, after | LOCK); // H2: raised, and still ours.
+            unlock_bucket(node, after | LOCK); // HI2: raised, and still ours.
             inherit_from_node(node);
             unlock_bucket(node, after);
             return Ok(Linked::New { node, before: version, after });
@@ -399,6 +401,7 @@ impl HashIndex {
                 spin.wait();
             }
         };
+        debug_assert_eq!(node.version(), version | LOCK, "HI3: neither moved nor another's");
         merge_into_node(node);
         let mut cleared = None;
         self.each_slot(node, |line, slot, entry| {
@@ -409,7 +412,7 @@ impl HashIndex {
             }
             found
         });
-        debug_assert!(cleared.is_some(), "only a linked record is unlinked, once");
+        debug_assert!(cleared.is_some(), "HI1: only a linked record is unlinked, once");
         if let Some(line) = cleared.filter(|&line| line != node && self.is_empty_line(line)) {
             self.remove_line(node, line);
             retired.push(Retire::Block(line.0));
@@ -492,7 +495,7 @@ impl HashIndex {
         while let Some(overflow) = last.overflow() {
             last = overflow;
         }
-        last.word(OVERFLOW).store(line.0.address(), Ordering::Release); // H4
+        last.word(OVERFLOW).store(line.0.address(), Ordering::Release); // HI4
     }
 
     /// Returns whether an overflow line holds nothing.
@@ -508,7 +511,7 @@ impl HashIndex {
         while let Some(next) = before.overflow().filter(|&next| next != line) {
             before = next;
         }
-        before.word(OVERFLOW).store(line.word(OVERFLOW).load(Ordering::Relaxed), Ordering::Release); // H4
+        before.word(OVERFLOW).store(line.word(OVERFLOW).load(Ordering::Relaxed), Ordering::Release); // HI4
     }
 
     /// Returns whether the buckets around a full one are so full that doubling is due.
@@ -620,6 +623,7 @@ impl HashIndex {
                 let inherited = if mutant(Mutant::GrowthInheritsNothing) { 0 } else { inherited };
                 half.node_word(word).store(inherited, Ordering::Relaxed);
             }
+            debug_assert_eq!(half.version(), 0, "HI3: a bucket is moved once");
             half.word(0).store(version, Ordering::Relaxed);
         }
         // Where the halves have been filled up to: many keys in one bucket are not to be gone
@@ -644,7 +648,7 @@ impl HashIndex {
             retired.push(Retire::Block(overflow.0));
             line = overflow;
         }
-        unlock_bucket(node, version | MOVED); // H3; publishes the halves.
+        unlock_bucket(node, version | MOVED); // HI3; publishes the halves.
         if !mutant(Mutant::MoveUntracked) {
             let successors = halves.map(|half| (half, version));
             changes.push(NodeChange { node, before: version, successors, further: Vec::new() });
@@ -717,7 +721,7 @@ impl HashIndex {
         let node = array.bucket(index);
         let mut spin = Spin::default();
         let version = loop {
-            let version = node.version(); // H2: before the slots.
+            let version = node.version(); // HI2: before the slots.
             if version & LOCK == 0 {
                 break version;
             }
@@ -804,7 +808,7 @@ unsafe fn from_address(address: u64) -> Box<Array> {
 #[inline(always)]
 fn record_of(entry: u64) -> Option<RecordAt> {
     // SAFETY: slots hold addresses of records of the table the index belongs to, laid out by its
-    // layout (R1), and the caller of the index is pinned (R2).
+    // layout (LY1), and the caller of the index is pinned (LY2).
     Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
 }
 
@@ -815,7 +819,8 @@ fn unlock_bucket(node: NodeAt, version: u64) {
     node.word(0).store(version, Ordering::Release);
 }
 
-/// One attempt to lock a bucket: its version if that succeeds, nothing if it is locked or moved.
+/// Tries once to lock a bucket, for a short time (HI5). Returns its version; nothing if it is
+/// locked or moved.
 #[inline]
 fn lock_bucket(node: NodeAt) -> Option<u64> {
     let version = node.word(0).load(Ordering::Relaxed);

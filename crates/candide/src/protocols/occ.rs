@@ -7,11 +7,10 @@
 //! unless the database is [told](crate::Builder::opaque) to do without.
 //!
 //! # Source
-//! Silo (SOSP 2013), in the form of "Opportunities for Optimism" (VLDB 2020), section 2.
-//! Differences: rows are words of atomics read between two looks at the version word, without
-//! fences; what a blind write assumes about its row's existence is checked under the lock instead
-//! of being read; an insert's record is absent until it is committed; a read for update may
-//! lock early.
+//! Silo [TU13], in the form of "Opportunities for Optimism" [HU20], section 2. Differences: rows
+//! are words of atomics read between two looks at the version word, without fences; what a blind
+//! write assumes about its row's existence is checked under the lock instead of being read; an
+//! insert's record is absent until it is committed; a read for update may lock early.
 //!
 //! # Phases
 //! 0 read: each version is one that belongs to what has been seen, or the view moves on to it
@@ -32,12 +31,12 @@
 //! ```
 //!
 //! # Invariants
-//! The cell is locked as `protocols/shared/cell_lock.rs` says, with invariants K1 to K5; besides:
-//! * **O1** INSTALL is set before the fence.
-//! * **O2** The version a commit installs exceeds every version it read or replaced, and its
+//! The cell is locked as `protocols/shared/cell_lock.rs` says, with invariants CL1 to CL5; besides:
+//! * **OC1** INSTALL is set before the fence.
+//! * **OC2** The version a commit installs exceeds every version it read or replaced, and its
 //!   session's last one.
-//! * **O3** Nothing that can fail happens after phase 4.
-//! * **O4** The epoch in a version is read when the last lock has been taken and the fence passed.
+//! * **OC3** Nothing that can fail happens after phase 4.
+//! * **OC4** The epoch in a version is read when the last lock has been taken and the fence passed.
 //!   So a later commit of the serial order is of no earlier epoch, though it may replace what was
 //!   only read: the commits up to an epoch lack nothing that comes before one of them.
 //!
@@ -51,17 +50,35 @@
 //! early adds no edge and needs no proof: what was read under it is validated like any other read.
 //!
 //! *Transactions that only read.* Where closures see one moment, s(T) is that of T's view
-//! (invariant V1 of `protocols/shared/view.rs`), and nothing is left to validate. Without, T passes
-//! no fence, so it is placed by what it read. Let U be any writer that T read from, or that a
-//! reader which had ended when T began read from, or that had itself ended then. T comes just after
-//! the last such U, or first if there is none; readers of one place come in the order of their
-//! ends. Let V replace something that T read. Were V's fence before U's, V's INSTALL, set before
-//! it, would be visible to T's validation, which comes after U's install in each of the three
-//! cases, and T would fail. So s(U) < s(V), and T comes before V. The order agrees with real time:
-//! each U passed its fence before T ended, and a writer that begins later passes its own after
-//! that; and what a reader that had ended when T began was placed after, T is placed after, too.
-//! One cell and no node needs no validation: it is true at the moment of its load, and nothing else
-//! has to agree with it.
+//! (invariant VW1 of `protocols/shared/view.rs`), and nothing is left to validate. Without, T
+//! passes no fence, so it is placed by what it read. Let U be any writer that T read from, or that
+//! a reader which had ended when T began read from, or that had itself ended then. T comes just
+//! after the last such U, or first if there is none; readers of one place come in the order of
+//! their ends. Let V replace something that T read. Were V's fence before U's, V's INSTALL, set
+//! before it, would be visible to T's validation, which comes after U's install in each of the
+//! three cases, and T would fail. So s(U) < s(V), and T comes before V. The order agrees with real
+//! time: each U passed its fence before T ended, and a writer that begins later passes its own
+//! after that; and what a reader that had ended when T began was placed after, T is placed after,
+//! too. One cell and no node needs no validation: it is true at the moment of its load, and nothing
+//! else has to agree with it.
+//!
+//! # Example
+//! A write skew: T reads x and writes y, U reads y and writes x. (`tests/timelines` plays the
+//! examples of all protocols.)
+//! ```text
+//! T                                   U                             version of x   of y
+//! reads x, of version 1                                             1              1
+//!                                     reads y, of version 1
+//!                                     locks x, fences (OC1)         locked
+//!                                     chooses 2 (OC2)
+//!                                     validates y, of version 1
+//!                                     installs x, commits           2
+//! stages a write of y
+//! locks y, fences (OC1)                                                            locked
+//! validates x: of version 2, not 1
+//! releases y, aborts: ReadChanged                                                  1
+//! ```
+//! If U had only locked x, T would have found INSTALL: U's fence came before T's.
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
@@ -75,6 +92,9 @@
 //!
 //! Long transactions that read what others keep writing starve until the token saves them, or hold
 //! what they will write.
+//!
+//! [TU13]: https://doi.org/10.1145/2517349.2522713
+//! [HU20]: https://doi.org/10.14778/3377369.3377373
 
 #![forbid(unsafe_code)]
 
@@ -88,8 +108,8 @@ use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocols::shared::cell_lock::{
     self, Held, LOCK_ROUNDS_MAX, acquire, begin_install, copy_shared, evaluate, fail,
-    fence_after_locking, is_locked_by_another, look_again, raise_install, release, release_cell,
-    says_otherwise,
+    fence_after_locking, is_locked_by_another, is_owned, look_again, raise_install, release,
+    release_cell, says_otherwise,
 };
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::view::{self, Stuck, View};
@@ -110,7 +130,7 @@ pub struct Attempt {
     nodes: NodeSet,
     held: Held,
     view: View,
-    /// The last version this session installed (O2).
+    /// The last version this session installed (OC2).
     last: Option<Tid>,
 }
 
@@ -201,7 +221,7 @@ impl Protocol for Occ {
 
     #[inline(always)]
     fn begin(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
-        debug_assert!(attempt.held.is_empty(), "the attempt before has ended");
+        debug_assert!(attempt.held.is_empty(), "C2: the attempt before has ended");
         attempt.view.begin(context);
         attempt.reads.clear();
         attempt.nodes.clear();
@@ -383,7 +403,7 @@ impl Absence for Occ {
         units: &[CellAt],
         horizon: Epoch,
     ) -> GcOutcome {
-        cell_lock::reap(units, 0, |tid| tid.epoch() >= horizon)
+        cell_lock::reap(units, 0, |tid| tid.epoch() >= horizon) // VW3
     }
 }
 
@@ -431,6 +451,7 @@ fn commit(
 
     // 1 lock
     acquire(context, &mut attempt.held, writes, install_held)?;
+    debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
     fence_after_locking();
 
     // 2 epoch, 3 validate
@@ -443,7 +464,7 @@ fn commit(
         return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 
-    // 5 install and release
+    // 5 install and release: nothing fails any more (OC3)
     for index in 0..writes.items().len() {
         install(context, writes, index, version);
     }
@@ -459,7 +480,7 @@ fn install_held(at: CellAt, tid: Tid) -> Tid {
 }
 
 /// Phase 2: the smallest version above everything read, replaced, or installed before, in the
-/// current epoch (O2, O4).
+/// current epoch (OC2, OC4).
 #[inline]
 fn choose_version(
     context: &Context<'_, Occ>,
@@ -476,7 +497,9 @@ fn choose_version(
     let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
     loop {
         let epoch = commit_epoch(context, Tid(floor));
+        debug_assert!(Tid(floor).epoch() <= epoch, "OC4: epochs of versions have begun");
         if let Some(version) = Tid(floor).next_in(epoch) {
+            debug_assert!(is_above(version, attempt, writes), "OC2: above read, replaced and last");
             return Ok(version);
         }
         // This epoch's numbers are used up. The next one has begun when it is read below, so it is
@@ -488,8 +511,19 @@ fn choose_version(
     }
 }
 
+/// Returns whether a version exceeds all that a commit read or replaced, and its session's last one
+/// (OC2).
+fn is_above(version: Tid, attempt: &Attempt, writes: &WriteSet) -> bool {
+    let is_below = |other: Tid| other.version() < version.version();
+    let read = attempt.reads.iter().all(|&(_, tid)| is_below(tid));
+    let replaced = writes.items().iter().all(|item| is_below(Tid(item.note)));
+    (read || mutant(Mutant::VersionBelowRead))
+        && (replaced || mutant(Mutant::VersionBelowReplaced))
+        && attempt.last.is_none_or(is_below)
+}
+
 /// Returns the epoch of a commit that has locked what it writes, whose version is above `floor`
-/// (O4).
+/// (OC4).
 #[inline(always)]
 fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
     if mutant(Mutant::EpochBeforeLock) {

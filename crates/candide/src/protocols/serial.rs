@@ -18,9 +18,25 @@
 //! None. Timestamp splitting therefore has no effect; a record is one unit.
 //!
 //! # Invariants
-//! * **S1** Between `begin` and the end of an attempt no other transaction of the database runs.
-//! * **S2** A linked record is a row, unless the running attempt has it in `deleted`.
-//! * **S3** Undoing the log backwards restores every word and every link that the attempt found.
+//! * **SE1** Between `begin` and the end of an attempt no other transaction of the database runs.
+//! * **SE2** A linked record is a row, unless the running attempt has it in `deleted`.
+//! * **SE3** Undoing the log backwards restores every word and every link that the attempt found.
+//!
+//! # Example
+//! T's closure returns an error (`tests/timelines`).
+//! ```text
+//! T                                U                     x   z      log of T
+//! takes the lock (SE1)                                   0   none   empty
+//! sets x: 1, in place              waits for the lock    1          x was 0
+//! inserts z: links its record                                1      x was 0, z was not linked
+//! returns an error
+//! unlinks z (SE3)                                            none   x was 0
+//! puts back x (SE3)                                      0          empty
+//! releases the lock
+//!                                  takes the lock (SE1)
+//!                                  reads x: 0, no z
+//!                                  commits
+//! ```
 //!
 //! # Waiting
 //! A waiter sleeps, and is handed the lock after half a millisecond (`sync/parking.rs`), so a busy
@@ -58,7 +74,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Serial;
 
-/// The way in which transactions are kept from running at the same time (S1).
+/// The way in which transactions are kept from running at the same time (SE1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusion {
     /// There is one session, so no two transactions can meet.
@@ -91,7 +107,7 @@ pub struct Attempt {
     scratch: Vec<u64>,
     /// Old words, in the order of the log.
     words: Vec<u64>,
-    /// Records that are linked but are no rows (S2).
+    /// Records that are linked but are no rows (SE2).
     deleted: Deleted,
     /// The first failure of an update: the transaction cannot commit any more.
     failed: Option<Abort>,
@@ -145,6 +161,7 @@ impl Deleted {
 
     /// Adds a record that is not in the set.
     fn push(&mut self, at: CellAt) {
+        debug_assert!(self.place(at).is_none(), "SE2: a record is deleted once");
         self.cells.push(at);
         if !self.places.is_empty() {
             self.places.insert(at.address(), self.cells.len() - 1);
@@ -416,6 +433,7 @@ impl InPlace<Serial> for Serial {
     #[inline(always)]
     fn enter(lock: &Lock, until: Option<Instant>) -> Result<(), Abort> {
         let Some(lock) = &lock.0 else { return Ok(()) };
+        // SE1
         lock.acquire(until).map_err(|refusal| match refusal {
             Refusal::Nested => Abort::Nested,
             Refusal::TooLate => Abort::DeadlinePassed,
@@ -528,7 +546,7 @@ impl Attempt {
         present
     }
 
-    /// Undoes all changes (S3).
+    /// Undoes all changes (SE3).
     fn undo(&mut self, context: &mut Context<'_, Serial>) {
         while let Some(undo) = self.log.pop() {
             match undo {
@@ -544,6 +562,7 @@ impl Attempt {
                 Undo::Existence { .. } => {}
             }
         }
+        debug_assert!(self.words.is_empty(), "SE3: every word that was kept is back");
         self.clear();
     }
 

@@ -27,32 +27,49 @@
 //! ```
 //!
 //! # Invariants
-//! The first word locks the cell as `protocols/shared/cell_lock.rs` says, with invariants K1 to K5;
-//! besides:
-//! * **L1** Words, wts and ABSENT change only under INSTALL; the rts of a cell with INSTALL only by
-//!   its owner, as it releases, and that of any other cell by exchange, even if it is held.
-//! * **L2** A version (a row, or its absence) is valid from wts to rts. rts never falls; a
+//! The first word locks the cell as `protocols/shared/cell_lock.rs` says, with invariants CL1 to
+//! CL5; besides:
+//! * **TT1** Words, wts and ABSENT change only under INSTALL; the rts of a cell with INSTALL only
+//!   by its owner, as it releases, and that of any other cell by exchange, even if it is held.
+//! * **TT2** A version (a row, or its absence) is valid from wts to rts. rts never falls; a
 //!   commit that replaces a version has a timestamp above the rts it found as it raised INSTALL.
-//! * **L3** Nothing that can fail happens after phase 4.
-//! * **L4** UNWRITTEN marks a version that the record has inherited. A DEAD cell's rts is final.
-//! * **L5** A node's nwts and nrts are at least the wts and rts of every record unlinked from it,
+//! * **TT3** Nothing that can fail happens after phase 4.
+//! * **TT4** UNWRITTEN marks a version that the record has inherited. A DEAD cell's rts is final.
+//! * **TT5** A node's nwts and nrts are at least the wts and rts of every record unlinked from it,
 //!   or from a node whose keys it has taken over; nwts is at most nrts, and changes only together
 //!   with the node's version. A record can be read and locked once it has inherited them.
-//! * **L6** A tombstone is reaped only after all transactions that ran when the row was deleted
+//! * **TT6** A tombstone is reaped only after all transactions that ran when the row was deleted
 //!   have ended: it was queued then or later, or it has REQUEUE and is not reaped before it has
 //!   been queued again. (Nothing here depends on it, but histories do: a key without a record then
 //!   means the same to all running transactions.)
 //!
 //! # Why it is serializable
 //! Let c(T) be T's commit timestamp. wr: T reads what U installed, so c(T) is at least the wts,
-//! c(U). ww: L2. rw: T read x and U replaced it. T saw an rts of at least c(T) on the version it
+//! c(U). ww: TT2. rw: T read x and U replaced it. T saw an rts of at least c(T) on the version it
 //! read: with the version; at validation, where wts was still the version's after rts was loaded;
 //! or by its own exchange. U's INSTALL comes later in the order of that one word, so c(U) > c(T).
 //! rw without a record: T raises nrts to c(T), fences, and finds the node's version unchanged; an
 //! insert that links raises the version, fences, and reads nrts. Either T fails, or the record's
-//! first rts is at least c(T); L5 keeps it when the record is unlinked. So no edge falls, and only
+//! first rts is at least c(T); TT5 keeps it when the record is unlinked. So no edge falls, and only
 //! wr edges are level. A cycle would have these alone, but each of them leads from a commit to one
 //! later in real time.
+//!
+//! # Example
+//! T commits before U in the serial order, though U has replaced what T read and has ended: `occ`
+//! would abort T. Rows are valid from their wts to their rts (`tests/timelines`).
+//! ```text
+//! T                                         U                       x valid    y valid
+//! reads x                                                           3 to 3     1 to 1
+//!                                           locks x
+//!                                           commits at 4 (TT2)      4 to 4
+//! stages a write of y
+//! locks y
+//! chooses 3: x's wts, above y's rts (TT2)
+//! finds x, as it was read, valid at 3
+//! commits at 3                                                                 3 to 3
+//! ```
+//! Had y been read at 3 before, T would have to choose 4 (TT2). Then it would look at x, find
+//! another wts, and abort: `ReadChanged`.
 //!
 //! # Inheritance
 //! A session that takes over timestamps has locked their node, and passes a fence before it reads
@@ -153,6 +170,10 @@ struct NodeRead {
 impl Attempt {
     #[inline(always)]
     fn observe(&mut self, read: Read) {
+        debug_assert!(
+            read.wts <= read.rts.version() || mutant(Mutant::SecondLookSkipped),
+            "TT2: a version is valid from its wts"
+        );
         self.floor = self.floor.max(read.wts);
         self.reads.push(read);
     }
@@ -200,7 +221,7 @@ impl Protocol for TicToc {
 
     #[inline(always)]
     fn begin(_context: &mut Context<'_, TicToc>, attempt: &mut Attempt) {
-        debug_assert!(attempt.held.is_empty(), "the attempt before has ended");
+        debug_assert!(attempt.held.is_empty(), "C2: the attempt before has ended");
         attempt.reads.clear();
         attempt.nodes.clear();
         attempt.floor = 0;
@@ -319,7 +340,7 @@ impl Absence for TicToc {
     }
 
     fn init_absent_cell(_clock: &(), at: CellAt) {
-        // Locked until it has inherited (L5): the link comes first.
+        // Locked until it has inherited (TT5): the link comes first.
         at.cell_word(RTS).store(Tid::INITIAL.0 | Tid::LOCK | Tid::INSTALL, Ordering::Relaxed);
     }
 
@@ -343,7 +364,7 @@ impl Absence for TicToc {
         }
         if let Some(wts) = birth {
             // An insert of this key by another session no longer changes the node, only the record.
-            // The record inherited the nwts of version `before` and an rts not below it (L5),
+            // The record inherited the nwts of version `before` and an rts not below it (TT5),
             // whatever its cell contains now.
             attempt.observe(Read { at: first, wts, rts: Tid(wts) });
         }
@@ -383,12 +404,13 @@ impl Absence for TicToc {
         units: &[CellAt],
         _horizon: Epoch,
     ) -> GcOutcome {
-        // Versions do not give the time of a delete; REQUEUE replaces it (L6).
+        // Versions do not give the time of a delete; REQUEUE replaces it (TT6).
         cell_lock::reap(units, REQUEUE, |_| false)
     }
 
     fn merge_into_node(_clock: &(), node: NodeAt, at: CellAt) {
         let [tid, wts] = [RTS, WTS].map(|word| Tid(at.cell_word(word).load(Ordering::Relaxed)));
+        debug_assert!(tid.has(Tid::DEAD), "TT4: the rts is final");
         let defect = if tid.has(UNWRITTEN) {
             Mutant::AbortLeavesNothing
         } else {
@@ -433,8 +455,9 @@ fn is_of(rts: Tid, wts: u64, cell_wts: &AtomicU64) -> bool {
 
 /// Unlocks a new record's cell, absent and with these timestamps.
 pub(crate) fn begin_in_time(at: CellAt, [wts, rts]: [u64; 2]) {
+    debug_assert!(wts <= rts, "TT5: nwts is at most nrts");
     at.cell_word(WTS).store(wts, Ordering::Relaxed);
-    at.cell_word(RTS).store(rts | Tid::INITIAL.0 | UNWRITTEN, Ordering::Release); // E3
+    at.cell_word(RTS).store(rts | Tid::INITIAL.0 | UNWRITTEN, Ordering::Release); // E3, TT4
 }
 
 /// Commits an attempt that has written nothing: phases 2 and 3 only.
@@ -468,7 +491,7 @@ fn commit(
         return Err(fail(context, &mut attempt.held, writes, failure, release_held));
     }
 
-    // 5 install and release
+    // 5 install and release: nothing fails any more (TT3)
     for index in 0..writes.items().len() {
         install(context, writes, index, cts);
     }
@@ -476,7 +499,7 @@ fn commit(
 }
 
 /// Begins phase 1 for a held cell: sets INSTALL. From here on the version is not extended, so this
-/// exchange returns its final rts (L2).
+/// exchange returns its final rts (TT2).
 fn install_held(at: CellAt, was: Tid) -> Tid {
     let cell = at.cell_word(RTS);
     // Relaxed: extensions of the version are exchanges of the same word.
@@ -496,7 +519,7 @@ fn release_held(context: &mut Context<'_, TicToc>, at: CellAt, _was: Tid) {
 }
 
 /// Runs phases 2 and 3: returns the smallest timestamp at which all reads may be valid and all
-/// locked versions can be replaced (L2), after making each version read valid there, and raising
+/// locked versions can be replaced (TT2), after making each version read valid there, and raising
 /// and validating each node.
 #[inline]
 fn certify(
@@ -508,6 +531,8 @@ fn certify(
     for item in writes.items() {
         cts = cts.max(valid_until(item).checked_add(TICK).ok_or(Abort::VersionsExhausted)?);
     }
+    debug_assert!(is_above_replaced(cts, writes), "TT2: above the rts of all replaced");
+    debug_assert!(attempt.reads.iter().all(|read| read.wts <= cts), "TT2: not before a read's wts");
     for read in &attempt.reads {
         // The flags need no mask: they are below one step.
         if read.rts.0 < cts && !extend(read, writes, cts) {
@@ -547,6 +572,13 @@ fn has_changed(read: &NodeRead) -> bool {
     read.node.version() != read.version && !mutant(Mutant::NoNodeValidation)
 }
 
+/// Returns whether a timestamp is above the rts of every version that a commit replaces, as that
+/// was when it raised INSTALL (TT2).
+fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
+    let mut found = writes.items().iter().map(|item| Tid(item.note).version());
+    found.all(|rts| rts < cts) || mutant(Mutant::CommitBelowRts)
+}
+
 /// Makes a version valid at `cts`; returns false if it has been replaced, or is about to be.
 #[inline]
 fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
@@ -577,7 +609,7 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
             return writes.find(read.at).is_some();
         }
         // Relaxed: the order of this one word decides whether the extension or a lock came first
-        // (L2).
+        // (TT2).
         let extended = raised(tid, cts);
         if cell
             .compare_exchange_weak(tid.0, extended.0, Ordering::Relaxed, Ordering::Relaxed)
@@ -607,9 +639,10 @@ fn install(context: &mut Context<'_, TicToc>, writes: &mut WriteSet, index: usiz
         release_cell(context, at, raised(was.unlocked(), cts));
         return;
     } else {
-        // An existing entry of the queue is older than this delete (L6).
+        // An existing entry of the queue is older than this delete (TT6).
         new |= Tid::ABSENT | if was.has(Tid::QUEUED) { REQUEUE } else { 0 };
     }
-    at.cell_word(WTS).store(cts, Ordering::Release); // E3
+    debug_assert!(new & UNWRITTEN == 0, "TT4: the version is written");
+    at.cell_word(WTS).store(cts, Ordering::Release); // E3, TT1
     release_cell(context, at, Tid(new));
 }

@@ -18,12 +18,12 @@ use std::sync::Arc;
 /// A record in memory that stays allocated while its holder is pinned.
 ///
 /// # Invariants
-/// * **R1** It was laid out by the [`Layout`] of the table named in its accesses, in a block at
+/// * **LY1** It was laid out by the [`Layout`] of the table named in its accesses, in a block at
 ///   least that large.
-/// * **R2** The holder of a handle is pinned, and was when the record was reachable from the index;
-///   or owns it (not yet linked, or quiescence). Handles live in attempts and row handles, which
-///   end with the pin.
-/// * **R3** The key words are written before the record is linked and never again.
+/// * **LY2** The holder of a handle is pinned, and was when the record was reachable from the
+///   index; or owns it (not yet linked, or quiescence). Handles live in attempts and row handles,
+///   which end with the pin.
+/// * **LY3** The key words are written before the record is linked and never again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordAt(Block);
 
@@ -31,7 +31,7 @@ impl RecordAt {
     /// Makes a handle on a record.
     ///
     /// # Safety
-    /// R1 and R2 hold, for as long as the handle or a copy of it is used.
+    /// LY1 and LY2 hold, for as long as the handle or a copy of it is used.
     #[inline]
     pub(crate) unsafe fn new(block: Block) -> RecordAt {
         RecordAt(block)
@@ -48,7 +48,7 @@ impl RecordAt {
     ) -> Result<RecordAt, OutOfMemory> {
         assert!(slab.block_words() >= layout.total_words() && key.len() == layout.key_words());
         let block = Cache::allocate(caches, slab)?;
-        // SAFETY: the block is large enough (R1) and ours (R2).
+        // SAFETY: the block is large enough (LY1) and ours (LY2).
         let record = unsafe { RecordAt::new(block) };
         record.write_key(key);
         Ok(record)
@@ -62,8 +62,8 @@ impl RecordAt {
     /// Returns word `index` of the key.
     #[inline(always)]
     pub(crate) fn key_word(self, index: usize) -> u64 {
-        // SAFETY: the key's words lead every record (R1), which is allocated (R2). Relaxed:
-        // published with the link (R3).
+        // SAFETY: the key's words lead every record (LY1), which is allocated (LY2). Relaxed:
+        // published with the link (LY3).
         unsafe { self.0.word(index) }.load(Ordering::Relaxed)
     }
 
@@ -95,7 +95,7 @@ impl RecordAt {
         words
     }
 
-    /// Writes the key of a record that is not linked yet (R3).
+    /// Writes the key of a record that is not linked yet (LY3).
     #[inline(always)]
     fn write_key(self, key: &[u64]) {
         for (index, &word) in key.iter().enumerate() {
@@ -210,7 +210,7 @@ impl CellAt {
     #[inline(always)]
     pub(crate) fn cell_word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < self.place.cell_words());
-        // SAFETY: R1 (a layout with a protocol's cell size is only used by that protocol) and R2.
+        // SAFETY: LY1 (a layout with a protocol's cell size is only used by that protocol) and LY2.
         unsafe { self.record.0.word(self.place.cell() + index) }
     }
 
@@ -222,7 +222,7 @@ impl CellAt {
     /// Returns the unit's words.
     #[inline(always)]
     pub(crate) fn payload(&self) -> &[AtomicU64] {
-        // SAFETY: R1 and R2.
+        // SAFETY: LY1 and LY2.
         unsafe { self.record.0.words(self.payload_start(), self.place.words()) }
     }
 
@@ -232,7 +232,7 @@ impl CellAt {
     pub(super) fn copy_words_to(&self, block: Block, to: usize, words: Range<usize>) {
         assert!(words.end <= self.place.words());
         let from = self.record.0.offset(self.payload_start() + words.start);
-        // SAFETY: R1 and R2; the block is long enough and the caller's, and locking a unit makes
+        // SAFETY: LY1 and LY2; the block is long enough and the caller's, and locking a unit makes
         // its last writes visible.
         unsafe { block.offset(to).copy_words(from, 0, words.len()) };
     }

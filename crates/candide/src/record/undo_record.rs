@@ -11,16 +11,16 @@
 //! table, short ones if few words were changed.
 //!
 //! # Invariants
-//! * **U1** `older` of a cell or an undo of timestamp t, if it is not zero, is the address of the
+//! * **UR1** `older` of a cell or an undo of timestamp t, if it is not zero, is the address of the
 //!   undo of the version below, which was replaced at t, or of a still older one, if the versions
 //!   between them cannot be seen any more.
-//! * **U2** A thread follows it only if it may see what there was before t, or knows otherwise that
-//!   an attempt or a snapshot may. While that is so the undo is not freed. (An undo that cannot be
-//!   seen any more is freed without a look at its chain: then `older` is the address of something
-//!   else, and is not followed.)
-//! * **U3** An undo is written before it can be reached, and never again, except its `older` and
+//! * **UR2** A thread follows it only if it may see what there was before t, or knows otherwise
+//!   that an attempt or a snapshot may. While that is so the undo is not freed. (An undo that
+//!   cannot be seen any more is freed without a look at its chain: then `older` is the address of
+//!   something else, and is not followed.)
+//! * **UR3** An undo is written before it can be reached, and never again, except its `older` and
 //!   its flag OUT, under the cell's lock.
-//! * **U4** An undo can be reached before the words that it holds are changed. So a reader that
+//! * **UR4** An undo can be reached before the words that it holds are changed. So a reader that
 //!   first loads words, and then goes down the chain, finds the undo of every word that is newer
 //!   than the version at which it began.
 
@@ -56,13 +56,13 @@ const LARGER: u64 = 1 << 33;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undo<'a> {
     block: Block,
-    /// The holder of a cell's handle is pinned (R2), and may look at the undo (U2).
+    /// The holder of a cell's handle is pinned (LY2), and may look at the undo (UR2).
     cell: PhantomData<&'a CellAt>,
 }
 
 impl CellAt {
     /// Returns the undos of a unit whose cell says, or has said, `word`, down to the version of a
-    /// time, which the caller may see (U2): the last one is that version, or else there was none
+    /// time, which the caller may see (UR2): the last one is that version, or else there was none
     /// yet.
     #[inline]
     pub(crate) fn undos(&self, word: Tid, time: u64) -> impl Iterator<Item = Undo<'_>> {
@@ -77,7 +77,7 @@ impl CellAt {
             let undo = Undo { block, cell: PhantomData };
             debug_assert!(
                 std::mem::take(&mut is_first) || undo.ts() < above,
-                "timestamps of a chain fall"
+                "UR1: timestamps of a chain fall"
             );
             (above, older) = (undo.ts(), undo.word(OLDER));
             Some(undo)
@@ -98,14 +98,15 @@ impl CellAt {
     /// the cell, which said `word`. The block is the caller's, and long enough.
     #[inline]
     pub(crate) fn store_undo(&self, block: Block, word: Tid, changed: Range<usize>) {
+        debug_assert!(word.has(Tid::LOCK), "UR3: chains change under the cell's lock");
         let stamp = word.ts() << 1 | u64::from(word.has(Tid::ABSENT));
         let undo =
             self.new_undo(block, stamp, self.cell_word(NEWEST).load(Ordering::Relaxed), &changed);
         self.copy_words_to(block, UNDO_WORDS, changed);
-        self.name_below(None, Some(undo));
+        self.name_below(None, Some(undo)); // UR4
     }
 
-    /// Returns the undo of this unit in a block, which the caller may look at (U2).
+    /// Returns the undo of this unit in a block, which the caller may look at (UR2).
     pub(crate) fn undo_in(&self, block: Block) -> Undo<'_> {
         Undo { block, cell: PhantomData }
     }
@@ -141,6 +142,8 @@ impl CellAt {
     /// the cell.
     #[inline]
     pub(crate) fn name_below(&self, above: Option<Undo<'_>>, below: Option<Undo<'_>>) {
+        let falls = |above: Undo<'_>| below.is_none_or(|below| below.ts() < above.ts());
+        debug_assert!(above.is_none_or(falls), "UR1: timestamps of a chain fall");
         let older = above.map_or(self.cell_word(NEWEST), |above| above.word(OLDER));
         // Release: the undo, for its readers (E3).
         older.store(below.map_or(0, |below| below.block.address()), Ordering::Release);
@@ -179,15 +182,15 @@ impl<'a> Undo<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < UNDO_WORDS);
-        // SAFETY: every undo begins with a header (U1), and is not freed while its holder may look
-        // at it (U2).
+        // SAFETY: every undo begins with a header (UR1), and is not freed while its holder may look
+        // at it (UR2).
         unsafe { self.block.word(index) }
     }
 
     /// Returns the timestamp of the version's commit.
     #[inline(always)]
     pub(crate) fn ts(self) -> u64 {
-        // Relaxed here and below: published with the undo's address (U3).
+        // Relaxed here and below: published with the undo's address (UR3).
         self.word(STAMP).load(Ordering::Relaxed) >> 1
     }
 
@@ -222,7 +225,9 @@ impl<'a> Undo<'a> {
     /// Marks it as out of its chain. The caller has taken it out, and has locked the cell.
     pub(crate) fn set_out(self) {
         let place = self.word(PLACE);
-        place.store(place.load(Ordering::Relaxed) | OUT, Ordering::Release); // E3
+        let was = place.load(Ordering::Relaxed);
+        debug_assert!(was & OUT == 0, "UR3: an undo leaves its chain once");
+        place.store(was | OUT, Ordering::Release); // E3
     }
 
     /// Returns which words of the unit it holds.

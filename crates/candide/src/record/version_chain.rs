@@ -15,15 +15,15 @@
 //! its header.
 //!
 //! # Invariants
-//! * **C1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only
+//! * **VC1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only
 //!   this file makes them.
-//! * **C2** A version that was reachable under a pin is neither freed nor used anew while that pin
+//! * **VC2** A version that was reachable under a pin is neither freed nor used anew while that pin
 //!   lasts, or while it is in its chain; the one in the record never is.
-//! * **C3** Timestamps of a chain descend. A version's does not change; its state is PENDING, until
-//!   its owner makes it COMMITTED or ABORTED, once. The payload is written by the owner before
-//!   that. A committed delta becomes a row, once, under the cell's latch; only the holder of the
-//!   latch reads the words of a committed delta, and only its owner those of another one.
-//! * **C4** A cell's word and each `older` are changed under the cell's latch: INSTALL, set by one
+//! * **VC3** Timestamps of a chain descend. A version's does not change; its state is PENDING,
+//!   until its owner makes it COMMITTED or ABORTED, once. The payload is written by the owner
+//!   before that. A committed delta becomes a row, once, under the cell's latch; only the holder of
+//!   the latch reads the words of a committed delta, and only its owner those of another one.
+//! * **VC4** A cell's word and each `older` are changed under the cell's latch: INSTALL, set by one
 //!   exchange. Its holder waits for no other thread.
 
 use super::delta::{self, VersionReservation};
@@ -130,7 +130,7 @@ impl Stamp {
 pub(crate) struct Version<'a> {
     block: Block,
     words: usize,
-    /// The holder of a cell's handle is pinned, so its versions stay (R2, C2).
+    /// The holder of a cell's handle is pinned, so its versions stay (LY2, VC2).
     cell: PhantomData<&'a CellAt>,
 }
 
@@ -154,7 +154,7 @@ impl VersionId {
     }
 }
 
-/// A cell that the caller has latched (C4).
+/// A cell that the caller has latched (VC4).
 #[derive(Debug)]
 pub(crate) struct Latched<'a> {
     at: &'a CellAt,
@@ -278,8 +278,8 @@ impl<'a> Version<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < VERSION_WORDS);
-        // SAFETY: every version begins with a header (C1), and stays for as long as its cell's
-        // handle does (C2, R2).
+        // SAFETY: every version begins with a header (VC1), and stays for as long as its cell's
+        // handle does (VC2, LY2).
         unsafe { self.block.word(index) }
     }
 
@@ -318,14 +318,14 @@ impl<'a> Version<'a> {
     /// Returns the words of the unit in this version; they mean nothing if the row is absent.
     #[inline(always)]
     pub(crate) fn payload(self) -> &'a [AtomicU64] {
-        // SAFETY: as in `word`; the versions of one unit are of one size (C1).
+        // SAFETY: as in `word`; the versions of one unit are of one size (VC1).
         unsafe { self.block.words(VERSION_WORDS, self.words) }
     }
 
     /// Returns the room for a delta's operations: the caller's own, which is pending.
     pub(crate) fn delta_room(self) -> VersionReservation<'a> {
         assert!(self.stamp().is_pending());
-        // SAFETY: a pending delta's words are its owner's (C3), which is the caller.
+        // SAFETY: a pending delta's words are its owner's (VC3), which is the caller.
         unsafe { VersionReservation::new(self.delta_words()) }
     }
 
@@ -334,7 +334,7 @@ impl<'a> Version<'a> {
     fn delta_words(self) -> &'a [AtomicU64] {
         assert!(self.stamp().is_delta());
         // SAFETY: as in `payload`; a delta is in a block (`link`), and blocks have this room behind
-        // (C1).
+        // (VC1).
         unsafe { self.block.words(VERSION_WORDS, self.words + SPARE_WORDS) }
     }
 
@@ -344,17 +344,19 @@ impl<'a> Version<'a> {
             word.store(value, Ordering::Relaxed);
         }
         let stamp = self.word(STAMP);
+        let was = Stamp(stamp.load(Ordering::Relaxed));
+        debug_assert!(was.is_committed() && was.is_delta(), "VC3: a delta becomes a row once");
         // Release: the payload (E3).
-        stamp.store(stamp.load(Ordering::Relaxed) & !Stamp::DELTA, Ordering::Release);
+        stamp.store(was.0 & !Stamp::DELTA, Ordering::Release);
     }
 
     /// Copies the words of another version of the unit, a committed row. The caller owns this one,
     /// which is pending.
     pub(crate) fn copy_from(self, other: Version<'_>) {
         assert!(self.stamp().is_pending() && other.stamp().is_readable());
-        debug_assert_eq!(self.words, other.words);
+        debug_assert_eq!(self.words, other.words, "VC1: versions of one unit");
         // SAFETY: as in `payload`. Only the owner uses the words of this version before it is
-        // settled, and those of the other one are not written any more (C3).
+        // settled, and those of the other one are not written any more (VC3).
         unsafe { self.block.copy_words(other.block, VERSION_WORDS, self.words) };
     }
 
@@ -371,8 +373,10 @@ impl<'a> Version<'a> {
 
     fn settle(self, state: u64) {
         let stamp = self.word(STAMP);
+        let was = Stamp(stamp.load(Ordering::Relaxed));
+        debug_assert!(was.is_pending(), "VC3: a version is settled once");
         // Release: the payload (E3).
-        stamp.store(stamp.load(Ordering::Relaxed) | state, Ordering::Release);
+        stamp.store(was.0 | state, Ordering::Release);
     }
 }
 
@@ -417,11 +421,11 @@ impl<'a> Latched<'a> {
         let below = above.map_or_else(|| self.newest(), Version::older);
         debug_assert!(
             below.is_none_or(|below| below.stamp().ts() < stamp.ts()),
-            "timestamps of a chain descend"
+            "VC3: timestamps of a chain descend"
         );
         debug_assert!(
             above.is_none_or(|above| above.stamp().ts() > stamp.ts()),
-            "timestamps of a chain descend"
+            "VC3: timestamps of a chain descend"
         );
         new.word(STAMP).store(stamp.0, Ordering::Relaxed);
         new.rts().store(stamp.ts(), Ordering::Relaxed);
@@ -437,13 +441,16 @@ impl<'a> Latched<'a> {
     pub(crate) fn apply_delta(&self, version: Version<'_>, image: &mut Vec<u64>) {
         assert!(version.stamp().is_committed());
         // SAFETY: `link` has cleared these words, and only the owner has written them since, by
-        // `delta_room`, before it was committed (C3), which the stamp shows. They are not written
+        // `delta_room`, before it was committed (VC3), which the stamp shows. They are not written
         // before the cell is released.
         unsafe { delta::apply(version.delta_words(), self.at, image) }
     }
 
     /// Takes the versions between `above` (or the cell) and `below` out of the chain.
     pub(crate) fn replace(&mut self, above: Option<Version<'a>>, below: Option<Version<'a>>) {
+        let falls =
+            |above: Version<'_>| below.is_none_or(|below| below.stamp().ts() < above.stamp().ts());
+        debug_assert!(above.is_none_or(falls), "VC3: timestamps of a chain descend");
         let address = below.map_or(0, |below| below.block.address());
         match above {
             // Release: the header of the version linked (E3).
@@ -465,6 +472,7 @@ impl<'a> Latched<'a> {
     /// Releases the cell.
     #[inline(always)]
     pub(crate) fn release(self) {
+        debug_assert!(!self.word.has(Tid::INSTALL), "VC4: the holder gives the latch back");
         // Release: the header of the newest version (E3), and the latch, for its next holder.
         self.at.cell_word(NEWEST).store(self.word.0, Ordering::Release);
     }

@@ -91,6 +91,8 @@ mod starvation;
 #[cfg(not(any(loom, shuttle)))]
 mod table_model;
 #[cfg(not(any(loom, shuttle)))]
+mod timelines;
+#[cfg(not(any(loom, shuttle)))]
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 mod total_updaters;

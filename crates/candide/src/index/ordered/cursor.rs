@@ -11,8 +11,8 @@
 //!
 //! # Why the next child is the next leaf
 //! A node keeps the slices between the fences that it was found with, and its children and the keys
-//! between them, as long as it keeps its version (T1, T3). So its next child is what a descent
-//! would find for the slice beyond the separator: it is validated as on a descent (T5), and its
+//! between them, as long as it keeps its version (OI1, OI3). So its next child is what a descent
+//! would find for the slice beyond the separator: it is validated as on a descent (OI5), and its
 //! fences come from the same keys. The child may have inherited slices from beyond the node's own
 //! fences, without a change of the node: what is outside of a leaf's fences is left to the next
 //! descent, which leads to the same leaf.
@@ -26,7 +26,7 @@
 //!
 //! # Layers that end under a cursor
 //! A layer of which a leaf has been observed takes that observation with it, since all its leaves
-//! are dead (T4): the transaction cannot commit, and the cursor says so. A layer that ends before
+//! are dead (OI4): the transaction cannot commit, and the cursor says so. A layer that ends before
 //! the cursor has read it is empty, and a writer that fills its prefix again raises the version of
 //! the leaf that had its slot, which has been observed.
 
@@ -222,7 +222,7 @@ impl Parent {
         if !is_at_hand {
             Node::prefetch(next);
         } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
-            // T5: it was the next leaf when the parent was of this version, which is enough for a
+            // OI5: it was the next leaf when the parent was of this version, which is enough for a
             // prefetch.
             Node::at(next).prefetch_values(WIDTH);
             self.rank = rank;
@@ -237,7 +237,7 @@ impl Parent {
     fn leaf(&self, rank: usize) -> Option<Spot> {
         let &Parent { node, version, low, high, .. } = self;
         let (child, (low, high)) = (node.child(rank), node.fences(rank, low, high));
-        // T5, as in `descend`.
+        // OI5, as in `descend`.
         if child == 0 || !node.is_still(version) {
             return None;
         }
@@ -246,7 +246,7 @@ impl Parent {
         if leaf_version & INNER != 0 || !node.is_still(version) {
             return None;
         }
-        debug_assert!(leaf_version & DEAD == 0, "a node dies under its parent's lock");
+        debug_assert!(leaf_version & DEAD == 0, "OI5: a node dies under its parent's lock");
         Some(Spot { leaf, version: leaf_version, low, high })
     }
 }
@@ -593,7 +593,7 @@ impl OrderedIndex {
                 }
                 None
             }
-            // Unlinked since the permutation was loaded (T2).
+            // Unlinked since the permutation was loaded (OI2).
             Some((Value::Nothing, _)) => None,
             None if frame.target.is_some() => None,
             None if cursor.height == 0 => Some(Advance::End),

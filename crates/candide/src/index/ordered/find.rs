@@ -96,7 +96,7 @@ fn look_at_once(root: Node, slice: u64) -> Option<(Node, u64, u64)> {
     while version & INNER != 0 {
         let child = node.child(node.rank(slice));
         Node::prefetch(child);
-        // T5, as in `descend`.
+        // OI5, as in `descend`.
         if child == 0 || !node.is_still(version) {
             return None;
         }

@@ -66,7 +66,7 @@ impl OrderedIndex {
             });
         }
         let version = node.stable();
-        // T5: the child's version counts only if the parent's is validated after it.
+        // OI5: the child's version counts only if the parent's is validated after it.
         if version & DEAD != 0 || above.is_some_and(|(above, version)| !above.is_still(version)) {
             return Some(self.find_patiently(key));
         }

@@ -11,27 +11,27 @@
 //! their own have layers of their own, so ranges under different prefixes share no leaf.
 //!
 //! # Invariants
-//! * **T1** A node changes only under its lock. A link, a split, the beginning of a layer, and the
+//! * **OI1** A node changes only under its lock. A link, a split, the beginning of a layer, and the
 //!   node's death raise its version; so does every change of an inner node. An unlinking raises it
 //!   only where nodes keep timestamps.
-//! * **T2** Nothing moves within a leaf, and a slot outside its permutation has the value zero. So
+//! * **OI2** Nothing moves within a leaf, and a slot outside its permutation has the value zero. So
 //!   a lookup needs no permutation, and an unlinking is, for a concurrent reader, the loss of one
 //!   record that is dead already.
-//! * **T3** The leaf that a slice belongs to is the one that a descent from the layer's root
+//! * **OI3** The leaf that a slice belongs to is the one that a descent from the layer's root
 //!   reaches. Each version's *fences*, found on the descent, are slices that belong to the leaf
 //!   while it keeps that version; they may be fewer than belong to it, since it inherits the slices
 //!   of removed neighbours without notice.
-//! * **T4** A layer's root never moves; it changes between leaf and inner node in place. Once it is
-//!   dead, the layer is over, and all its nodes are dead.
-//! * **T5** What has been loaded from a node leads nowhere before the node's version has been
+//! * **OI4** A layer's root never moves; it changes between leaf and inner node in place. Once it
+//!   is dead, the layer is over, and all its nodes are dead.
+//! * **OI5** What has been loaded from a node leads nowhere before the node's version has been
 //!   validated; and a child's version counts only if the parent's is validated after it was loaded.
-//! * **T6** Locks are taken from above to below, from layer to layer and from parent to child; an
+//! * **OI6** Locks are taken from above to below, from layer to layer and from parent to child; an
 //!   inheriting leaf after the child that dies beside it, whose parent is locked. They are held for
 //!   a few hundred instructions, during which nothing is allocated or freed.
-//! * **T7** Nodes come from the index's own slab. Dead ones are retired, not freed, and callers are
-//!   pinned.
-//! * **T8** A new leaf has the protocol's words of the leaf whose slices it takes, before it can be
-//!   found, and a dying leaf leaves its words to the one that inherits its slices; words are
+//! * **OI7** Nodes come from the index's own slab. Dead ones are retired, not freed, and callers
+//!   are pinned.
+//! * **OI8** A new leaf has the protocol's words of the leaf whose slices it takes, before it can
+//!   be found, and a dying leaf leaves its words to the one that inherits its slices; words are
 //!   timestamps, so the larger one counts.
 //!
 //! # How it changes
@@ -48,7 +48,7 @@
 //! it; a root left with one child takes over what that one contains; an empty layer loses its slot.
 //!
 //! # Why lookups are right
-//! By T5 a descent passes from parent to child at a moment when the child was the parent's, for
+//! By OI5 a descent passes from parent to child at a moment when the child was the parent's, for
 //! this slice. From then on, the leaf loses the slice only by a split or by its death. Both change
 //! its version; so if that is the same after the contents have been read, they were the contents
 //! for this slice at that moment. A missing key is vouched for by the leaf and that version: a
@@ -198,7 +198,7 @@ impl Place {
     }
 }
 
-/// A leaf found by a descent, and slices that belong to it at this version (T3).
+/// A leaf found by a descent, and slices that belong to it at this version (OI3).
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     leaf: Node,
@@ -242,7 +242,7 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
             if FENCES {
                 (low, high) = node.fences(rank, low, high);
             }
-            // T5: before the address is used, and after the child's version is known.
+            // OI5: before the address is used, and after the child's version is known.
             if !node.is_still(version) {
                 spin.wait();
                 continue 'again;
@@ -253,7 +253,7 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
                 spin.wait();
                 continue 'again;
             }
-            debug_assert!(child_version & DEAD == 0, "a node dies under its parent's lock");
+            debug_assert!(child_version & DEAD == 0, "OI5: a node dies under its parent's lock");
             (node, version) = (child, child_version);
         }
         return Some(Spot { leaf: node, version, low, high });
@@ -444,7 +444,8 @@ fn link_at(
     depth: usize,
     linking: &mut Linking<'_, impl FnMut(NodeAt)>,
 ) -> Option<(Near, Linked)> {
-    let Spot { leaf, version, .. } = spot;
+    let Spot { leaf, version, low, high } = spot;
+    debug_assert!((low..=high).contains(&linking.key[depth]), "OI3: the slice is in the fences");
     if !leaf.lock_at(version) {
         return None;
     }
@@ -462,6 +463,6 @@ fn link_at(
 fn unlock_linked(leaf: Node, version: u64, inherit_from_node: &mut impl FnMut(NodeAt)) -> u64 {
     inherit_from_node(leaf.handle());
     let after = version + VERSION_ONE;
-    leaf.unlock(after); // T1
+    leaf.unlock(after); // OI1
     after
 }

@@ -65,7 +65,7 @@ impl Value {
             None => Value::Nothing,
             Some(block) if word & LAYER != 0 => Value::Layer(Node(block)),
             // SAFETY: untagged values of a leaf are records of the table the index belongs to, laid
-            // out by its layout (R1), and the caller of the index is pinned (R2).
+            // out by its layout (LY1), and the caller of the index is pinned (LY2).
             Some(block) => Value::Record(unsafe { RecordAt::new(block) }),
         }
     }
@@ -89,7 +89,7 @@ impl Value {
     }
 }
 
-/// A node that stays allocated while its holder is pinned (T7).
+/// A node that stays allocated while its holder is pinned (OI7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Node(Block);
 
@@ -143,7 +143,7 @@ impl Node {
     #[inline(always)]
     fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < NODE_WORDS);
-        // SAFETY: a handle is made for a whole node, which outlives the holder's pin (T7).
+        // SAFETY: a handle is made for a whole node, which outlives the holder's pin (OI7).
         unsafe { self.0.word(index) }
     }
 
@@ -246,7 +246,7 @@ impl Node {
     /// Locks the node if its version is still `version`, which is not a dead one's.
     #[inline(always)]
     pub(super) fn lock_at(self, version: u64) -> bool {
-        debug_assert!(version & (LOCK | DEAD) == 0);
+        debug_assert!(version & (LOCK | DEAD) == 0, "OI4: what is dead stays so");
         // Acquire: this thread sees what the last holder did, before it changes it (E16).
         let locked = self
             .word(0)
@@ -262,7 +262,7 @@ impl Node {
         let mut spin = Spin::default();
         loop {
             let version = self.stable();
-            debug_assert!(version & DEAD == 0, "its parent is locked");
+            debug_assert!(version & DEAD == 0, "OI6: its parent is locked");
             if self.lock_at(version) {
                 return version;
             }
@@ -270,10 +270,18 @@ impl Node {
         }
     }
 
+    /// Returns whether the node may be changed: it is locked, or no thread can reach it yet, so
+    /// that it has its first version (OI1). Only for assertions.
+    fn is_owned(self) -> bool {
+        let version = self.word(0).load(Ordering::Relaxed);
+        version & LOCK != 0 || version & !INNER == 0
+    }
+
     /// Ends the ownership of the node, leaving this version; a thread that sees it sees what was
     /// done under the lock.
     #[inline(always)]
     pub(super) fn unlock(self, version: u64) {
+        debug_assert!(version & LOCK == 0, "OI1: the owner leaves a version");
         self.crossing();
         self.word(0).store(version, Ordering::Release); // E16
     }
@@ -412,6 +420,8 @@ impl Node {
     #[inline(always)]
     fn fill_free_slot(self, permutation: Permutation, slice: u64, value: Value) {
         let slot = permutation.slot(permutation.count());
+        debug_assert!(self.is_owned(), "OI1: a leaf is locked when a record is linked");
+        debug_assert_eq!(self.value(slot), 0, "OI2: a free slot has no value");
         self.set(SLICES + slot, slice);
         self.set_value(slot, value);
     }
@@ -419,6 +429,7 @@ impl Node {
     /// Frees the slot at `rank` of a leaf the caller has locked; returns whether that was the last
     /// one.
     pub(super) fn remove(self, rank: usize) -> bool {
+        debug_assert!(self.is_owned(), "OI1: a leaf is locked when a record is unlinked");
         let permutation = self.permutation();
         self.set_permutation(permutation.remove(rank));
         self.set_value(permutation.slot(rank), Value::Nothing);
@@ -433,6 +444,7 @@ impl Node {
     /// Sets the protocol's words of `self`, which no thread can reach yet or the caller has locked,
     /// to those of another locked leaf.
     pub(super) fn copy_words(self, from: Node, node_words: usize) {
+        debug_assert!(from.is_owned(), "OI8: the words of a locked leaf");
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
             self.handle().node_word(word).store(inherited, Ordering::Relaxed);
@@ -441,6 +453,7 @@ impl Node {
 
     /// Raises the protocol's words of a locked leaf to those of another.
     pub(super) fn raise_words(self, from: Node, node_words: usize) {
+        debug_assert!(self.is_owned() && from.is_owned(), "OI8: both leaves are locked");
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
             // Release as in `merge_into_node`: a thread that sees it sees the leaf locked, or in a
@@ -509,6 +522,7 @@ impl Node {
 
     /// Makes two nodes the only children.
     pub(super) fn become_inner(self, left: Node, separator: u64, right: Node) {
+        debug_assert!(self.is_owned(), "OI1: a root is locked when its kind changes");
         self.clear_inner();
         self.set_key(0, separator);
         self.set_child(0, left.address());
@@ -531,7 +545,7 @@ impl Node {
     /// Adds a child after child `index`, with the separator between the two, to a node that is not
     /// full.
     pub(super) fn insert_child(self, index: usize, separator: u64, child: Node) {
-        debug_assert!(!self.is_full());
+        debug_assert!(!self.is_full() && self.is_owned(), "OI1: a locked node with room");
         for key in (index + 1..KEYS).rev() {
             self.set_key(key, self.key(key - 1));
             self.set_child(key + 1, self.child(key));
@@ -543,6 +557,7 @@ impl Node {
     /// Takes child `index` out; its slices fall to the child before it, or to the one after it if
     /// it is the first.
     pub(super) fn remove_child(self, index: usize) {
+        debug_assert!(self.is_owned(), "OI1: a node is locked when a child is taken out");
         let children = self.children();
         (index.saturating_sub(1)..children - 2)
             .for_each(|key| self.set_key(key, self.key(key + 1)));

@@ -46,7 +46,7 @@ impl OrderedIndex {
         }
     }
 
-    /// Returns the version of a leaf that has lost a slot (T1).
+    /// Returns the version of a leaf that has lost a slot (OI1).
     fn after_removal(&self, version: u64) -> u64 {
         if self.node_words == 0 { version } else { version + VERSION_ONE }
     }
@@ -141,7 +141,8 @@ impl OrderedIndex {
             full_fence(); // E1, as in `inherit`.
             self.bequeath_words(root.leaf, holder.leaf);
         }
-        root.leaf.unlock(root.version | DEAD); // T4
+        debug_assert_ne!(root.leaf, self.root(), "OI4: the first layer is never over");
+        root.leaf.unlock(root.version | DEAD); // OI4
         let rank = holder
             .leaf
             .rank_of_value(Value::Layer(root.leaf))
@@ -162,7 +163,7 @@ impl OrderedIndex {
         slice: u64,
         retired: &mut Vec<Retire>,
     ) -> bool {
-        // The grandparent is locked first (T6). Whether it is needed is certain once the parent is
+        // The grandparent is locked first (OI6). Whether it is needed is certain once the parent is
         // locked at its version.
         let above = if parent.child(2) == 0 { grandparent } else { None };
         if above.is_some_and(|(above, above_version)| !above.lock_at(above_version)) {
@@ -182,6 +183,7 @@ impl OrderedIndex {
         // it seemed.
         let index = parent.rank(slice);
         let heir = Node::at(parent.child(if index == 0 { 1 } else { index - 1 }));
+        debug_assert_ne!(heir, leaf, "OI8: a neighbour inherits");
         if self.node_words > 0 {
             self.inherit(leaf, heir, index > 0);
         }
@@ -196,7 +198,7 @@ impl OrderedIndex {
             above.unlock(above_version + VERSION_ONE);
             Some(parent)
         } else {
-            // The parent is the layer's root, and stays (T4).
+            // The parent is the layer's root, and stays (OI4).
             let heir_version = heir.lock();
             if self.node_words > 0 {
                 full_fence(); // E1, as in `inherit`.
@@ -206,7 +208,7 @@ impl OrderedIndex {
             parent.unlock((parent_version & !INNER | kind) + VERSION_ONE);
             Some(heir)
         };
-        retired.push(Retire::Block(leaf.block()));
+        retired.push(Retire::Block(leaf.block())); // OI7
         retired.extend(other.map(|node| Retire::Block(node.block())));
         true
     }
@@ -216,7 +218,7 @@ impl OrderedIndex {
     fn inherit(&self, leaf: Node, heir: Node, is_left: bool) {
         let (mut heir, mut version) = (heir, heir.lock());
         while version & INNER != 0 {
-            // T6: no node below can die while the one above it is locked.
+            // OI6: no node below can die while the one above it is locked.
             let child = Node::at(heir.child(if is_left { heir.children() - 1 } else { 0 }));
             let child_version = child.lock();
             heir.unlock(version);
@@ -228,7 +230,7 @@ impl OrderedIndex {
         self.bequeath_words(leaf, heir);
         heir.unlock(version + VERSION_ONE);
     }
-    /// Leaves a dying leaf's words to a locked one that its slices fall to (T8).
+    /// Leaves a dying leaf's words to a locked one that its slices fall to (OI8).
     fn bequeath_words(&self, leaf: Node, heir: Node) {
         if !mutant(Mutant::CollapseLeavesNothing) {
             heir.raise_words(leaf, self.node_words);

@@ -52,7 +52,8 @@ fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
 }
 
 impl OrderedIndex {
-    /// Returns the session's cache of nodes, with `count` at hand for while others are locked (T6).
+    /// Returns the session's cache of nodes, with `count` at hand for while others are locked
+    /// (OI6).
     fn make_ready<'a>(
         &self,
         count: usize,
@@ -94,6 +95,7 @@ impl OrderedIndex {
         let Linking { record, key, caches, changes, inherit_from_node } = linking;
         let slice = key[depth];
         let Spot { leaf, version, low, high } = spot;
+        debug_assert!((low..=high).contains(&slice), "OI3: the slice is in the fences");
         let spare = self.make_ready(nodes_to_split(above), caches)?;
         if !lock_both(above, leaf, version) {
             return Ok(None);
@@ -119,13 +121,13 @@ impl OrderedIndex {
         let (left, left_version) = match above {
             Some(above) => {
                 leaf.set_permutation(permutation.truncate(kept));
-                permutation.live().skip(kept).for_each(|slot| leaf.set_value(slot, Value::Nothing)); // T2
+                permutation.live().skip(kept).for_each(|slot| leaf.set_value(slot, Value::Nothing)); // OI2
                 above.node.insert_child(above.node.rank(separator), separator, right);
                 (leaf, middle)
             }
             None => {
                 let left = self.new_leaf_from(leaf, permutation, 0..kept, spare.take_ready());
-                leaf.become_inner(left, separator, right); // T4
+                leaf.become_inner(left, separator, right); // OI4
                 (left, 0)
             }
         };
@@ -162,7 +164,7 @@ impl OrderedIndex {
     }
 
     /// Returns a new leaf with what another, which is locked, has in the slots at `ranks`, and with
-    /// its protocol words (T8).
+    /// its protocol words (OI8).
     fn new_leaf_from(
         &self,
         leaf: Node,
@@ -179,7 +181,7 @@ impl OrderedIndex {
         new
     }
 
-    /// Gives a new leaf the protocol's words of the locked one whose slices it takes (T8).
+    /// Gives a new leaf the protocol's words of the locked one whose slices it takes (OI8).
     fn hand_on(&self, leaf: Node, new: Node) {
         match mutant(Mutant::SplitInheritsNothing) {
             true => new.clear_words(self.node_words),
@@ -233,7 +235,7 @@ impl OrderedIndex {
         (linking.inherit_from_node)(home.handle());
         leaf.set_value(slot, Value::Layer(top));
         let after = version + VERSION_ONE;
-        leaf.unlock(after); // T1
+        leaf.unlock(after); // OI1
         let successors = [(leaf.handle(), after), (home.handle(), 0)];
         linking.changes.push(NodeChange {
             node: leaf.handle(),
@@ -274,7 +276,7 @@ fn split_inner(above: Option<Passed>, full: Passed, slice: u64, spare: &mut Cach
         None => {
             let left = Node::new_inner(spare.take_ready());
             left.copy_children(node, 0, middle);
-            node.become_inner(left, separator, right); // T4
+            node.become_inner(left, separator, right); // OI4
             node.unlock(version + VERSION_ONE);
         }
     }

@@ -6,7 +6,7 @@
 //! timestamp had been drawn, and every transaction running now has pinned later, so reads at that
 //! timestamp or after it (`epoch.rs` has the proof: reading a timestamp is loading a link), or else
 //! sees what an open snapshot keeps. Then, if no open snapshot is older than that commit, no link
-//! to the undo will be followed (U2), and it is freed at once: neither it nor its unit is looked
+//! to the undo will be followed (UR2), and it is freed at once: neither it nor its unit is looked
 //! at. The unit's record may be freed by then.
 //!
 //! If some are older, either one of them sees it, and the entry waits until that has closed. Or it
@@ -136,6 +136,7 @@ pub(super) fn collect_undos(
         let block =
             Retired::Version { table: entry.at.table(), size: entry.size, block: entry.block };
         match look_at(context, &entry, &tables[usize::from(entry.at.table())]) {
+            // MV5: no reader can reach it.
             UndoOutcome::Free => block.free(tables, &mut context.local.caches),
             UndoOutcome::Retire => context.local.retired.push(block),
             UndoOutcome::Kept(snapshot) => backlog.keep(snapshot, entry),
@@ -330,7 +331,7 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
     let mut spin = Spin::default();
     let word = loop {
         let word = Tid(cell.load(Ordering::Relaxed));
-        // The LOCK of a dead unit is never released.
+        // The LOCK of a dead unit is never released (CL3, MV8).
         let lock = if word.has(Tid::DEAD) { PRUNING } else { Tid::LOCK };
         let exchange =
             || cell.compare_exchange(word.0, word.0 | lock, Ordering::Acquire, Ordering::Relaxed);
@@ -358,7 +359,7 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
 pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> GcOutcome {
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
-    debug_assert!(word.has(Tid::QUEUED));
+    debug_assert!(word.has(Tid::QUEUED), "MV6: so is the first unit of an absent record");
     let seen = || seen_before(&context.versions.snapshots, word, units);
     if word.has(Tid::DEAD) {
         return match seen() {

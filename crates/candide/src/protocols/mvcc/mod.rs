@@ -37,22 +37,22 @@
 //! The cell is followed by the words of the newest version.
 //!
 //! # Invariants
-//! The cell is locked as in `protocols/shared/cell_lock.rs`, with invariants K1 to K5, except that
-//! thinning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo
-//! records are as in `record/undo_record.rs`, with U1 to U4. Besides:
-//! * **M1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
+//! The cell is locked as in `protocols/shared/cell_lock.rs`, with invariants CL1 to CL5, except
+//! that thinning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo
+//! records are as in `record/undo_record.rs`, with UR1 to UR4. Besides:
+//! * **MV1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
 //!   until they name the version that it wrote.
-//! * **M2** Timestamps of a unit rise from one version to the next: its commits have locked it one
+//! * **MV2** Timestamps of a unit rise from one version to the next: its commits have locked it one
 //!   after another, and drawn under the lock.
-//! * **M3** The attempt's time is taken from the clock after its session was pinned, and never
+//! * **MV3** The attempt's time is taken from the clock after its session was pinned, and never
 //!   falls.
-//! * **M4** All that an attempt has read was the newest at its time.
-//! * **M5** An undo is not freed while it can be seen: by a running attempt, at its time; by an
+//! * **MV4** All that an attempt has read was the newest at its time.
+//! * **MV5** An undo is not freed while it can be seen: by a running attempt, at its time; by an
 //!   open snapshot; or by an attempt that begins (`collect.rs`).
-//! * **M6** An undo is in one session's garbage from the end of its commit on. The first unit of an
-//!   absent record is released QUEUED.
-//! * **M7** Nothing that can fail happens after phase 4.
-//! * **M8** The record of a deleted row that only open snapshots see may be dead, and in its
+//! * **MV6** An undo is in one session's garbage from the end of its commit on. The first unit of
+//!   an absent record is released QUEUED.
+//! * **MV7** Nothing that can fail happens after phase 4.
+//! * **MV8** The record of a deleted row that only open snapshots see may be dead, and in its
 //!   table's index of deleted records (`index/deleted_index.rs`) instead of the index. Its older
 //!   versions are read as before; thinning its chains holds PRUNING, since LOCK is never released.
 //!
@@ -61,13 +61,13 @@
 //! is its time, and before the next. Let U write x at u. *An attempt that looks at x after it has
 //! taken a time of u or later sees INSTALL, or the outcome of U*: U has set INSTALL before it drew
 //! u, and the counter makes that visible. So, if it sees no INSTALL, all versions up to its time
-//! have been written: M4 holds for a read, and again when the time is moved on, since that
+//! have been written: MV4 holds for a read, and again when the time is moved on, since that
 //! validates the whole read set. (And if it sees a later version than its time, then all versions
-//! up to its time are in undo records, M2: it need not wait.) ww: U's successor locks x when U has
+//! up to its time are in undo records, MV2: it need not wait.) ww: U's successor locks x when U has
 //! released it, so it draws later. wr: T sees U's version at its time, which is u or later, or if T
 //! writes, draws later yet. rw: T writes too, at t, and has read the version that U replaced. If u
 //! < t, then phase 3, which comes after the draw, sees INSTALL or a new version, and T fails; so t
-//! < u. If T only reads, at r, then M4 says that r < u. An absent key is a cell, or a node whose
+//! < u. If T only reads, at r, then MV4 says that r < u. An absent key is a cell, or a node whose
 //! version an insert raises before it can lock the record. Every timestamp is drawn, and every time
 //! taken, within the call, so the order agrees with real time.
 //!
@@ -78,6 +78,24 @@
 //! index of deleted records before it leaves the index. If the deletion is later than their time,
 //! it is the key's only record that was there then: the next one was linked after the deletion. If
 //! it is not, they need it no more than other attempts do.
+//!
+//! # Example
+//! T reads what U replaces meanwhile (`tests/timelines`). Rows are shown as *value of timestamp*.
+//! ```text
+//! T                                         U                             x        y
+//! begins at time 1, reads x: 0                                            0 of 1   0 of 1
+//!                                           locks x and y (MV1)
+//!                                           draws 2, validates
+//!                                           writes two undo records (UR4)
+//!                                           installs, commits (MV2)       1 of 2   1 of 2
+//! meets y of 2, tries to move its time on
+//! finds x replaced, so its time stays 1
+//! reads y: 0, by the undo record
+//! if it ends now: commits
+//! if it writes now: aborts: ReadChanged
+//! ```
+//! All that T has read was the newest at 1 (MV4), so as a reader it comes before U. If it wrote, it
+//! would draw a timestamp after U's. Had T not read x, its time would have moved on to 2 (MV3).
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
@@ -120,8 +138,8 @@ use crate::index::{NodeAt, NodeChange};
 use crate::protocols::mvcc::parts::block_size;
 use crate::protocols::mvcc::undo_queue::UndoEntry;
 use crate::protocols::shared::cell_lock::{
-    self, acquire, begin_install, evaluate, fail, is_locked_by_another, look_again, raise_install,
-    release, release_cell, says_otherwise,
+    self, acquire, begin_install, evaluate, fail, is_locked_by_another, is_owned, look_again,
+    raise_install, release, release_cell, says_otherwise,
 };
 use crate::record::undo_record::{self, UNDO_WORDS, Undo};
 use crate::record::{CellAt, Tid};
@@ -150,6 +168,7 @@ impl Attempt {
     /// the attempt's time.
     #[inline(always)]
     fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
+        debug_assert!(word.ts() <= self.time, "MV4: the newest version at the attempt's time");
         let present = !word.has(Tid::ABSENT);
         if !self.only_reads && (present || !mutant(Mutant::TombstoneUnobserved)) {
             self.reads.push((at, word));
@@ -179,7 +198,7 @@ impl Protocol for Mvcc {
 
     #[inline(always)]
     fn begin(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) {
-        debug_assert!(attempt.held.is_empty(), "the attempt before has ended");
+        debug_assert!(attempt.held.is_empty(), "C2: the attempt before has ended");
         attempt.reads.clear();
         attempt.nodes.clear();
         attempt.expected.clear();
@@ -189,7 +208,7 @@ impl Protocol for Mvcc {
         attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
         attempt.time = match context.local.read_view {
             ReadView::Snapshot(ts) => ts,
-            ReadView::Current | ReadView::AtBegin => context.clock.now(), // M3
+            ReadView::Current | ReadView::AtBegin => context.clock.now(), // MV3
         };
         if context.local.read_view != ReadView::Current {
             (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
@@ -426,7 +445,7 @@ fn read_again(
             let is_older = word.ts() > attempt.time;
             debug_assert!(
                 !is_older || attempt.only_reads,
-                "the pin of all others keeps what they see"
+                "MV8: the pin of all others keeps what they see"
             );
             return Ok(if is_older {
                 read_older(attempt, at, word, copy)
@@ -463,7 +482,7 @@ fn read_older(
     }
     pass(Point::LookingBack);
     // First the words, then the undos: a commit that has written one of these words since has
-    // linked its undo before, and that is found (U4).
+    // linked its undo before, and that is found (UR4).
     image.clear();
     Words::Shared(at.payload()).extend(at.payload_words(), image);
     let seen = undos.inspect(|undo| undo.put_back(image)).last().filter(|undo| undo.ts() <= *time);
@@ -537,7 +556,7 @@ fn meet_newer(
 
 /// Moves an attempt's time on to now, if its read set is still valid then.
 fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(), Abort> {
-    // First the clock, then the read set (M4).
+    // First the clock, then the read set (MV4).
     let now = context.clock.now();
     look_at_all(context, attempt, |_| false)?;
     pass(Point::LookedAgain);
@@ -550,6 +569,7 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
             return Err(context.conflict(Abort::ExistenceChanged, at));
         }
     }
+    debug_assert!(attempt.time <= now, "MV3: an attempt's time never falls");
     (attempt.time, attempt.has_moved) = (now, true);
     Ok(())
 }
@@ -656,12 +676,13 @@ fn commit(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
-    context.versions.undo_entries.reserve(writes.items().len());
+    context.versions.undo_entries.reserve(writes.items().len()); // C4
 
     // 1 lock
     acquire(context, &mut attempt.held, writes, install_held)?;
 
     // 2 timestamp, 3 validate
+    debug_assert!(writes.items().iter().all(is_owned), "MV1: INSTALL is set before the draw");
     let ts = draw(context, attempt);
     has_number(ts)
         .and_then(|()| have_room(context, attempt))
@@ -673,7 +694,7 @@ fn commit(
         return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 
-    // 5 install and release
+    // 5 install and release: nothing fails any more (MV7)
     for index in 0..writes.items().len() {
         install(context, writes, index, ts);
     }
@@ -691,7 +712,12 @@ fn install_held(at: CellAt, word: Tid) -> Tid {
 /// Draws the timestamp of a commit that has locked what it writes.
 #[inline(always)]
 fn draw(context: &Context<'_, Mvcc>, attempt: &Attempt) -> u64 {
-    if mutant(Mutant::DrawnBeforeLocks) { attempt.time } else { context.clock.draw() }
+    if mutant(Mutant::DrawnBeforeLocks) {
+        return attempt.time;
+    }
+    let ts = context.clock.draw();
+    debug_assert!(attempt.time < ts, "MV3: a timestamp is above the time of its attempt");
+    ts
 }
 
 /// Returns an error if a cell cannot name this timestamp: after seven years of twenty million
@@ -716,6 +742,7 @@ fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), A
 fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize, ts: u64) {
     let item = &mut writes.items_mut()[index];
     let ((at, was), present) = (begin_install(item), item.present);
+    debug_assert!(rises(was, ts), "MV2: timestamps of a unit rise");
     if !present && was.has(Tid::ABSENT) {
         item.untouched = true;
         release_cell(context, at, was.unlocked());
@@ -725,6 +752,9 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
         let (size, _) = room_for(item);
         let block = context.version_block(at.table(), size);
         at.store_undo(block, was, if present { item.changed() } else { 0..0 });
+        let entries = &context.versions.undo_entries;
+        debug_assert!(entries.len() < entries.capacity(), "C4: its entry's room was reserved");
+        // MV6
         context.versions.undo_entries.push(UndoEntry { at, block, size, ts: was.ts(), until: ts });
     }
     if present {
@@ -732,4 +762,9 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
     }
     let absent = if present { 0 } else { Tid::ABSENT };
     release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
+}
+
+/// Returns whether a commit's timestamp is above that of a version which it replaces (MV2).
+fn rises(was: Tid, ts: u64) -> bool {
+    was.ts() < ts || mutant(Mutant::DrawnBeforeLocks)
 }

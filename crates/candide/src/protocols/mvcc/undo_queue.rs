@@ -85,6 +85,10 @@ impl UndoQueue {
     pub(super) fn extend(&mut self, epoch: Epoch, more: &mut Vec<UndoEntry>) {
         let Some(until) = more.iter().map(|entry| entry.until).max() else { return };
         let count = more.len();
+        debug_assert!(
+            more.iter().all(|entry| entry.ts < entry.until),
+            "MV2: a later commit replaced the version"
+        );
         match self.batches.back_mut() {
             Some(batch) if batch.epoch == epoch => {
                 (batch.count, batch.until) = (batch.count + count, batch.until.max(until));

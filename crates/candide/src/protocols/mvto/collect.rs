@@ -47,7 +47,7 @@ pub(super) fn collect(
     let at = due.at;
     let Some(mut cell) = latch_for_a_while(&at) else { return GcOutcome::Busy };
     let own = if due.is_parked { ON_SNAPSHOT_LIST } else { Tid::QUEUED };
-    debug_assert!(cell.word().has(own));
+    debug_assert!(cell.word().has(own), "TO7: the flag says where the entry is");
     if due.is_parked && cell.word().has(Tid::QUEUED) {
         // The queued entry is responsible for the chain.
         return leave(
@@ -159,9 +159,13 @@ fn prune<'a>(
     };
     let (mut next, mut left) = (kept.older().filter(|_| is_row(cell, kept)), VERSIONS_AT_ONCE);
     while let Some(version) = next.filter(|_| left > 0) {
+        debug_assert!(
+            version.stamp().ts() < time || mutant(Mutant::CollectedEarly),
+            "TO6: versions newer than the entry's time stay, and the newest of the others"
+        );
         next = version.older();
         if seen_by(&context.versions.snapshots, version, kept).is_some() {
-            kept = version;
+            kept = version; // TO6
             next = next.filter(|_| is_row(cell, kept));
         } else {
             cell.replace(Some(kept), next);
@@ -269,7 +273,9 @@ impl Context<'_, Mvto> {
             self.versions.parked.push((snapshot, at));
             return ON_SNAPSHOT_LIST;
         }
-        self.local.reap_queue.push(at);
+        let queue = &mut self.local.reap_queue;
+        debug_assert!(queue.len() < queue.capacity(), "C4: its room was reserved");
+        queue.push(at);
         Tid::QUEUED
     }
 }

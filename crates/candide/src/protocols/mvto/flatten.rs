@@ -89,14 +89,14 @@ pub(super) fn flatten_latched(
             return false;
         }
         if !mutant(Mutant::FlattenedUnraised) {
-            raise(below.rts(), to);
+            raise(below.rts(), to); // TO8
         }
         if !stamp.is_delta() {
             row = Some(below);
             break;
         }
     }
-    let mut under = row.expect("a delta lies above a row");
+    let mut under = row.expect("TO8: a delta lies above a row");
     image.clear();
     image.extend(under.payload().iter().map(|word| word.load(Ordering::Relaxed)));
     loop {

@@ -47,30 +47,30 @@
 //! own. LOCK says that a read for update holds the unit, INSTALL that the chain is being changed.
 //!
 //! # Invariants
-//! Chains are as `record/version_chain.rs` says, with invariants C1 to C4. Besides:
-//! * **T1** Read timestamps count halves: `2 t` is a transaction that writes at `t`, `2 t + 1` one
+//! Chains are as `record/version_chain.rs` says, with invariants VC1 to VC4. Besides:
+//! * **TO1** Read timestamps count halves: `2 t` is a transaction that writes at `t`, `2 t + 1` one
 //!   that only reads after it. They never fall.
-//! * **T2** A version that is committed at `t` follows one whose rts, and that of all between that
+//! * **TO2** A version that is committed at `t` follows one whose rts, and that of all between that
 //!   are not aborted, was `2 t` at most after the version was linked and a fence was passed.
-//! * **T3** A transaction that commits at `t`, having read version `v`, raised its rts to `2 t` (`2
-//!   t + 1` if it only reads) and passed a fence, and then no version between `v` and `t` was
+//! * **TO3** A transaction that commits at `t`, having read version `v`, raised its rts to `2 t`
+//!   (`2 t + 1` if it only reads) and passed a fence, and then no version between `v` and `t` was
 //!   linked but aborted ones; or it only reads, no commit at `t` or before was going on any more,
 //!   and the same.
-//! * **T4** What a write expects of its row, and the row that an updater is applied to, are read in
-//!   the sense of T3.
-//! * **T5** The attempt's time is taken from the clock after its session was pinned, and never
+//! * **TO4** What a write expects of its row, and the row that an updater is applied to, are read
+//!   in the sense of TO3.
+//! * **TO5** The attempt's time is taken from the clock after its session was pinned, and never
 //!   falls; its timestamp is above it.
-//! * **T6** A version stays in its chain while a transaction or a snapshot can still see it
+//! * **TO6** A version stays in its chain while a transaction or a snapshot can still see it
 //!   (`collect.rs`).
-//! * **T7** A unit with more than one version, and the first of an absent record, is QUEUED,
+//! * **TO7** A unit with more than one version, and the first of an absent record, is QUEUED,
 //!   ON_SNAPSHOT_LIST, or in the `linked` list of the attempt that linked it; except the other
 //!   units of an absent record, which are collected together with the first.
-//! * **T8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a
+//! * **TO8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a
 //!   fence, and then found a row below it, whether or not pending versions in between commit. A
 //!   commit that deletes a row at `t` finds that word at `2 t` at most, after its fence. A delta
 //!   becomes a row only after the rts of all that it is made of have been raised to the delta's
 //!   timestamp, under the latch.
-//! * **T9** Nothing that can fail happens after phase 5. A commit waits only for versions with
+//! * **TO9** Nothing that can fail happens after phase 5. A commit waits only for versions with
 //!   smaller timestamps, and not for ever.
 //!
 //! # Why it is serializable
@@ -78,13 +78,13 @@
 //! chains descend. wr: a reader at `t` sees versions at or before `t`, and only such as are
 //! committed. rw: let T at `t` have read `v`, and let U commit `w`, with `v < w < t`, or `w = t` if
 //! T only reads; let `w` be the lowest such version. Either T's fence comes before U's; then U,
-//! after its own, sees the rts that T has raised on `v`, which `w` follows, and fails (T2). Or U's
-//! comes first; then T, after its own, sees `w` linked, and fails (T3). If T waited instead for all
-//! commits at `t` or before, U's was over when T looked, so T saw `w`. An absent record is such a
-//! version, by the cell's second word. A reader of a delta has read all that it is made of, in the
-//! sense of T3: a writer that links below it afterwards, under the latch, finds those rts raised
-//! (T8), and no commit in between deletes the row that it rests on. A key without a record: its
-//! insert links the record before it draws its timestamp, and T validates the node after it has
+//! after its own, sees the rts that T has raised on `v`, which `w` follows, and fails (TO2). Or U's
+//! comes first; then T, after its own, sees `w` linked, and fails (TO3). If T waited instead for
+//! all commits at `t` or before, U's was over when T looked, so T saw `w`. An absent record is such
+//! a version, by the cell's second word. A reader of a delta has read all that it is made of, in
+//! the sense of TO3: a writer that links below it afterwards, under the latch, finds those rts
+//! raised (TO8), and no commit in between deletes the row that it rests on. A key without a record:
+//! its insert links the record before it draws its timestamp, and T validates the node after it has
 //! drawn its own, or has taken its time; so either T sees the node changed, or the insert's
 //! timestamp is above. Every timestamp is drawn, and every time taken, within the call, so the
 //! order agrees with real time.
@@ -95,7 +95,25 @@
 //!
 //! Each claim above that a timestamp is later than others, or else something is seen, holds for a
 //! counter by its modification order, and for the system's clock by fences and by the end of a tick
-//! in phase 4 (K1 to K4 of `ticks.rs`).
+//! in phase 4 (TK1 to TK4 of `ticks.rs`).
+//!
+//! # Example
+//! T wants to write below what R has read (`tests/timelines`). Versions are shown as *value of
+//! timestamp*, with the rts.
+//! ```text
+//! T                                     R                                 x
+//! draws 2, to write x                                                     0 of 1
+//!                                       begins at time 2 (TO5)
+//!                                       reads x: 0 of 1
+//!                                       T is committing at 2, so:
+//!                                       raises the rts to 5 (TO1)         0 of 1, rts 5
+//!                                       fences, finds no version
+//!                                       between 1 and 2 (TO3), commits
+//! latches x, to link 1 of 2
+//! finds rts 5, above 4 (TO2)
+//! aborts: ReadChanged
+//! ```
+//! Had T linked its version before R read x, R would have waited for the outcome.
 //!
 //! # Aborts
 //! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or a version
@@ -182,6 +200,10 @@ impl Attempt {
         copy: &mut impl FnMut(Words<'_>),
     ) -> Seen {
         let stamp = seen.map(Version::stamp);
+        debug_assert!(
+            stamp.is_none_or(|stamp| stamp.is_readable() && stamp.ts() <= self.time),
+            "TO3: a read is of a committed version at the attempt's time or before"
+        );
         let present = seen.filter(|_| !stamp.is_some_and(Stamp::is_absent));
         if let Some(version) = present {
             copy(Words::Shared(version.payload()));
@@ -245,7 +267,7 @@ impl Protocol for Mvto {
         attempt.looks_back = context.local.read_view != ReadView::Current;
         attempt.time = match context.local.read_view {
             ReadView::Snapshot(ts) => ts,
-            ReadView::Current | ReadView::AtBegin => context.clock.now(), // T5
+            ReadView::Current | ReadView::AtBegin => context.clock.now(), // TO5
         };
         if attempt.looks_back {
             look_back(context, attempt);
@@ -713,6 +735,7 @@ fn read_row<'a>(
 /// set is still valid then.
 fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> Result<(), Abort> {
     let now = context.clock.now_from(ts);
+    debug_assert!(attempt.time <= now && ts <= now, "TO5: an attempt's time never falls");
     look_at_all(context, attempt, now + 1, true)?;
     (attempt.time, attempt.has_moved) = (now, true);
     Ok(())
@@ -767,7 +790,7 @@ fn is_linked_before(stamp: Stamp, before: u64) -> bool {
     stamp.ts() < before && !stamp.is_aborted() && !is_ignored
 }
 
-/// Raises the read timestamps of the read set; a fence has to follow.
+/// Raises the read timestamps of the read set (TO3); a fence has to follow.
 fn raise_reads(attempt: &Attempt, to: u64) {
     for (at, seen) in &attempt.reads {
         raise(at.linked(*seen).map_or(at.existence_rts(), Version::rts), to);
@@ -866,7 +889,7 @@ fn commit_at(
     // 5 evaluate
     evaluate(writes)?;
 
-    // 6 install
+    // 6 install: nothing fails any more (TO9)
     for index in 0..writes.items().len() {
         fill_in(writes, index);
     }
@@ -880,6 +903,7 @@ fn commit_at(
 #[inline(always)]
 fn draw(context: &Context<'_, Mvto>, attempt: &Attempt, part: &Part) -> u64 {
     let ts = context.clock.next_for(part, attempt.time);
+    debug_assert!(attempt.time < ts, "TO5: a timestamp is above the time of its attempt");
     pass(Point::Unlocked);
     ts
 }
@@ -1010,8 +1034,14 @@ fn link(
         };
         let only = || below.filter(is_only).map(|only| only.stamp().ts());
         let flag = context.queue_or_park(at, cell.word(), only);
-        cell.raise(flag); // T7
+        cell.raise(flag); // TO7
     }
+    debug_assert!(
+        is_first
+            || !item.present && !at.is_first()
+            || cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST),
+        "TO7: a unit with a second version has an entry"
+    );
     cell.release();
     let item = &mut writes.items_mut()[index];
     (item.note, item.is_delta) = (version.id().word(), is_delta);
@@ -1065,7 +1095,7 @@ fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
 }
 
 /// Returns the conflict if an item's version must not be linked above another one at a timestamp: a
-/// transaction with a later timestamp has read that one.
+/// transaction with a later timestamp has read that one (TO2), or rests on its row (TO8).
 fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
     if mutant(Mutant::LinkedUnlooked) {
         return None;
@@ -1091,7 +1121,7 @@ fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abor
     (existence > Some(2 * ts) && !mutant(Mutant::AbsenceForgotten)).then_some(Abort::ReadChanged)
 }
 
-/// Raises the read timestamp on which one item depends: phase 3.
+/// Raises the read timestamp on which one item depends (TO4, TO8): phase 3.
 fn raise_below(
     context: &mut Context<'_, Mvto>,
     writes: &WriteSet,
@@ -1120,10 +1150,20 @@ fn settled_below<'a>(
     loop {
         match seen_at(own(item).and_then(Version::older), u64::MAX) {
             Ok(below) => return Ok(below),
-            Err(pending) if await_settled(context, &item.at, pending, false) => {}
-            Err(_) => return Err(context.conflict(Abort::Locked, item.at)),
+            Err(pending) => {
+                debug_assert!(waits_for(item, pending), "TO9: commits wait for earlier ones");
+                if !await_settled(context, &item.at, pending, false) {
+                    return Err(context.conflict(Abort::Locked, item.at));
+                }
+            }
         }
     }
+}
+
+/// Returns whether a commit may wait for a pending version of an item's unit: one with a smaller
+/// timestamp than its own (TO9).
+fn waits_for(item: &WriteItem, pending: Version<'_>) -> bool {
+    own(item).is_some_and(|own| pending.stamp().ts() < own.stamp().ts())
 }
 
 /// Validates one item: phase 4. No transaction with a later timestamp has read the version that the
@@ -1178,6 +1218,10 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
             if stamp.is_committed() && !stamp.is_absent() {
                 return Ok(());
             }
+            debug_assert!(
+                !stamp.is_pending() || waits_for(item, version),
+                "TO9: commits wait for earlier ones"
+            );
             if stamp.is_pending() && await_settled(context, &item.at, version, false) {
                 continue 'again;
             }
@@ -1232,7 +1276,7 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
         && item.at.is_first()
         && !cell.word().has(Tid::QUEUED | ON_SNAPSHOT_LIST)
     {
-        cell.raise(Tid::QUEUED); // T7
+        cell.raise(Tid::QUEUED); // TO7
         context.local.reap_queue.push(item.at);
     }
     cell.release();

@@ -37,7 +37,7 @@ pub(super) fn settling_place(at: &CellAt, version: VersionId) -> u64 {
     at.address() ^ version.word().rotate_left(32) | 1
 }
 
-/// Raises a read timestamp; a fence has to follow.
+/// Raises a read timestamp, which never falls (TO1); a fence has to follow.
 #[inline(always)]
 pub(super) fn raise(rts: &AtomicU64, to: u64) {
     if rts.load(Ordering::Relaxed) < to {

@@ -3,18 +3,18 @@
 //!
 //! Threads without a common record write no common word, as a counter would be. Full fences and
 //! waiting give the guarantees of a counter:
-//! * **K1** A *time* is the last timestamp of the tick before the one that is read, and a fence
+//! * **TK1** A *time* is the last timestamp of the tick before the one that is read, and a fence
 //!   follows; a timestamp is drawn after a fence. So if a thread does not see, after its fence,
 //!   what another one did before its own, the other one reads the clock no earlier, and its
 //!   timestamp is above the first one's time.
-//! * **K2** The tick of a timestamp is over before the fence of phase 4. So if a committer does not
-//!   see, after that fence, what another one did before its own, the other one draws in a later
+//! * **TK2** The tick of a timestamp is over before the fence of phase 4. So if a committer does
+//!   not see, after that fence, what another one did before its own, the other one draws in a later
 //!   tick: a later timestamp, whatever the numbers.
-//! * **K3** No commit ends before the tick of its timestamp. So an attempt that begins afterwards
+//! * **TK3** No commit ends before the tick of its timestamp. So an attempt that begins afterwards
 //!   has a time that is not below it, and draws a later one.
-//! * **K4** No two commits have one timestamp. Sessions have numbers of their own, and draw once in
-//!   a tick by K3; those for which there are no numbers left share the last one, and a word that
-//!   holds the tick of its last use.
+//! * **TK4** No two commits have one timestamp. Sessions have numbers of their own, and draw once
+//!   in a tick by TK3; those for which there are no numbers left share the last one, and a word
+//!   that holds the tick of its last use.
 
 #![forbid(unsafe_code)]
 
@@ -49,7 +49,7 @@ impl Ticks {
         Ticks { clock: SystemClock::new(), shared: CachePadded::new(AtomicU64::new(0)) }
     }
 
-    /// Returns a time that is not below any timestamp whose commit was over at the call (K1, K3).
+    /// Returns a time that is not below any timestamp whose commit was over at the call (TK1, TK3).
     #[inline(never)]
     pub(super) fn time(&self) -> u64 {
         let tick = self.clock.now() + u64::from(mutant(Mutant::TickNotOver));
@@ -63,8 +63,8 @@ impl Ticks {
         self.time()
     }
 
-    /// Draws the next timestamp of the session with this number. The caller has passed a fence
-    /// (K2).
+    /// Draws the next timestamp of the session with this number, which no other one draws (TK4).
+    /// The caller has passed a fence (TK2).
     #[inline]
     pub(super) fn draw(&self, number: u64) -> u64 {
         loop {

@@ -2,20 +2,20 @@
 //! commit.
 //!
 //! # Invariants
-//! * **K1** LOCK is the right to change the cell, taken by one exchange. INSTALL means that the
+//! * **CL1** LOCK is the right to change the cell, taken by one exchange. INSTALL means that the
 //!   owner is committing. Both are set together in phase 1; or LOCK first, by a read for update,
 //!   and INSTALL by its owner in phase 1. Either way words change only between INSTALL and the
 //!   release, and a cell with LOCK alone has the words of its version: readers and validation pass
 //!   it, and only another lock has to wait.
-//! * **K2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it
+//! * **CL2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it
 //!   releases. An absent cell is released QUEUED, or is in the `linked` list of the attempt that
 //!   linked it. So a holder gives a cell back as it found it. ON_SNAPSHOT_LIST, which replaces
 //!   QUEUED while a snapshot is open, follows the same rule.
-//! * **K3** A DEAD cell stays locked for ever.
-//! * **K4** Only cells of existing rows are held. (So garbage collection never meets a held cell of
-//!   an absent record, and the attempt that linked a record never holds it absent.) A row with a
+//! * **CL3** A DEAD cell stays locked for ever.
+//! * **CL4** Only cells of existing rows are held. (So garbage collection never meets a held cell
+//!   of an absent record, and the attempt that linked a record never holds it absent.) A row with a
 //!   held cell stays: deleting it takes the locks of all its cells.
-//! * **K5** The note of a write item is zero until the attempt owns its cell as a writer; then it
+//! * **CL5** The note of a write item is zero until the attempt owns its cell as a writer; then it
 //!   is the cell's word, LOCK and INSTALL included. A held cell is in [`Held`], until phase 1 hands
 //!   it over to its item, if it has one.
 //!
@@ -27,18 +27,18 @@
 //!
 //! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) where that cannot be part of a circle,
 //! for [`SLEEP_MAX`] at most:
-//! * **W1** A read for update, if all that it holds lies at smaller addresses: attempts that sleep
+//! * **WA1** A read for update, if all that it holds lies at smaller addresses: attempts that sleep
 //!   so wait for greater and greater ones.
-//! * **W2** A commit, for its first lock, if it holds nothing; and one that has failed on a lock
+//! * **WA2** A commit, for its first lock, if it holds nothing; and one that has failed on a lock
 //!   and given back all the others.
-//! * **W3** A reader that meets INSTALL, whatever it holds: a commit that has a lock sleeps for no
+//! * **WA3** A reader that meets INSTALL, whatever it holds: a commit that has a lock sleeps for no
 //!   other.
 //!
 //! All other waits take a few rounds, as long as a commit in progress. The cells that an attempt
 //! held and waited for when its read for update failed are locked by the next attempt before its
-//! closure begins, in the order of addresses ([`Wanted`](super::Wanted)), so by W1 it can sleep for
-//! all of them. A lock may be *handed over* to a sleeper: then it stays set, without INSTALL (K1),
-//! and is the sleeper's. A row whose lock is handed over exists (K4).
+//! closure begins, in the order of addresses ([`Wanted`](super::Wanted)), so by WA1 it can sleep
+//! for all of them. A lock may be *handed over* to a sleeper: then it stays set, without INSTALL
+//! (CL1), and is the sleeper's. A row whose lock is handed over exists (CL4).
 
 #![forbid(unsafe_code)]
 
@@ -110,7 +110,7 @@ impl Held {
         may_be && self.0.iter().rev().any(is_it)
     }
 
-    /// Locks a cell if its row exists (K4), and returns its word from before.
+    /// Locks a cell if its row exists (CL4), and returns its word from before.
     #[inline(always)]
     pub(crate) fn hold<P: Protocol>(
         &mut self,
@@ -146,6 +146,7 @@ impl Held {
                     return Ok(tid);
                 }
             }
+            // WA1: otherwise a wait of few rounds.
             let is_in_order = || self.0.iter().all(|(held, _)| held.address() < at.address());
             let begin = || wait_to_own(context, at, is_in_order());
             match wait.get_or_insert_with(begin).wait() {
@@ -156,7 +157,7 @@ impl Held {
         if waited == Waited::Handed {
             // Acquire: the words of the version we hold (E3).
             let tid = Tid(cell.load(Ordering::Acquire)).unlocked();
-            debug_assert!(!tid.has(Tid::ABSENT | Tid::DEAD));
+            debug_assert!(!tid.has(Tid::ABSENT | Tid::DEAD), "CL4: a row is handed over");
             self.0.push((at, tid));
             return Ok(tid);
         }
@@ -177,8 +178,9 @@ impl Held {
         Ok(self.has(at))
     }
 
-    /// Begins phase 1: hands the held cells that are written over to their items (K5), with INSTALL
-    /// (K1). `install` sets INSTALL in a cell with the given word, and returns its new word.
+    /// Begins phase 1: hands the held cells that are written over to their items (CL5), with
+    /// INSTALL (CL1). `install` sets INSTALL in a cell with the given word, and returns its new
+    /// word.
     #[cold]
     pub(crate) fn hand_over(
         &mut self,
@@ -187,7 +189,10 @@ impl Held {
     ) {
         self.0.retain(|&(at, tid)| {
             let Some(index) = writes.find(at) else { return true };
-            writes.items_mut()[index].note = install(at, tid).0;
+            let item = &mut writes.items_mut()[index];
+            debug_assert!(!tid.has(Tid::LOCK | Tid::ABSENT | Tid::DEAD), "CL4: a row is held");
+            debug_assert_eq!(item.note, 0, "CL5: a held cell is no item's yet");
+            item.note = install(at, tid).0;
             false
         });
     }
@@ -223,7 +228,7 @@ pub(crate) fn look_again<P: Protocol, T>(
     mut tid: Tid,
     mut look: impl FnMut() -> Result<T, Tid>,
 ) -> Result<T, Abort> {
-    // Asleep, whatever it holds (W3).
+    // Asleep, whatever it holds (WA3).
     let mut wait =
         Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
     loop {
@@ -259,8 +264,15 @@ pub(crate) fn acquire<P: Protocol>(
         held.hand_over(writes, install_held);
     }
     lock_all(context, writes, held)?;
+    debug_assert!(writes.items().iter().all(is_owned), "CL5: phase 1 has locked every item's cell");
     after_locking(writes);
     Ok(())
+}
+
+/// Returns whether an item's note says that the attempt owns its cell as a writer (CL1, CL5).
+pub(crate) fn is_owned(item: &WriteItem) -> bool {
+    let tid = Tid(item.note);
+    tid.has(Tid::LOCK) && tid.has(Tid::INSTALL)
 }
 
 /// Raises INSTALL in a held cell, which was `tid`, by calling `store`: under the lock no other
@@ -338,6 +350,7 @@ pub(crate) fn fail<P: Protocol>(
 /// Begins phase 5 for an item. Returns its cell, which the commit owns, and what that was.
 #[inline(always)]
 pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
+    debug_assert!(is_owned(item), "CL1: words change between INSTALL and the release");
     let was = Tid(item.note);
     if mutant(Mutant::UnlockBeforeInstall) {
         item.at.cell_word(0).store(was.unlocked().0, Ordering::Relaxed);
@@ -440,6 +453,7 @@ fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
                 .compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
             {
+                debug_assert_eq!(item.note, 0, "CL5: the cell was unlocked, so not the item's");
                 item.note = locked.0;
                 return Ok(true);
             }
@@ -460,6 +474,7 @@ fn lock_later<P: Protocol>(
     index: usize,
     held: &Held,
 ) -> Result<(), Abort> {
+    // WA2: otherwise a wait of few rounds.
     let owns_nothing = held.is_empty() && writes.items().iter().all(|item| item.note == 0);
     let item = &mut writes.items_mut()[index];
     let mut wait = wait_to_own(context, item.at, owns_nothing);
@@ -483,9 +498,10 @@ fn lock_later<P: Protocol>(
     accept_held(item)
 }
 
-/// Runs phase 1 for an item whose cell was held: its row exists (K4).
+/// Runs phase 1 for an item whose cell was held: its row exists (CL4).
 #[cold]
 fn accept_held(item: &WriteItem) -> Result<(), Abort> {
+    debug_assert!(!Tid(item.note).has(Tid::ABSENT | Tid::DEAD), "CL4: a row was held");
     if item.accepts(true) { Ok(()) } else { Err(Abort::ExistenceChanged) }
 }
 
@@ -499,13 +515,16 @@ pub(crate) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteI
     }
 }
 
-/// Stores an unlocked word in a cell; QUEUED is set in the first cell of an absent record (K2).
+/// Stores an unlocked word in a cell; QUEUED is set in the first cell of an absent record (CL2).
 #[inline(always)]
 pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, mut tid: Tid) {
-    debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL));
+    debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL), "CL1: the owner releases both flags");
+    debug_assert!(!tid.has(Tid::DEAD), "CL3: a dead cell stays locked");
     if tid.has(Tid::ABSENT) && at.is_first() && !tid.has(Tid::QUEUED) {
         tid.0 |= Tid::QUEUED;
-        context.local.reap_queue.push(at);
+        let queue = &mut context.local.reap_queue;
+        debug_assert!(queue.len() < queue.capacity(), "C4: its room was reserved");
+        queue.push(at);
     }
     let store = |is_handed: bool| {
         let lock = if is_handed { Tid::LOCK } else { 0 };
@@ -535,7 +554,7 @@ pub(crate) fn free<P: Protocol>(
 
 /// Implements [`Protocol::enqueue_if_absent`].
 pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
-    // A locked cell is left to its owner, which installs a row or releases the cell QUEUED (K2).
+    // A locked cell is left to its owner, which installs a row or releases the cell QUEUED (CL2).
     // Repeated, because under protocols with timestamps the exchange may fail when another session
     // extends a version.
     let cell = first.cell_word(0);
@@ -564,7 +583,7 @@ pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
 pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bool) -> GcOutcome {
     let first = units[0].cell_word(0);
     let tid = Tid(first.load(Ordering::Relaxed));
-    debug_assert!(tid.has(Tid::QUEUED));
+    debug_assert!(tid.has(Tid::QUEUED), "CL2: the holder of the entry clears the flag");
     if tid.has(Tid::LOCK) || tid.has(Tid::ABSENT) && is_recent(tid) {
         return GcOutcome::NotYet;
     }
@@ -607,6 +626,10 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
     for at in &units[..locked] {
         let cell = at.cell_word(0);
         let tid = cell.load(Ordering::Relaxed);
+        debug_assert!(
+            !all || Tid(tid).has(Tid::ABSENT) || mutant(Mutant::KilledByStore),
+            "CL3: no row dies with its record"
+        );
         let released = if all { tid | Tid::DEAD } else { tid & !(Tid::LOCK | Tid::INSTALL) };
         cell.store(released, Ordering::Release); // E3
     }

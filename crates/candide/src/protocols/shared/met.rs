@@ -1,7 +1,7 @@
 //! The versions that a session has met: installed by its own commits, or looked at when a view of
 //! an earlier moment moved on.
 //!
-//! An attempt may take such a version as it is, though it is of a recent epoch (invariant V4 of
+//! An attempt may take such a version as it is, though it is of a recent epoch (invariant VW4 of
 //! `protocols/shared/view.rs`). Most recent versions that a transaction reads are of this kind:
 //! those of its own thread's last transactions, and hot rows that it has just read.
 //!

@@ -23,21 +23,21 @@
 //! attempt holds has LOCK alone, and passes.
 //!
 //! # Invariants
-//! * **V1** The view is the state after all commits of epochs before the base, and perhaps some
+//! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
 //!   more: a writer of such an epoch had all its locks, then passed the fence of its commit (E1),
 //!   then read the epoch. The base was loaded before a fence of the reader's: that of the pin (E10)
 //!   or of the last move (E20). The writer read an older epoch than the reader, so its fence came
 //!   first, and every look after the reader's fence sees INSTALL or the new version in each of its
 //!   cells.
-//! * **V2** A writer of the base's epoch or a later one is seen as a whole or not at all: the view
+//! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all: the view
 //!   has moved on at its first version, whose load (E3) acquires what the writer did before it
 //!   released the cell. So the look after that load finds INSTALL or the new version in each of the
 //!   writer's cells seen before. Nothing that it wrote is of an epoch before the base, so its cells
 //!   seen later move the view on again.
-//! * **V3** A record that is not found was never there since the base, or was unlinked: a deleted
+//! * **VW3** A record that is not found was never there since the base, or was unlinked: a deleted
 //!   record is unlinked only when its epoch is below the horizon, which no pin's epoch is below;
 //!   and an inserter has linked its record before its locks, so the node's version has changed.
-//! * **V4** A met version v of a cell is the cell's version at the moment of the view: it was
+//! * **VW4** A met version v of a cell is the cell's version at the moment of the view: it was
 //!   installed before that, since the session met it before, and it is still there when it is read.
 //!   The rest of what v's writer wrote is in the view: all its locks were set when v was met, so a
 //!   look or a load since has seen them, or its versions. A writer that replaces v locks the cell
@@ -159,7 +159,8 @@ impl View {
         self.base > Tid::first_of(epoch).0
     }
 
-    /// Returns whether a version belongs to the view as it is.
+    /// Returns whether a version belongs to the view as it is (VW1). At any other one the view
+    /// moves on (VW2), unless the session has met it (VW4).
     #[inline(always)]
     pub(crate) fn has(&self, tid: Tid) -> bool {
         tid.0 < self.base || mutant(Mutant::ViewUnmoved)
@@ -177,6 +178,10 @@ impl View {
     #[inline(always)]
     pub(crate) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
         if self.is_opaque() {
+            debug_assert!(
+                version.0 >= self.base || mutant(Mutant::EpochBeforeLock),
+                "VW1: a commit is of the base's epoch or a later one"
+            );
             for item in
                 items.iter().filter(|item| !item.untouched || mutant(Mutant::MetUninstalled))
             {
@@ -212,8 +217,12 @@ impl View {
         nodes: &NodeSet,
         new: Option<(CellAt, Tid)>,
     ) -> Result<(), Stuck> {
+        debug_assert!(
+            new.is_none_or(|(_, tid)| self.base <= tid.0),
+            "VW2: the view moves on at a version of the base's epoch or a later one"
+        );
         if new.is_some_and(|(at, tid)| self.met.has(at, tid)) {
-            return Ok(());
+            return Ok(()); // VW4
         }
         let observed = reads.len() + nodes.len() + self.told.len() + 1;
         self.spent += observed;
@@ -235,6 +244,7 @@ impl View {
         if mutant(Mutant::EpochAfterLook) {
             base = Tid::first_of(self.epochs.now()).0;
         }
+        debug_assert!(self.base <= base && self.is_opaque(), "VW1: the view only moves on");
         self.base = base;
         if let Some((at, tid)) = new {
             self.met.note(at, tid);

@@ -275,7 +275,7 @@ fn a_cursor_survives_changes_between_its_steps() {
 }
 
 /// Timestamps that absent readers have left in a leaf reach every record born later where they
-/// looked (T8).
+/// looked (OI8).
 #[test]
 fn timestamps_follow_their_slices() {
     for (key_words, domain) in [
