@@ -81,7 +81,7 @@ const CHECKS: &[Check] = &[
     ),
     check("reverse-off-by-one", "tests::phantoms::both_ways_lead_over_the_same_rows"),
     check(
-        "twig-unobserved",
+        "inlined-layer-unobserved",
         "index::ordered::tests::phantoms::a_foreign_link_is_noticed_and_an_own_one_is_not",
     ),
     check(
@@ -170,7 +170,7 @@ const CHECKS: &[Check] = &[
         "tests::timestamps::no_insert_commits_below_a_reader_that_missed_its_key_before_a_leaf_was_removed",
     ),
     check(
-        "buried-early",
+        "reaped-early",
         "tests::timestamps::a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early",
     ),
     check(
@@ -270,14 +270,14 @@ const CHECKS: &[Check] = &[
         "tests::parked_records::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes",
     ),
     check("words-lost", "tests::undos::what_stays_in_a_chain_has_the_words_of_what_goes"),
-    check("thinned-by-old-word", "tests::undos::what_is_replaced_while_its_chain_is_thinned_stays"),
+    check("pruned-by-old-word", "tests::undos::what_is_replaced_while_its_chain_is_thinned_stays"),
     check("freed-in-sight", "tests::undos::a_version_that_a_reader_walks_over_is_not_freed"),
     check(
         "parked-forgotten",
         "tests::parked_records::what_was_parked_by_one_and_queued_by_another_is_collected_once",
     ),
     check(
-        "parked-buried",
+        "parked-reaped",
         "tests::parked_records::a_record_of_which_something_is_parked_is_not_buried",
     ),
     check(
@@ -306,7 +306,7 @@ const CHECKS: &[Check] = &[
     ),
     check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
     check(
-        "stowed-late",
+        "moved-late",
         "tests::deleted_index::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way",
     ),
     check(

@@ -6,7 +6,7 @@ use super::item::NONE;
 use super::item::{Mark, WriteItem};
 use crate::error::Abort;
 use crate::record::UserUpdate;
-use crate::record::delta::{PutOff, VersionReservation};
+use crate::record::delta::{DeltaSpace, PutOff};
 use crate::schema::{Op, Words};
 
 /// The number of operations between two checkpoints of a unit of at most as many words; for a
@@ -194,7 +194,7 @@ impl Operations {
     }
 
     /// Writes an item's operations as a delta.
-    pub(super) fn write_delta(&self, item: &WriteItem, room: VersionReservation<'_>) {
+    pub(super) fn write_delta(&self, item: &WriteItem, room: DeltaSpace<'_>) {
         room.fill(self.of(item).map(|(_, op)| match op.is_user() {
             true => PutOff::User(self.user(op)),
             false => PutOff::BuiltIn(*op, self.operands(op.operand, op.operands())),

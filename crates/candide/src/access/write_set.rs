@@ -15,7 +15,7 @@ use super::item::NONE;
 use super::item::{Intent, Mark, WriteItem};
 use super::operations::Operations;
 use crate::error::Abort;
-use crate::record::delta::VersionReservation;
+use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};
 use crate::schema::{Op, Words};
 use crate::sync::{AtomicU64, Ordering};
@@ -336,7 +336,7 @@ impl WriteSet {
     }
 
     /// Writes an item's operations as a delta.
-    pub(crate) fn write_delta(&self, index: usize, room: VersionReservation<'_>) {
+    pub(crate) fn write_delta(&self, index: usize, room: DeltaSpace<'_>) {
         self.operations.write_delta(&self.items[index], room);
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn primary_key<P: Protocol>(
             from.copy(0, words.len(), |word, value| words[word] = value);
         }
     };
-    if mutant(Mutant::EntryUnvalidated) && P::peek(&state.attempt, at) {
+    if mutant(Mutant::EntryUnvalidated) && P::is_present(&state.attempt, at) {
         copy(Words::Shared(at.payload()));
     } else if !state.read_at_mark(tx.engine, at, mark, copy)? {
         return Ok(None);

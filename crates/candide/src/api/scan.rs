@@ -222,7 +222,7 @@ impl Way {
         let Some(placed) = units.only else { return };
         self.give_while(tx, state, table, |state, record| {
             let at = placed.of(record);
-            !P::peek(&state.attempt, at) && state.read_at_once(at, |_| {}) == Some(false)
+            !P::is_present(&state.attempt, at) && state.read_at_once(at, |_| {}) == Some(false)
         });
     }
 

@@ -207,7 +207,7 @@ impl<P: Protocol> Session<P> {
         let versions = match table.index.find(key) {
             Found::Record(record) => {
                 let mut lengths = table.layout.cells(record).map(|at| match P::Versions::WORDS {
-                    0 => P::peek(attempt, at).then_some(1),
+                    0 => P::is_present(attempt, at).then_some(1),
                     _ => P::Versions::chain_length(&engine.clock, attempt, at),
                 });
                 // The first unit says whether there is a row. Others may have been deleted with it

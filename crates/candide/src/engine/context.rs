@@ -116,11 +116,11 @@ impl<'a, P: Parts> Context<'a, P> {
     ) -> bool {
         let Some(deleted_index) = table.deleted_index() else { return true };
         let key = record.key_words(table.layout.key_words());
-        let is_late = mutant(Mutant::StowedLate);
+        let is_late = mutant(Mutant::MovedLate);
         if !is_late && !deleted_index.enter(record, key.as_slice(), &mut self.local.caches) {
             return true;
         }
-        pass(Point::Stowing);
+        pass(Point::MovingToDeletedIndex);
         if !kill(self) {
             deleted_index.leave(record, key.as_slice(), &mut self.local.retired_parts);
             self.local.retire_parts(table.number);
@@ -128,7 +128,7 @@ impl<'a, P: Parts> Context<'a, P> {
         }
         self.take_out(record, table, merge_into_node);
         if is_late {
-            pass(Point::Stowing);
+            pass(Point::MovingToDeletedIndex);
             deleted_index.enter(record, key.as_slice(), &mut self.local.caches);
         }
         true

@@ -183,7 +183,7 @@ pub trait Protocol: Absence {
 
     /// Whether the row exists right now, without observing it.
     #[doc(hidden)]
-    fn peek(attempt: &Self::Attempt, at: CellAt) -> bool;
+    fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool;
 
     /// Whether the row exists, or does not, as the closure is going to be told without observing
     /// it. If not, the row has to be observed.
@@ -195,7 +195,7 @@ pub trait Protocol: Absence {
         at: CellAt,
         exists: bool,
     ) -> Result<bool, Abort> {
-        Ok(Self::peek(attempt, at) == exists)
+        Ok(Self::is_present(attempt, at) == exists)
     }
 
     /// Takes note of a scan that begins, which will [get through](Protocol::scanned) a range of

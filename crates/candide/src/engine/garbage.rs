@@ -40,7 +40,7 @@ impl Retired {
     }
 }
 
-/// An absent record that a session has to bury; or a unit with more than one version, of which it
+/// An absent record that a session has to reap; or a unit with more than one version, of which it
 /// has to collect the old ones.
 #[derive(Debug, Clone, Copy)]
 pub struct Due {
@@ -80,5 +80,5 @@ pub enum GcOutcome {
     /// way](Protocol::detach_for_snapshots).
     MoveToDeletedIndex(u64),
     /// It was moved to the index of deleted records, and no snapshot sees it any more.
-    Forgotten,
+    Expired,
 }

@@ -46,9 +46,9 @@ pub(crate) struct Local {
     /// By table: its part in the number of records.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
     pub(crate) random: Random,
-    /// Records this attempt has linked; one that is left absent is queued for burial.
+    /// Records this attempt has linked; one that is left absent is queued to be reaped.
     pub(crate) linked: Vec<CellAt>,
-    /// First cells of absent records that this session has to bury.
+    /// First cells of absent records that this session has to reap.
     pub(crate) reap_queue: Vec<CellAt>,
     pub(crate) retired: Vec<Retired>,
     /// What the index has left behind in the operation at hand, until it is known of which table.

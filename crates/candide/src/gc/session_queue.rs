@@ -63,7 +63,7 @@ impl Parked {
 /// The queue whose entries are examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
-    Burials,
+    Own,
     Released,
     Hot,
 }
@@ -169,7 +169,7 @@ impl<B: Backlog> Garbage<B> {
         P::Versions::collect(context, &mut self.backlog, tables, horizon, budget);
         self.release(P::Versions::open_snapshots(&worker.versions));
         // Each queue has a budget of its own, so that none waits behind the others.
-        self.look_at(engine, worker, (slot, tables), (Of::Burials, horizon), budget);
+        self.look_at(engine, worker, (slot, tables), (Of::Own, horizon), budget);
         if !self.released.is_empty() {
             self.look_at(engine, worker, (slot, tables), (Of::Released, horizon), budget);
         }
@@ -221,9 +221,7 @@ impl<B: Backlog> Garbage<B> {
         loop {
             let most = left.min(PREFETCH_BATCH);
             match of {
-                Of::Burials => {
-                    next.extend(std::iter::from_fn(|| self.next_burial(before)).take(most))
-                }
+                Of::Own => next.extend(std::iter::from_fn(|| self.next_due(before)).take(most)),
                 Of::Released => {
                     next.extend(std::iter::from_fn(|| self.next_released(before)).take(most))
                 }
@@ -250,7 +248,7 @@ impl<B: Backlog> Garbage<B> {
                 );
                 pass(Point::Collecting);
                 let noted = due.note;
-                let burial = match P::reap(
+                let outcome = match P::reap(
                     &mut Context::new(engine, worker),
                     &mut due,
                     table,
@@ -272,9 +270,9 @@ impl<B: Backlog> Garbage<B> {
                         );
                         if is_settled { GcOutcome::Kept(snapshot) } else { GcOutcome::NotYet }
                     }
-                    burial => burial,
+                    outcome => outcome,
                 };
-                match burial {
+                match outcome {
                     GcOutcome::Alive => {}
                     GcOutcome::NotYet | GcOutcome::Busy | GcOutcome::Unfinished
                         if of == Of::Released =>
@@ -298,7 +296,7 @@ impl<B: Backlog> Garbage<B> {
                     GcOutcome::Kept(snapshot) | GcOutcome::MoveToDeletedIndex(snapshot) => {
                         self.park(snapshot, due.at, (engine.epochs.now(), time));
                     }
-                    GcOutcome::Forgotten => {
+                    GcOutcome::Expired => {
                         Context::new(engine, worker).clear_out(due.at.record(), table)
                     }
                     GcOutcome::Dead => {
@@ -322,7 +320,7 @@ impl<B: Backlog> Garbage<B> {
     }
 
     #[inline]
-    fn next_burial(&mut self, before: Epoch) -> Option<Due> {
+    fn next_due(&mut self, before: Epoch) -> Option<Due> {
         self.reap_queue.front().filter(|due| due.queued < before)?;
         self.reap_queue.pop_front()
     }

@@ -190,7 +190,7 @@ pub trait Running: Send {
     #[doc(hidden)]
     fn hold(&mut self, context: &mut Context<'_, Erased>, at: CellAt) -> Result<bool, Abort>;
     #[doc(hidden)]
-    fn peek(&self, at: CellAt) -> bool;
+    fn is_present(&self, at: CellAt) -> bool;
     fn assumes(
         &mut self,
         context: &mut Context<'_, Erased>,
@@ -570,8 +570,8 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::hold(&mut inner(context), &mut self.0, at)
     }
 
-    fn peek(&self, at: CellAt) -> bool {
-        P::peek(&self.0, at)
+    fn is_present(&self, at: CellAt) -> bool {
+        P::is_present(&self.0, at)
     }
 
     fn assumes(
@@ -589,7 +589,7 @@ impl<P: Protocol> Running for RunningOf<P> {
 
     fn chain_length(&self, base: &dyn Base, at: CellAt) -> Option<usize> {
         match P::Versions::WORDS {
-            0 => P::peek(&self.0, at).then_some(1),
+            0 => P::is_present(&self.0, at).then_some(1),
             _ => P::Versions::chain_length(clock::<P>(base), &self.0, at),
         }
     }
@@ -762,8 +762,8 @@ impl Protocol for Erased {
         attempt.hold(context, at)
     }
 
-    fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {
-        attempt.peek(at)
+    fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool {
+        attempt.is_present(at)
     }
 
     fn assumes(

@@ -172,7 +172,7 @@ impl Attempt {
                 Err(stuck) => return Err(stuck),
             }
         }
-        self.view.tell(at, exists);
+        self.view.note_existence(at, exists);
         Ok(true)
     }
 
@@ -291,7 +291,7 @@ impl Protocol for Occ {
     }
 
     #[inline(always)]
-    fn peek(_attempt: &Attempt, at: CellAt) -> bool {
+    fn is_present(_attempt: &Attempt, at: CellAt) -> bool {
         !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
     }
 
@@ -311,7 +311,7 @@ impl Protocol for Occ {
                 .assumes_by_looks(at, exists)
                 .map_err(|stuck| view::conflict(context, stuck));
         }
-        attempt.view.tell(at, exists);
+        attempt.view.note_existence(at, exists);
         Ok(true)
     }
 
@@ -384,7 +384,7 @@ impl Absence for Occ {
         if attempt.nodes.linked(node, before, after) {
             attempt.reads.push((first, Tid::INITIAL));
         } else {
-            attempt.view.tell(first, false);
+            attempt.view.note_existence(first, false);
         }
     }
 

@@ -483,8 +483,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::hold(&mut inner(context), &mut attempt.inner, at)
     }
 
-    fn peek(attempt: &Self::Attempt, at: CellAt) -> bool {
-        P::peek(&attempt.inner, at)
+    fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool {
+        P::is_present(&attempt.inner, at)
     }
 
     fn assumes(
@@ -674,11 +674,11 @@ impl<P: Protocol> Absence for Recorded<P> {
         units: &[CellAt],
         horizon: Epoch,
     ) -> GcOutcome {
-        let burial = P::reap(&mut inner(context), due, table, units, horizon);
-        if burial == GcOutcome::Dead {
+        let outcome = P::reap(&mut inner(context), due, table, units, horizon);
+        if outcome == GcOutcome::Dead {
             Self::is_dead(context, table, units[0]);
         }
-        burial
+        outcome
     }
 
     fn merge_into_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {

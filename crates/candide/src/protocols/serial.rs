@@ -312,7 +312,7 @@ impl Protocol for Serial {
     }
 
     #[inline(always)]
-    fn peek(attempt: &Attempt, at: CellAt) -> bool {
+    fn is_present(attempt: &Attempt, at: CellAt) -> bool {
         attempt.has(at)
     }
 

@@ -82,7 +82,7 @@
 //! | the record of a failed insert is unlinked | record | node | `merge_into_node`, too |
 //! | a leaf is split, or a slot becomes layers | leaf | new leaves | `new_leaf_from`, `begin_layers` in `index/ordered/split.rs` |
 //! | a hash table grows | bucket | its two halves | `move_bucket` in `index/hash.rs` |
-//! | a leaf or a layer is removed | leaf | heir, holder, root | `inherit`, `remove_layer`, `take_over` in `index/ordered` |
+//! | a leaf or a layer is removed | leaf | neighbour, holder, root | `inherit`, `remove_layer`, `take_over` in `index/ordered` |
 //!
 //! # Aborts
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
@@ -275,7 +275,7 @@ impl Protocol for TicToc {
     }
 
     #[inline(always)]
-    fn peek(_attempt: &Attempt, at: CellAt) -> bool {
+    fn is_present(_attempt: &Attempt, at: CellAt) -> bool {
         !Tid(at.cell_word(RTS).load(Ordering::Relaxed)).has(Tid::ABSENT)
     }
 

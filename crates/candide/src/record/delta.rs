@@ -69,15 +69,15 @@ pub(crate) enum PutOff<'a> {
     User(&'a UserUpdate),
 }
 
-/// VersionReservation for a delta, which no other thread reads or writes.
-pub(crate) struct VersionReservation<'a>(&'a [AtomicU64]);
+/// Space for a delta, which no other thread reads or writes.
+pub(crate) struct DeltaSpace<'a>(&'a [AtomicU64]);
 
-impl<'a> VersionReservation<'a> {
+impl<'a> DeltaSpace<'a> {
     /// # Safety
     /// The words are the caller's, as for [`write_as_is`](crate::sync::write_as_is), until the room
     /// has been dropped.
-    pub(super) unsafe fn new(words: &'a [AtomicU64]) -> VersionReservation<'a> {
-        VersionReservation(words)
+    pub(super) unsafe fn new(words: &'a [AtomicU64]) -> DeltaSpace<'a> {
+        DeltaSpace(words)
     }
 
     /// Writes operations, which fit by the sum of their `words_put_off`.
@@ -113,7 +113,7 @@ pub(super) fn clear(words: &[AtomicU64]) {
 /// Applies the operations of a delta to an image of the unit at `at`.
 ///
 /// # Safety
-/// Only [`VersionReservation::fill`] and [`clear`] have written the words, for this unit, and that
+/// Only [`DeltaSpace::fill`] and [`clear`] have written the words, for this unit, and that
 /// happened before; the words are not written meanwhile.
 pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec<u64>) {
     while let Some((head, behind)) = words.split_first() {
@@ -195,7 +195,7 @@ mod tests {
             let words: Vec<AtomicU64> = (0..room).map(|_| AtomicU64::new(u64::MAX)).collect();
             let put_off = ops.iter().map(|(op, operands)| PutOff::BuiltIn(*op, operands));
             // SAFETY: the words are ours.
-            unsafe { VersionReservation::new(&words) }.fill(put_off);
+            unsafe { DeltaSpace::new(&words) }.fill(put_off);
             let (mut later, mut now) = (vec![0x55_0201; 4], vec![0x55_0201; 4]);
             // SAFETY: they have just been written, and are still ours.
             unsafe { apply(&words, &at, &mut later) };

@@ -27,7 +27,7 @@ impl Tid {
     pub(crate) const ABSENT: u64 = 1 << 2;
     /// The record is leaving its index, and is not written again.
     pub(crate) const DEAD: u64 = 1 << 3;
-    /// The record is in a session's burial queue (first cell only). Not a state of the row.
+    /// The record is in a session's queue, to be reaped (first cell only). Not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
     /// Flags whose meaning is the protocol's, from this bit on.
     const OWN_FLAGS: u32 = 5;

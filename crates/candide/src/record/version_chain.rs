@@ -26,7 +26,7 @@
 //! * **VC4** A cell's word and each `older` are changed under the cell's latch: INSTALL, set by one
 //!   exchange. Its holder waits for no other thread.
 
-use super::delta::{self, VersionReservation};
+use super::delta::{self, DeltaSpace};
 use super::{CellAt, Tid};
 use crate::memory::Block;
 use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, mutant, prefetch};
@@ -323,10 +323,10 @@ impl<'a> Version<'a> {
     }
 
     /// Returns the room for a delta's operations: the caller's own, which is pending.
-    pub(crate) fn delta_room(self) -> VersionReservation<'a> {
+    pub(crate) fn delta_room(self) -> DeltaSpace<'a> {
         assert!(self.stamp().is_pending());
         // SAFETY: a pending delta's words are its owner's (VC3), which is the caller.
-        unsafe { VersionReservation::new(self.delta_words()) }
+        unsafe { DeltaSpace::new(self.delta_words()) }
     }
 
     /// Returns the words of a delta. Not of a version in the record, which has no more room than

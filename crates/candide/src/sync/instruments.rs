@@ -46,7 +46,7 @@ pub(crate) enum Point {
     /// Commit: the version to be replaced has not been read, and the new one is not linked.
     Linking,
     /// Collecting: a chain is locked, and about to be pruned.
-    Thinning,
+    Pruning,
     /// Commit: the predecessor of a version has been found, and its read timestamp has not been
     /// raised.
     Following,
@@ -63,9 +63,9 @@ pub(crate) enum Point {
     /// Garbage: an entry is about to be examined.
     Collecting,
     /// Garbage: an absent record is locked, and about to be made dead.
-    Burying,
+    Reaping,
     /// Garbage: a record is both in its index and in the index of deleted records.
-    Stowing,
+    MovingToDeletedIndex,
 }
 
 /// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they
@@ -123,7 +123,7 @@ pub(crate) enum Mutant {
     /// A reverse scan goes past the last key of the next leaf.
     ReverseOffByOne,
     /// Scans: the leaf of an inlined layer is not observed.
-    TwigUnobserved,
+    InlinedLayerUnobserved,
     /// A scan sees the transaction's operations from after its beginning.
     MarkIgnored,
     /// A commit's version may be below the versions it read.
@@ -178,7 +178,7 @@ pub(crate) enum Mutant {
     CollapseLeavesNothing,
     /// A row that was deleted while its record was queued is unlinked as if it had been deleted
     /// before.
-    BuriedEarly,
+    ReapedEarly,
     /// Versions: a commit draws its timestamp before it has locked what it writes.
     DrawnBeforeLocks,
     /// Versions: a reader does not wait for a commit that may have drawn a timestamp it has to see.
@@ -192,7 +192,7 @@ pub(crate) enum Mutant {
     ExpectedAsNewest,
     /// Versions: a record that only snapshots see leaves its index before it is in the index of
     /// deleted records.
-    StowedLate,
+    MovedLate,
     /// Versions: a reader of an older version takes a deleted record for the row, whenever it was
     /// deleted.
     DeletedIndexPreferred,
@@ -207,13 +207,13 @@ pub(crate) enum Mutant {
     WordsLost,
     /// Versions: pruning uses the time of the unit's last write from before a commit wrote it
     /// again.
-    ThinnedByOldWord,
+    PrunedByOldWord,
     /// Versions: undo records are freed while a session searches chains.
     FreedInSight,
     /// Versions: a parked unit is dropped because it has been queued meanwhile.
     ParkedForgotten,
     /// Versions: a record is unlinked though one of its units is parked.
-    ParkedBuried,
+    ParkedReaped,
     /// A record is made dead by a load and a store, between which an insert may lock it.
     KilledByStore,
     /// Timestamp order: the inline version of a record is used again when the first has left its
@@ -376,7 +376,7 @@ mod active {
         ("delete-one-group", Mutant::DeleteOneGroup),
         ("entry-unvalidated", Mutant::EntryUnvalidated),
         ("reverse-off-by-one", Mutant::ReverseOffByOne),
-        ("twig-unobserved", Mutant::TwigUnobserved),
+        ("inlined-layer-unobserved", Mutant::InlinedLayerUnobserved),
         ("mark-ignored", Mutant::MarkIgnored),
         ("version-below-read", Mutant::VersionBelowRead),
         ("version-below-replaced", Mutant::VersionBelowReplaced),
@@ -402,7 +402,7 @@ mod active {
         ("split-inherits-nothing", Mutant::SplitInheritsNothing),
         ("growth-inherits-nothing", Mutant::GrowthInheritsNothing),
         ("collapse-leaves-nothing", Mutant::CollapseLeavesNothing),
-        ("buried-early", Mutant::BuriedEarly),
+        ("reaped-early", Mutant::ReapedEarly),
         ("drawn-before-locks", Mutant::DrawnBeforeLocks),
         ("install-not-awaited", Mutant::InstallNotAwaited),
         ("old-reads-written", Mutant::OldReadsWritten),
@@ -414,16 +414,16 @@ mod active {
         ("index-read-early", Mutant::IndexReadEarly),
         ("parted-at-once", Mutant::PartedAtOnce),
         ("move-untracked", Mutant::MoveUntracked),
-        ("stowed-late", Mutant::StowedLate),
+        ("moved-late", Mutant::MovedLate),
         ("deleted-index-preferred", Mutant::DeletedIndexPreferred),
         ("collected-early", Mutant::CollectedEarly),
         ("snapshots-ignored", Mutant::SnapshotsIgnored),
         ("never-parked", Mutant::NeverParked),
         ("words-lost", Mutant::WordsLost),
-        ("thinned-by-old-word", Mutant::ThinnedByOldWord),
+        ("pruned-by-old-word", Mutant::PrunedByOldWord),
         ("freed-in-sight", Mutant::FreedInSight),
         ("parked-forgotten", Mutant::ParkedForgotten),
-        ("parked-buried", Mutant::ParkedBuried),
+        ("parked-reaped", Mutant::ParkedReaped),
         ("killed-by-store", Mutant::KilledByStore),
         ("room-used-again", Mutant::RoomUsedAgain),
         ("hot-kept", Mutant::HotKept),

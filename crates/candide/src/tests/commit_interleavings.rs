@@ -163,7 +163,7 @@ fn an_insert_of_a_row_while_its_record_is_buried_is_not_lost<P: Protocol>() {
     let inserted = told.clone();
     let insert =
         move || inserted.set(Some(second.run_with(ONCE(), |tx| rows.insert(tx, Item::new(1, 7)))));
-    acting(Point::Burying, insert, || run(&mut first, |_| Ok(())));
+    acting(Point::Reaping, insert, || run(&mut first, |_| Ok(())));
     let is_there = run(&mut first, |tx| Ok(table.get(tx, &1, ())?.is_some()));
     assert_eq!(told.get().map(|told| told.is_ok()), Some(is_there), "{}: {told:?}", P::NAME);
     if !is_there {

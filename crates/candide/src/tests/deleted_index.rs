@@ -233,7 +233,7 @@ fn a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way() {
     let rows = Rows::from([((0, 1), Parcel::new(0, 1))]);
     let seen = rows.clone();
     let hook = move |point| {
-        if point == Point::Stowing {
+        if point == Point::MovingToDeletedIndex {
             there.assert_seen(&then, &seen, &mut random);
             ok(there.session().run(|tx| there.assert_rows(tx, &Rows::new(), &mut random)));
         }
@@ -250,7 +250,7 @@ fn a_row_that_is_inserted_while_it_is_put_out_of_the_way_stays() {
     let again = Parcel { weight: 5, ..Parcel::new(0, 1) };
     // Collection has begun with the row, not yet with its entry.
     let comes = move || ok(there.session().run(|tx| there.parcels.insert(tx, again)));
-    acting(Point::Stowing, comes, || collect(&store.db, &mut session));
+    acting(Point::MovingToDeletedIndex, comes, || collect(&store.db, &mut session));
     let mut random = Random::seeded(3);
     assert!(store.is_linked((0, 1)) && store.attic_is_empty());
     ok(session.run(|tx| store.assert_rows(tx, &Rows::from([((0, 1), again)]), &mut random)));

@@ -235,7 +235,7 @@ fn a_long_chain_is_taken_apart_little_by_little<P: Chained>() {
         let seen = seen.clone();
         move |point| {
             // Between two of these points at most [`VERSIONS_AT_ONCE`] versions are removed.
-            if matches!(point, Point::Collecting | Point::Thinning) {
+            if matches!(point, Point::Collecting | Point::Pruning) {
                 seen.borrow_mut().push(versions(&there, &steps, 1));
             }
         }

@@ -175,7 +175,7 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
         let gone = items.find(tx, &2)?;
         db.inner.engine.epochs.pass();
         run(&mut second, |_| Ok(()));
-        assert_eq!(items.len_estimate(), linked - 1, "it is buried");
+        assert_eq!(items.len_estimate(), linked - 1, "it is reaped");
         let before = if looks_before { Some(gone.get(Item::COUNT)?) } else { None };
         run(&mut second, |tx| items.insert(tx, Item::new(2, 20)));
         run(&mut second, |tx| items.update(tx, &1, Item::COUNT.set(20)));

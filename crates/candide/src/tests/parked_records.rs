@@ -150,7 +150,7 @@ fn a_record_of_which_something_is_parked_is_not_buried() {
     a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvto>(false);
 }
 
-fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_buried: bool) {
+fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_reaped: bool) {
     let (db, items, mut session) = by_hand::<P>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
@@ -161,7 +161,7 @@ fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_b
     drop(snapshot);
     ok(other.run(|tx| items.delete(tx, &1)));
     (0..3).for_each(|_| collect(&db, &mut other));
-    assert_eq!(is_linked(&items, 1), !is_buried);
+    assert_eq!(is_linked(&items, 1), !is_reaped);
     (0..3).for_each(|_| collect(&db, &mut session));
     (0..3).for_each(|_| collect(&db, &mut other));
     assert!(!is_linked(&items, 1));

@@ -234,7 +234,7 @@ fn thinning_a_chain_is_in_the_way_of_writers_only() {
         assert_eq!(other.run_with(ONCE(), |tx| rows.update(tx, &1, Item::COUNT.add(1))), CONFLICT);
         assert_eq!(other.last_conflict().map(|conflict| conflict.cause), Some(Abort::Locked));
     };
-    acting(Point::Thinning, meanwhile, || ok(session.run(|_| Ok(()))));
+    acting(Point::Pruning, meanwhile, || ok(session.run(|_| Ok(()))));
     assert_eq!((versions(&db, &items, 1), count(&snapshot, &items, 1)), (2, Some(0)));
     add(&mut session, &items, 1);
     assert_eq!(count(&db.snapshot(), &items, 1), Some(6));
@@ -258,20 +258,20 @@ fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
     std::thread::scope(|scope| {
         let parking = &db.inner.engine.parking;
         scope.spawn(move || {
-            receive("the thinning", &begin.1);
+            receive("the pruning", &begin.1);
             let mut wait = Wait::new(parking, cell, Wish::Look, Patience::Endless);
             while parking.entered() == 0 {
                 assert_eq!(wait.wait(), Waited::Again);
             }
             entered.0.send(()).unwrap();
-            receive("the end of the thinning", &done.1);
+            receive("the end of the pruning", &done.1);
             assert_eq!(parking.waited_for(), [0; 0], "it was not woken");
         });
         let meanwhile = move || {
             begin.0.send(()).unwrap();
             receive("a waiter", &entered.1);
         };
-        acting(Point::Thinning, meanwhile, || ok(session.run(|_| Ok(()))));
+        acting(Point::Pruning, meanwhile, || ok(session.run(|_| Ok(()))));
         done.0.send(()).unwrap();
     });
 }
@@ -296,7 +296,7 @@ fn a_version_that_a_reader_walks_over_is_not_freed() {
         ok(other.run(|_| Ok(())));
         assert_eq!(own(&other), 1, "it is retired, and not free yet");
     };
-    acting(Point::Thinning, meanwhile, || ok(session.run(|_| Ok(()))));
+    acting(Point::Pruning, meanwhile, || ok(session.run(|_| Ok(()))));
     collect(&db, &mut session);
     (0..10).for_each(|_| db.inner.engine.epochs.pass());
     Collect::collect(&*db.inner, db.inner.engine.epochs.now());

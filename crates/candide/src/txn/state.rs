@@ -178,7 +178,7 @@ impl<P: Protocol> State<P> {
         // are not locked.
         let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
         for item in self.writes.items() {
-            if valid.is_ok() && !item.accepts(P::peek(&self.attempt, item.at)) {
+            if valid.is_ok() && !item.accepts(P::is_present(&self.attempt, item.at)) {
                 valid = Err(context.conflict(Abort::ExistenceChanged, item.at));
             }
         }
@@ -535,7 +535,7 @@ impl<P: Protocol> State<P> {
     /// Returns whether a scan observes a unit, even of a row that is not there: always.
     #[inline(always)]
     fn is_observed_by_scan(&self, at: CellAt) -> bool {
-        let is_skipped = || self.writes.find(at).is_none() && !P::peek(&self.attempt, at);
+        let is_skipped = || self.writes.find(at).is_none() && !P::is_present(&self.attempt, at);
         !(mutant(Mutant::AbsentSkippedByScan) && is_skipped())
     }
 

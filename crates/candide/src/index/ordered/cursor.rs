@@ -4,7 +4,7 @@
 //! is in, which knows the rest. A step takes the next value; if that is a record, and the ends of
 //! the range do not cut through the leaf's keys, the hand is all that it has to look at. A layer
 //! that is one leaf of few records needs no frame: they are put into the hand in its place, as a
-//! *twig*. The next leaf of a layer is the one that the slice beyond the last one's fence belongs
+//! *inlined layer*. The next leaf of a layer is the one that the slice beyond the last one's fence belongs
 //! to. It is the next child of the last one's parent, if that has one and is of the version it was
 //! passed in; otherwise it is found from the layer's root. So nothing in the tree has to stay as it
 //! is between two steps, and no leaf has to know its neighbours.
@@ -108,28 +108,28 @@ impl WordRange {
     }
 }
 
-/// VersionReservation for the slots of a leaf and a zero.
+/// Space for the slots of a leaf and a zero.
 const ROOM: usize = 16;
-/// VersionReservation for the slots of a twig and a zero. Layers of more are worth a frame.
+/// Space for the slots of an inlined layer and a zero. Layers of more are worth a frame.
 const TWIG_ROOM: usize = 8;
 const _: () = assert!(WIDTH < ROOM);
 
 /// Value words of one leaf, in the cursor's direction, and a zero behind them. Others that are zero
-/// were taken out of the leaf while it was copied. Behind that is room for a *twig*: the records of
+/// were taken out of the leaf while it was copied. Behind that is room for a *inlined layer*: the records of
 /// a layer that is one leaf, between two of these values.
 #[derive(Debug, Clone, Copy, Default)]
 struct Values {
     words: [u64; ROOM + TWIG_ROOM],
     next: usize,
     count: usize,
-    /// Where it goes on behind the twig, if `next` is in one.
+    /// Where it goes on behind the inlined layer, if `next` is in one.
     rest: usize,
 }
 
 impl Values {
     /// Puts the records of a layer next, if it is one leaf of nothing else; returns its version.
     #[inline(always)]
-    fn insert_twig<const FORWARD: bool>(&mut self, root: Node) -> Option<u64> {
+    fn inline_layer<const FORWARD: bool>(&mut self, root: Node) -> Option<u64> {
         let version = root.stable();
         if version & (INNER | DEAD) != 0 {
             return None;
@@ -162,8 +162,8 @@ impl Values {
         Some(version)
     }
 
-    /// Goes on behind a twig that is over; returns whether there was one.
-    fn leave_twig(&mut self) -> bool {
+    /// Goes on behind an inlined layer that is over; returns whether there was one.
+    fn leave_inlined_layer(&mut self) -> bool {
         let is_twig = self.next >= ROOM;
         if is_twig {
             self.next = self.rest;
@@ -368,11 +368,11 @@ impl Cursor {
         }
     }
 
-    /// As [`Values::insert_twig`].
-    fn insert_twig(&mut self, root: Node) -> Option<u64> {
+    /// As [`Values::inline_layer`].
+    fn inline_layer(&mut self, root: Node) -> Option<u64> {
         match self.direction {
-            Direction::Forward => self.hand.insert_twig::<true>(root),
-            Direction::Reverse => self.hand.insert_twig::<false>(root),
+            Direction::Forward => self.hand.inline_layer::<true>(root),
+            Direction::Reverse => self.hand.inline_layer::<false>(root),
         }
     }
 
@@ -569,7 +569,7 @@ impl OrderedIndex {
         {
             return Some(Advance::Next(record));
         }
-        if cursor.hand.leave_twig() {
+        if cursor.hand.leave_inlined_layer() {
             return None;
         }
         let Some(frame) = &mut cursor.frame else { return Some(Advance::End) };
@@ -582,9 +582,9 @@ impl OrderedIndex {
             }
             Some((Value::Layer(root), (lower_cuts, upper_cuts))) => {
                 if !(lower_cuts || upper_cuts)
-                    && let Some(version) = cursor.insert_twig(root)
+                    && let Some(version) = cursor.inline_layer(root)
                 {
-                    if !mutant(Mutant::TwigUnobserved) {
+                    if !mutant(Mutant::InlinedLayerUnobserved) {
                         observe(root.handle(), version);
                     }
                 } else if let Some(part) = cursor.range.part(depth + 1, lower_cuts, upper_cuts) {

@@ -320,7 +320,7 @@ fn loom_ordered_absence_in_a_layer_that_ends() {
 
 /// A reader that misses a record on its way to the index of deleted records finds it there.
 #[test]
-fn loom_ordered_stowing_against_find() {
+fn loom_ordered_move_to_deleted_index_against_find() {
     explore(4, || {
         let rows = Rows::new(&[[10], [20]]);
         let deleted_index = Arc::new(DeletedIndex::beside(&rows.index).unwrap());

@@ -139,7 +139,7 @@ impl OrderedIndex {
         // it.
         if self.node_words > 0 {
             full_fence(); // E1, as in `inherit`.
-            self.bequeath_words(root.leaf, holder.leaf);
+            self.pass_words_on(root.leaf, holder.leaf);
         }
         debug_assert_ne!(root.leaf, self.root(), "OI4: the first layer is never over");
         root.leaf.unlock(root.version | DEAD); // OI4
@@ -182,10 +182,10 @@ impl OrderedIndex {
         // The versions are those at which the leaf was empty and the parent had as many children as
         // it seemed.
         let index = parent.rank(slice);
-        let heir = Node::at(parent.child(if index == 0 { 1 } else { index - 1 }));
-        debug_assert_ne!(heir, leaf, "OI8: a neighbour inherits");
+        let neighbour = Node::at(parent.child(if index == 0 { 1 } else { index - 1 }));
+        debug_assert_ne!(neighbour, leaf, "OI8: a neighbour inherits");
         if self.node_words > 0 {
-            self.inherit(leaf, heir, index > 0);
+            self.inherit(leaf, neighbour, index > 0);
         }
         leaf.unlock(version | DEAD);
         let other = if parent.children() > 2 {
@@ -193,20 +193,20 @@ impl OrderedIndex {
             parent.unlock(parent_version + VERSION_ONE);
             None
         } else if let Some((above, above_version)) = above {
-            above.set_child(above.rank(slice), heir.address());
+            above.set_child(above.rank(slice), neighbour.address());
             parent.unlock(parent_version | DEAD);
             above.unlock(above_version + VERSION_ONE);
             Some(parent)
         } else {
             // The parent is the layer's root, and stays (OI4).
-            let heir_version = heir.lock();
+            let neighbour_version = neighbour.lock();
             if self.node_words > 0 {
                 full_fence(); // E1, as in `inherit`.
             }
-            let kind = parent.take_over(heir, heir_version, self.node_words);
-            heir.unlock(heir_version | DEAD);
+            let kind = parent.take_over(neighbour, neighbour_version, self.node_words);
+            neighbour.unlock(neighbour_version | DEAD);
             parent.unlock((parent_version & !INNER | kind) + VERSION_ONE);
-            Some(heir)
+            Some(neighbour)
         };
         retired.push(Retire::Block(leaf.block())); // OI7
         retired.extend(other.map(|node| Retire::Block(node.block())));
@@ -215,25 +215,26 @@ impl OrderedIndex {
 
     /// Leaves the words of a dying leaf, which is locked like its parent, to the leaf that its
     /// slices fall to: the last one below its left neighbour, or the first one below its right.
-    fn inherit(&self, leaf: Node, heir: Node, is_left: bool) {
-        let (mut heir, mut version) = (heir, heir.lock());
+    fn inherit(&self, leaf: Node, neighbour: Node, is_left: bool) {
+        let (mut neighbour, mut version) = (neighbour, neighbour.lock());
         while version & INNER != 0 {
             // OI6: no node below can die while the one above it is locked.
-            let child = Node::at(heir.child(if is_left { heir.children() - 1 } else { 0 }));
+            let child =
+                Node::at(neighbour.child(if is_left { neighbour.children() - 1 } else { 0 }));
             let child_version = child.lock();
-            heir.unlock(version);
-            (heir, version) = (child, child_version);
+            neighbour.unlock(version);
+            (neighbour, version) = (child, child_version);
         }
         // An absent reader raises the leaf's timestamp and then looks at the version; this thread
         // has locked and now copies (E1).
         full_fence();
-        self.bequeath_words(leaf, heir);
-        heir.unlock(version + VERSION_ONE);
+        self.pass_words_on(leaf, neighbour);
+        neighbour.unlock(version + VERSION_ONE);
     }
     /// Leaves a dying leaf's words to a locked one that its slices fall to (OI8).
-    fn bequeath_words(&self, leaf: Node, heir: Node) {
+    fn pass_words_on(&self, leaf: Node, neighbour: Node) {
         if !mutant(Mutant::CollapseLeavesNothing) {
-            heir.raise_words(leaf, self.node_words);
+            neighbour.raise_words(leaf, self.node_words);
         }
     }
 }

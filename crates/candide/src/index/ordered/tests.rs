@@ -10,7 +10,7 @@ use node::KEYS;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod concurrent;
-mod heirs;
+mod inheritance;
 mod model;
 mod phantoms;
 

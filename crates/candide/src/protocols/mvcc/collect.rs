@@ -10,16 +10,16 @@
 //! at. The unit's record may be freed by then.
 //!
 //! If some are older, either one of them sees it, and the entry waits until that has closed. Or it
-//! lies between the versions that they see; then the undo is looked at, and the chain is *thinned*.
-//! The thinning session walks it like a reader of the oldest snapshot, and takes out unseen undos
+//! lies between the versions that they see; then the undo is looked at, and the chain is *pruned*.
+//! The pruning session walks it like a reader of the oldest snapshot, and takes out unseen undos
 //! under the unit's lock, which it holds briefly. Where undos hold only some of the unit's words,
 //! the one below may lack words of those taken out; then it is replaced by one that has all. Those
 //! taken out are marked as out, and their own entries retire them: readers of snapshots may be
-//! walking past. Other sessions may have thinned the same chain meanwhile, so under the lock it
+//! walking past. Other sessions may have pruned the same chain meanwhile, so under the lock it
 //! must be as it was found, or nothing is done. An undo is out of its chain if and only if it is
 //! marked so.
 //!
-//! A deleted row is buried when no snapshot is open that is older than its deletion, or when all
+//! A deleted row is reaped when no snapshot is open that is older than its deletion, or when all
 //! its undos have been taken out of their chains before. Those that no snapshot sees are taken out
 //! soon, by their entries. A record that one sees goes into the index of deleted records, if the
 //! table has an order, until the snapshots that see it have closed: all other scans would have to
@@ -27,17 +27,17 @@
 //!
 //! # Why no freed undo is read
 //! A reader follows a link from timestamp t only if it sees what was before t; and no undo of a
-//! version that is seen is freed. Thinning stops at the version that the oldest snapshot of its
+//! version that is seen is freed. Pruning stops at the version that the oldest snapshot of its
 //! list sees. A session that frees undos after that list was copied may not know of that snapshot
-//! any more. Therefore thinning sessions are counted, under the same lock as the list is copied
+//! any more. Therefore pruning sessions are counted, under the same lock as the list is copied
 //! (and so are those that count versions, or look for the snapshots that see a deleted row): while
-//! there is one, other sessions retire what they could free. A thinning session has been pinned
+//! there is one, other sessions retire what they could free. A pruning session has been pinned
 //! since before it was counted, so these undos stay; if it pinned anew, it would have to copy the
 //! list again. A session that copied the list before cannot free what a snapshot sees that was
 //! opened meanwhile: that one is no older than the time that all attempts had reached when the
 //! session's entries were due.
 //!
-//! A record is not freed while its undos are looked at: it is neither buried nor taken from the
+//! A record is not freed while its undos are looked at: it is neither reaped nor taken from the
 //! index of deleted records while one of them is in its chain, and a snapshot is open that is older
 //! than the deletion.
 
@@ -57,7 +57,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The most rounds of waiting for a lock, most of them busy: a commit may be in progress. No thread
-/// waits for the thinning one.
+/// waits for the pruning one.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 
 /// The lock of a dead unit's chain, while undo records are taken out of it.
@@ -180,7 +180,7 @@ fn look_at_undo(
         return UndoOutcome::Retire;
     }
     if !context.versions.walk.busy_units.contains(&put.at.address()) {
-        thin(context, table, put.at);
+        prune(context, table, put.at);
     }
     if undo.is_out() { UndoOutcome::Retire } else { UndoOutcome::NotYet }
 }
@@ -194,9 +194,9 @@ fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
     snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
 }
 
-/// Takes unseen undos out of a unit's chain. Stops if another session writes the unit or thins its
+/// Takes unseen undos out of a unit's chain. Stops if another session writes the unit or prunes its
 /// chain.
-fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
+fn prune(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     let mut chain = std::mem::take(&mut context.versions.walk.chain);
     let oldest = *context.versions.snapshots.last().expect("one is open that sees something below");
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
@@ -210,7 +210,7 @@ fn thin(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
         let undo = chain.get(index).map(|&block| at.undo_in(block));
         if let Some(undo) = undo {
             let mut seen = undo.ts()..std::mem::replace(&mut until, undo.ts());
-            if seen.is_empty() && !mutant(Mutant::ThinnedByOldWord) {
+            if seen.is_empty() && !mutant(Mutant::PrunedByOldWord) {
                 // The unit has been written since its word was loaded, so that is not when this
                 // version was replaced.
                 seen.end = u64::MAX;
@@ -343,7 +343,7 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
             return None;
         }
     };
-    pass(Point::Thinning);
+    pass(Point::Pruning);
     let changed = change();
     let store = |is_handed: bool| {
         let lock = if is_handed { Tid::LOCK } else { 0 };
@@ -363,7 +363,7 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
     let seen = || seen_before(&context.versions.snapshots, word, units);
     if word.has(Tid::DEAD) {
         return match seen() {
-            Before::Nothing => GcOutcome::Forgotten,
+            Before::Nothing => GcOutcome::Expired,
             Before::Unseen => GcOutcome::NotYet,
             Before::Seen(snapshot) => GcOutcome::Kept(snapshot),
         };

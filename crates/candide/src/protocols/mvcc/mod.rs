@@ -38,7 +38,7 @@
 //!
 //! # Invariants
 //! The cell is locked as in `protocols/shared/cell_lock.rs`, with invariants CL1 to CL5, except
-//! that thinning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo
+//! that pruning a chain (`collect.rs`) holds LOCK alone briefly, also of an absent row; and undo
 //! records are as in `record/undo_record.rs`, with UR1 to UR4. Besides:
 //! * **MV1** INSTALL is set in all cells that a commit writes before its timestamp is drawn, and
 //!   until they name the version that it wrote.
@@ -54,7 +54,7 @@
 //! * **MV7** Nothing that can fail happens after phase 4.
 //! * **MV8** The record of a deleted row that only open snapshots see may be dead, and in its
 //!   table's index of deleted records (`index/deleted_index.rs`) instead of the index. Its older
-//!   versions are read as before; thinning its chains holds PRUNING, since LOCK is never released.
+//!   versions are read as before; pruning its chains holds PRUNING, since LOCK is never released.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps; a read-only transaction comes after the commit whose timestamp
@@ -72,7 +72,7 @@
 //! taken, within the call, so the order agrees with real time.
 //!
 //! A record that is missing in the index at an attempt's time: either it was not linked, so no row
-//! was inserted up to then; or it was buried or put into the index of deleted records, and then the
+//! was inserted up to then; or it was reaped or put into the index of deleted records, and then the
 //! row had been deleted before all running attempts began, except those that look back in an open
 //! snapshot. These search the index of deleted records after the index, and a record is in the
 //! index of deleted records before it leaves the index. If the deletion is later than their time,
@@ -259,7 +259,7 @@ impl Protocol for Mvcc {
     }
 
     #[inline(always)]
-    fn peek(attempt: &Attempt, at: CellAt) -> bool {
+    fn is_present(attempt: &Attempt, at: CellAt) -> bool {
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         at.was_there(word, attempt.time)
     }
@@ -513,7 +513,7 @@ fn await_install(
         awaited = again(context);
     }
     if awaited == Err(Abort::RecordRemoved) && !attempt.will_write() && !attempt.has_moved {
-        // It was buried after this attempt began, so its row had been deleted before that, or no
+        // It was reaped after this attempt began, so its row had been deleted before that, or no
         // open snapshot sees it; and a later insert of the key draws a later timestamp, or else the
         // new record would have been found.
         context.local.conflict = None;

@@ -50,7 +50,7 @@ pub struct Attempt {
     pub(super) room: VersionReservation,
     /// Units to be written that have never been written, so that they need no undo record.
     pub(super) inserted: Vec<CellAt>,
-    /// VersionReservation for an older version of a unit that is read.
+    /// Space for an older version of a unit that is read.
     pub(super) image: Vec<u64>,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A unit with more than one version is QUEUED, and in exactly one queue, a session's or the shared
 //! one; so is the first unit of an absent record. The holder of the first unit's entry of an absent
-//! record collects the other units, too, and buries the record, when none of them is queued or
+//! record collects the other units, too, and reaps the record, when none of them is queued or
 //! parked. So an entry never dangles.
 //!
 //! When all that is left below the newest version is one that open snapshots see, the entry is
@@ -99,10 +99,10 @@ fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
 }
 
 /// Clears some flags of a cell, and releases it.
-fn leave(mut cell: Latched<'_>, flags: u64, burial: GcOutcome) -> GcOutcome {
+fn leave(mut cell: Latched<'_>, flags: u64, outcome: GcOutcome) -> GcOutcome {
     cell.clear(flags);
     cell.release();
-    burial
+    outcome
 }
 
 /// Returns the newest open snapshot that sees the second version of a chain, if there is no third,
@@ -209,7 +209,7 @@ fn reap<'a>(
     let mut cells = vec![first];
     cells.extend(units[1..].iter().map_while(|at| latch_dying(context, at, due.time)));
     let all = cells.len() == units.len();
-    pass(Point::Burying);
+    pass(Point::Reaping);
     for (mut cell, at) in cells.into_iter().zip(units) {
         if all {
             cell.raise(Tid::DEAD);
@@ -231,7 +231,7 @@ fn latch_dying<'a>(
 ) -> Option<Latched<'a>> {
     let mut cell = at.try_latch().ok()?;
     let word = cell.word();
-    if !word.has(Tid::QUEUED) && (!word.has(ON_SNAPSHOT_LIST) || mutant(Mutant::ParkedBuried)) {
+    if !word.has(Tid::QUEUED) && (!word.has(ON_SNAPSHOT_LIST) || mutant(Mutant::ParkedReaped)) {
         let newest = cell.newest();
         if prune(context, at, &mut cell, newest, time)
             && is_settled(&cell, time)

@@ -89,7 +89,7 @@
 //! timestamp is above. Every timestamp is drawn, and every time taken, within the call, so the
 //! order agrees with real time.
 //!
-//! The read timestamps of a record are lost when it is buried: a later insert of its key draws a
+//! The read timestamps of a record are lost when it is reaped: a later insert of its key draws a
 //! timestamp later than those of all readers that have found, in phase 4 or as they read, that it
 //! is not dead.
 //!
@@ -328,7 +328,7 @@ impl Protocol for Mvto {
     }
 
     #[inline(always)]
-    fn peek(attempt: &Attempt, at: CellAt) -> bool {
+    fn is_present(attempt: &Attempt, at: CellAt) -> bool {
         let newest = at.newest_linked(at.chain_word());
         let is_seen = |version: &Version<'_>| {
             let stamp = version.stamp();
@@ -683,7 +683,7 @@ fn read_older<'a>(
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
             return Err(context.conflict(Abort::RecordRemoved, *at));
         }
-        // If it is dead otherwise, it was buried after this attempt began: its row had been deleted
+        // If it is dead otherwise, it was reaped after this attempt began: its row had been deleted
         // before that, or no open snapshot sees it.
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
@@ -752,7 +752,7 @@ fn look_at_all(
 ) -> Result<(), Abort> {
     for &(at, seen) in &attempt.reads {
         let word = at.chain_word();
-        if later && is_buried(word) {
+        if later && is_reaped(word) {
             return Err(context.conflict(Abort::RecordRemoved, at));
         }
         let newest = at.newest_linked(word);
@@ -773,7 +773,7 @@ fn look_at_all(
 
 /// Returns whether a record is out of its index, and says nothing of later times.
 #[inline(always)]
-fn is_buried(word: Tid) -> bool {
+fn is_reaped(word: Tid) -> bool {
     word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed)
 }
 

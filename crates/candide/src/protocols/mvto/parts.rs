@@ -44,7 +44,7 @@ pub struct Attempt {
     pub(super) refresh_attempts_left: u8,
     /// Blocks for the versions that do not go into their records.
     pub(super) room: VersionReservation,
-    /// VersionReservation for a row.
+    /// Space for a row.
     pub(super) image: Vec<u64>,
     pub(super) part: Option<Arc<Part>>,
     pub(super) others: Others,

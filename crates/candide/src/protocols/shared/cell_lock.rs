@@ -592,7 +592,7 @@ pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bo
     if !tid.has(Tid::ABSENT) {
         return if exchange(tid.0 & !Tid::QUEUED) { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
-    if tid.has(requeue) && !mutant(Mutant::BuriedEarly) {
+    if tid.has(requeue) && !mutant(Mutant::ReapedEarly) {
         // If an insert has locked it, the next round will see that.
         exchange(tid.0 & !requeue);
         return GcOutcome::NotYet;
@@ -622,7 +622,7 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
         locked += 1;
     }
     let all = locked == units.len();
-    pass(Point::Burying);
+    pass(Point::Reaping);
     for at in &units[..locked] {
         let cell = at.cell_word(0);
         let tid = cell.load(Ordering::Relaxed);

@@ -78,7 +78,7 @@ pub(crate) struct View {
     /// The first version of the base's epoch; above all versions if the attempt need not be opaque.
     base: u64,
     /// Cells of which the closure knows whether their rows exist.
-    told: Vec<Told>,
+    known: Vec<KnownExistence>,
     /// The number of observations that looks have examined.
     spent: usize,
     /// The number that an attempt may examine beyond [`LOOKS_PER_OBSERVATION`].
@@ -91,7 +91,7 @@ pub(crate) struct View {
 
 /// A cell of which the closure knows whether its row exists.
 #[derive(Debug)]
-struct Told {
+struct KnownExistence {
     at: CellAt,
     exists: bool,
     /// The cell's word before all others were looked at.
@@ -124,7 +124,7 @@ impl View {
     pub(crate) fn new(epochs: &Arc<Epochs>) -> View {
         View {
             base: u64::MAX,
-            told: Vec::new(),
+            known: Vec::new(),
             spent: 0,
             most: MOST,
             is_spent: false,
@@ -136,7 +136,7 @@ impl View {
     /// Begins an attempt, which is pinned.
     #[inline(always)]
     pub(crate) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
-        self.told.clear();
+        self.known.clear();
         self.spent = 0;
         if self.is_spent {
             (self.most, self.is_spent) = (self.most.saturating_mul(2), false);
@@ -199,9 +199,9 @@ impl View {
 
     /// Notes that the closure learns whether a row exists.
     #[inline(always)]
-    pub(crate) fn tell(&mut self, at: CellAt, exists: bool) {
+    pub(crate) fn note_existence(&mut self, at: CellAt, exists: bool) {
         if self.is_opaque() && !mutant(Mutant::ToldUnlooked) {
-            self.told.push(Told { at, exists, said: Tid(0) });
+            self.known.push(KnownExistence { at, exists, said: Tid(0) });
         }
     }
 
@@ -224,7 +224,7 @@ impl View {
         if new.is_some_and(|(at, tid)| self.met.has(at, tid)) {
             return Ok(()); // VW4
         }
-        let observed = reads.len() + nodes.len() + self.told.len() + 1;
+        let observed = reads.len() + nodes.len() + self.known.len() + 1;
         self.spent += observed;
         let beyond = self.spent.saturating_sub(LOOKS_PER_OBSERVATION * observed);
         if beyond > SPARE && !self.epochs.tick_between_passes() && beyond > self.most {
@@ -261,7 +261,7 @@ impl View {
     ) -> Result<(), Stuck> {
         let mut looks = 0;
         loop {
-            self.ask_told()?;
+            self.ask_known()?;
             if let Some(&(at, _)) = reads.iter().find(|&&read| !is_same(read)) {
                 return Err(Stuck::Cell(at));
             }
@@ -283,27 +283,28 @@ impl View {
     /// asked.
     #[inline(always)]
     fn first_unsettled(&self) -> Option<CellAt> {
-        let changed = |told: &&Told| !is_same((told.at, told.said)) && !mutant(Mutant::ToldOnce);
-        self.told.iter().find(changed).map(|told| told.at)
+        let changed =
+            |known: &&KnownExistence| !is_same((known.at, known.said)) && !mutant(Mutant::ToldOnce);
+        self.known.iter().find(changed).map(|known| known.at)
     }
 
     /// Loads the words of the cells of which only the existence is known.
-    fn ask_told(&mut self) -> Result<(), Stuck> {
+    fn ask_known(&mut self) -> Result<(), Stuck> {
         let mut spin = Spin::default();
-        for told in &mut self.told {
+        for known in &mut self.known {
             // Acquire: if a commit has inserted the row again, the look sees its changes of the
             // cells looked at after this one (E3).
-            let ask = || Tid(told.at.cell_word(0).load(Ordering::Acquire));
-            told.said = ask();
+            let ask = || Tid(known.at.cell_word(0).load(Ordering::Acquire));
+            known.said = ask();
             pass(Point::Asked);
-            while told.said.has(Tid::INSTALL) {
-                if told.said.has(Tid::DEAD) || !spin.wait_at_most(LOCK_ROUNDS_MAX) {
-                    return Err(Stuck::Locked(told.at));
+            while known.said.has(Tid::INSTALL) {
+                if known.said.has(Tid::DEAD) || !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+                    return Err(Stuck::Locked(known.at));
                 }
-                told.said = ask();
+                known.said = ask();
             }
-            if told.said.has(Tid::ABSENT) == told.exists {
-                return Err(Stuck::Existence(told.at));
+            if known.said.has(Tid::ABSENT) == known.exists {
+                return Err(Stuck::Existence(known.at));
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ const BEYOND: usize = 2 * (64 << 10);
 type Key = (u8, u16);
 type Model = BTreeMap<Key, Parcel>;
 
-struct VersionReservation<P: Protocol> {
+struct LimitedStore<P: Protocol> {
     db: Database<P>,
     parcels: Table<Parcel, P>,
     session: Session<P>,
@@ -57,12 +57,12 @@ fn script() -> Vec<Step> {
     keys.into_iter().map(step).collect()
 }
 
-impl<P: Protocol> VersionReservation<P> {
+impl<P: Protocol> LimitedStore<P> {
     /// A table with indexes.
     ///
     /// # Errors
     /// If the limit leaves no room for them.
-    fn new(limit: usize) -> Result<VersionReservation<P>, Error> {
+    fn new(limit: usize) -> Result<LimitedStore<P>, Error> {
         let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).seed(1).build()?;
         let parcels = db.table::<Parcel>("parcels")?;
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique())?;
@@ -72,7 +72,7 @@ impl<P: Protocol> VersionReservation<P> {
             IndexOptions::ordered(),
         )?;
         let session = db.session()?;
-        Ok(VersionReservation { db, parcels, session, rows: Model::new(), refused: 0 })
+        Ok(LimitedStore { db, parcels, session, rows: Model::new(), refused: 0 })
     }
 
     /// Runs the script; the model follows what was committed.
@@ -193,7 +193,7 @@ protocol_tests!(
 fn every_memory_limit_refuses_whole_and_leaks_nothing<P: Protocol>() {
     let watchdog = Watchdog::new();
     let script = script();
-    let mut room = VersionReservation::<P>::new(usize::MAX).unwrap();
+    let mut room = LimitedStore::<P>::new(usize::MAX).unwrap();
     room.run(&script);
     room.check();
     let enough = room.db.memory().reserved_bytes;
@@ -203,7 +203,7 @@ fn every_memory_limit_refuses_whole_and_leaks_nothing<P: Protocol>() {
         let limit =
             enough / limits * number + if number == limits { enough % limits } else { number % 7 };
         watchdog.step(format!("a limit of {limit} bytes under {}", P::NAME));
-        let mut room = match VersionReservation::<P>::new(limit) {
+        let mut room = match LimitedStore::<P>::new(limit) {
             Ok(room) => room,
             Err(error) => {
                 assert_eq!(error, Error::MemoryLimit { limit_bytes: limit });

@@ -288,7 +288,7 @@ impl<P: Protocol> Scene<P> {
 }
 
 /// Runs a transaction that nothing stands in the way of: in few attempts. But the advancer may be
-/// burying what it meets, and be stopped amid that by a busy machine; then it is tried again.
+/// reaping what it meets, and be stopped amid that by a busy machine; then it is tried again.
 fn commits<T, P: Protocol>(
     session: &mut Session<P>,
     mut body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,

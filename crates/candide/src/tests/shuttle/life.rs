@@ -39,7 +39,7 @@ fn look_twice<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
     assert_eq!(seen[0], seen[1], "one transaction, two states");
 }
 
-/// Rows are deleted and buried, and others are made where they were, while their keys are looked
+/// Rows are deleted and reaped, and others are made where they were, while their keys are looked
 /// for.
 pub(super) fn reuse<P: Protocol>() -> Scene<P> {
     Scene::new("reuse")
@@ -70,7 +70,7 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
         .shows("memory used again")
 }
 
-/// A tombstone is buried and another row made where it was, beside one reader and nothing
+/// A tombstone is reaped and another row made where it was, beside one reader and nothing
 /// else.
 pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
     Scene::peaceful("stale-handle")
@@ -141,7 +141,7 @@ pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
 }
 
 /// A tombstone that is still linked is taken over by an insert while another transaction deletes,
-/// one reads, and the record may be buried.
+/// one reads, and the record may be reaped.
 pub(super) fn take_over<P: Protocol>() -> Scene<P> {
     Scene::new("take-over")
         .before(|me| {

@@ -102,7 +102,7 @@ fn versioned<P: Versioned>() -> Vec<Scene<P>> {
     vec![
         versions::snapshots(),
         versions::parked(),
-        versions::thinned(),
+        versions::pruned(),
         versions::stowed(),
         versions::hot(),
         versions::reports(),

@@ -70,7 +70,7 @@ pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
 }
 
 /// What is parked for snapshots that close at any time is queued anew, collected by others, and
-/// buried: all of it, and not twice.
+/// reaped: all of it, and not twice.
 pub(super) fn parked<P: Versioned>() -> Scene<P> {
     fn churn<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -200,7 +200,7 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
 /// Different columns of a row are written while an old snapshot and younger ones are open, and
 /// those who collect meet in its chain: what each snapshot sees stays whole, and nothing stays
 /// behind.
-pub(super) fn thinned<P: Versioned>() -> Scene<P> {
+pub(super) fn pruned<P: Versioned>() -> Scene<P> {
     fn write<P: Versioned>(me: &mut Actor<'_, P>, is_first: bool) {
         let items = me.items();
         for value in 1..5 {
@@ -252,7 +252,7 @@ pub(super) fn thinned<P: Versioned>() -> Scene<P> {
             }
         }
     }
-    Scene::new("thinned")
+    Scene::new("pruned")
         .before(|me| me.fill(0..ROWS, 10))
         .part(|me| write(me, true))
         .part(|me| write(me, false))

@@ -87,7 +87,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
         let ended = other.run_with(ONCE(), |tx| step(&scene, tx));
         assert!(matches!(ended, Ok(()) | Err(Abort::NotFound)), "{}: {ended:?}", script.name);
     }
-    // What has been left absent is buried when the next transaction of its session ends, which is
+    // What has been left absent is reaped when the next transaction of its session ends, which is
     // T1.
     scene.pass();
     scene.age_item_1(&mut session);
@@ -193,17 +193,17 @@ fn scanned_table<P: Protocol>() -> Script<P> {
     }
 }
 
-/// T1 meets the tombstone, which takes T1's timestamp with it when it is buried.
+/// T1 meets the tombstone, which takes T1's timestamp with it when it is reaped.
 fn buried_tombstone<P: Protocol>() -> Script<P> {
     Script {
-        name: "a row that was deleted, and buried",
+        name: "a row that was deleted, and reaped",
         before: vec![|scene, tx| scene.items.insert(tx, Item::new(9, 1)), |scene, tx| {
             scene.items.delete(tx, &9)
         }],
         between: vec![|scene, _| {
             let mut linked = 0;
             scene.items.core().index.for_each(&mut |_| linked += 1);
-            assert_eq!(linked, 3, "it is buried");
+            assert_eq!(linked, 3, "it is reaped");
             Ok(())
         }],
         ..missed_key()
@@ -212,7 +212,7 @@ fn buried_tombstone<P: Protocol>() -> Script<P> {
 
 fn buried_failure<P: Protocol>() -> Script<P> {
     Script {
-        name: "an insert that failed, and was buried",
+        name: "an insert that failed, and was reaped",
         before: vec![|scene, tx| {
             scene.items.insert(tx, Item::new(9, 1))?;
             Err(Abort::NotFound)
@@ -507,7 +507,7 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
             run(&mut other, |tx| scene.items.read(tx, &3, Item::COUNT).map(drop));
             let mut linked = 0;
             scene.items.core().index.for_each(&mut |_| linked += 1);
-            assert_eq!(linked, 3, "it is buried");
+            assert_eq!(linked, 3, "it is reaped");
             assert_eq!(scene.items.get(tx, &9, ())?, None);
             Ok(())
         })
@@ -614,7 +614,7 @@ fn a_reader_of_a_row_that_was_overwritten_since_may_come_first() {
     assert_eq!(attempts_after_overwrite::<TicToc>(Scene::extend_item_1), 1);
 }
 
-/// R meets the record of a failed insert, then the row comes and goes. Its burial has been waiting
+/// R meets the record of a failed insert, then the row comes and goes. Its reaping has been waiting
 /// since before R began, but must not come before R's end: histories would take what R did not see
 /// for the delete.
 #[test]

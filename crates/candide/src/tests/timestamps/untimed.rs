@@ -69,8 +69,8 @@ impl Protocol for Untimed {
         TicToc::read(&mut inner(context), attempt, at, copy)
     }
 
-    fn peek(attempt: &Attempt, at: CellAt) -> bool {
-        TicToc::peek(attempt, at)
+    fn is_present(attempt: &Attempt, at: CellAt) -> bool {
+        TicToc::is_present(attempt, at)
     }
 
     fn stage(
