@@ -4,10 +4,10 @@
 //! is in, which knows the rest. A step takes the next value; if that is a record, and the ends of
 //! the range do not cut through the leaf's keys, the hand is all that it has to look at. A layer
 //! that is one leaf of few records needs no frame: they are put into the hand in its place, as a
-//! *inlined layer*. The next leaf of a layer is the one that the slice beyond the last one's fence belongs
-//! to. It is the next child of the last one's parent, if that has one and is of the version it was
-//! passed in; otherwise it is found from the layer's root. So nothing in the tree has to stay as it
-//! is between two steps, and no leaf has to know its neighbours.
+//! *inlined layer*. The next leaf of a layer is the one that the slice beyond the last one's fence
+//! belongs to. It is the next child of the last one's parent, if that has one and is of the version
+//! it was passed in; otherwise it is found from the layer's root. So nothing in the tree has to
+//! stay as it is between two steps, and no leaf has to know its neighbours.
 //!
 //! # Why the next child is the next leaf
 //! A node keeps the slices between the fences that it was found with, and its children and the keys
@@ -115,8 +115,8 @@ const TWIG_ROOM: usize = 8;
 const _: () = assert!(WIDTH < ROOM);
 
 /// Value words of one leaf, in the cursor's direction, and a zero behind them. Others that are zero
-/// were taken out of the leaf while it was copied. Behind that is room for a *inlined layer*: the records of
-/// a layer that is one leaf, between two of these values.
+/// were taken out of the leaf while it was copied. Behind that is room for a *inlined layer*: the
+/// records of a layer that is one leaf, between two of these values.
 #[derive(Debug, Clone, Copy, Default)]
 struct Values {
     words: [u64; ROOM + TWIG_ROOM],

@@ -53,9 +53,9 @@
 //! its version; so if that is the same after the contents have been read, they were the contents
 //! for this slice at that moment. A missing key is vouched for by the leaf and that version: a
 //! writer that links it later raises the version of the leaf that it then belongs to, which is this
-//! one, a new one made by changing this one, or a neighbour of this one, which then is dead. For the
-//! same reason the neighbour needs no raised version: transactions that observed the dead leaf fail by
-//! its death, and those that observed the neighbour have seen nothing of what it inherits.
+//! one, a new one made by changing this one, or a neighbour of this one, which then is dead. For
+//! the same reason the neighbour needs no raised version: transactions that observed the dead leaf
+//! fail by its death, and those that observed the neighbour have seen nothing of what it inherits.
 //!
 //! # Why scans are right
 //! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each before any
