@@ -38,26 +38,44 @@ const fn model(mutant: &'static str, test: &'static str) -> Check {
 const CHECKS: &[Check] = &[
     model("no-fence", "tests::loom::loom_write_skew"),
     model("no-fence", "tests::loom::loom_write_skew_by_timestamps"),
-    check("view-unmoved", "tests::opacity::a_closure_never_sees_two_rows_of_different_times"),
-    check("moved-unlooked", "tests::opacity::a_closure_never_sees_two_rows_of_different_times"),
-    check("new-unlooked", "tests::opacity::the_cell_that_makes_the_view_move_is_looked_at_again"),
-    check("nodes-unlooked", "tests::opacity::an_absent_key_and_a_row_are_of_one_time"),
-    check("install-unlooked", "tests::opacity::a_commit_that_has_installed_only_half_is_noticed"),
-    check("epoch-after-look", "tests::opacity::the_epoch_of_a_look_is_one_from_before_it"),
+    check(
+        "view-unmoved",
+        "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
+    ),
+    check(
+        "moved-unlooked",
+        "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
+    ),
+    check(
+        "new-unlooked",
+        "protocols::shared::tests::the_cell_that_makes_the_view_move_is_looked_at_again",
+    ),
+    check("nodes-unlooked", "protocols::shared::tests::an_absent_key_and_a_row_are_of_one_time"),
+    check(
+        "install-unlooked",
+        "protocols::shared::tests::a_commit_that_has_installed_only_half_is_noticed",
+    ),
+    check(
+        "epoch-after-look",
+        "protocols::shared::tests::the_epoch_of_a_look_is_one_from_before_it",
+    ),
     check(
         "met-elsewhere",
-        "tests::opacity::a_version_that_was_met_in_one_row_is_not_met_in_another",
+        "protocols::shared::tests::a_version_that_was_met_in_one_row_is_not_met_in_another",
     ),
-    check("met-uninstalled", "tests::opacity::a_version_that_a_row_never_had_is_not_met"),
+    check("met-uninstalled", "protocols::shared::tests::a_version_that_a_row_never_had_is_not_met"),
     check(
         "peek-unchecked",
-        "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
+        "protocols::shared::tests::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
     ),
     check(
         "told-unlooked",
-        "tests::opacity::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
+        "protocols::shared::tests::that_a_row_could_be_updated_and_what_another_says_are_of_one_time",
     ),
-    check("told-once", "tests::opacity::rows_that_go_and_come_back_during_a_look_are_noticed"),
+    check(
+        "told-once",
+        "protocols::shared::tests::rows_that_go_and_come_back_during_a_look_are_noticed",
+    ),
     check("no-read-validation", "tests::commit_interleavings::write_skew_fails_one_of_the_two"),
     model("others-locks-ignored", "tests::loom::loom_write_skew"),
     model("tombstone-unobserved", "tests::loom::loom_absent_read_against_insert"),
@@ -183,7 +201,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "undos-first",
-        "tests::undos::a_reader_of_old_versions_sees_no_part_of_a_write_under_way",
+        "protocols::mvcc::tests::a_reader_of_old_versions_sees_no_part_of_a_write_under_way",
     ),
     check(
         "expected-as-newest",
@@ -202,7 +220,10 @@ const CHECKS: &[Check] = &[
         "parted-at-once",
         "tests::index_lifetimes::a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen",
     ),
-    check("move-untracked", "tests::restructuring::one_thread_alone_meets_no_conflict"),
+    check(
+        "move-untracked",
+        "index::ordered::tests::restructuring::one_thread_alone_meets_no_conflict",
+    ),
     check(
         "dropped-at-once",
         "tests::refusals::an_index_that_is_dropped_is_kept_for_writers_it_has_refused",
@@ -213,52 +234,64 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "commit-unannounced",
-        "tests::chains::a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it",
+        "protocols::mvto::tests::chains::a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it",
     ),
     check(
         "unsettled-snapshot",
-        "tests::chains::a_reader_does_not_begin_amid_a_commit_that_belongs_to_it",
+        "protocols::mvto::tests::chains::a_reader_does_not_begin_amid_a_commit_that_belongs_to_it",
     ),
-    check("not-raised", "tests::chains::a_write_below_a_reader_starts_over"),
+    check("not-raised", "protocols::mvto::tests::chains::a_write_below_a_reader_starts_over"),
     check(
         "linked-unlooked",
-        "tests::chains::a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it",
+        "protocols::mvto::tests::chains::a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it",
     ),
-    check("raised-unlooked", "tests::chains::what_slips_in_below_a_commit_fails_it"),
+    check(
+        "raised-unlooked",
+        "protocols::mvto::tests::chains::what_slips_in_below_a_commit_fails_it",
+    ),
     check(
         "relinked-unlooked",
-        "tests::chains::a_read_just_before_a_version_is_linked_below_is_noticed",
+        "protocols::mvto::tests::chains::a_read_just_before_a_version_is_linked_below_is_noticed",
     ),
     check(
         "rested-on-nothing",
-        "tests::deltas::an_update_does_not_rest_on_a_row_that_is_being_deleted",
+        "protocols::mvto::tests::deltas::an_update_does_not_rest_on_a_row_that_is_being_deleted",
     ),
     check(
         "absence-forgotten",
-        "tests::chains::a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it",
+        "protocols::mvto::tests::chains::a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it",
     ),
     check(
         "validated-in-past",
-        "tests::chains::what_was_read_is_held_against_the_time_of_the_commit",
+        "protocols::mvto::tests::chains::what_was_read_is_held_against_the_time_of_the_commit",
     ),
-    check("dead-unnoticed", "tests::mvto::a_record_that_was_buried_says_nothing_of_later_times"),
+    check(
+        "dead-unnoticed",
+        "protocols::mvto::tests::linking::a_record_that_was_buried_says_nothing_of_later_times",
+    ),
     model("tick-not-over", "tests::loom::loom_report_against_a_commit_by_the_clock"),
     model("drawn-unfenced", "tests::loom::loom_report_against_a_commit_by_the_clock"),
     model("tick-awaited-late", "tests::loom::loom_absent_read_against_insert_in_one_tick"),
     model("tick-not-awaited", "tests::loom::loom_write_skew_by_the_clock"),
     check(
         "flattened-over-pending",
-        "tests::deltas::a_reader_waits_for_versions_that_are_pending_below",
+        "protocols::mvto::tests::deltas::a_reader_waits_for_versions_that_are_pending_below",
     ),
-    check("flattened-unraised", "tests::deltas::no_version_is_linked_below_one_that_was_read"),
+    check(
+        "flattened-unraised",
+        "protocols::mvto::tests::deltas::no_version_is_linked_below_one_that_was_read",
+    ),
     check(
         "deleted-under-delta",
-        "tests::deltas::a_row_is_not_deleted_below_a_delta_that_rests_on_it",
+        "protocols::mvto::tests::deltas::a_row_is_not_deleted_below_a_delta_that_rests_on_it",
     ),
-    check("delta-cut-loose", "tests::deltas::snapshots_between_deltas_see_their_own"),
+    check(
+        "delta-cut-loose",
+        "protocols::mvto::tests::deltas::snapshots_between_deltas_see_their_own",
+    ),
     check(
         "broken-word-applied",
-        "tests::total_updaters::an_updater_that_fails_half_way_leaves_nothing_behind",
+        "record::tests::an_updater_that_fails_half_way_leaves_nothing_behind",
     ),
     check("snapshots-ignored", "tests::snapshots::a_snapshot_keeps_what_it_sees_and_no_more"),
     check(
@@ -267,18 +300,24 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "never-parked",
-        "tests::parked_records::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes",
+        "gc::tests::parked_records::rows_that_a_snapshot_keeps_are_left_alone_until_it_closes",
     ),
-    check("words-lost", "tests::undos::what_stays_in_a_chain_has_the_words_of_what_goes"),
-    check("pruned-by-old-word", "tests::undos::what_is_replaced_while_its_chain_is_thinned_stays"),
-    check("freed-in-sight", "tests::undos::a_version_that_a_reader_walks_over_is_not_freed"),
+    check("words-lost", "protocols::mvcc::tests::what_stays_in_a_chain_has_the_words_of_what_goes"),
+    check(
+        "pruned-by-old-word",
+        "protocols::mvcc::tests::what_is_replaced_while_its_chain_is_thinned_stays",
+    ),
+    check(
+        "freed-in-sight",
+        "protocols::mvcc::tests::a_version_that_a_reader_walks_over_is_not_freed",
+    ),
     check(
         "parked-forgotten",
-        "tests::parked_records::what_was_parked_by_one_and_queued_by_another_is_collected_once",
+        "gc::tests::parked_records::what_was_parked_by_one_and_queued_by_another_is_collected_once",
     ),
     check(
         "parked-reaped",
-        "tests::parked_records::a_record_of_which_something_is_parked_is_not_buried",
+        "gc::tests::parked_records::a_record_of_which_something_is_parked_is_not_buried",
     ),
     check(
         "killed-by-store",
@@ -290,28 +329,28 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "room-used-again",
-        "tests::hot_rows::a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain",
+        "gc::tests::hot_rows::a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain",
     ),
     check(
         "hot-kept",
-        "tests::hot_rows::a_row_that_is_written_all_the_time_is_collected_by_its_writers",
+        "gc::tests::hot_rows::a_row_that_is_written_all_the_time_is_collected_by_its_writers",
     ),
     check(
         "hot-by-old-list",
-        "tests::hot_rows::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees",
+        "gc::tests::hot_rows::a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees",
     ),
     check(
         "kept-unlisted",
-        "tests::hot_rows::a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot",
+        "gc::tests::hot_rows::a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot",
     ),
     check("freed-by-horizon", "epoch::tests::a_pin_for_memory_holds_the_bound_and_not_the_horizon"),
     check(
         "moved-late",
-        "tests::deleted_index::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way",
+        "gc::tests::deleted_index::a_row_is_seen_once_at_every_moment_while_it_is_put_out_of_the_way",
     ),
     check(
         "deleted-index-preferred",
-        "tests::deleted_index::a_row_that_only_a_snapshot_sees_is_in_no_other_readers_way",
+        "gc::tests::deleted_index::a_row_that_only_a_snapshot_sees_is_in_no_other_readers_way",
     ),
     check(
         "collected-early",

@@ -81,6 +81,12 @@
 
 #![warn(missing_docs)]
 
+// First, so that tests beside what they test can use its macros.
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[macro_use]
+#[path = "tests/protocol_tests.rs"]
+mod protocol_tests;
+
 mod access;
 mod api;
 mod catalog;

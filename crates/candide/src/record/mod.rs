@@ -2,6 +2,8 @@
 
 pub(crate) mod delta;
 mod layout;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod tid;
 pub(crate) mod undo_record;
 mod user_update;

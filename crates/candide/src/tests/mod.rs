@@ -4,10 +4,6 @@
 //! and include protocols that are not public yet.
 
 #[cfg(not(any(loom, shuttle)))]
-#[macro_use]
-mod protocol_tests;
-
-#[cfg(not(any(loom, shuttle)))]
 mod allocation;
 #[cfg(not(any(loom, shuttle)))]
 mod anomalies;
@@ -18,19 +14,11 @@ mod bulk;
 #[cfg(not(any(loom, shuttle)))]
 mod chain_lengths;
 #[cfg(not(any(loom, shuttle)))]
-mod chains;
-#[cfg(not(any(loom, shuttle)))]
 mod churn;
 #[cfg(not(any(loom, shuttle)))]
 mod commit_interleavings;
 #[cfg(not(any(loom, shuttle)))]
-mod deleted_index;
-#[cfg(not(any(loom, shuttle)))]
-mod deltas;
-#[cfg(not(any(loom, shuttle)))]
 mod diagnostics;
-#[cfg(not(any(loom, shuttle)))]
-mod dying_leaves;
 #[cfg(not(any(loom, shuttle)))]
 mod ended_sessions;
 #[cfg(not(loom))]
@@ -48,13 +36,11 @@ mod histories;
 #[cfg(not(any(loom, shuttle)))]
 mod hostile;
 #[cfg(not(any(loom, shuttle)))]
-mod hot_rows;
-#[cfg(not(any(loom, shuttle)))]
 mod index_lifetimes;
 #[cfg(not(loom))]
-mod indexed_rows;
+pub(crate) mod indexed_rows;
 #[cfg(not(any(loom, shuttle)))]
-mod interleaving;
+pub(crate) mod interleaving;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
 #[cfg(loom)]
@@ -62,13 +48,7 @@ mod loom;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
 #[cfg(not(any(loom, shuttle)))]
-mod mvto;
-#[cfg(not(any(loom, shuttle)))]
 mod nested;
-#[cfg(not(any(loom, shuttle)))]
-mod opacity;
-#[cfg(not(any(loom, shuttle)))]
-mod parked_records;
 #[cfg(not(any(loom, shuttle)))]
 mod phantoms;
 #[cfg(not(any(loom, shuttle)))]
@@ -77,15 +57,13 @@ mod phases;
 mod random_transactions;
 #[cfg(not(any(loom, shuttle)))]
 mod refusals;
+pub(crate) mod rows;
 #[cfg(not(any(loom, shuttle)))]
-mod restructuring;
-mod rows;
-#[cfg(not(any(loom, shuttle)))]
-mod seats;
+pub(crate) mod seats;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
-mod snapshots;
+pub(crate) mod snapshots;
 #[cfg(not(any(loom, shuttle)))]
 mod starvation;
 #[cfg(not(any(loom, shuttle)))]
@@ -95,11 +73,7 @@ mod timelines;
 #[cfg(not(any(loom, shuttle)))]
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
-mod total_updaters;
-#[cfg(not(any(loom, shuttle)))]
-mod transactions;
-#[cfg(not(any(loom, shuttle)))]
-mod undos;
+pub(crate) mod transactions;
 #[cfg(not(any(loom, shuttle)))]
 mod versions;
 #[cfg(not(any(loom, shuttle)))]

@@ -11,10 +11,10 @@ use crate::sync::{Duration, Random};
 use crate::{Abort, Database, IndexOptions, OldestSnapshot, Session, Snapshot, Table, Whole};
 use candide_check::Options;
 
-pub(super) type Items<P> = Table<Item, P>;
+pub(crate) type Items<P> = Table<Item, P>;
 
 /// A protocol whose version chains can be counted.
-pub(super) trait Chained: Versioned {
+pub(crate) trait Chained: Versioned {
     /// Returns the number of versions of a unit.
     fn versions(clock: &Self::Clock, at: CellAt) -> usize;
 }
@@ -32,7 +32,7 @@ impl Chained for Mvto {
 }
 
 /// Makes a database whose epochs are moved by hand, with rows 0..4.
-pub(super) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
+pub(crate) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
@@ -76,16 +76,16 @@ fn histories_with_snapshots_are_strictly_serializable<P: Chained>() {
     assert!(judge.judge() >= 3 * 300 * 14);
 }
 
-pub(super) fn ok<T>(result: Result<T, Abort>) -> T {
+pub(crate) fn ok<T>(result: Result<T, Abort>) -> T {
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
 
-pub(super) fn add<P: Chained>(session: &mut Session<P>, items: &Items<P>, id: u64) {
+pub(crate) fn add<P: Chained>(session: &mut Session<P>, items: &Items<P>, id: u64) {
     ok(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))));
 }
 
 /// Collects everything that is due.
-pub(super) fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
+pub(crate) fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
     for _ in 0..6 {
         db.inner.engine.epochs.pass();
         ok(session.run(|_| Ok(())));
@@ -93,13 +93,13 @@ pub(super) fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
 }
 
 /// Returns the number of versions of a row's first group.
-pub(super) fn versions<P: Chained>(db: &Database<P>, items: &Items<P>, id: u64) -> usize {
+pub(crate) fn versions<P: Chained>(db: &Database<P>, items: &Items<P>, id: u64) -> usize {
     let core = items.core();
     let Found::Record(record) = core.index.find(&[id]) else { return 0 };
     P::versions(&db.inner.engine.clock, core.layout.first_of(record))
 }
 
-pub(super) fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u64) -> Option<i64> {
+pub(crate) fn count<P: Chained>(snapshot: &Snapshot<P>, items: &Items<P>, id: u64) -> Option<i64> {
     ok(snapshot.run(|tx| items.get(tx, &id, Item::COUNT)))
 }
 

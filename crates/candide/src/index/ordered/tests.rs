@@ -10,9 +10,11 @@ use node::KEYS;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod concurrent;
+mod dying_leaves;
 mod inheritance;
 mod model;
 mod phantoms;
+mod restructuring;
 
 /// Leaves with the versions at which they were observed.
 type Observed = Vec<(NodeAt, u64)>;

@@ -120,6 +120,8 @@
 mod clock;
 mod collect;
 mod parts;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod undo_queue;
 mod versions;
 

@@ -140,6 +140,8 @@ mod collect;
 mod flatten;
 mod parts;
 mod settle;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) mod tests;
 mod ticks;
 mod versions;
 

@@ -1,12 +1,12 @@
 //! The views of doomed attempts under `occ`: for each step of the rule in
 //! `protocols/shared/view.rs`, the interleaving that shows its lack.
 
-use super::interleaving::acting;
-use super::rows::Item;
-use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
 use crate::protocols::{Mvcc, Occ, TicToc};
 use crate::sync::{Point, with_hook};
+use crate::tests::interleaving::acting;
+use crate::tests::rows::Item;
+use crate::tests::transactions::{CONFLICT, ONCE, run};
 use crate::{Abort, Database, Session, Table, Tx};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,11 +1,11 @@
 //! Interleavings meant to break multi-version timestamp ordering.
 
-use super::interleaving::acting;
-use super::rows::Item;
-use super::transactions::{ONCE, run};
 use crate::engine::Protocol;
 use crate::protocols::Mvto;
 use crate::sync::{Point, with_hook};
+use crate::tests::interleaving::acting;
+use crate::tests::rows::Item;
+use crate::tests::transactions::{ONCE, run};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::RefCell;

@@ -1,29 +1,29 @@
 //! Deferred updates: the order in which they are applied, the versions that may be linked below
 //! them, and the bound on their number.
 
-use super::interleaving::acting;
-use super::rows::Item;
-use super::transactions::{CONFLICT, ONCE, run};
-use super::waiting::eventually;
 use crate::index::Found;
 use crate::protocols::{DELTAS_MAX, Mvto};
 use crate::sync::Point;
+use crate::tests::interleaving::acting;
+use crate::tests::rows::Item;
+use crate::tests::transactions::{CONFLICT, ONCE, run};
+use crate::tests::waiting::eventually;
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Key, Record, Session, Table, Tx, Whole};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-pub(super) type Items = Table<Item, Mvto>;
+pub(crate) type Items = Table<Item, Mvto>;
 
 /// A database with row 1, which counts 10, and two sessions.
-pub(super) struct Scene {
-    pub(super) db: Database<Mvto>,
-    pub(super) items: Items,
-    pub(super) first: Session<Mvto>,
-    pub(super) second: Session<Mvto>,
+pub(crate) struct Scene {
+    pub(crate) db: Database<Mvto>,
+    pub(crate) items: Items,
+    pub(crate) first: Session<Mvto>,
+    pub(crate) second: Session<Mvto>,
 }
 
-pub(super) fn scene() -> Scene {
+pub(crate) fn scene() -> Scene {
     let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut first, second) = (db.session().unwrap(), db.session().unwrap());
@@ -33,7 +33,7 @@ pub(super) fn scene() -> Scene {
 
 /// Returns, for each version of the unit that contains a group, the newest first, whether it is a
 /// delta.
-pub(super) fn chain_of<R: Record>(table: &Table<R, Mvto>, key: R::Key, group: u8) -> Vec<bool> {
+pub(crate) fn chain_of<R: Record>(table: &Table<R, Mvto>, key: R::Key, group: u8) -> Vec<bool> {
     let core = table.core();
     let words = key.words();
     let found = match core.layout.packing::<R::Key>() {
@@ -47,12 +47,12 @@ pub(super) fn chain_of<R: Record>(table: &Table<R, Mvto>, key: R::Key, group: u8
 }
 
 /// Returns, for each version of row 1's count, whether it is a delta.
-pub(super) fn chain(items: &Items) -> Vec<bool> {
+pub(crate) fn chain(items: &Items) -> Vec<bool> {
     chain_of(items, 1, 0)
 }
 
 /// Waits until the advancer has collected all but the newest version of row 1's groups.
-pub(super) fn await_one_version(db: &Database<Mvto>, items: &Items) {
+pub(crate) fn await_one_version(db: &Database<Mvto>, items: &Items) {
     let mut session = db.session().unwrap();
     let mut versions =
         || items.versions_of(&mut session, &1).unwrap_or_else(|abort| panic!("{abort}"));

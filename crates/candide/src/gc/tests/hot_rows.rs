@@ -1,15 +1,15 @@
 //! Rows that are written all the time: their chains stay short, whichever session was first to
 //! write them, and whatever reads them meanwhile.
 
-use super::interleaving::acting;
-use super::parked_records::looks;
-use super::rows::Item;
-use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
 use crate::engine::{Due, Hot, VERSIONS_AT_ONCE};
 use crate::epoch::Collect;
+use crate::gc::tests::parked_records::looks;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto};
 use crate::sync::{Point, with_hook};
+use crate::tests::interleaving::acting;
+use crate::tests::rows::Item;
+use crate::tests::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
 use crate::{Abort, Session};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -2,12 +2,12 @@
 //!
 //! Most need no threads: a closure runs another session's whole transaction inside itself.
 
-use super::seats::{Coat, Seat, check_index, seat};
-use super::transactions::{CONFLICT, ONCE};
 use crate::engine::Protocol;
 use crate::protocols::Occ;
 use crate::sync::Random;
 use crate::sync::size::share;
+use crate::tests::seats::{Coat, Seat, check_index, seat};
+use crate::tests::transactions::{CONFLICT, ONCE};
 use crate::{Abort, Database, Index, IndexOptions, Prefix, RunOptions, Table, Tx};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,14 +1,14 @@
 //! Rows that only snapshots see are moved out of the main index, and snapshots find each of them
 //! once, in its place.
 
-use super::indexed_rows::Parcel;
-use super::interleaving::acting;
-use super::snapshots::{collect, ok};
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocols::Mvcc;
 use crate::sync::size::share;
 use crate::sync::{Point, Random, with_hook};
+use crate::tests::indexed_rows::Parcel;
+use crate::tests::interleaving::acting;
+use crate::tests::snapshots::{collect, ok};
 use crate::{
     Abort, Database, Index, IndexOptions, Ordered, Prefix, Session, Snapshot, Table, Tx, Whole,
 };

@@ -1,10 +1,10 @@
 //! Scans of ordered tables while neighbouring leaves are removed and other leaves take over their
 //! keys.
 
-use super::indexed_rows::Parcel;
-use super::rows::Item;
-use super::transactions::{ONCE, run};
 use crate::engine::Protocol;
+use crate::tests::indexed_rows::Parcel;
+use crate::tests::rows::Item;
+use crate::tests::transactions::{ONCE, run};
 use crate::{Abort, Database};
 
 /// The number of rows in a leaf, and of leaves below an inner node, after ascending inserts.

@@ -2,12 +2,14 @@
 //! deferred, their round trip through words, and the handling of those that fail after their caller
 //! has returned.
 
-use super::deltas::{Items, Scene, await_one_version, chain, chain_of, scene};
-use super::interleaving::acting;
-use super::rows::Item;
-use super::transactions::{CONFLICT, ONCE, run};
+use crate::protocols::mvto::tests::deltas::{
+    Items, Scene, await_one_version, chain, chain_of, scene,
+};
 use crate::protocols::{DELTAS_MAX, Mvto};
 use crate::sync::{AtomicU64, Ordering, Point};
+use crate::tests::interleaving::acting;
+use crate::tests::rows::Item;
+use crate::tests::transactions::{CONFLICT, ONCE, run};
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Column, Database, Field, KeyColumn, Refused, TableOptions, Tx, Updater, Whole};
 use std::cell::Cell;

@@ -1,15 +1,15 @@
 //! Undo records: a snapshot sees all of a row as it was, for all parts that commits change and
 //! under all concurrent reads.
 
-use super::interleaving::acting;
-use super::rows::Item;
-use super::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
-use super::transactions::{CONFLICT, ONCE};
-use super::waiting::receive;
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocols::Mvcc;
 use crate::sync::{Duration, Patience, Point, Random, Wait, Waited, Wish, lock, with_hook};
+use crate::tests::interleaving::acting;
+use crate::tests::rows::Item;
+use crate::tests::snapshots::{Chained, add, by_hand, collect, count, ok, versions};
+use crate::tests::transactions::{CONFLICT, ONCE};
+use crate::tests::waiting::receive;
 use crate::{Abort, Database, Session, Snapshot, Table, Whole};
 use candide_derive::Record;
 use std::cell::Cell;

@@ -1,20 +1,20 @@
 //! Garbage kept only for an open snapshot is parked until the snapshot closes: it is not examined,
 //! delays nothing, and is all freed in the end.
 
-use super::rows::Item;
-use super::snapshots::{Chained, Items, add, by_hand, collect, count, ok, versions};
-use super::waiting::eventually;
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocols::{Mvcc, Mvto};
 use crate::sync::{Point, Random, with_hook};
+use crate::tests::rows::Item;
+use crate::tests::snapshots::{Chained, Items, add, by_hand, collect, count, ok, versions};
+use crate::tests::waiting::eventually;
 use crate::{Abort, Database, Session, Snapshot};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Returns how often this thread examines an entry of garbage while it runs `body`.
-pub(super) fn looks(body: impl FnOnce()) -> usize {
+pub(crate) fn looks(body: impl FnOnce()) -> usize {
     let looks = Rc::new(Cell::new(0));
     let counted = looks.clone();
     let hook = move |point| counted.set(counted.get() + usize::from(point == Point::Collecting));

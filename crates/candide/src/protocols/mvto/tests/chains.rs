@@ -1,12 +1,12 @@
 //! Versions in timestamp order: their order in a chain, the conflicts that result, and that no
 //! attempt reads at the time of a commit in progress.
 
-use super::interleaving::acting;
-use super::rows::Item;
-use super::transactions::{CONFLICT, ONCE, run};
-use super::waiting::receive;
 use crate::protocols::Mvto;
 use crate::sync::{Point, with_hook};
+use crate::tests::interleaving::acting;
+use crate::tests::rows::Item;
+use crate::tests::transactions::{CONFLICT, ONCE, run};
+use crate::tests::waiting::receive;
 use crate::timestamps::by_the_clock;
 use crate::{Abort, Database, Table, Tx};
 use std::sync::Barrier;
