@@ -13,7 +13,7 @@ use std::path::Path;
 type Source = (String, String);
 
 /// Parts of the engine's paths in which tests are: they keep no invariant.
-const TESTS: [&str; 2] = ["/tests/", "/loom.rs"];
+const TESTS: [&str; 3] = ["/tests/", "/tests.rs", "/loom.rs"];
 
 /// Returns the faults of all labels, and a line of counts. `sources` are all files of Rust.
 pub(crate) fn problems(

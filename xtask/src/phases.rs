@@ -27,7 +27,7 @@ const PHASES: [&str; 18] = [
 const INSTRUMENTS: [&str; 2] = ["mutant", "pass"];
 
 /// Parts of the engine's paths in which tests and their instruments are.
-const LEFT_OUT: [&str; 3] = ["tests/", "loom.rs", "sync/instruments.rs"];
+const LEFT_OUT: [&str; 4] = ["tests/", "tests.rs", "loom.rs", "sync/instruments.rs"];
 
 /// Returns the calls of instruments in the phases of a file of the engine, with the numbers of
 /// their lines. `path` begins below the engine's folder.

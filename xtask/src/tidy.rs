@@ -34,6 +34,7 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     (REGISTRY, "lists them, and chooses the default"),
     ("crates/candide-peers/src/stores/peers/mod.rs", "lists those that are compared"),
     ("/tests/", "tests run under those they choose"),
+    ("/tests.rs", "likewise"),
     ("/examples/", "examples are programs, and programs choose"),
     ("crates/candide-measure/", "likewise"),
 ];
