@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_cost_is_a_mean_or_a_difference() {
         let labels =
-            "get\t2\t10\nget\t8\t10\n\t0\t1\nempty\t0\t4\nbury\t1\t1\nbury\t1\t1\nbury\t3\t1\n";
+            "get\t2\t10\nget\t8\t10\n\t0\t1\nempty\t0\t4\nreap\t1\t1\nreap\t1\t1\nreap\t3\t1\n";
         let parts = [500.0, 1700.0, 1.0, 400.0, 3.0, 4.0, 27.0].map(part).to_vec();
         let expected = [("get", 20.0), ("empty", 100.0), ("reap", 10.0)]
             .map(|(name, cost)| (name.to_string(), cost));
