@@ -490,7 +490,9 @@ impl Attempt {
             self.failures.clear();
         }
         self.panic = None;
-        self.trail = None;
+        if self.trail.is_some() {
+            self.trail = None;
+        }
     }
 
     /// Adds an entry of a record to the log; its words are the last in `words`.
