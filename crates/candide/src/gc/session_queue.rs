@@ -95,10 +95,13 @@ impl<B: Backlog> Garbage<B> {
     ) {
         let Worker { local, versions } = worker;
         self.added += local.reap_queue.len();
-        let queued = || {
-            // Before the epoch is read: see [`Due`].
-            let time = P::begin_ts_bound(&engine.clock);
-            (engine.epochs.now(), time)
+        let mut read = None;
+        let mut queued = || {
+            *read.get_or_insert_with(|| {
+                // Before the epoch is read: see [`Due`].
+                let time = P::begin_ts_bound(&engine.clock);
+                (engine.epochs.now(), time)
+            })
         };
         if !local.reap_queue.is_empty() {
             let (queued, time) = queued();

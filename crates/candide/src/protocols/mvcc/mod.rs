@@ -586,6 +586,9 @@ fn begin_staging(
     if attempt.only_reads && !mutant(Mutant::OldReadsWritten) {
         return Err(too_late(context, attempt, at));
     }
+    if mutant(Mutant::DrawnBeforeLocks) && !attempt.has_staged {
+        attempt.drawn_early = Some(context.clock.draw());
+    }
     attempt.has_staged = true;
     Ok(())
 }
@@ -713,9 +716,9 @@ fn install_held(at: CellAt, word: Tid) -> Tid {
 
 /// Draws the timestamp of a commit that has locked what it writes.
 #[inline(always)]
-fn draw(context: &Context<'_, Mvcc>, attempt: &Attempt) -> u64 {
-    if mutant(Mutant::DrawnBeforeLocks) {
-        return attempt.time;
+fn draw(context: &Context<'_, Mvcc>, attempt: &mut Attempt) -> u64 {
+    if let Some(early) = attempt.drawn_early.take() {
+        return early;
     }
     let ts = context.clock.draw();
     debug_assert!(attempt.time < ts, "MV3: a timestamp is above the time of its attempt");

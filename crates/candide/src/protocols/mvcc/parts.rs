@@ -41,6 +41,8 @@ pub struct Attempt {
     /// The expectations of its writes of their rows' existence.
     pub(super) expected: Vec<(CellAt, bool)>,
     pub(super) has_staged: bool,
+    /// A timestamp that was drawn before anything is locked: a deliberate defect of tests.
+    pub(super) drawn_early: Option<u64>,
     /// Whether it has read a replaced version, and so can only end as one that reads. Then it notes
     /// no further reads.
     pub(super) only_reads: bool,
