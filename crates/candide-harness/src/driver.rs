@@ -195,8 +195,8 @@ pub(crate) fn run(
                         pace::be_exact();
                         Pace::new(rate, thread, threads, *started.get_or_init(Instant::now))
                     });
-                    let told = Told { orders, member: &member, measured };
-                    run = Some(repeat(worker, kinds, &told, timing, pace, slices));
+                    let signals = Signals { orders, member: &member, measured };
+                    run = Some(repeat(worker, kinds, &signals, timing, pace, slices));
                 });
                 run.expect("a prepared worker works once")
             });
@@ -318,7 +318,7 @@ fn measure_phases(
 }
 
 /// The state that a thread shares with the one that keeps the time, and with the others.
-struct Told<'a> {
+struct Signals<'a> {
     orders: &'a AtomicU8,
     member: &'a Member<'a>,
     /// When measuring began, of workloads without phases: known no later than the order is given.
@@ -335,12 +335,12 @@ struct Told<'a> {
 fn repeat(
     worker: &mut dyn Worker,
     kinds: usize,
-    told: &Told<'_>,
+    signals: &Signals<'_>,
     timing: &Timing,
     mut pace: Option<Pace>,
     slices: Option<&Slices>,
 ) -> Result<Run, candide_workloads::Failure> {
-    let orders = told.orders;
+    let orders = signals.orders;
     let timeline = timing.timeline;
     let mut run = Run::new(kinds);
     run.hottest = timing.hottest.then(Probes::new);
@@ -355,7 +355,7 @@ fn repeat(
             break;
         }
         if order == MEET {
-            phase_begun = told.member.wait();
+            phase_begun = signals.member.wait();
             run.phases.push(Phase::default());
             // Transactions that a phase has not begun are not left to the next.
             if let Some(pace) = &mut pace {
@@ -369,7 +369,7 @@ fn repeat(
             // The causes of the warm-up are dropped.
             drop(worker.take_causes());
             if timeline.is_none() {
-                let measured = *told.measured.wait();
+                let measured = *signals.measured.wait();
                 if let Some(pace) = &mut pace {
                     pace.skip_to(measured);
                 }
@@ -497,13 +497,13 @@ mod tests {
     fn repeated(hottest: bool) -> (Run, Duration) {
         let (orders, measured, meeting) =
             (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Barrier::of(1));
-        let told = Told { orders: &orders, member: &meeting.member(), measured: &measured };
+        let signals = Signals { orders: &orders, member: &meeting.member(), measured: &measured };
         let (warmup, duration) = (Duration::ZERO, Duration::MAX);
         let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest };
         let (looked, begun) = (Cell::new(Duration::ZERO), Instant::now());
         let mut worker =
             Fake { orders: &orders, steps: 0, stats: Stats::default(), looked: &looked };
-        let run = repeat(&mut worker, 1, &told, &timing, None, None)
+        let run = repeat(&mut worker, 1, &signals, &timing, None, None)
             .unwrap_or_else(|failure| panic!("{failure}"));
         (run, begun.elapsed() - looked.get())
     }

@@ -173,7 +173,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
 }
 
 /// Raises the read timestamp of row 1.
-fn read_until_late<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
+fn read_across<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
     for note in 0..50 {
         assert_eq!(
             db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))),
@@ -252,7 +252,7 @@ fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P:
     assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
     let by_code =
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
-    read_until_late(&db, &parcels);
+    read_across(&db, &parcels);
     let (step, waits) = (Step::default(), Arc::new(Step::default()));
     thread::scope(|scope| {
         // Stops the drop of the index after it has become unreadable.
@@ -306,7 +306,7 @@ fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_see
     let parcels = db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
     let rows = (1..=LAST).map(|number| Parcel::new(1, number));
     assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-    read_until_late(&db, &parcels);
+    read_across(&db, &parcels);
     let (step, waits) = (Arc::new(Step::default()), Arc::new(Step::default()));
     thread::scope(|scope| {
         let (parcels, db, step, waits) = (&parcels, &db, &step, &waits);

@@ -29,8 +29,8 @@ impl<P: Protocol> State<P> {
         image: &[u64],
     ) -> Result<(), Abort> {
         let primary = record.key_words(table.layout.key_words());
-        self.on_workbench(|state, bench| {
-            let IndexScratch { keys, changes, .. } = bench;
+        self.with_scratch(|state, scratch| {
+            let IndexScratch { keys, changes, .. } = scratch;
             state.change_entries(
                 engine,
                 table,
@@ -51,11 +51,11 @@ impl<P: Protocol> State<P> {
         record: RecordAt,
     ) -> Result<(), Abort> {
         let primary = record.key_words(table.layout.key_words());
-        self.on_workbench(|state, bench| {
-            if !state.read_indexed(engine, table, record, &mut bench.before)? {
+        self.with_scratch(|state, scratch| {
+            if !state.read_indexed(engine, table, record, &mut scratch.before)? {
                 return Ok(());
             }
-            let IndexScratch { before, keys, changes, .. } = bench;
+            let IndexScratch { before, keys, changes, .. } = scratch;
             state.change_entries(
                 engine,
                 table,
@@ -82,8 +82,8 @@ impl<P: Protocol> State<P> {
         change: &mut dyn FnMut(&mut Vec<u64>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let primary = record.key_words(table.layout.key_words());
-        self.on_workbench(|state, bench| {
-            let IndexScratch { before, after, keys, changes } = bench;
+        self.with_scratch(|state, scratch| {
+            let IndexScratch { before, after, keys, changes } = scratch;
             let was_there = state.read_indexed(engine, table, record, before)?;
             if must_exist && !was_there {
                 return Err(Abort::NotFound);
@@ -95,13 +95,13 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    fn on_workbench(
+    fn with_scratch(
         &mut self,
         work: impl FnOnce(&mut Self, &mut IndexScratch) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
-        let mut bench = std::mem::take(&mut self.workbench);
-        let result = work(self, &mut bench);
-        self.workbench = bench;
+        let mut scratch = std::mem::take(&mut self.index_scratch);
+        let result = work(self, &mut scratch);
+        self.index_scratch = scratch;
         result
     }
 

@@ -52,7 +52,7 @@ pub(crate) struct State<P: Protocol> {
     /// in it.
     failed: Option<Abort>,
     scratch: Vec<u64>,
-    pub(super) workbench: IndexScratch,
+    pub(super) index_scratch: IndexScratch,
     /// The number of operations that the attempt will have made at the next revalidation.
     operations: u32,
     /// The number of operations until the next revalidation; one if the attempt is doomed, so that
@@ -95,7 +95,7 @@ impl<P: Protocol> State<P> {
             doomed: None,
             failed: None,
             scratch: Vec::new(),
-            workbench: IndexScratch::default(),
+            index_scratch: IndexScratch::default(),
             operations: FIRST_REVALIDATION,
             until_look: FIRST_REVALIDATION,
             held: 0,
@@ -143,12 +143,12 @@ impl<P: Protocol> State<P> {
     #[inline(always)]
     pub(crate) fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         self.until_look -= 1;
-        if self.until_look == 0 { self.look_over(engine) } else { Ok(()) }
+        if self.until_look == 0 { self.revalidate_early(engine) } else { Ok(()) }
     }
 
     #[cold]
     #[inline(never)]
-    fn look_over(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
+    fn revalidate_early(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         if let Some(abort) = self.doomed {
             self.until_look = 1;
             return Err(abort);

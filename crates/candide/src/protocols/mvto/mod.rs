@@ -211,7 +211,7 @@ impl Attempt {
             copy(Words::Shared(version.payload()));
         }
         pass(Point::Copied);
-        if !self.looks_back && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
+        if !self.reads_settled && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
             self.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
         }
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
@@ -266,12 +266,12 @@ impl Protocol for Mvto {
         attempt.room.clear();
         (attempt.has_staged, attempt.only_reads, attempt.has_moved) = (false, false, false);
         attempt.refresh_attempts_left = attempt.refresh_attempts_left.saturating_sub(1);
-        attempt.looks_back = context.local.read_view != ReadView::Current;
+        attempt.reads_settled = context.local.read_view != ReadView::Current;
         attempt.time = match context.local.read_view {
             ReadView::Snapshot(ts) => ts,
             ReadView::Current | ReadView::AtBegin => context.clock.now(), // TO5
         };
-        if attempt.looks_back {
+        if attempt.reads_settled {
             look_back(context, attempt);
         }
     }
@@ -419,7 +419,7 @@ impl Protocol for Mvto {
     ) -> Result<(), Abort> {
         if attempt.time >= time {
             Ok(())
-        } else if attempt.looks_back {
+        } else if attempt.reads_settled {
             Err(Abort::NoIndex)
         } else if attempt.only_reads {
             Err(context.phantom(table))
@@ -440,7 +440,7 @@ impl Absence for Mvto {
         attempt: &mut Attempt,
         missing: Missing<'_>,
     ) -> Result<(), Abort> {
-        if !attempt.looks_back {
+        if !attempt.reads_settled {
             attempt.nodes.observe(missing);
         }
         Ok(())
@@ -692,7 +692,7 @@ fn read_older<'a>(
             Ok(seen) => seen,
             // In a snapshot waiting is endless: the attempt cannot begin anew, and no other one
             // waits for it.
-            Err(pending) if await_settled(context, at, pending, attempt.looks_back) => continue,
+            Err(pending) if await_settled(context, at, pending, attempt.reads_settled) => continue,
             Err(_) => return Err(context.conflict(Abort::Locked, *at)),
         };
         let replaced = newest.and_then(|newest| {
@@ -728,7 +728,7 @@ fn read_row<'a>(
     seen: Option<Version<'a>>,
 ) -> Result<Option<Version<'a>>, Abort> {
     if let Some(version) = seen {
-        flatten(context, at, version, &mut attempt.image, attempt.looks_back)?;
+        flatten(context, at, version, &mut attempt.image, attempt.reads_settled)?;
     }
     Ok(seen)
 }
@@ -804,7 +804,7 @@ fn commit_reads(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
 ) -> Result<Committed, Abort> {
-    if !attempt.looks_back && attempt.reads.len() + attempt.nodes.len() > 0 {
+    if !attempt.reads_settled && attempt.reads.len() + attempt.nodes.len() > 0 {
         if !context.clock.is_settled(&mut attempt.others, attempt.time) {
             // Raising may make that commit fail, however often it has failed already.
             context.yield_to_token()?;

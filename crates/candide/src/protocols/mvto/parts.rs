@@ -39,7 +39,7 @@ pub struct Attempt {
     /// Whether it has read a replaced version, and so can only end as one that reads.
     pub(super) only_reads: bool,
     /// Whether it looks back to a time at which no commit is going on, so that it notes no reads.
-    pub(super) looks_back: bool,
+    pub(super) reads_settled: bool,
     /// The number of attempts left that do not go on as readers of old versions.
     pub(super) refresh_attempts_left: u8,
     /// Blocks for the versions that do not go into their records.
