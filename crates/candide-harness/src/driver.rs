@@ -56,7 +56,7 @@ pub(crate) struct Run {
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
     /// The places of the aborted attempts and the types they met, if the workload finds out.
     pub(crate) causes: Option<Causes>,
-    /// The results of looks at the workload's hottest row, if there were to be any.
+    /// The results of reads of the workload's hottest row; `None` if they were not asked for.
     pub(crate) hottest: Option<Probes>,
     /// The results of the workload's phases, if it has any.
     pub(crate) phases: Vec<Phase>,

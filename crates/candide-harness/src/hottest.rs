@@ -18,8 +18,8 @@ pub(crate) struct Probes {
     /// How many versions there were after that.
     versions: Histogram<u64>,
     longest: u64,
-    /// Attempts at reads that conflicts ended, by the engine's reasons, as its statistics have
-    /// them.
+    /// The numbers of read attempts that a conflict has aborted, by reason, in the order of the
+    /// engine's statistics.
     aborts: Vec<u64>,
 }
 

@@ -19,7 +19,8 @@ pub(crate) struct Machine {
     pub(crate) allocator: &'static str,
     /// The compiler that built the command.
     pub(crate) rustc: &'static str,
-    /// The source tree's commit, with `-dirty` if it has been changed since, where there is one.
+    /// The commit of the source tree, followed by `-dirty` if the tree has been changed since;
+    /// `None` if no commit is known.
     pub(crate) commit: Option<String>,
     /// When the measurement ended, in UTC.
     pub(crate) time: String,

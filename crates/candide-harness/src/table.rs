@@ -226,7 +226,8 @@ pub(crate) const HOTTEST_TITLE: &str = "The hottest row, as threads find it afte
 pub(crate) const HOTTEST_HEADER: [&str; 8] =
     ["setting", "row", "reads", "aborted", "read p50", "read p99", "versions p99", "versions max"];
 
-/// What a setting's looks at its hottest row came to, if there were to be any.
+/// Returns the cells that summarise the reads of the hottest row under one setting; `None` if
+/// there were to be no such reads.
 pub(crate) fn hottest_row(result: &Measurement) -> Option<[String; 8]> {
     let hottest = result.hottest.as_ref()?;
     let micros = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use candide::{Abort, Protocol, Record, Session, Table, Whole};
 
-/// So many rows are all hot, though none is drawn more often than the others.
+/// The most rows that all count as hot if they are drawn uniformly.
 const FEW: u64 = 100;
 
 /// A look at the hottest row, which a driver may take between two transactions of a

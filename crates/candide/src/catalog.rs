@@ -327,7 +327,8 @@ impl Catalog {
     }
 }
 
-/// Checks that an index of a row type whose tables have keys of `key_words` words can be made.
+/// Checks that `index` can be made on the row type `row`, whose primary keys have `primary_words`
+/// words.
 fn check_index(row: &'static str, index: &IndexPlan, primary_words: usize) -> Result<(), Error> {
     if index.fits(primary_words) {
         return Ok(());

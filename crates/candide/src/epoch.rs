@@ -2,19 +2,19 @@
 //! memory is free.
 //!
 //! # Definitions
-//! The *epoch* is one number per process, to which the advancer adds one each millisecond.
-//! Otherwise only a commit that has used up its numbers ([`Epochs::advance_past`]) moves it, or an
-//! attempt that needs a tick ([`Epochs::tick_between_passes`]); a thread that waits for an epoch to
-//! pass sleeps. A session that may hold references into an index is *pinned*: its [`Slot`] shows
-//! the epoch it read when it began. A *stamp* is the epoch read after something was unlinked and a
-//! full fence. The *bound* is the smallest pin that a pass of the advancer saw (or the new epoch,
-//! if it saw none). Memory with a stamp below the bound is free.
+//! The *epoch* is one number per process, to which the advancer adds one each millisecond. Two
+//! others advance it: a commit that finds the epoch's numbers used up ([`Epochs::advance_past`]),
+//! and an attempt that needs a new epoch at once ([`Epochs::tick_between_passes`]). A thread that
+//! waits for the end of an epoch sleeps. A session that may hold references into an index is
+//! *pinned*: its [`Slot`] shows the epoch it read when it began. A *stamp* is the epoch read after
+//! something was unlinked and a full fence. The *bound* is the smallest pin that a pass of the
+//! advancer saw (or the new epoch, if it saw none). Memory with a stamp below the bound is free.
 //!
-//! A reader in a snapshot sees the versions kept for the snapshot, however long it takes, and only
-//! needs that memory is not freed: such pins are *for memory* only. A pin may become one for memory
-//! once its session's view is in the list of snapshots. The *horizon* is the smallest of the other
-//! pins, and so never below the bound. A version replaced before the horizon will not be seen by a
-//! transaction outside of snapshots any more.
+//! A reader in a snapshot finds the versions that are kept for the snapshot, however long the
+//! reader runs. Its pin only keeps memory from being freed, and is called a pin *for memory*. A pin
+//! may become one for memory once its session's view is in the list of snapshots. The *horizon* is
+//! the smallest of the other pins, and so never below the bound. A version replaced before the
+//! horizon will not be seen by a transaction outside of snapshots any more.
 //!
 //! # Invariants
 //! * **EP1** A pin is published, and a full fence passed, before its session loads any link.
@@ -386,8 +386,8 @@ impl Epochs {
     fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
-        // The fence makes this a handshake with the advancer, which announces and then looks at the
-        // slots (E7).
+        // The fence pairs with the advancer's: that sets `parked` and then reads the slots, this
+        // publishes the slot and then reads `parked`. So one of the two sees the other (E7).
         if self.clock.parked.load(Ordering::Relaxed) {
             self.unpark();
         }

@@ -158,8 +158,8 @@ impl<R: BufRead> Forms<R> {
         }
     }
 
-    /// Passes over spaces, comments and discarded forms to the start of a form, which is so deep
-    /// within others.
+    /// Skips spaces, comments and discarded forms up to the start of the next form. `depth` is the
+    /// number of forms that enclose it.
     fn start(&mut self, depth: usize) -> Result<Start, FormatError> {
         let mut to_discard = 0_u64;
         loop {

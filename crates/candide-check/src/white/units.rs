@@ -546,7 +546,8 @@ impl Units {
         found.extend(readers.filter(|(node, _)| live.is_live(*node)));
     }
 
-    /// Returns the latest version before another one that the live transaction of a slot read.
+    /// Returns the latest version of `unit` below `before` that the live transaction in `slot` has
+    /// read.
     pub(super) fn last_read(&self, unit: u32, slot: u32, before: u64, live: &Live) -> Option<u64> {
         let own = |reader: &&Reader| {
             reader.slot == slot && reader.version < before && live.is_live(reader.node())

@@ -112,7 +112,7 @@ mod tests {
         render(&report(results)).expect("renders")
     }
 
-    /// The value of each mark of a field, in their order.
+    /// Returns the `data-value` of every tag whose `data-field` is `field`, in the page's order.
     fn marks<'a>(page: &'a str, field: &str) -> Vec<&'a str> {
         let end = format!("data-field=\"{field}\"/");
         let tags = page.split("data-value=\"").skip(1).filter_map(|rest| rest.split('>').next());

@@ -108,7 +108,7 @@ impl Counts {
         }
     }
 
-    /// Examines what can be examined of one way of reading.
+    /// Checks the counts that one way of reading has given, as far as the knobs allow.
     fn settle<L: Layout>(
         &self,
         way: &str,

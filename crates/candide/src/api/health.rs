@@ -37,8 +37,8 @@ pub struct Health {
     /// The oldest open [`Snapshot`](crate::Snapshot), or the one that a long read-only transaction
     /// sees; `None` if there is none. While it is kept, so are the versions that it sees.
     pub oldest_snapshot: Option<OldestSnapshot>,
-    /// Deleted records, unlinked blocks, and old versions or rows that have some, that are waiting
-    /// for the last transaction that could see them.
+    /// The number of objects that wait until no transaction can see them: deleted records, unlinked
+    /// blocks, and old versions (under some protocols, units that have old versions).
     pub garbage: usize,
     /// Bytes that tables and indexes have taken, as the memory limit counts them.
     pub reserved_bytes: usize,

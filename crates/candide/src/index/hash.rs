@@ -90,7 +90,7 @@ impl BucketCursor {
     }
 }
 
-/// The words that all keys looked for begin with, and their hash.
+/// The prefix that all keys of a lookup share, and the hash of that prefix.
 #[derive(Debug)]
 struct Wanted {
     prefix: Box<[u64]>,
@@ -539,7 +539,7 @@ impl HashIndex {
             return true;
         }
         if !std::ptr::eq(array, self.current()) {
-            // It is still being filled itself.
+            // The array is still being filled from the one before, so it cannot grow yet.
             return false;
         }
         // If the memory limit refuses, the table keeps its size.

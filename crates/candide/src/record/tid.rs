@@ -104,8 +104,8 @@ impl Tid {
     /// Returns the smallest version of `epoch` above `self`; `None` when the epoch's numbers are
     /// used up.
     ///
-    /// `self` is not from a later epoch: every version in a cell was numbered by an epoch that had
-    /// begun.
+    /// `self` must not be from an epoch after `epoch`. A version read from a cell is not, if
+    /// `epoch` is read afterwards: versions are numbered only by epochs that have begun.
     #[inline]
     pub(crate) fn next_in(self, epoch: Epoch) -> Option<Tid> {
         if self.epoch() < epoch {

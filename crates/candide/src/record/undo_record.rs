@@ -6,18 +6,19 @@
 //! ```
 //!
 //! An *undo* stands for a version that has been replaced: its timestamp, whether it was a row, and
-//! the old values of the words that its successor has changed. A unit's version of some time is its
-//! present words, with those of all undos put back down to that version. Undos are blocks of their
-//! table, short ones if few words were changed.
+//! the old values of the words that its successor has changed. To rebuild a
+//! unit's version at a time, a reader takes the unit's present words and applies its undos, newest
+//! first, down to and including that of the version. Undos are blocks of their table, short ones if
+//! few words were changed.
 //!
 //! # Invariants
-//! * **UR1** `older` of a cell or an undo of timestamp t, if it is not zero, is the address of the
-//!   undo of the version below, which was replaced at t, or of a still older one, if the versions
-//!   between them cannot be seen any more.
-//! * **UR2** A thread follows it only if it may see what there was before t, or knows otherwise
-//!   that an attempt or a snapshot may. While that is so the undo is not freed. (An undo that
-//!   cannot be seen any more is freed without a look at its chain: then `older` is the address of
-//!   something else, and is not followed.)
+//! * **UR1** Let a cell or an undo have timestamp t. Its `older` is zero or the address of an undo:
+//!   that of the next older version, which was replaced at t; or that of a still older one, if no
+//!   reader can see the versions between them any more.
+//! * **UR2** A thread follows `older` only if the thread may read versions from before t, or knows
+//!   by other means that an attempt or a snapshot may. While one may, the undo is not freed. (An
+//!   undo that no reader can see is freed without being taken out of its chain. The `older` of its
+//!   newer neighbour then leads to other memory, and is not followed.)
 //! * **UR3** An undo is written before it can be reached, and never again, except its `older` and
 //!   its flag OUT, under the cell's lock.
 //! * **UR4** An undo can be reached before the words that it holds are changed. So a reader that

@@ -34,8 +34,8 @@ use std::thread;
 /// twice as many, and so on, so that revalidation costs a constant share.
 const FIRST_REVALIDATION: u32 = 64;
 
-/// The number of epochs after which a read-only transaction is registered like a snapshot, which
-/// takes a lock; few take so long.
+/// The number of epochs after which a read-only transaction is registered as a snapshot.
+/// Registering takes a lock, but few transactions run for so long.
 const KEPT_AFTER: Epoch = 8;
 
 /// The working state of a session's transactions, kept from attempt to attempt.
@@ -71,8 +71,8 @@ pub(super) struct Unwound(pub(super) Abort);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InsertTarget {
     pub(crate) record: RecordAt,
-    /// Whether the transaction has just linked it: then it has not written it, there is no row, and
-    /// the record has room for one. Otherwise the writer makes room first.
+    /// Whether this transaction has just linked the record and not written it yet. Such a record is
+    /// no row, and has room for one; for another record, the writer makes room first.
     pub(crate) is_new: bool,
 }
 

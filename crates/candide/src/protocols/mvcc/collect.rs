@@ -94,8 +94,8 @@ pub(super) fn is_due(backlog: &UndoQueue, horizon: Epoch) -> bool {
     backlog.has_kept() || backlog.due(bound(horizon)).0 > 0
 }
 
-/// Lists the open snapshots, for a session that may free the undo records of commits up to `until`,
-/// and that walks through chains if there are any.
+/// Lists the open snapshots. The session may then free undo records of commits up to `until`; if a
+/// snapshot is open, it walks through version chains.
 pub(super) fn begin_collecting(context: &mut Context<'_, Mvcc>, until: u64) {
     let session = &mut *context.versions;
     let (others_walk, reached) =

@@ -9,8 +9,7 @@
 //!   it, and only another lock has to wait.
 //! * **CL2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it
 //!   releases. An absent cell is released QUEUED, or is in the `linked` list of the attempt that
-//!   linked it. So a holder gives a cell back as it found it. ON_SNAPSHOT_LIST, which replaces
-//!   QUEUED while a snapshot is open, follows the same rule.
+//!   linked it. So a holder gives a cell back as it found it.
 //! * **CL3** A DEAD cell stays locked for ever.
 //! * **CL4** Only cells of existing rows are held. (So garbage collection never meets a held cell
 //!   of an absent record, and the attempt that linked a record never holds it absent.) A row with a
