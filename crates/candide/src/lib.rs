@@ -135,9 +135,9 @@ pub use stats::Stats;
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
 
-/// Choices that benchmarks compare, in builds with the cargo feature `experiments`: basis factors,
-/// of which the defaults are the good ones, and sources of timestamps. Whatever is chosen, the
-/// guarantees are the same. [`Builder::factors`], [`Builder::timestamps`] and
+/// Choices that benchmarks compare, in builds with the cargo feature `experiments`: basis factors
+/// and sources of timestamps. The default factors are the good ones. No choice changes the
+/// guarantees. [`Builder::factors`], [`Builder::timestamps`] and
 /// [`TableOptions::contention_aware_keys`] take them.
 ///
 /// ```

@@ -9,10 +9,10 @@ use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
 use std::cell::RefCell;
 
-/// A running transaction, as it is given to the closure of [`Session::run`](crate::Session::run).
+/// A running transaction, the argument of the closure of [`Session::run`](crate::Session::run).
 ///
-/// It belongs to its thread (it is neither `Send` nor `Sync`, so it cannot be held across an
-/// `.await`) and to its attempt. Every operation takes it by shared reference; none of its
+/// A `Tx` belongs to one attempt and one thread: it is neither `Send` nor `Sync`, so it cannot be
+/// held across an `.await`. Every operation takes the `Tx` by shared reference. None of its
 /// internals are borrowed while user code runs.
 pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     pub(crate) engine: &'s Engine<P>,
