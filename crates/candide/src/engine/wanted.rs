@@ -37,7 +37,7 @@ impl Wanted {
         self.units.is_empty()
     }
 
-    /// Returns whether earlier transactions of the session have left nothing in it.
+    /// Returns whether no units are noted and locking ahead is not turned off.
     #[inline(always)]
     pub(crate) fn is_as_new(&self) -> bool {
         self.units.is_empty() && !self.is_off

@@ -15,8 +15,8 @@ use std::fmt;
 pub struct Conflict {
     /// The kind of conflict.
     pub cause: Abort,
-    /// The table's name; `None` if the conflict was about no table: the transaction gave way to one
-    /// that had failed too often.
+    /// The table's name; `None` if the conflict was about no table: the transaction gave way to
+    /// another transaction that had failed too often.
     pub table: Option<String>,
     /// The column group, if the conflict was about a row rather than an absent key; `"*"` without
     /// splitting.
@@ -25,7 +25,7 @@ pub struct Conflict {
     /// four at most, or fewer, where parts of the key share words and do not all lie in the first
     /// four.
     pub key: Option<Vec<u64>>,
-    /// Whether the key has more words than these.
+    /// Whether the row's key has more words than `key` holds.
     pub key_is_longer: bool,
     /// The key as [`Key::show`](crate::schema::Key::show) writes it, as far as these words go:
     /// `-7`, `(3, "Smith"..)`. Of an entry of a secondary index, the key in that index.

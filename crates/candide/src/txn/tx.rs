@@ -69,10 +69,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
         Some(Conflict::named(self.engine, note))
     }
 
-    /// Validates that everything the attempt has read so far is consistent and still current; for a
-    /// closure that is about to do something that must not depend on inconsistent reads. Under an
-    /// [opaque](crate::Protocol::OPAQUE) protocol reads are always consistent; then this checks
-    /// that they are still current.
+    /// Validates that everything the attempt has read so far is consistent and still current. A
+    /// closure calls this before a step that must not depend on inconsistent reads. Under an
+    /// [opaque](crate::Protocol::OPAQUE) protocol reads are always consistent, so only their
+    /// currency is checked.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, TicToc};
