@@ -42,13 +42,13 @@ pub(crate) struct Timing {
     /// The length of the slices whose results are reported, unless the workload changes and has
     /// slices of its own.
     pub(crate) slice: Option<Duration>,
-    /// Whether threads look at the workload's hottest row now and then.
+    /// Whether threads occasionally read the workload's hottest row.
     pub(crate) hottest: bool,
 }
 
 /// The results of one run.
 pub(crate) struct Run {
-    /// The time it was measured.
+    /// The time during which the run was measured.
     pub(crate) elapsed: Duration,
     /// The results of each transaction type, in the workload's order.
     pub(crate) kinds: Vec<Kind>,
@@ -70,7 +70,7 @@ pub(crate) struct Run {
 /// The results of one transaction type.
 pub(crate) struct Kind {
     pub(crate) committed: u64,
-    /// Attempts that a conflict ended.
+    /// Attempts aborted by a conflict.
     pub(crate) aborted: u64,
     /// Transactions that rolled themselves back.
     pub(crate) user_aborted: u64,

@@ -46,22 +46,21 @@ pub(crate) struct Measurement {
     /// Measured time, of all runs together, as are all counts.
     pub(crate) duration_s: f64,
     pub(crate) committed: u64,
-    /// Attempts that a conflict ended.
+    /// Attempts aborted by a conflict.
     pub(crate) aborted: u64,
     /// Transactions that rolled themselves back. They are not part of the throughput.
     pub(crate) user_aborted: u64,
     /// The median of the runs.
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
-    /// Whether the last of them was ended early, by Ctrl-C; then there may be fewer than were asked
-    /// for.
+    /// Whether Ctrl-C ended the last run early. Then there may be fewer runs than requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ended_early: bool,
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
     /// Aborted attempts by what they met, the most frequent first; only where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) causes: Option<Vec<Aborted>>,
-    /// What looks at the workload's hottest row came to; only where that was asked for.
+    /// Results of reads of the workload's hottest row; `None` if they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hottest: Option<Hottest>,
     /// The types of which any transaction ended.
@@ -69,8 +68,8 @@ pub(crate) struct Measurement {
     /// Slice by slice, of workloads that change while they run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeline: Option<Timeslices>,
-    /// What the slices came to into which the runs were cut, if they were: those of all runs, one
-    /// run after the other.
+    /// The slices of all runs, one run after the other; empty if the runs were not cut into
+    /// slices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) slices: Vec<NumberedSlice>,
     #[serde(flatten)]
@@ -114,9 +113,9 @@ impl Transactions {
 #[derive(Debug, Serialize)]
 pub(crate) struct Aborted {
     pub(crate) reason: &'static str,
-    /// None if it was about no table.
+    /// `None` if the conflict concerned no table.
     pub(crate) table: Option<String>,
-    /// None if it was about a key that was absent.
+    /// `None` if the conflict concerned an absent key.
     pub(crate) group: Option<&'static str>,
     /// Table and group in words.
     #[serde(skip)]
@@ -194,7 +193,7 @@ pub(crate) struct Setting<'a> {
 }
 
 impl Measurement {
-    /// Puts together what `runs`, at least one, came to.
+    /// Merges the results of `runs`, which holds at least one run.
     pub(crate) fn new(
         setting: &Setting<'_>,
         runs: &[Run],
@@ -264,7 +263,7 @@ impl Measurement {
         self.timestamps.filter(|&timestamps| timestamps != Timestamps::default().name())
     }
 
-    /// The slowest and the fastest run.
+    /// Returns the throughput of the slowest and of the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
         self.tps_runs
             .iter()
