@@ -36,8 +36,8 @@ pub(crate) struct Timing {
     pub(crate) duration: Duration,
     /// The changes of the workload during the run, if any.
     pub(crate) timeline: Option<Timeline>,
-    /// The number of transactions per second that all threads together begin; without it, as many
-    /// as they can.
+    /// The number of transactions per second that all threads together begin; `None` if they begin
+    /// as many as they can.
     pub(crate) rate: Option<f64>,
     /// The length of the slices whose results are reported, unless the workload changes and has
     /// slices of its own.
@@ -58,12 +58,12 @@ pub(crate) struct Run {
     pub(crate) causes: Option<Causes>,
     /// The results of reads of the workload's hottest row; `None` if they were not asked for.
     pub(crate) hottest: Option<Probes>,
-    /// The results of the workload's phases, if it has any.
+    /// The results of the workload's phases; empty if the workload has none.
     pub(crate) phases: Vec<Phase>,
     /// The results of the slices, if it was cut into slices. Slices of different runs are not
     /// merged.
     pub(crate) slices: Vec<RunSlice>,
-    /// Whether Ctrl-C ended it; if that was before anything was measured, no time has elapsed.
+    /// Whether Ctrl-C ended the run. If so before the measurement began, `elapsed` is zero.
     pub(crate) ended_early: bool,
 }
 

@@ -122,7 +122,8 @@ pub(crate) struct Aborted {
     pub(crate) place: String,
     /// The type of the aborted transaction.
     pub(crate) aborted: &'static str,
-    /// The type it met; several if it was one of these, none if that is unknown.
+    /// The type of the conflicting transaction. Several types if any of them may be the one; empty
+    /// if the type is unknown.
     pub(crate) met: Vec<&'static str>,
     pub(crate) attempts: u64,
 }
@@ -146,7 +147,7 @@ impl Aborted {
 pub(crate) struct Memory {
     #[serde(flatten)]
     pub(crate) footprint: Footprint,
-    /// How much of that is in huge pages.
+    /// The resident bytes in huge pages; `None` if the system does not say.
     pub(crate) huge_page_bytes: Option<u64>,
 }
 
@@ -279,7 +280,7 @@ impl Measurement {
         }
     }
 
-    /// Aborted attempts out of all.
+    /// Returns the share of attempts that were aborted.
     pub(crate) fn abort_ratio(&self) -> f64 {
         let attempts = self.aborted + self.committed;
         if attempts == 0 { 0.0 } else { self.aborted as f64 / attempts as f64 }
