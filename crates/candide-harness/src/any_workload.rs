@@ -1,5 +1,5 @@
-//! Workloads and databases behind trait objects: whatever does not need to know which workload it
-//! is, under which protocol, is compiled once. What is below [`measurable`] is compiled for each
+//! Workloads and databases behind trait objects, so that code which needs neither the workload's
+//! type nor the protocol is compiled once. The code below [`measurable`] is compiled for each
 //! workload and protocol.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::interrupt;
 use crate::progress::{self, Agenda};
 use crate::registry::{Choice, Job};
 
-/// How a database is set up.
+/// The setting of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
     /// The protocol.
@@ -24,13 +24,13 @@ pub struct Variant {
     pub cu: bool,
     /// Timestamp splitting.
     pub ts: bool,
-    /// Where timestamps come from, if the protocol leaves a choice.
+    /// The source of timestamps, if the protocol leaves a choice.
     pub timestamps: Option<Timestamps>,
     /// Bad choices.
     pub factors: Vec<Factor>,
 }
 
-/// What loading needs to know.
+/// The parameters of a load.
 pub(crate) struct LoadContext<'a> {
     pub(crate) variant: &'a Variant,
     pub(crate) cores: &'a Cores,
@@ -38,7 +38,7 @@ pub(crate) struct LoadContext<'a> {
     pub(crate) agenda: &'a Agenda,
 }
 
-/// A workload that can be measured, whichever it is.
+/// A workload of any type that can be measured.
 pub trait AnyWorkload: Sync {
     /// Returns the name to report results under.
     fn name(&self) -> String;
@@ -55,16 +55,16 @@ pub trait AnyWorkload: Sync {
     /// Returns its knobs.
     fn params(&self) -> serde_json::Result<serde_json::Value>;
 
-    /// Returns what a report has to admit.
+    /// Returns the caveats that a report states.
     fn caveats(&self) -> Vec<&'static str>;
 
     /// Returns whether its tables grow while it runs.
     fn grows(&self) -> bool;
 
-    /// Returns how it changes while it runs, if it does.
+    /// Returns the changes of the workload during a run; `None` if it does not change.
     fn timeline(&self) -> Option<Timeline>;
 
-    /// Returns the row that its transactions want most, if one stands out.
+    /// Returns the row that its transactions use most; `None` if no row is used more than others.
     fn hottest(&self) -> Option<&'static str>;
 
     /// Says which knob is out of range and which values it may have.
@@ -78,16 +78,15 @@ pub trait AnyWorkload: Sync {
     ) -> Result<Box<dyn LoadedDatabase>, FillError>;
 }
 
-/// A filled database and the account of what was committed to it, whichever workload and protocol
-/// it is of.
+/// A filled database of any workload and protocol, with the account of what was committed to it.
 pub trait LoadedDatabase: Send + Sync {
-    /// Opens a session for each of so many threads, which are the workers of the next round.
+    /// Opens a session for each of `threads` threads, which are the workers of the next round.
     fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error>;
 
     /// Begins a phase of the workload's timeline.
     fn enter_phase(&self, phase: usize);
 
-    /// Compares the tables with what was committed.
+    /// Compares the tables with the account of what was committed.
     fn check(&self) -> Result<Consistency, candide_workloads::Failure>;
 
     /// Returns how many bytes the database has reserved.
@@ -166,7 +165,7 @@ pub(crate) fn load(
     }
 }
 
-/// Makes a workload measurable under every protocol, all of which it is compiled for.
+/// Returns the workload as a trait object, compiled for every protocol.
 pub fn measurable<W: Workload + 'static>(workload: W) -> Box<dyn AnyWorkload> {
     Box::new(Known(workload))
 }

@@ -3,8 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
-/// Where threads meet. Unlike at a barrier, one that ends, in whatever way, is no longer waited
-/// for.
+/// A barrier that no longer waits for a thread which has ended, by return or by panic.
 pub(crate) struct Barrier {
     state: Mutex<State>,
     changed: Condvar,
@@ -13,14 +12,14 @@ pub(crate) struct Barrier {
 struct State {
     members: usize,
     waiting: usize,
-    /// How often they have parted.
+    /// The number of times that all members have arrived and gone on.
     partings: u64,
     /// When they parted last.
     parted: Instant,
 }
 
 impl Barrier {
-    /// Creates a meeting of a number of members, each of which has to be made one.
+    /// Creates a barrier for `members` threads, each of which has to call [`Barrier::member`].
     pub(crate) fn of(members: usize) -> Self {
         let state = State { members, waiting: 0, partings: 0, parted: Instant::now() };
         Barrier { state: Mutex::new(state), changed: Condvar::new() }
@@ -64,7 +63,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Waits for the others, and until all may go on. Gives when that was.
+    /// Waits until all members have arrived. Returns the time at which they went on.
     pub(crate) fn wait(&self) -> Instant {
         let mut state = self.meeting.lock();
         let before = state.partings;

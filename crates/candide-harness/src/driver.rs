@@ -27,7 +27,7 @@ use crate::timeline::Phase;
 const WARM_UP: u8 = 0;
 const MEASURE: u8 = 1;
 const STOP: u8 = 2;
-/// Meet the others, while the workload changes.
+/// The order to wait for the other threads while the workload changes.
 const MEET: u8 = 3;
 
 /// The timing of a run.
@@ -183,8 +183,8 @@ pub(crate) fn run(
         let (started, measured) = (&started, &measured);
         let mut workers = Vec::with_capacity(threads);
         for (thread, prepared) in prepared.into_iter().enumerate() {
-            // A thread that does not come to the start, because it panics or does not exist, is not
-            // waited for.
+            // The barrier does not wait for a thread that panics before the start, or does not
+            // exist.
             let member = meeting.member();
             let begun = thread::Builder::new().spawn_scoped(scope, move || {
                 cores.pin(thread);
@@ -317,7 +317,7 @@ fn measure_phases(
     }
 }
 
-/// The state that a thread shares with the one that keeps the time, and with the others.
+/// The state that a thread shares with the timekeeper and with the other threads.
 struct Signals<'a> {
     orders: &'a AtomicU8,
     member: &'a Member<'a>,
@@ -445,13 +445,13 @@ mod tests {
 
     const STEPS: u64 = 3 * hottest::EVERY + 1;
 
-    /// Every transaction of it is aborted once because of a changed read, and every look twice
-    /// because of a lock. It says when to stop.
+    /// A worker of which each transaction is aborted once by a changed read, and each read of the
+    /// hottest row twice by a lock. The worker gives the order to stop.
     struct Fake<'a> {
         orders: &'a AtomicU8,
         steps: u64,
         stats: Stats,
-        /// The time that the looks have taken.
+        /// The time that reads of the hottest row have taken.
         looked: &'a Cell<Duration>,
     }
 
@@ -493,7 +493,7 @@ mod tests {
         }
     }
 
-    /// Returns the results, and the time that the run took without the looks.
+    /// Returns the results, and the time of the run without the reads of the hottest row.
     fn repeated(hottest: bool) -> (Run, Duration) {
         let (orders, measured, meeting) =
             (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Barrier::of(1));

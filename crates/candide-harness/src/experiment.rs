@@ -29,9 +29,9 @@ pub struct Rules {
     pub rate: Option<f64>,
     /// The length of the slices whose results are reported.
     pub slice: Option<Duration>,
-    /// Whether threads look at the workload's hottest row now and then.
+    /// Whether threads read the workload's hottest row from time to time.
     pub hottest: bool,
-    /// Whether workloads are run that take more memory than is free.
+    /// Whether to run workloads that take more memory than is free.
     pub force: bool,
     /// The settings of the workloads.
     pub profile: Profile,
@@ -58,7 +58,7 @@ struct Tally {
     memory: Option<Memory>,
 }
 
-/// Whether a turn went to its end.
+/// The end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     Whole,

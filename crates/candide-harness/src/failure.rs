@@ -1,4 +1,4 @@
-//! Why the command could not do what was asked.
+//! Failures of the command.
 
 use std::error::Error;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns what the command exits with.
+    /// Returns the exit status of the command.
     pub fn exit_status(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,

@@ -7,15 +7,16 @@ use candide_workloads::{Failure, Worker};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// A thread takes a look after each so many of its measured transactions. They are not counted
-/// among these, nor in latencies; but they take time, so that a little less is committed.
+/// The number of measured transactions after which a thread reads the hottest row. These reads are
+/// neither counted as transactions nor in latencies; but they take time, so that a little less is
+/// committed.
 pub(crate) const EVERY: u64 = 256;
 
-/// What the looks of a thread, or of several, came to.
+/// The results of the reads of one thread, or of several.
 pub(crate) struct Probes {
     /// Nanoseconds that a read took, from the first attempt to the end.
     reads: Histogram<u64>,
-    /// How many versions there were after that.
+    /// The numbers of versions that the row had after a read.
     versions: Histogram<u64>,
     longest: u64,
     /// The numbers of read attempts that a conflict has aborted, by reason, in the order of the
@@ -26,12 +27,13 @@ pub(crate) struct Probes {
 impl Probes {
     pub(crate) fn new() -> Self {
         let reads = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
-        // Three digits: exact up to two thousand. So many as the bound do not fit into any memory.
+        // Three digits are exact up to two thousand. More versions than the bound do not fit into
+        // memory.
         let versions = Histogram::new_with_bounds(1, 1 << 36, 3).expect("bounds in order");
         Probes { reads, versions, longest: 0, aborts: Vec::new() }
     }
 
-    /// Has a worker look at the hottest row of its workload.
+    /// Lets a worker read the hottest row of its workload.
     #[cold]
     #[inline(never)]
     pub(crate) fn look(&mut self, worker: &mut dyn Worker) -> Result<(), Failure> {
@@ -64,7 +66,7 @@ impl Probes {
         self.aborts.get(reason).copied().unwrap_or(0)
     }
 
-    /// Adds what another thread or another run came to.
+    /// Adds the results of another thread, or of another run.
     pub(crate) fn merge(&mut self, other: &Probes) {
         self.reads.add(&other.reads).expect("all have the same bounds");
         self.versions.add(&other.versions).expect("all have the same bounds");
@@ -80,19 +82,21 @@ fn add(sums: &mut Vec<u64>, counts: impl ExactSizeIterator<Item = u64>) {
     sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
 }
 
-/// What the looks of all runs came to. The names of the fields are the interface to other programs.
+/// The results of the reads of all runs. The names of the fields are the interface to other
+/// programs.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Hottest {
     /// Which row it is.
     pub(crate) row: &'static str,
-    /// How many looks there were. If there were none, there is nothing else to tell.
+    /// The number of reads. If it is zero, the other fields mean nothing.
     pub(crate) probes: u64,
-    /// Attempts at reads that a conflict ended; they are not among those of the transactions.
+    /// The number of read attempts that a conflict has aborted, not counted among those of
+    /// transactions.
     pub(crate) aborted: u64,
-    /// How long a read took.
+    /// The time of a read.
     pub(crate) p50_us: Option<f64>,
     pub(crate) p99_us: Option<f64>,
-    /// How many versions there were.
+    /// The number of versions.
     pub(crate) versions_p99: Option<u64>,
     pub(crate) versions_max: Option<u64>,
 }

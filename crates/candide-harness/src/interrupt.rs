@@ -22,8 +22,8 @@ struct Interrupt {
 /// The process's interrupt, since a signal goes to the process.
 static INTERRUPT: Interrupt = Interrupt::new();
 
-/// Makes Ctrl-C do what the module describes from now on. A command with nothing to report early
-/// does not call it.
+/// Installs the handler of Ctrl-C that the module describes. A command with nothing to report early
+/// does not call this.
 pub fn listen() -> Result<(), Failure> {
     Ok(ctrlc::set_handler(|| {
         let say = || {

@@ -1,4 +1,4 @@
-//! Where and by what a measurement was made: figures without it mean nothing.
+//! The machine and the program of a measurement: figures without them mean nothing.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-/// The machine and the program. What the system does not tell is "unknown".
+/// The machine and the program. A field is "unknown" if the system does not say it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
@@ -45,8 +45,8 @@ impl Machine {
     }
 }
 
-/// Returns how many bytes of memory are free: what the system calls available, or what is left to
-/// the control group if that is less; `None` where nothing tells.
+/// Returns the number of bytes of memory that are free: the smaller of what the system calls
+/// available and what is left to the control group; `None` if neither is known.
 pub fn free_memory() -> Option<u64> {
     let kibibytes = field("/proc/meminfo", "MemAvailable", ':')
         .and_then(|value| value.strip_suffix(" kB")?.trim().parse::<u64>().ok());

@@ -14,7 +14,7 @@ use crate::hottest::Hottest;
 use crate::slices::NumberedSlice;
 use crate::timeline::Timeslices;
 
-/// How large a workload is, and how much of it is checked.
+/// The size of a workload, and how much of it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -24,21 +24,21 @@ pub enum Profile {
     Paper,
 }
 
-/// What was measured. The names of the fields are the interface to other programs.
+/// The results of a measurement. The names of the fields are the interface to other programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Measurement {
     pub(crate) workload: String,
-    /// The workload's knobs, the seed, and the `rate` if there was one.
+    /// The workload's knobs, the seed, and the `rate` if one was given.
     pub(crate) params: serde_json::Value,
-    /// The knobs by which it differs from others of the same workload that it is printed with, in
-    /// words.
+    /// The knobs, in words, by which it differs from other results of the same workload in the
+    /// report.
     #[serde(skip)]
     pub(crate) variety: String,
     pub(crate) profile: Profile,
     pub(crate) protocol: &'static str,
     pub(crate) cu: bool,
     pub(crate) ts: bool,
-    /// Where timestamps come from, under a protocol that leaves the choice.
+    /// The source of timestamps, if the protocol leaves a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timestamps: Option<&'static str>,
     pub(crate) factors: Vec<&'static str>,
@@ -142,7 +142,7 @@ impl Aborted {
     }
 }
 
-/// What the process occupies after the runs.
+/// The memory of the process after the runs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Memory {
     #[serde(flatten)]
@@ -163,7 +163,7 @@ impl Memory {
 /// small ones.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Footprint {
-    /// What the database has reserved.
+    /// The bytes that the database has reserved.
     pub(crate) memory_bytes: u64,
     /// What the process has in memory, pregenerated inputs included, if the system says.
     pub(crate) rss_bytes: Option<u64>,
@@ -183,7 +183,7 @@ fn bytes_of(file: &str, field: &str) -> Option<u64> {
     Some(kibibytes << 10)
 }
 
-/// What was asked for.
+/// The parameters of a measurement.
 pub(crate) struct Setting<'a> {
     pub(crate) workload: &'a dyn AnyWorkload,
     pub(crate) variant: &'a Variant,
@@ -259,7 +259,7 @@ impl Measurement {
         })
     }
 
-    /// Returns the source of timestamps, if it is not a counter.
+    /// Returns the source of timestamps; `None` if it is a counter.
     pub(crate) fn other_timestamps(&self) -> Option<&'static str> {
         self.timestamps.filter(|&timestamps| timestamps != Timestamps::default().name())
     }

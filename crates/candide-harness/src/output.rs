@@ -1,4 +1,4 @@
-//! What the command prints.
+//! The output of the command.
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 

@@ -3,17 +3,17 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So long before an intended beginning a thread stops sleeping and looks at the clock instead.
+/// The time before an intended beginning from which a thread reads the clock instead of sleeping.
 /// Where sleeps are [exact](be_exact) they end 3 µs late at the median and 30 µs late once in a
 /// hundred times (measured on a virtualized x86-64, as what follows); a beginning that was waited
 /// for so is 0.1 µs late at the median. Waiting for 12,500 beginnings per second takes a quarter of
 /// a core, for a thousand 2 %.
 const MARGIN: Duration = Duration::from_micros(20);
 
-/// The longest sleep without a look at what the thread is told.
+/// The longest sleep between two looks at the orders to the thread.
 const NAP: Duration = Duration::from_millis(5);
 
-/// A beginning so many seconds ahead never comes, and can be added to any moment.
+/// The number of seconds ahead of a beginning that never comes; it can be added to any moment.
 const NEVER_S: f64 = 1e9;
 
 /// When one of several threads is to begin its transactions: evenly spaced, and between the
@@ -28,7 +28,7 @@ pub(crate) struct Pace {
     thread: u64,
     /// When number 0 is to begin.
     from: Instant,
-    /// The number of this thread's next one, among those of all threads.
+    /// The number of this thread's next beginning, among those of all threads.
     next: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Asking clients what they were told.
+//! Histories of clients: the answers that they were given, for a checker.
 
 use std::marker::PhantomData;
 use std::panic;
@@ -20,10 +20,10 @@ use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
 
-/// Clients of one kind of object, whichever it is.
+/// Clients of one kind of object.
 pub trait Clients {
-    /// Has clients work on a database of a protocol, on so many threads, and judges what they were
-    /// told.
+    /// Runs clients on a database of a protocol, on `threads` threads, and checks the answers that
+    /// they were given.
     fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure>;
 }
 
@@ -35,9 +35,9 @@ where
     Box::new(Asking::<O>(PhantomData))
 }
 
-/// A kind of object of which a checker can judge what clients were told.
+/// A kind of object whose answers to clients a checker can judge.
 pub trait Checked: Object<Op: edn::Operation + Sync> {
-    /// What to call it.
+    /// The name of the kind of object.
     const NAME: &'static str;
 
     /// Judges a history.

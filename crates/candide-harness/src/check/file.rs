@@ -14,7 +14,7 @@ use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
 use crate::progress::{self, Agenda};
 
-/// Judges the history in a file, by whichever checker it is for.
+/// Judges the history in a file by the checker that its format is for.
 pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     let said = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
     let refused = |problem: &dyn std::fmt::Display| Failure::Usage(said(problem));
@@ -36,7 +36,7 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     };
     if path.extension().is_some_and(|extension| extension == "edn") {
         is_of_clients()?;
-        // Appends and writes are told apart by trying: a history has one of them.
+        // A history has either appends or writes. The reader of appends is tried first.
         return match edn::read::<ListOp>(open()?) {
             Ok(history) => Ok(of_lists(&history, claim)),
             Err(of_lists) => match edn::read::<RegisterOp>(open()?) {
@@ -51,7 +51,7 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     }
     match AnyReader::new(file).map_err(|error| damaged(&error))? {
         AnyReader::Versions(events) => {
-            // What is no file, but comes from somewhere, comes once.
+            // A pipe can be read only once.
             let (events, watermarks) = match path.is_file() {
                 true => {
                     let watermarks = watermarks(events).map_err(|error| damaged(&error))?;
@@ -76,7 +76,7 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     }
 }
 
-/// Says why a file has neither lists nor registers. It is of the kind of which more could be read.
+/// Says why a file has neither lists nor registers: with the error of the reader that got further.
 fn of_neither(of_lists: &FormatError, of_registers: &FormatError) -> String {
     let line = |error: &FormatError| match error {
         FormatError::Line { line, .. } => *line,
@@ -90,8 +90,8 @@ fn of_neither(of_lists: &FormatError, of_registers: &FormatError) -> String {
     }
 }
 
-/// How far the history is complete after each window of its lines, so that the checker, which gets
-/// them afterwards, needs to keep no more than it has to.
+/// Returns, for each window of lines, the time up to which the history is complete, so that the
+/// checker can forget transactions as early as possible.
 fn watermarks<R: BufRead>(events: Reader<R, Event>) -> Result<Vec<u64>, FormatError> {
     let mut windows = Windows::default();
     for event in events {

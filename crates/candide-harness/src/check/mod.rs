@@ -1,4 +1,4 @@
-//! Records what transactions do, or what clients are told, and has a checker judge it.
+//! Records what transactions do, or the answers that clients are given, and runs a checker on it.
 
 mod clients;
 mod file;
@@ -16,13 +16,13 @@ pub use record::record;
 pub use recordable::{Recordable, RecordedSite, recordable};
 pub use verdict::{Claim, Finding, Verdict};
 
-/// What all recordings of an invocation have in common.
+/// The parameters that all recordings of an invocation share.
 pub struct Rules<'a> {
-    /// What a history is asked to be, besides what its protocol promises.
+    /// The properties demanded of a history, besides those that its protocol promises.
     pub claim: Claim,
     /// The seed of everything random.
     pub seed: u64,
-    /// How long each protocol runs.
+    /// The time for which each protocol runs.
     pub duration: Duration,
     /// The file that keeps the history as JSON lines.
     pub history: Option<&'a Path>,

@@ -23,7 +23,7 @@ use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
 
-/// What the threads are told.
+/// The orders to the threads.
 const GO_ON: u8 = 0;
 const WAIT: u8 = 1;
 const STOP: u8 = 2;
@@ -32,7 +32,7 @@ const STOP: u8 = 2;
 /// bounded.
 const EVENTS_MAX: usize = 100_000;
 
-/// Where a history goes: to the checker, and to a file if one was named.
+/// The destinations of a history: the checker, and a file if one was named.
 struct Destination {
     checker: Checker,
     file: Option<Writer<BufWriter<File>, Event>>,
@@ -51,7 +51,7 @@ impl Destination {
     }
 }
 
-/// Runs a workload under a protocol on so many threads, and judges its history and its tables.
+/// Runs a workload under a protocol on `threads` threads, and judges its history and its tables.
 pub fn record(
     workload: &dyn Recordable,
     protocol: Choice,
@@ -92,8 +92,8 @@ pub fn record(
     Ok(verdict.of_run(committed, !whole))
 }
 
-/// Runs transactions on some threads while this one takes what they leave to the checker. Returns
-/// how many committed, and whether Ctrl-C was not pressed.
+/// Runs transactions on some threads, while this thread passes their history to the checker.
+/// Returns the number of commits, and `true` unless Ctrl-C was pressed.
 fn run_recorded(
     site: &dyn RecordedSite,
     threads: usize,
@@ -142,7 +142,7 @@ fn run_recorded(
     })
 }
 
-/// Runs transactions until told to stop; returns how many committed.
+/// Runs transactions until the order to stop. Returns the number of commits.
 fn work(worker: &mut dyn Worker, phase: &AtomicU8) -> Result<u64, Abort> {
     let mut committed = 0;
     loop {

@@ -1,5 +1,5 @@
-//! Workloads that can be recorded. Only what is in this file is compiled for each workload that
-//! records: once, for whichever protocol is chosen at run time.
+//! Workloads that can be recorded. Only the code of this file is compiled for each of them, once
+//! for all protocols, since the protocol is chosen at run time.
 
 use candide::history::{Batch, Recorded};
 use candide::{Database, Erased};
@@ -8,7 +8,7 @@ use candide_workloads::{Loading, Workload};
 use crate::any_workload::{FillError, Filled, LoadedDatabase};
 use crate::registry::Choice;
 
-/// A workload whose transactions can be recorded, whichever it is.
+/// A workload of any type whose transactions can be recorded.
 pub trait Recordable: Sync {
     /// Returns its name.
     fn name(&self) -> String;
@@ -16,7 +16,7 @@ pub trait Recordable: Sync {
     /// Says which knob is out of range and which values it may have.
     fn validate(&self) -> Result<(), String>;
 
-    /// Sets up a database that records what it does under a protocol, creates the tables and fills
+    /// Sets up a database that records its history under a protocol, creates the tables and fills
     /// them.
     fn fill(
         &self,
@@ -25,7 +25,7 @@ pub trait Recordable: Sync {
     ) -> Result<Box<dyn RecordedSite>, FillError>;
 }
 
-/// A filled database that records what its transactions do.
+/// A filled database that records the history of its transactions.
 pub trait RecordedSite: LoadedDatabase {
     /// Takes what has ended since the last call.
     fn take_history(&self) -> Batch;

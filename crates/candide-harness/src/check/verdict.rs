@@ -1,4 +1,4 @@
-//! What a check came to, for people.
+//! Results of checks, as text.
 
 use std::io::{self, Write};
 
@@ -8,12 +8,12 @@ use candide_check::{Options, Summary, Verdict as Judgement, Violation};
 
 use crate::registry::Choice;
 
-/// What a history is asked to be, besides serializable.
+/// The properties demanded of a history besides serializability.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim {
     /// In the order of real time.
     pub strict: bool,
-    /// With what aborted attempts have seen.
+    /// Whether the reads of aborted attempts are checked, too.
     pub opaque: bool,
     /// How many beginnings and ends of transactions later one may still have overtaken another,
     /// unless it is strict.
@@ -21,7 +21,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Adds what a protocol promises.
+    /// Adds the promises of a protocol.
     pub(super) fn with_promises(self, protocol: Choice) -> Claim {
         let Properties { strict, opaque, .. } = protocol.properties();
         Claim { strict: self.strict || strict, opaque: self.opaque || opaque, ..self }
@@ -40,19 +40,19 @@ impl Claim {
     }
 }
 
-/// How the command ends for what was found, from the best to the worst.
+/// Results of a check, from the best to the worst; each has an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Finding {
     /// All is as it should be.
     Good,
-    /// It cannot be told.
+    /// The checker could not decide.
     Unknown,
-    /// Something is wrong, or a run has come to nothing.
+    /// A property does not hold, or a run has committed nothing.
     Bad,
 }
 
 impl Finding {
-    /// Returns what the command exits with.
+    /// Returns the exit status of the command.
     pub fn exit_status(self) -> u8 {
         match self {
             Finding::Good => 0,
@@ -62,17 +62,17 @@ impl Finding {
     }
 }
 
-/// What was checked, and what was found.
+/// A check and its result.
 pub struct Verdict {
-    /// What was checked, in one line.
+    /// The history that was checked, in one line.
     checked: String,
-    /// What was asked of it.
+    /// The properties that were demanded of it.
     claim: String,
-    /// What is wrong, in some lines each.
+    /// The violations, some lines for each.
     problems: Vec<String>,
-    /// Why it cannot be told, if nothing is wrong that is known.
+    /// The reason why the checker could not decide; `None` if it could, or has found a violation.
     doubt: Option<String>,
-    /// Whether it is of a run that has committed nothing, though it went to its end.
+    /// Whether it is the check of a run that went to its end and has committed nothing.
     is_fruitless: bool,
     /// Whether Ctrl-C ended the recording; what was recorded by then was checked.
     pub ended_early: bool,
@@ -102,7 +102,7 @@ impl Verdict {
         Verdict::new(checked, claim.with(claim.opaque), problems, doubt, committed)
     }
 
-    /// Of a history of what clients were told.
+    /// Makes the result for a history of answers to clients.
     pub(super) fn of_values<O>(
         title: String,
         claim: Claim,
@@ -126,7 +126,7 @@ impl Verdict {
         Verdict::new("an empty file".to_string(), claim.with(claim.opaque), Vec::new(), None, 0)
     }
 
-    /// Makes a verdict on a history of so many commits: without one, nothing can be told.
+    /// Makes the result for a history of `committed` commits: without a commit, nothing is decided.
     fn new(
         checked: String,
         claim: String,
@@ -139,8 +139,8 @@ impl Verdict {
         Verdict { checked, claim, problems, doubt, is_fruitless: false, ended_early: false }
     }
 
-    /// Returns the same of a run whose threads committed so many transactions, apart from what came
-    /// before and after them, by the time that Ctrl-C was pressed if it was.
+    /// Returns this result for a run whose threads committed `committed` transactions, not counting
+    /// those before and after the threads ran. `ended_early` says whether Ctrl-C ended the run.
     pub(super) fn of_run(mut self, committed: u64, ended_early: bool) -> Verdict {
         if committed == 0 {
             let problem = "no thread committed a transaction while it ran; it may need more time, by --duration";
@@ -217,8 +217,8 @@ mod tests {
         )
     }
 
-    /// Judges a history with versions of transactions that read, of which each did or did not
-    /// commit.
+    /// Judges a history with versions. Each transaction of it reads; `committed` says which ones
+    /// committed.
     fn of_versions(committed: &[bool], failed: &[&str]) -> Verdict {
         let mut checker = candide_check::Checker::new(CLAIM.of_versions());
         for (session, &committed) in (1..).zip(committed) {

@@ -54,8 +54,8 @@ impl Outline {
     }
 }
 
-/// Runs so many rounds of everything. There is one database at a time, so that it may be as large
-/// as memory permits.
+/// Runs all cases, round by round. There is one database at a time, so that it may be as large as
+/// memory permits.
 fn rounds(
     experiments: &mut [Experiment<'_>],
     rules: &Rules,

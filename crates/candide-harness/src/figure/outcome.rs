@@ -1,4 +1,4 @@
-//! What was measured of a figure, in its own terms.
+//! The results of a figure, by its panels and lines.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub(crate) struct Figure {
     pub(crate) title: &'static str,
     pub(crate) source: &'static str,
     pub(crate) lines: Vec<MeasuredLine>,
-    /// In what it differs from the published one.
+    /// The deviations from the published figure.
     pub(crate) deviations: Vec<String>,
 }
 
@@ -24,13 +24,13 @@ pub(crate) struct MeasuredLine {
     /// The part of the figure.
     pub(crate) panel: &'static str,
     pub(crate) label: String,
-    /// The transaction type that is counted, if it is one.
+    /// The transaction type that is counted; `None` if all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) counted: Option<&'static str>,
     /// The line of the same panel with which it is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<String>,
-    /// What the paper's text says of it, if anything.
+    /// The claim of the paper's text about the line; `None` if the text has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<Published>,
     /// One for each number of threads that was run.
@@ -48,7 +48,7 @@ pub(crate) struct Point {
     pub(crate) of_base: Option<f64>,
     /// Aborted attempts out of all.
     pub(crate) abort_ratio: f64,
-    /// Its place in the list of results, which have more to tell.
+    /// The index of the full result in the list of results.
     pub(crate) result: usize,
     /// The case, and the place of the number of threads among the case's.
     #[serde(skip)]
@@ -148,8 +148,8 @@ mod tests {
 
     use super::*;
 
-    /// A second with so many transactions of two types, and attempts of the first that a conflict
-    /// ended.
+    /// Returns a run of one second that committed `committed` transactions of two types, and in
+    /// which `aborted` attempts of the first type were aborted by conflicts.
     fn run(committed: [u64; 2], aborted: u64) -> Run {
         let mut run = Run::new(2);
         run.elapsed = Duration::from_secs(1);

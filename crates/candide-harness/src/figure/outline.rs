@@ -1,4 +1,4 @@
-//! What a figure measures and shows, before anything is measured.
+//! The plan of a figure: what it measures and shows.
 
 use serde::Serialize;
 
@@ -9,17 +9,17 @@ use crate::registry::Choice;
 pub struct Outline {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// The title, in one line.
     pub title: &'static str,
-    /// Where it was published.
+    /// The paper, and the figure's number there.
     pub source: &'static str,
-    /// On what it was measured there, and how.
+    /// The machine and the method of the published measurement.
     pub measured: &'static str,
-    /// What is run.
+    /// The cases that are run.
     pub cases: Vec<Case>,
-    /// What is shown of it.
+    /// The lines that are shown.
     pub lines: Vec<Line>,
-    /// In what it differs from the published one.
+    /// The deviations from the published figure.
     pub deviations: Vec<String>,
 }
 
@@ -27,13 +27,13 @@ pub struct Outline {
 pub struct Case {
     /// The workload.
     pub workload: Box<dyn AnyWorkload>,
-    /// How its database is set up.
+    /// The setting of its database.
     pub variant: Variant,
     /// With how many threads it is run.
     pub threads: Vec<usize>,
 }
 
-/// What is shown: a line of a diagram, or a bar.
+/// A line of a diagram, or a bar.
 pub struct Line {
     /// The part of the figure.
     pub panel: &'static str,
@@ -45,11 +45,11 @@ pub struct Line {
     pub counted: Option<&'static str>,
     /// The line it is compared with.
     pub base: Option<usize>,
-    /// What the paper's text says of it, if anything.
+    /// The claim of the paper's text about the line; `None` if the text has none.
     pub published: Option<Published>,
 }
 
-/// What the paper's text says of a line. Heights of bars are not in a text.
+/// A claim of the paper's text about a line. (Heights of bars can only be measured in the drawing.)
 #[derive(Debug, Clone, Serialize)]
 pub struct Published {
     /// In words, with the number of threads that it is about.
@@ -88,13 +88,13 @@ pub struct Panel<'a> {
     pub title: &'static str,
     /// The numbers of threads.
     pub threads: &'a [usize],
-    /// What it runs.
+    /// The workload that it runs.
     pub workload: Workload<'a>,
 }
 
-/// What a panel runs.
+/// The workload of a panel.
 pub enum Workload<'a> {
-    /// The same whatever the number of threads.
+    /// One workload for all numbers of threads.
     Fixed(&'a dyn Fn() -> Box<dyn AnyWorkload>),
     /// One for each number of threads.
     PerThreads(&'a dyn Fn(usize) -> Box<dyn AnyWorkload>),
