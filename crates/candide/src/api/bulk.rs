@@ -181,7 +181,7 @@ fn clear<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore) -> Result<usize, Abort>
     Ok(count)
 }
 
-/// Keeps all workers from taking more rows, if it is dropped by a panic.
+/// A guard that keeps all workers from taking more rows if a panic drops it.
 struct LastIfPanicking<'a, I>(&'a Mutex<Option<I>>);
 
 impl<I> Drop for LastIfPanicking<'_, I> {

@@ -86,7 +86,7 @@ impl<P: Protocol> Database<P> {
         }
     }
 
-    /// Returns the table of this name, created empty if there is none.
+    /// Returns the table of this name, which is created empty if it does not exist.
     ///
     /// # Errors
     /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
@@ -110,22 +110,23 @@ impl<P: Protocol> Database<P> {
         Ok(Table::new(inner.clone(), core))
     }
 
-    /// Returns a session: what a thread runs its transactions with.
+    /// Returns a session, with which a thread runs its transactions.
     ///
     /// # Errors
-    /// [`Error::SecondSession`] if the protocol allows one session and it exists.
+    /// [`Error::SecondSession`] if the protocol allows only one session and the database has one.
     pub fn session(&self) -> Result<Session<P>, Error> {
         Session::new(&self.inner)
     }
 
     /// Runs a transaction with a session that this thread keeps for the database. See
-    /// [`Session::run`]; the difference is a look-up in a thread-local list, and that the session's
-    /// statistics are only part of the database's. An empty transaction takes about 240
-    /// instructions this way and 130 by a session of one's own, under `Occ`.
+    /// [`Session::run`]. This function looks the session up in a thread-local list, and the
+    /// statistics of that session are seen only as part of the database's. Under `Occ` an empty
+    /// transaction takes about 240 instructions this way, and 130 with a session that the caller
+    /// holds.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same
-    /// database already (or the protocol allows one session and another one exists).
+    /// database already (or if the protocol allows only one session and another one exists).
     pub fn run<T, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -273,19 +274,20 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Sets commit-time updates: whether updates are blind (default), or observe what they update
-    /// like a read and a write.
+    /// Sets whether updates are blind, applied at commit time (default), or observe the row that
+    /// they update, as a read and a write would.
     #[must_use]
     pub fn commit_time_updates(mut self, on: bool) -> Self {
         self.options.commit_time_updates = on;
         self
     }
 
-    /// Sets whether attempts that are going to fail see only what was there at one moment
-    /// (default), where that takes looks at what has been seen before: under [`Occ`](crate::Occ).
-    /// Without it the closure of such an attempt may see values of different times, and panic at
-    /// what never was; what comes of it is never shown to the caller. Other protocols are
-    /// [opaque](Protocol::OPAQUE) or not, whatever this says.
+    /// Sets whether an attempt that is going to fail sees only values that were in the database at
+    /// one moment (default). Under [`Occ`](crate::Occ), this takes revalidations of the read set
+    /// while the closure runs. Without them, the closure of such an attempt may see values of
+    /// different times and may panic because of them; neither its result nor its panic reaches the
+    /// caller. The setting does not affect other protocols, which are [opaque](Protocol::OPAQUE) or
+    /// not.
     #[must_use]
     pub fn opaque(mut self, on: bool) -> Self {
         self.options.opaque = on;
@@ -317,8 +319,8 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Sets epochs of its own that pass by the clock: for tests whose transactions wait for one
-    /// another, and must not wait for those of other tests.
+    /// Gives the database epochs of its own, which the clock advances. It is for tests whose
+    /// transactions wait for one another, and must not wait for transactions of other tests.
     #[cfg(test)]
     pub(crate) fn passing_epochs(mut self) -> Self {
         self.own_epochs = Some(OwnEpochs::Passing);

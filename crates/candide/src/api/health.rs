@@ -17,25 +17,26 @@ use std::sync::{Arc, PoisonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
-    /// How far the reclamation bound is behind the epoch, by the clock. Deleted rows are freed when
-    /// the bound has passed them, so this is how long memory stays unusable after a delete. All
-    /// databases of a process share their epochs: a transaction of another one may be what holds
-    /// the bound back. Here, and in ages, a fiftieth may be missing.
+    /// The time in milliseconds by which the reclamation bound is behind the epoch. A deleted row
+    /// is freed when the bound has passed it, so memory stays unusable for this time after a
+    /// delete. All databases of a process share their epochs: a transaction of another database may
+    /// hold the bound back. The value, like every age, may be too small by a fiftieth.
     pub epoch_lag_ms: u64,
-    /// How many epochs of the process were ended by a commit that had used up their 16,384 numbers,
-    /// under a protocol that numbers commits so. There are as many epochs as there are milliseconds
-    /// in eight years; all last for a millisecond or more, but for these and those of
-    /// `epochs_asked`.
+    /// The number of the process's epochs that a commit has ended because their 16,384 commit
+    /// numbers were used up, under a protocol that numbers commits in an epoch. All other epochs
+    /// but those of `epochs_asked` last for a millisecond or more. The epochs suffice for as many
+    /// milliseconds as there are in eight years.
     pub epochs_used_up: u64,
-    /// How many epochs of the process were ended by an attempt under `occ` that had met too many
-    /// rows written since it began, so that all of them are of an earlier epoch: one in a
-    /// millisecond at most.
+    /// The number of the process's epochs that an attempt under `occ` has ended because it had met
+    /// too many rows written since it began: in the new epoch, all of them belong to an earlier
+    /// one. At most one epoch per millisecond ends so.
     pub epochs_asked: u64,
     /// The transaction of this database that has been running for the longest time; `None` if none
     /// is running.
     pub oldest_pin: Option<OldestPin>,
-    /// The oldest open [`Snapshot`](crate::Snapshot), or the one that a long read-only transaction
-    /// sees; `None` if there is none. While it is kept, so are the versions that it sees.
+    /// The oldest open [`Snapshot`](crate::Snapshot), or the oldest snapshot that a long read-only
+    /// transaction is registered at; `None` if there is neither. The versions that it sees are kept
+    /// as long as it is open.
     pub oldest_snapshot: Option<OldestSnapshot>,
     /// The number of objects that wait until no transaction can see them: deleted records, unlinked
     /// blocks, and old versions (under some protocols, units that have old versions).
@@ -50,7 +51,7 @@ pub struct Health {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OldestPin {
-    /// How long its present attempt has been running.
+    /// The time since its present attempt began, in milliseconds.
     pub age_ms: u64,
     /// Its session; see [`Session::number`](super::session::Session::number).
     pub session: u64,
@@ -60,7 +61,7 @@ pub struct OldestPin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OldestSnapshot {
-    /// How long it has been open.
+    /// The time since it was opened, in milliseconds.
     pub age_ms: u64,
     /// Its timestamp; see [`Snapshot::timestamp`](super::snapshot::Snapshot::timestamp).
     pub timestamp: u64,
@@ -77,9 +78,9 @@ pub struct TableUse {
     /// Bytes taken for versions that lie apart from their records, free ones included; zero under
     /// protocols that keep one version.
     pub version_bytes: usize,
-    /// Bytes taken for the buckets of its index. Where many keys meet in a bucket, the lines that
-    /// it overflows into come from a store that all indexes share; they count in
-    /// [`Health::reserved_bytes`] alone.
+    /// Bytes taken for the buckets of its index. If a bucket has more keys than it holds, it
+    /// overflows into lines of a store that all indexes share; these lines are counted only in
+    /// [`Health::reserved_bytes`].
     pub index_bytes: usize,
 }
 

@@ -23,14 +23,14 @@ use std::marker::PhantomData;
 /// A secondary index of a table: finds rows of type `R` by keys of type `K` that are made of other
 /// columns.
 ///
-/// Transactions keep it along with the table; what it finds is what a search through all rows
-/// would. A row type that has indexes names them ([`Table::index`]); others are made while
-/// transactions run ([`Table::create_index`]).
+/// Transactions maintain an index together with its table, so a lookup finds the same rows as a
+/// search through all rows. A row type declares indexes ([`Table::index`]); other indexes are
+/// created while transactions run ([`Table::create_index`]).
 ///
 /// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with
-/// [`Abort::NoIndex`]; if an index of the same name, columns and kind is made again, the handle
-/// means that one. Its other errors are [those of every operation](Table#errors-of-every-operation)
-/// of a table.
+/// [`Abort::NoIndex`]; if an index of the same name, columns and kind is created again, the handle
+/// is a handle of the new index. The other errors are [those of every
+/// operation](Table#errors-of-every-operation) of a table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,
@@ -84,7 +84,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         &self.core().name
     }
 
-    /// Returns whether no two rows may have the same key in it.
+    /// Returns whether the index is unique: no two rows may have the same key in it.
     pub fn is_unique(&self) -> bool {
         self.core().unique
     }
@@ -107,8 +107,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         )
     }
 
-    /// Returns a handle on the row with this key in a unique index, or on the first one that is
-    /// found; `None` if there is none, which is part of what the transaction has observed.
+    /// Returns a handle on the row with this key in a unique index, or on the first row found with
+    /// it in another index. `None` if there is no such row; the transaction has then observed that.
     ///
     /// # Errors
     /// [`Abort::NoIndex`] if the index has been dropped.
@@ -122,8 +122,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Ok(Some(self.table.row_of(tx, key, record)))
     }
 
-    /// Reads columns of the row with this key in a unique index, or of the first one that is found;
-    /// `None` if there is none.
+    /// Reads columns of the row with this key in a unique index, or of the first row found with it
+    /// in another index; `None` if there is no such row.
     ///
     /// # Errors
     /// [`Abort::NoIndex`] if the index has been dropped.
@@ -154,8 +154,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Way::new(tx, &self.core().entries, self.entry_range(&range), direction)
     }
 
-    /// Returns the entries of a range of keys, whose words are those of a unique index's entries,
-    /// and the first ones of another's.
+    /// Returns the range of an index's entries for a range of keys. In a unique index the words of
+    /// a key are all words of its entry, in another index they are the first words.
     pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
         range.expect_words(K::WORDS);
         range.of_longer_keys(self.core().entries.layout.key_words())
@@ -358,7 +358,7 @@ impl IndexOptions<Hashed> {
 }
 
 impl<I> IndexOptions<I> {
-    /// Allows no two rows with the same key.
+    /// Makes the index unique: no two rows may have the same key in it.
     #[must_use]
     pub fn unique(self) -> IndexOptions<I> {
         IndexOptions { unique: true, ..self }
@@ -424,14 +424,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Index::new(self.clone(), number))
     }
 
-    /// Drops a secondary index that was made by [`Table::create_index`]: its handles are refused
-    /// from now on. Its memory is kept for an index of the same name.
+    /// Drops a secondary index that [`Table::create_index`] has created: operations on its handles
+    /// fail from now on. Its memory is kept for an index of the same name.
     ///
     /// # Errors
-    /// [`Error::NoIndex`] if the table has no such index or the row type names it, [`Error::Busy`]
-    /// if transactions that may have read it, or been refused by it, do not end within ten seconds;
-    /// the index cannot be read then, but is still kept, and a unique one may still refuse: drop it
-    /// again. [`Error::SecondSession`].
+    /// [`Error::NoIndex`] if the table has no such index or the row type declares it.
+    /// [`Error::Busy`] if transactions that may have read the index, or that it may have refused,
+    /// do not end within ten seconds; in this case the index cannot be read any more, but
+    /// transactions still maintain it, and a unique index may still refuse rows: drop it again.
+    /// [`Error::SecondSession`].
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         drop_made(self.inner(), self.core(), name, R::INDEXES.len())
     }

@@ -1,4 +1,5 @@
-//! How secondary indexes come and go while transactions run, whatever the types of rows and keys.
+//! Creating and dropping secondary indexes while transactions run, compiled once for all types of
+//! rows and keys.
 
 #![forbid(unsafe_code)]
 
@@ -97,7 +98,8 @@ pub(crate) fn drop_made<P: Protocol>(
         return Err(Error::NoIndex { table: table.name.to_string(), index: name.into() });
     };
     indexes.set(index, Stage::Readable, false);
-    // A transaction that has read it must still conflict with what would have changed what it read.
+    // A transaction that has read the index must still conflict with writers that change what it
+    // has read.
     inner.engine.epochs.wait_for_others()?;
     indexes.set(index, Stage::Enforced, false);
     if !mutant(Mutant::DroppedAtOnce) {
@@ -127,7 +129,7 @@ impl<P: Protocol> Work<'_, P> {
         core.indexes.set(index, Stage::Kept, true);
         self.inner.engine.epochs.wait_for_others()?;
         // Transactions that knew of the index and others that did not may have changed the same
-        // rows, so an entry may be wrong.
+        // rows, so some entries may be wrong.
         self.each_batch(session, index, &index.entries, &|tx, state, entry| {
             let at = index.entries.layout.at(entry, Unit::ROW);
             let mark = state.mark();
@@ -164,15 +166,16 @@ impl<P: Protocol> Work<'_, P> {
         seen.max(P::begin_ts_bound(&self.inner.engine.clock))
     }
 
-    /// Where time is in the data, makes transactions that no longer keep an index come after all
-    /// that it has shown to others: all rows, and all keys without one, are seen up to then.
+    /// Makes transactions that no longer maintain an index serialize after all transactions that
+    /// have read the index, under protocols that keep time in the data: the rts of all rows, and of
+    /// all nodes for absent keys, are raised to the highest time read.
     fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
         let (core, time) = (self.table, session.seen_until(&index.entries));
         if time == 0 || mutant(Mutant::PartedAtOnce) {
             return Ok(());
         }
-        // Nodes first: what is linked afterwards inherits it. Those that were divided meanwhile are
-        // met again.
+        // Nodes first, because a record linked afterwards inherits the rts of its node. A node that
+        // was divided meanwhile is found again by the next pass.
         while session.see_nodes_until(core, time) {}
         self.each_batch(session, index, core, &|tx, state, record| {
             state.reach(tx.engine, core, time)?;

@@ -9,7 +9,7 @@ use crate::schema::{KeyWords, Unit, Words};
 use crate::sync::{Mutant, mutant};
 use crate::txn::{Mark, State, Tx};
 
-/// Returns the primary key that an entry stands for, if it was there at the mark.
+/// Returns the primary key in an entry, if the entry existed at the mark.
 pub(crate) fn primary_key<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,

@@ -1,4 +1,4 @@
-//! Handles: what a program holds of a database.
+//! The handles by which a program uses a database.
 
 mod bulk;
 mod database;

@@ -10,8 +10,8 @@ use crate::sync::thread;
 use crate::txn::TxnRunner;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Calls `each` with every row of a table, in no particular order: with the words of its key, as
-/// its type gives them, and with the others. Returns their number.
+/// Calls `each` with every row of a table, in no particular order: first the words of its key, as
+/// the key's type encodes them, then the words of its columns. Returns the number of rows.
 ///
 /// # Errors
 /// [`Error::NotQuiescent`] if a transaction is running.
@@ -65,8 +65,8 @@ struct Visitor<'a, P: Protocol> {
 
 impl<'a, P: Protocol> Visitor<'a, P> {
     fn new(inner: &'a Inner<P>) -> Result<Visitor<'a, P>, Error> {
-        // Does not block on the lock: another iteration, further up the same stack, may hold it;
-        // that is pinned, so the check below fails.
+        // Takes the lock only if it is free: an iteration further up the same stack may hold it.
+        // That iteration is pinned, so the check below fails.
         let collector = loop {
             let collector = inner.try_stop_collector();
             if !inner.is_quiescent() {

@@ -35,15 +35,15 @@ pub struct Scan<'t, R: Record, P: Protocol, Pr> {
 /// The position of a scan.
 #[derive(Debug)]
 pub(crate) struct Way {
-    /// None if it is over.
+    /// The position in the index; `None` at the end of the range.
     cursor: Option<Cursor>,
     mark: Mark,
     /// Its number among the attempt's scans.
     number: usize,
-    /// The record that it has given last, if it may look back.
+    /// The record that the scan has returned last, if the scan may read at a mark in the past.
     last: Option<RecordAt>,
-    /// If it looks back: the next records, of the index and of the index of deleted records, the
-    /// very next last.
+    /// If the scan reads at a mark in the past: the next records of the index and of the index of
+    /// deleted records, in descending order, so that the next one is the last.
     merged: Vec<RecordAt>,
     /// The records of the index behind these, the very next last.
     waiting: Vec<RecordAt>,
@@ -154,7 +154,7 @@ impl Way {
         state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
     }
 
-    /// Gives out what is at hand, as long as it is wanted.
+    /// Gives records at hand to the caller until it has enough.
     #[inline(always)]
     fn give_while<P: Protocol>(
         &mut self,
@@ -208,9 +208,9 @@ impl Way {
         }
     }
 
-    /// Goes past what else at hand is no row, as far as that is simple: where rows come at one end
-    /// of a range and go at the other, those that have gone lie together, as long as a transaction
-    /// can see them.
+    /// Skips further records at hand that are no rows, if no slow path is needed to see that. If
+    /// rows are inserted at one end of a range and deleted at the other, the deleted records lie
+    /// together as long as a transaction can see them.
     #[inline(always)]
     fn skip_absent<P: Protocol>(
         &mut self,
@@ -291,7 +291,7 @@ impl Way {
         }
     }
 
-    /// Goes one record further in the index, and observes what it comes to.
+    /// Moves the cursor to the next record of the index, and observes the leaves on the way.
     #[inline(always)]
     fn advance<P: Protocol>(
         &mut self,
@@ -371,8 +371,8 @@ impl Way {
             self.merged.push(next);
         }
         self.merged.sort_by(|&one, &other| order(other, one));
-        // Of each key what was in the index of deleted records: that in the index came later, or is
-        // the same, on its way.
+        // Of two records with the same key, the one of the index of deleted records stays: the one
+        // of the index is younger, or is the same record on its way there.
         self.merged.dedup_by(|one, before| order(*one, *before).is_eq());
         self.merged.pop().map_or(Advance::End, Advance::Next)
     }

@@ -17,7 +17,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-/// One thread's way into a database: runs its transactions, keeps its memory, counts what it did.
+/// A session of one thread: it runs the thread's transactions, keeps their memory, and counts their
+/// outcomes.
 ///
 /// A session can move to another thread between transactions. While it is idle, and when it is
 /// dropped (by a panic or the end of its thread, too), it holds nothing back: no lock, no pin, no
@@ -155,8 +156,8 @@ impl<P: Protocol> Session<P> {
         keys
     }
 
-    /// Returns the protocol's time up to which transactions have seen what there is in a table, or
-    /// is not.
+    /// Returns the highest time at which transactions have read a row of a table, or the absence of
+    /// one.
     pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
         let clock = &self.inner.clone().engine.clock;
         let (mut nodes, mut units) = (0, 0);
@@ -297,8 +298,8 @@ thread_local! {
     static CACHED: RefCell<List> = const { RefCell::new(List { entries: BTreeMap::new(), looked_to: 0 }) };
 }
 
-/// How many of a thread's sessions are looked at after each transaction: one more than may come
-/// with it, so that those of databases that are gone do not pile up.
+/// The number of a thread's sessions that are examined after each transaction. A transaction adds
+/// at most one session, so sessions of dropped databases do not accumulate.
 const LOOKED_AT: usize = 2;
 
 /// The answer of a thread's list.
@@ -364,7 +365,7 @@ struct Lent<P: Protocol> {
 impl<P: Protocol> Drop for Lent<P> {
     #[inline]
     fn drop(&mut self) {
-        // Where there can be only one session, keeping it would keep all other threads out.
+        // If the protocol allows only one session, a kept session would keep all other threads out.
         let kept = self.session.take().filter(|_| self.is_kept);
         let mut session: Option<Box<dyn Any>> = kept.map(|session| session as Box<dyn Any>);
         let has_others = CACHED.try_with(|list| {
@@ -393,8 +394,8 @@ fn announce<P: Protocol>(database: u64) {
     });
 }
 
-/// Drops sessions of databases that are gone, if they are among the next few in the thread's list,
-/// outside its borrow.
+/// Drops the sessions of dropped databases among the next few sessions in the thread's list, after
+/// the borrow of the list has ended.
 #[inline(never)]
 fn drop_stale() {
     let stale = CACHED.try_with(|list| list.borrow_mut().next_stale());
@@ -402,7 +403,7 @@ fn drop_stale() {
 }
 
 impl List {
-    /// Takes out those of the next few entries whose databases are gone.
+    /// Removes from the list those of its next few entries whose databases have been dropped.
     fn next_stale(&mut self) -> [Option<Entry>; LOOKED_AT] {
         std::array::from_fn(|_| {
             let next = self

@@ -15,7 +15,7 @@ use crate::shared::Inner;
 use crate::txn::{RunOptions, Tx};
 use std::sync::Arc;
 
-/// Rows that [`Snapshot::for_each`] and its like look at without a pause.
+/// The number of rows that [`Snapshot::for_each`] and similar functions read in one call of `run`.
 const ROWS_AT_ONCE: usize = 256;
 
 /// The database as it was when the snapshot was made: all of its tables and indexes, consistent,
@@ -109,10 +109,11 @@ impl<P: Versioned> Snapshot<P> {
         self.ts
     }
 
-    /// Runs `body` once, on the database as it was. Any operation that reads can be used, of tables
-    /// and of indexes. Memory that others free waits until `body` is over, so long reports are
-    /// better read in several calls, or by [`Snapshot::for_each`]; versions that no snapshot sees
-    /// leave their rows nevertheless.
+    /// Runs `body` once, on the database as it was when the snapshot was opened. `body` can use
+    /// every operation of tables and indexes that reads. Memory that other sessions free is not
+    /// reused until `body` returns, so a long report is better read in several calls, or by
+    /// [`Snapshot::for_each`]. Versions that no snapshot sees are unlinked from their rows
+    /// nevertheless.
     ///
     /// # Errors
     /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock,

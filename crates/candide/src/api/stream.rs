@@ -28,15 +28,15 @@ const ROWS_AT_ONCE: usize = 1_024;
 pub enum StreamError {
     /// Reading or writing the stream failed.
     Io(io::Error),
-    /// The stream is not, or not any more, what an export wrote.
+    /// The bytes are not those that an export has written.
     Format(String),
-    /// The rows of the stream are stored otherwise than those of the table.
+    /// The layout of the stream's rows differs from that of the table's rows.
     Schema {
         /// The schema of the table.
         wanted: u64,
         /// The schema in the stream.
         found: u64,
-        /// The first field that differs, if stream and row type tell what their fields are.
+        /// The first field that differs, if both the stream and the row type describe their fields.
         difference: Option<String>,
     },
     /// The database refused.
@@ -91,8 +91,9 @@ impl From<Error> for StreamError {
     }
 }
 
-/// Returns the checksum of some words: FNV-1a over words, turned. Otherwise a word's upper bits
-/// would not reach the lower ones of the sum, and two damages could make up for one another.
+/// Returns a checksum of words: FNV-1a over words, with a rotation after each. Without the rotation
+/// the upper bits of a word would not reach the lower bits of the sum, and two errors could cancel
+/// each other.
 fn checksum(words: &[u64]) -> u64 {
     let add =
         |sum: u64, &word: &u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
@@ -103,16 +104,15 @@ fn write_words(to: &mut dyn Write, words: &[u64]) -> io::Result<()> {
     words.iter().try_for_each(|word| to.write_all(&word.to_le_bytes()))
 }
 
-/// Writes a line that begins with `count`: its words, of which the first is to be that, and their
-/// checksum.
+/// Writes a line: its words, of which the first must be `count`, and their checksum.
 fn write_line(to: &mut dyn Write, count: usize, line: &mut [u64]) -> io::Result<()> {
     line[0] = count as u64;
     write_words(to, line)?;
     write_words(to, &[checksum(line)])
 }
 
-/// Reads `count` words, and appends them to `words`. A stream that is too short takes no room for
-/// what it lacks.
+/// Reads `count` words, and appends them to `words`. If the stream is shorter, no memory is taken
+/// for the missing words.
 fn read_words(from: &mut dyn Read, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
     let mut bytes = Vec::new();
     let length = count * size_of::<u64>();
@@ -209,8 +209,8 @@ impl Shape {
         Shape { schema: R::SCHEMA, key_words, row_words, fields: R::FIELDS }
     }
 
-    /// Returns which field of a stream differs first from those of the row type, if their texts
-    /// show it.
+    /// Returns the first field in which a stream's rows differ from the row type, if the
+    /// descriptions of both show it.
     fn difference(&self, found: &str) -> Option<String> {
         let (found, wanted): (Vec<_>, _) = (found.lines().collect(), self.fields);
         if found.is_empty() || wanted.is_empty() {

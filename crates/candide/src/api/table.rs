@@ -80,7 +80,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.core.linked.sum()
     }
 
-    /// Returns a handle on the place of a key: operations through it look nothing up again.
+    /// Returns a handle on a key's record: operations on the handle need no second lookup.
     ///
     /// Finding observes nothing; the operations on it say whether the row exists.
     ///
@@ -330,7 +330,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.insert_at(tx, state, home, row)
     }
 
-    /// Inserts a row unless there is one with this key; returns whether it did.
+    /// Inserts a row unless a row with its key exists; returns whether the row was inserted.
     ///
     /// # Errors
     /// [`Abort::NotUnique`] if a unique index has another row with the same key,
@@ -389,8 +389,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         )
     }
 
-    /// Inserts a row, or replaces the one with its key. Observes nothing, unless the table has
-    /// secondary indexes: then it observes the columns that were indexed before.
+    /// Inserts a row, or replaces the row with the same key. Observes nothing, unless the table has
+    /// secondary indexes: then the transaction observes the indexed columns of the replaced row.
     ///
     /// # Errors
     /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the
@@ -402,8 +402,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.in_words(&row.key(), |key| state.put(tx.engine, &self.core, key, words))
     }
 
-    /// Inserts `row` if there is none with its key, otherwise applies `update` to the existing one;
-    /// returns whether it inserted.
+    /// Inserts `row` if no row with its key exists, otherwise applies `update` to the existing row;
+    /// returns whether `row` was inserted.
     ///
     /// # Errors
     /// As [`Table::insert_if_absent`] and [`Table::update`], but for [`Abort::NotFound`].
@@ -415,14 +415,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(inserted)
     }
 
-    /// Updates columns of a row when the transaction commits, without looking at them.
+    /// Updates columns of a row when the transaction commits, without reading them.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if
-    /// [`Table::create_index`] has made an index of one of the columns. A failed guard or an
-    /// overflow shows when the transaction reads the row's group again or commits. Under protocols
-    /// with versions [`Abort::MemoryLimit`], if there is no room for one: then the transaction ends
-    /// in that, whatever the closure does with it.
+    /// [`Table::create_index`] has created an index of one of the columns. A failed guard or an
+    /// overflow is reported when the transaction reads the row's group again, or commits. Under
+    /// protocols with versions, [`Abort::MemoryLimit`] if there is no memory for a version; the
+    /// transaction then ends with this error even if the closure ignores it.
     #[inline]
     pub fn update(
         &self,
@@ -467,12 +467,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index
-    /// has another row with the key that this one would get, [`Abort::MemoryLimit`] if there is no
-    /// room for an entry of an index, or for a version, as [`Table::update`].
+    /// has another row with the key that the changed row would have, [`Abort::MemoryLimit`] if
+    /// there is no memory for an index entry or for a version (see [`Table::update`]).
     ///
     /// # Panics
     /// If `change` gives a [`Whole`](crate::Whole) row, or a [`KeyColumn`](crate::KeyColumn),
-    /// another key; nothing has been changed then.
+    /// another key. The row is unchanged then.
     pub fn modify<Pr: Projection<R>, T>(
         &self,
         tx: &Tx<'_, P>,
@@ -508,7 +508,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.delete()
     }
 
-    /// Deletes a row if there is one with this key; returns whether there was.
+    /// Deletes the row with this key, if it exists; returns whether it existed.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -554,7 +554,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
     }
 
-    /// Reads what a lookup found. The caller has entered.
+    /// Reads the record that a lookup has found. The caller has entered.
     #[inline(always)]
     fn get_found<Pr: Projection<R>>(
         &self,
@@ -609,7 +609,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// As [`Table::get_record`], whatever it takes.
+    /// Does the work of [`Table::get_record`] for every kind of record, by the slow path.
     #[cold]
     #[inline(never)]
     fn get_slowly<Pr: Projection<R>>(
@@ -623,8 +623,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.get_rest(tx, state, (key, record), projection, (units, Pr::EMPTY))
     }
 
-    /// As [`Table::get_slowly`], where these units are left to be read. The words of the others
-    /// have been copied.
+    /// Does the work of [`Table::get_slowly`] for a record of which only these units are still to
+    /// be read. The words of the other units have been copied.
     #[cold]
     fn get_rest<Pr: Projection<R>>(
         &self,
@@ -660,7 +660,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// Returns the record of a key, linked absent if there is none.
+    /// Returns the record of a key; links an absent record if the key has none.
     fn record_for(
         &self,
         tx: &Tx<'_, P>,
@@ -716,8 +716,8 @@ fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
     }
 }
 
-/// The place of a key, found once: operations on it look nothing up again. It lives as long as its
-/// transaction.
+/// A handle on a key's record: operations on it need no second lookup. It is valid until its
+/// transaction ends.
 pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
     table: &'t Table<R, P>,
     tx: &'t Tx<'t, P>,
@@ -764,8 +764,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         }
     }
 
-    /// Returns the record that is there now: where a lookup found nothing, this transaction may
-    /// have inserted since. None, and the absence observed, if there is none.
+    /// Returns the record of the key. If the lookup found no record, this transaction may have
+    /// inserted one since. `None` if there is still no record; the transaction has then observed
+    /// its absence.
     #[inline(always)]
     fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         match self.found {
@@ -829,7 +830,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
-        // Before it is looked for: the refusal must not tell whether it is there.
+        // Before the lookup: a refusal must not reveal whether the row exists.
         state.enter(self.tx.engine)?;
         state.admit_write()?;
         let Some(record) = self.record_now(state)? else { return Ok(None) };
@@ -956,7 +957,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let state = &mut *self.tx.state.borrow_mut();
-        // Before the row is looked at: the refusal must not tell whether it is there.
+        // Before the row is read: a refusal must not reveal whether it exists.
         state.admit_write()?;
         match self.record_now(state)? {
             Some(record) => stage(&mut self.table.stager(self.tx, state, record)),

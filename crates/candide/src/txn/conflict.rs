@@ -33,7 +33,7 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    /// Looks up the names of what is noted in `note`.
+    /// Looks up the names of the table and the key that `note` holds.
     #[cold]
     pub(crate) fn named(engine: &Common, note: ConflictNote) -> Conflict {
         let ConflictNote { cause, table, unit, key, .. } = note;

@@ -12,7 +12,7 @@ use crate::record::{CellAt, RecordAt};
 use crate::schema::{Op, Unit, Words};
 use crate::sync::{Mutant, Ordering, mutant};
 
-/// A row's words before or after a change: none if there is no row.
+/// A row's words before or after a change; `None` if there is no row.
 type Image<'a> = Option<&'a [u64]>;
 
 impl<P: Protocol> State<P> {
@@ -67,12 +67,12 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Stages the changes of a row's entries. `change` is given the words that matter to an index,
-    /// or zeros if there is no row, and changes them as the row will be changed.
+    /// Stages the changes of a row's entries. `change` is given the row with the words that an
+    /// index uses (all zero if there is no row), and makes the change that the row will have.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if the row `must_exist` and does not, and [`Abort::NotUnique`], before
-    /// anything is staged.
+    /// [`Abort::NotFound`] if `must_exist` and the row does not exist, and [`Abort::NotUnique`],
+    /// before anything is staged.
     #[inline(never)]
     pub(crate) fn change_row(
         &mut self,
@@ -105,8 +105,8 @@ impl<P: Protocol> State<P> {
         result
     }
 
-    /// Reads the groups of a row that matter to an index, as the transaction sees them; returns
-    /// false if there is no row.
+    /// Reads the groups of a row that an index uses, as the transaction sees them; returns false if
+    /// there is no row.
     fn read_indexed(
         &mut self,
         engine: &Engine<P>,
@@ -139,8 +139,8 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         keys.clear();
         changes.clear();
-        // First everything that can be refused: linking may meet the memory limit, and a unique key
-        // may be taken.
+        // First all steps that can fail: linking may exceed the memory limit, and a unique key may
+        // be taken.
         for index in table.indexes.kept() {
             let mut key = |image: &[u64]| {
                 let begin = keys.len();
@@ -202,8 +202,8 @@ impl<P: Protocol> State<P> {
         Ok(record)
     }
 
-    /// Stages the removal of an entry of the row with key `primary`, if there is one. (Only in an
-    /// index that cannot be read yet can it be missing, or belong to another row.)
+    /// Stages the removal of an entry of the row with key `primary`, if the entry exists. (It can
+    /// be missing, or belong to another row, only in an index that cannot be read yet.)
     fn delete_entry(
         &mut self,
         engine: &Engine<P>,

@@ -104,12 +104,12 @@ impl<'a> RunOptions<'a> {
         RunOptions { attempts_max: Some(attempts), ..self }
     }
 
-    /// Gives up with [`Abort::DeadlinePassed`] when an attempt meets a conflict after `deadline`,
-    /// and as soon as it passes while a global lock is waited for. A running attempt is not
-    /// interrupted, and commits if it can, however late; one is made even if the deadline has
-    /// passed already, unless another transaction has the global lock. An attempt waits for one row
-    /// for 10 ms at most. If the limit on attempts is reached as well, [`Abort::AttemptsExhausted`]
-    /// is returned.
+    /// Gives up with [`Abort::DeadlinePassed`] when an attempt has a conflict after `deadline`, or
+    /// when `deadline` passes while the transaction waits for a global lock. A running attempt is
+    /// not interrupted, and commits if it can, even after `deadline`. The first attempt is made
+    /// even if `deadline` has passed already, unless another transaction has the global lock. An
+    /// attempt waits for one row for at most 10 ms. If the limit on attempts is reached as well,
+    /// [`Abort::AttemptsExhausted`] is returned.
     #[must_use]
     pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
         RunOptions { deadline: Some(deadline), ..self }
@@ -184,7 +184,7 @@ pub(crate) struct TxnRunner<P: Protocol> {
 
 /// The engine's verdict on an attempt.
 enum Verdict {
-    /// The closure's result stands: its value, its error, or its panic.
+    /// The closure's result is final: its value, its error, or its panic.
     Stands,
     /// The attempt has ended in this outcome instead.
     Outcome(Abort),
@@ -416,9 +416,9 @@ impl<P: Protocol> TxnRunner<P> {
         });
     }
 
-    /// Returns whether there is garbage of the session or in the shared queue, and epochs have
-    /// advanced since the last collection. In this order, a session without garbage always takes
-    /// the same steps.
+    /// Returns whether the session or the shared queue has garbage, and epochs have advanced since
+    /// the last collection. Garbage is tested first, so a session without garbage always takes the
+    /// same steps.
     #[inline(always)]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
         (self.has_garbage || !engine.hot.is_empty())

@@ -71,8 +71,8 @@ pub(super) struct Unwound(pub(super) Abort);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InsertTarget {
     pub(crate) record: RecordAt,
-    /// Whether this transaction has just linked the record and not written it yet. Such a record is
-    /// no row, and has room for one; for another record, the writer makes room first.
+    /// Whether this transaction has just linked the record and not written it yet. Such a record
+    /// holds no row, but has room for one. For any other record, the writer makes room first.
     pub(crate) is_new: bool,
 }
 
@@ -185,7 +185,7 @@ impl<P: Protocol> State<P> {
         valid.map_err(|abort| self.doom(abort))
     }
 
-    /// Observes a unit in the database, whatever the transaction has done to it.
+    /// Observes a unit as it is in the database, without the transaction's own writes.
     #[inline(always)]
     fn observe(
         &mut self,
@@ -526,7 +526,7 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// Returns the mark that a scan looks back to: its own.
+    /// Returns the mark at which a scan reads: that of its own transaction.
     #[inline(always)]
     fn mark_of_scan(&mut self, mark: Mark) -> Mark {
         if mutant(Mutant::MarkIgnored) { self.mark() } else { mark }
@@ -539,8 +539,8 @@ impl<P: Protocol> State<P> {
         !(mutant(Mutant::AbsentSkippedByScan) && is_skipped())
     }
 
-    /// Returns whether the row exists as the transaction sees it; observed unless the protocol
-    /// assumes what is `expected`.
+    /// Returns whether the row exists as the transaction sees it. The transaction observes this,
+    /// unless the protocol assumes that the result will be `expected`.
     #[inline(always)]
     fn exists(&mut self, engine: &Engine<P>, at: CellAt, expected: bool) -> Result<bool, Abort> {
         self.enter(engine)?;
@@ -994,7 +994,7 @@ impl<P: Protocol> State<P> {
     }
 }
 
-/// Returns what a search in vain is observed by: its node, in the version that was searched.
+/// Returns the observation of a failed search: its node, in the version that was searched.
 #[inline(always)]
 fn as_searched(mut missing: Missing<'_>) -> Missing<'_> {
     pass(Point::Searched);
