@@ -272,15 +272,17 @@ pub trait Running: Send {
     fn register_snapshot(&self, base: &dyn Base, since: Moment) -> Option<u64>;
 }
 
-/// What a session keeps of old versions, once the chosen protocol has asked for it.
+/// The [`SessionVersions`](crate::engine::Parts) of the chosen protocol; empty until that protocol
+/// has asked for them.
 #[derive(Debug, Default)]
 pub struct ErasedSession(Option<Box<dyn Session>>);
 
-/// What waits among a session's garbage, once the chosen protocol has asked for it.
+/// The [`Backlog`](crate::engine::Backlog) of the chosen protocol; empty until that protocol has
+/// asked for it.
 #[derive(Debug, Default)]
 pub struct ErasedBacklog(Option<Box<dyn Waiting>>);
 
-/// The functions of a protocol that work on what a session keeps of old versions.
+/// The functions of a protocol that work on a session's data about old versions.
 trait Session: Any + Send + Debug {
     fn leaves_some(&self) -> bool;
     fn leave_behind(
@@ -408,7 +410,8 @@ impl<P: Protocol> Debug for BaseOf<P> {
     }
 }
 
-/// Returns a database's part as that of `P`; the database has made the attempt, so the types match.
+/// Returns a database's clock as the clock of `P`. The database has made the attempt, so the types
+/// match.
 fn clock<P: Protocol>(base: &dyn Base) -> &P::Clock {
     let base: &dyn Any = base;
     &base.downcast_ref::<BaseOf<P>>().expect("an attempt and its database are of one protocol").0

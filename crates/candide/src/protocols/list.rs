@@ -1,12 +1,13 @@
 //! The list of protocols, with the default. The command, its tests, the costs and the engine's
 //! tests expand it.
 
-/// Expands a macro with the list of protocols, each with the policies that its databases may be
-/// given; before each policy stand what its transactions are to one another and the name of its
-/// tests. The macro is given first what else the caller writes behind its name.
+/// Expands a macro with the list of protocols. The macro is given first the arguments that the
+/// caller writes behind its name. Each protocol follows with the policies that its databases may be
+/// given; before each policy come the relation of its transactions to one another and the name of
+/// its tests.
 ///
-/// Transactions are `overlapping`; or `versioned`, which overlap, too, and read from versions; or
-/// `exclusive`, which run one at a time in any number of sessions; or of `one_session`.
+/// Transactions are `overlapping`; or `versioned` (they overlap and read from versions), or
+/// `exclusive` (they run one at a time in any number of sessions), or of `one_session`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_protocol {

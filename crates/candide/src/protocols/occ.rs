@@ -123,7 +123,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Occ;
 
-/// What an attempt has observed, and what it holds.
+/// The read set and the node set of an attempt, and its locks.
 #[derive(Debug)]
 pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
@@ -135,8 +135,8 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether a version of a cell that has just been looked at belongs to what the attempt has
-    /// seen, which moves on to it if it has to.
+    /// Returns whether the version that a read has just found in a cell belongs to the attempt's
+    /// view. The view moves forward if it has to.
     #[inline(always)]
     fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
         if self.view.has(tid) {
@@ -146,10 +146,12 @@ impl Attempt {
         }
     }
 
-    /// Returns what a cell says of a row of which only the existence is to be told.
+    /// Returns the TID word of a cell for an operation that tells the closure only whether the row
+    /// exists.
     #[inline(always)]
     fn ask(&self, at: CellAt) -> Tid {
-        // Acquire: if the view moves on, what the writer did before it released the cell (E3).
+        // Acquire: if the view moves forward, the writer's changes before it released the cell must
+        // be visible (E3).
         Tid(at.cell_word(0).load(Ordering::Acquire))
     }
 
@@ -407,8 +409,8 @@ impl Absence for Occ {
     }
 }
 
-/// Looks at a cell, copies the words, and looks again: what the cell said, if that is the words'
-/// version; as an error, what it said if they may belong to none.
+/// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the TID word of
+/// the words' version; as an error, the TID word if the copied words may belong to no version.
 #[inline(always)]
 fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire));
@@ -419,13 +421,14 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
     // (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    // The cell may be held now, or not any more: the words are still those of the version.
+    // The cell may have been locked or released in between; the words are still those of the
+    // version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     if same { Ok(before) } else { Err(before) }
 }
 
-/// Phase 3, all that there is for an attempt that has written nothing; and it is that for more than
-/// one observation only.
+/// Runs phase 3 for an attempt that has written nothing, and only if it has made more than one
+/// observation. Such an attempt has no other phase.
 #[inline(always)]
 fn commit_reads(
     context: &mut Context<'_, Occ>,
@@ -522,8 +525,8 @@ fn is_above(version: Tid, attempt: &Attempt, writes: &WriteSet) -> bool {
         && attempt.last.is_none_or(is_below)
 }
 
-/// Returns the epoch of a commit that has locked what it writes, whose version is above `floor`
-/// (OC4).
+/// Returns the epoch of a commit that has locked its write set. The commit's version will be above
+/// `floor` (OC4).
 #[inline(always)]
 fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
     if mutant(Mutant::EpochBeforeLock) {
@@ -532,14 +535,14 @@ fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
     context.engine.epochs.now()
 }
 
-/// Phase 3: every cell is what it was when it was read and no other session is committing to it;
-/// every node vouches as before.
+/// Runs phase 3: checks that every cell has the TID word that was read and no other session is
+/// committing to it, and that every node has the version that was read.
 fn validate(
     context: &mut Context<'_, Occ>,
     attempt: &Attempt,
     writes: &WriteSet,
 ) -> Result<(), Abort> {
-    // Most say what they said, so they are looked at several at a time.
+    // Most cells are unchanged, so four are compared at a time.
     let (chunks, rest) = attempt.reads.as_chunks::<4>();
     for reads in chunks {
         if reads.iter().any(says_otherwise) {
@@ -552,8 +555,8 @@ fn validate(
     attempt.nodes.validate(context)
 }
 
-/// Whether these cells are what they were when they were read. Apart, so that looking over those
-/// that are is a short loop.
+/// Checks that each of these cells has the version that was read and is locked by no other session.
+/// Out of line, so that the loop over unchanged cells is short.
 #[inline(never)]
 fn validate_each(
     context: &mut Context<'_, Occ>,

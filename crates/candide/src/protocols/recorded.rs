@@ -221,7 +221,8 @@ impl<C> Recorder<C> {
         begun
     }
 
-    /// Returns the first snapshot with this timestamp: all of them see the same.
+    /// Returns the first snapshot with this timestamp. All snapshots with one timestamp see the
+    /// same versions.
     fn opened(&self, ts: u64) -> Opened {
         let snapshots = lock(&self.snapshots);
         *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("it is open while it is used")
@@ -797,7 +798,7 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
     fn close_snapshot(clock: &Recorder<P::Clock>, ts: u64, since: Moment) {
         let mut snapshots = lock(&clock.snapshots);
         P::Versions::close_snapshot(&clock.clock, ts, since);
-        // The last one: reads in the others were noted with the first.
+        // The last of these snapshots: reads in the others were noted with the first.
         let place = snapshots
             .iter()
             .rposition(|snapshot| snapshot.ts == ts)

@@ -77,7 +77,7 @@ pub struct Serial;
 /// The way in which transactions are kept from running at the same time (SE1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusion {
-    /// There is one session, so no two transactions can meet.
+    /// The database has only one session, so no two transactions run at the same time.
     OneSession,
     /// There is any number of sessions, and each transaction holds the database's lock.
     GlobalLock,

@@ -178,7 +178,7 @@ impl Attempt {
         self.reads.push(read);
     }
 
-    /// Observes a node that vouches for an absent key, at a version.
+    /// Observes the absence of a key, by a node in the version that was searched.
     #[inline(always)]
     fn miss(&mut self, read: NodeRead) {
         if !mutant(Mutant::NodeWtsIgnored) {
@@ -187,7 +187,7 @@ impl Attempt {
         self.nodes.push(read);
     }
 
-    /// Observes the result of a look.
+    /// Observes the result of `look`.
     #[inline(always)]
     fn see(&mut self, at: CellAt, (wts, rts): (u64, Tid)) -> Seen {
         self.observe(Read { at, wts, rts });
@@ -427,8 +427,9 @@ impl Absence for TicToc {
     }
 }
 
-/// Looks at a cell, copies the words, and looks again; returns the wts and the rts of their
-/// version, or, as an error, the cell's word if the words may belong to no version.
+/// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the wts and the
+/// rts of the words' version; as an error, the TID word if the copied words may belong to no
+/// version.
 #[inline(always)]
 fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid> {
     let (cell, cell_wts) = (at.cell_word(RTS), at.cell_word(WTS));
@@ -502,7 +503,7 @@ fn commit(
 /// exchange returns its final rts (TT2).
 fn install_held(at: CellAt, was: Tid) -> Tid {
     let cell = at.cell_word(RTS);
-    // Relaxed: extensions of the version are exchanges of the same word.
+    // Relaxed: other sessions extend the version by exchanges of the same word.
     let install = if mutant(Mutant::HeldNotInstalling) { 0 } else { Tid::INSTALL };
     let now = Tid(cell.fetch_or(install, Ordering::Relaxed) | Tid::INSTALL);
     if mutant(Mutant::HeldExtensionMissed) { Tid(was.0 | Tid::LOCK | Tid::INSTALL) } else { now }
@@ -558,7 +559,8 @@ fn valid_until(item: &WriteItem) -> u64 {
     }
 }
 
-/// Makes a node vouch up to `cts`; a fence and a look at its version have to follow.
+/// Raises the rts of a node to `cts`. The caller issues a fence and validates the node's version
+/// afterwards.
 #[inline(always)]
 fn extend_node(read: &NodeRead, cts: u64) {
     if !mutant(Mutant::NodeNotExtended) {
@@ -579,7 +581,8 @@ fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
     found.all(|rts| rts < cts) || mutant(Mutant::CommitBelowRts)
 }
 
-/// Makes a version valid at `cts`; returns false if it has been replaced, or is about to be.
+/// Makes a version valid at `cts`; returns false if the version has been replaced, or a commit is
+/// about to replace it.
 #[inline]
 fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
     let (cell, cell_wts) = (read.at.cell_word(RTS), read.at.cell_word(WTS));

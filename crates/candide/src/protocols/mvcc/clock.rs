@@ -1,4 +1,4 @@
-//! The clock of versions: one counter, and the snapshots that look back from it.
+//! The clock of versions: one counter, and the list of open snapshots.
 
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,7 @@ impl Clock {
         now
     }
 
-    /// Returns the number of versions of a unit, without those that may be freed already. The
+    /// Returns the number of versions of a unit, without versions that may be freed already. The
     /// caller is pinned.
     pub(crate) fn count_versions(&self, at: CellAt) -> usize {
         self.snapshots.look(|gone| {

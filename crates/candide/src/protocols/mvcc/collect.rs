@@ -67,11 +67,12 @@ const PRUNING: u64 = Tid::own_flag(4);
 /// writer waits: few of them are in a cache.
 const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
-/// The most undo records that one collection looks at, unless more have come in since the last; and
-/// the most of those kept for a snapshot that has closed. Others are left to the next collection.
+/// The most undo records that one collection examines, unless more have been added since the last
+/// collection; also the most that it examines of those kept for a closed snapshot. Others are left
+/// to the next collection.
 const UNDO_BATCH_MAX: usize = 4_096;
 
-/// The outcome of a look at an undo record.
+/// The outcome of examining an undo record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UndoOutcome {
     /// No reader can reach it.
@@ -80,7 +81,7 @@ enum UndoOutcome {
     Retire,
     /// An open snapshot of this timestamp sees it.
     Kept(u64),
-    /// Another session uses the chain; a later collection looks at it again.
+    /// Another session uses the chain; a later collection examines the undo record again.
     NotYet,
 }
 
@@ -89,7 +90,7 @@ fn bound(horizon: Epoch) -> Epoch {
     if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon }
 }
 
-/// Returns whether a collection has undo records to look at.
+/// Returns whether a collection has undo records to examine.
 pub(super) fn is_due(backlog: &UndoQueue, horizon: Epoch) -> bool {
     backlog.has_kept() || backlog.due(bound(horizon)).0 > 0
 }
@@ -113,8 +114,8 @@ pub(super) fn end_walk(context: &mut Context<'_, Mvcc>) {
     }
 }
 
-/// Looks at the undo records that are due, and at those that closed snapshots have seen, in so far
-/// as it is their turn.
+/// Examines the undo records that are due, and those that closed snapshots have seen, up to the
+/// limits of one collection.
 pub(super) fn collect_undos(
     context: &mut Context<'_, Mvcc>,
     backlog: &mut UndoQueue,
@@ -122,8 +123,8 @@ pub(super) fn collect_undos(
     horizon: Epoch,
     budget: usize,
 ) {
-    // The timestamp is that of all that are due, though not all have their turn: a walk through a
-    // chain takes out at once all that goes.
+    // `until` covers all undo records that are due, also those left to later collections, since a
+    // walk through a chain takes out all expired undo records at once.
     let (due, until) = backlog.due(bound(horizon));
     begin_collecting(context, until);
     backlog.release(&context.versions.snapshots);
@@ -156,8 +157,8 @@ fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) 
     let session = &*context.versions;
     match session.snapshots.last() {
         Some(&oldest) if oldest < put.until && !mutant(Mutant::SnapshotsIgnored) => {
-            // An undo that has been replaced by a larger one waits, too: its entry alone does not
-            // tell.
+            // An undo record that a larger one has replaced waits, too: its entry does not show
+            // whether it was replaced.
             match seen_by(&session.snapshots, put.ts..put.until) {
                 Some(snapshot) => UndoOutcome::Kept(snapshot),
                 None => look_at_undo(context, put, table),
@@ -401,12 +402,13 @@ enum Before {
     Nothing,
     /// Something that none of them sees: it is about to be taken out.
     Unseen,
-    /// Something that this one sees, the newest of those that see any of it.
+    /// A version that the snapshot with this timestamp sees, the newest of all snapshots that see
+    /// any of the versions.
     Seen(u64),
 }
 
-/// Returns what is left of the versions before a row's deletion, which `word` names. The session is
-/// counted as looking.
+/// Returns the state of the versions before a row's deletion, whose TID word is `word`. The session
+/// is counted among those that walk chains.
 fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
     let older = snapshots.partition_point(|&snapshot| snapshot >= word.ts());
     let older = if mutant(Mutant::SnapshotsIgnored) { &[] } else { &snapshots[older..] };

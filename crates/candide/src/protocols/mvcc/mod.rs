@@ -405,8 +405,8 @@ fn look(at: CellAt, time: u64, copy: &mut impl FnMut(Words<'_>)) -> Option<Tid> 
     // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
     // (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    // Another attempt may have begun or ceased to hold the cell: the words are still those of the
-    // version.
+    // Another attempt may have locked or released the cell in between; the words are still those of
+    // the version.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     same.then_some(before)
 }
@@ -436,14 +436,15 @@ fn read_again(
     copy: &mut impl FnMut(Words<'_>),
 ) -> Result<Seen, Abort> {
     loop {
-        // Not the word of `look`'s second load, which was Relaxed: undo records need not be visible
-        // by it.
+        // The word of the second load of `look` would not do, since that load is Relaxed: undo
+        // records need not be visible after it.
         let mut word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
         if word.has(Tid::INSTALL) && word.ts() <= attempt.time {
             word = await_install(context, attempt, at, word)?;
         }
         if word.has(Tid::DEAD) {
-            // An attempt older than the deletion is in a snapshot, or sees what an open one sees.
+            // An attempt older than the deletion reads in a snapshot, or sees only what an open
+            // snapshot sees.
             let is_older = word.ts() > attempt.time;
             debug_assert!(
                 !is_older || attempt.only_reads,
@@ -469,8 +470,8 @@ fn read_again(
     }
 }
 
-/// Reads the version of a unit at the attempt's time, if it was written since, by what its cell
-/// says or has said.
+/// Reads the version of a unit at the attempt's time, after the unit was written later. `word` is
+/// the cell's TID word, the present one or an earlier one.
 fn read_older(
     attempt: &mut Attempt,
     at: CellAt,
@@ -525,8 +526,8 @@ fn await_install(
     awaited
 }
 
-/// Moves an attempt's time on when it meets a unit that was written later, or else makes it one
-/// that only reads. Returns the cell's word then.
+/// Moves the attempt's time forward when it meets a unit that was written later. If that is
+/// impossible, the attempt may only read from now on. Returns the cell's word at the new time.
 #[cold]
 fn meet_newer(
     context: &mut Context<'_, Mvcc>,
@@ -564,7 +565,8 @@ fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(),
     pass(Point::LookedAgain);
     for &(at, expected) in &attempt.expected {
         let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
-        // At the new time: it may have changed since, and be what it was before that.
+        // Reads at the new time: the unit may have changed since, and may have been as expected
+        // before that change.
         let time = if mutant(Mutant::ExpectedAsNewest) { u64::MAX } else { now };
         let is_there = at.was_there(word, time);
         if is_there != expected || word.has(Tid::INSTALL) {
@@ -714,7 +716,7 @@ fn install_held(at: CellAt, word: Tid) -> Tid {
     raise_install(word, |owned| at.cell_word(0).store(owned, Ordering::Release))
 }
 
-/// Draws the timestamp of a commit that has locked what it writes.
+/// Draws the timestamp of a commit that has locked its write set.
 #[inline(always)]
 fn draw(context: &Context<'_, Mvcc>, attempt: &mut Attempt) -> u64 {
     if let Some(early) = attempt.drawn_early.take() {
@@ -769,7 +771,8 @@ fn install(context: &mut Context<'_, Mvcc>, writes: &mut WriteSet, index: usize,
     release_cell(context, at, Tid(Tid::of_ts(ts).0 | was.0 & Tid::QUEUED | absent));
 }
 
-/// Returns whether a commit's timestamp is above that of a version which it replaces (MV2).
+/// Returns whether a commit's timestamp `ts` is above that of the version `was` that it replaces
+/// (MV2).
 fn rises(was: Tid, ts: u64) -> bool {
     was.ts() < ts || mutant(Mutant::DrawnBeforeLocks)
 }

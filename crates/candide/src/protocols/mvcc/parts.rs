@@ -1,5 +1,5 @@
-//! The parts of multi-version concurrency control: an attempt, and what a session keeps of undo
-//! records.
+//! The parts of multi-version concurrency control: the state of an attempt, and a session's data
+//! about undo records.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +28,7 @@ impl Parts for Mvcc {
     type Backlog = UndoQueue;
 }
 
-/// The read set of an attempt, its time, and what it holds.
+/// The read set of an attempt, its time, and its locks.
 #[derive(Debug, Default)]
 pub struct Attempt {
     /// The timestamp up to which it sees commits.
@@ -43,8 +43,8 @@ pub struct Attempt {
     pub(super) has_staged: bool,
     /// A timestamp that was drawn before anything is locked: a deliberate defect of tests.
     pub(super) drawn_early: Option<u64>,
-    /// Whether it has read a replaced version, and so can only end as one that reads. Then it notes
-    /// no further reads.
+    /// Whether the attempt has read a replaced version, so that it can commit only without writes.
+    /// It notes no further reads then.
     pub(super) only_reads: bool,
     /// The number of attempts left that do not go on as readers of old versions.
     pub(super) refresh_attempts_left: u8,
@@ -56,7 +56,7 @@ pub struct Attempt {
     pub(super) image: Vec<u64>,
 }
 
-/// What a session keeps of undo records from attempt to attempt.
+/// A session's data about undo records, kept from attempt to attempt.
 #[derive(Debug, Default)]
 pub struct SessionVersions {
     pub(super) blocks: VersionBlocks,
@@ -78,12 +78,12 @@ impl AsMut<VersionBlocks> for SessionVersions {
 /// A session's walk through chains of undo records.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// Whether the session is counted among those that walk.
+    /// Whether the session is counted among those that walk version chains.
     pub(super) is_counted: bool,
-    /// Whether another session walks, too.
+    /// Whether another session walks version chains, too.
     pub(super) others_walk: bool,
-    /// A timestamp that all running attempts have reached, but for those that see what an open
-    /// snapshot keeps.
+    /// A timestamp that all running attempts have reached, except attempts that see only what an
+    /// open snapshot sees.
     pub(super) reached: u64,
     /// The units, by their addresses, whose chains another session was changing: this collection
     /// does not walk through them again.

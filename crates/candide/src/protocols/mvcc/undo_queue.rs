@@ -1,4 +1,4 @@
-//! Undo records that wait for the attempts and snapshots that may see what they stand for.
+//! Undo records that wait for the attempts and snapshots that may see their versions.
 
 #![forbid(unsafe_code)]
 
@@ -14,10 +14,10 @@ pub struct UndoEntry {
     pub(super) at: CellAt,
     pub(super) block: Block,
     pub(super) size: BlockSize,
-    /// The timestamp of the version that it stands for.
+    /// The timestamp of the version that the undo record holds.
     pub(super) ts: u64,
-    /// The timestamp of that commit, or of a later one, if no transaction can come to see the
-    /// versions in between.
+    /// The timestamp of the commit that replaced this version, or of a later commit, if no
+    /// transaction can see a version in between.
     pub(super) until: u64,
 }
 

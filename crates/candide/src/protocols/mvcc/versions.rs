@@ -1,5 +1,5 @@
 //! Old versions under multi-version concurrency control: undo records, and the snapshots that see
-//! what they stand for.
+//! their versions.
 
 #![forbid(unsafe_code)]
 

@@ -24,7 +24,7 @@ pub struct Clock {
     last: CachePadded<AtomicU64>,
     /// The system's clock, which no session writes.
     ticks: Option<Ticks>,
-    /// One for each open session; new sessions take over those of closed ones.
+    /// One part for each open session; a new session takes over the part of a closed one.
     parts: Mutex<Vec<Arc<Part>>>,
     /// The number of parts.
     parts_made: CachePadded<AtomicU64>,
@@ -44,7 +44,8 @@ impl Part {
     /// Notes that the session's commit is over.
     #[inline(always)]
     pub(super) fn rest(&self) {
-        // Release: the outcome of its versions is visible to those that acquire this (E19).
+        // Release: the outcome of the commit's versions is visible to every thread that acquires
+        // this (E19).
         self.above.store(IDLE, Ordering::Release);
     }
 
@@ -74,8 +75,8 @@ impl Clock {
         if cfg!(any(test, feature = "experiments")) { self.ticks.as_ref() } else { None }
     }
 
-    /// Returns the time: timestamps drawn after this call are later, and those of commits that are
-    /// over are not.
+    /// Returns the time: timestamps drawn after this call are later; those of commits that have
+    /// ended are not.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
         match self.ticks() {

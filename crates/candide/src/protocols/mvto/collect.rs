@@ -105,8 +105,8 @@ fn leave(mut cell: Latched<'_>, flags: u64, outcome: GcOutcome) -> GcOutcome {
     outcome
 }
 
-/// Returns the newest open snapshot that sees the second version of a chain, if there is no third,
-/// and no transaction can see the second.
+/// Returns the newest open snapshot that sees the second version of a chain; `None` if the chain
+/// has a third version or a transaction can see the second.
 #[cold]
 fn keeper(context: &Context<'_, Mvto>, cell: &Latched<'_>, time: u64) -> Option<u64> {
     let newest = cell.newest()?;
@@ -176,10 +176,10 @@ fn prune<'a>(
     next.is_none()
 }
 
-/// Returns the newest open snapshot that sees a version and not the one above it.
+/// Returns the newest open snapshot that sees `version` but not `above`, the next newer one.
 fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Option<u64> {
-    // In falling order: if the first that does not see the one above does not see this one, none
-    // does.
+    // Timestamps are in descending order: if the first snapshot that does not see `above` does not
+    // see `version`, no snapshot does.
     let first = snapshots.partition_point(|&ts| ts >= above.stamp().ts());
     snapshots
         .get(first)

@@ -1,12 +1,12 @@
 //! Flattening: a delta becomes a row when it is read, when its chain is collected, and before too
-//! many lie on one another.
+//! many lie on top of each other.
 //!
-//! A delta is committed without a look at the row below, only at its existence. Other versions may
-//! still be linked below it, deltas or whole rows. Flattening and linking both latch the cell; so a
-//! version below is either there already, or its commit will find the read timestamps raised to the
-//! delta's, and fail. Pending versions below are waited for without the latch, which their commits
-//! may need. Users' updaters are run under the latch, so their panics are caught before they get
-//! here (`record/delta.rs`), and a delta becomes a row whatever they do.
+//! A delta is committed without reading the row below; only the row's existence is checked. Other
+//! versions may still be linked below it, deltas or whole rows. Flattening and linking both latch
+//! the cell; so a version below either is linked already, or its commit will find the read
+//! timestamps raised to the delta's timestamp, and fail. Pending versions below are waited for
+//! without the latch, which their commits may need. Users' updaters are run under the latch, so
+//! `record/delta.rs` catches their panics, and a delta becomes a row even then.
 
 #![forbid(unsafe_code)]
 

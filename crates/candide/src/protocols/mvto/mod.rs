@@ -494,7 +494,7 @@ impl Absence for Mvto {
     }
 }
 
-/// Begins an attempt that looks back.
+/// Begins an attempt that reads at a time in the past.
 #[cold]
 fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
@@ -627,7 +627,7 @@ fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     }
 }
 
-/// Ends a commit, whatever came of it: releases what is still held.
+/// Ends a commit or a failed attempt at one: releases the locks that are still held.
 fn end(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     give_back(context, attempt);
     pass(Point::Released);
@@ -639,7 +639,7 @@ fn is_row(cell: &Latched<'_>) -> bool {
     newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()))
 }
 
-/// Wakes the attempts that wait for what a commit has linked.
+/// Wakes the attempts that wait for the versions that a commit has linked.
 #[cold]
 fn wake_all(context: &Context<'_, Mvto>, writes: &WriteSet) {
     for item in writes.items() {
@@ -658,8 +658,8 @@ fn latch_own(at: &CellAt) -> Latched<'_> {
     }
 }
 
-/// Returns the newest version at a time or before that is not aborted; as an error, if it is
-/// pending.
+/// Returns the newest version of a chain that is not aborted and not later than `time`; as an
+/// error, that version if it is pending.
 fn seen_at(newest: Option<Version<'_>>, time: u64) -> Result<Option<Version<'_>>, Version<'_>> {
     let Some(newest) = newest else { return Ok(None) };
     for version in newest.and_older() {
@@ -779,7 +779,7 @@ fn is_reaped(word: Tid) -> bool {
     word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed)
 }
 
-/// Returns whether a version is the one that was read, or none if there was none.
+/// Returns whether a version is the version that was read, `None` being the absence of one.
 #[inline(always)]
 fn is_seen(version: Option<Version<'_>>, seen: VersionId) -> bool {
     version.map_or(VersionId::NONE, Version::id) == seen || mutant(Mutant::NoReadValidation)
@@ -910,8 +910,8 @@ fn draw(context: &Context<'_, Mvto>, attempt: &Attempt, part: &Part) -> u64 {
     ts
 }
 
-/// Raises the read timestamps of what a commit has read, when its versions are linked; a fence has
-/// to follow.
+/// Raises the read timestamps of a commit's read set, once its versions are linked. The caller
+/// issues a fence afterwards.
 #[inline(always)]
 fn raise_observed(attempt: &Attempt, ts: u64) {
     pass(Point::Locked);
@@ -928,8 +928,8 @@ fn await_tick(context: &Context<'_, Mvto>, ts: u64) {
     }
 }
 
-/// Waits until the tick of the timestamp is over for a commit that has failed, perhaps before it
-/// came to that.
+/// Waits, for a failed commit, until the tick of its timestamp is over. It may have failed before
+/// its own wait.
 #[inline(always)]
 fn await_tick_at_end(context: &Context<'_, Mvto>, committed: &Result<(), Failure>, ts: u64) {
     if committed.is_err() || mutant(Mutant::TickAwaitedLate) {
@@ -937,7 +937,7 @@ fn await_tick_at_end(context: &Context<'_, Mvto>, committed: &Result<(), Failure
     }
 }
 
-/// Orders what a commit has raised before its validation (E1).
+/// Orders the commit's raised read timestamps before its validation (E1).
 #[inline(always)]
 fn fence_after_raising() {
     if !mutant(Mutant::NoFence) {
@@ -980,7 +980,7 @@ fn own(item: &WriteItem) -> Option<Version<'_>> {
 enum Follows {
     /// None: it replaces the unit, whether or not there is a row.
     Anything,
-    /// The existence of a row, whatever its words.
+    /// The existence of a row, with any words.
     AnyRow,
     /// The version itself, or the absence of one.
     ThisRow,
@@ -1233,8 +1233,8 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
     }
 }
 
-/// Returns the row that a linked item's version follows, once that is settled. None if it is still
-/// a delta: then the item does not depend on its words.
+/// Returns the row that a linked item's version follows, once that version is settled. `None` if it
+/// is still a delta: the item does not depend on its words then.
 fn row_below(item: &WriteItem) -> Option<Version<'_>> {
     let below = own(item)?.older()?.and_older().find(|version| version.stamp().is_committed())?;
     let stamp = below.stamp();
@@ -1265,7 +1265,7 @@ fn unlink_all(context: &mut Context<'_, Mvto>, writes: &WriteSet) {
     }
 }
 
-/// Takes an item's version out of its chain, if it has been linked.
+/// Unlinks an item's version from its chain, if the version was linked.
 #[cold]
 fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
     let Some(version) = own(item) else { return };

@@ -1,4 +1,5 @@
-//! The parts of multi-version timestamp ordering: an attempt, and what a session keeps of versions.
+//! The parts of multi-version timestamp ordering: the state of an attempt, and a session's data
+//! about versions.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +25,7 @@ impl Parts for Mvto {
     type Backlog = ();
 }
 
-/// The read set of an attempt, its time, and what it holds.
+/// The read set of an attempt, its time, and its locks.
 #[derive(Debug, Default)]
 pub struct Attempt {
     /// The timestamp up to which it sees commits.
@@ -36,9 +37,10 @@ pub struct Attempt {
     /// Units that no other attempt may write until this one ends; their cells say LOCK.
     pub(super) held: Vec<CellAt>,
     pub(super) has_staged: bool,
-    /// Whether it has read a replaced version, and so can only end as one that reads.
+    /// Whether the attempt has read a replaced version, so that it can commit only without writes.
     pub(super) only_reads: bool,
-    /// Whether it looks back to a time at which no commit is going on, so that it notes no reads.
+    /// Whether the attempt reads at a time before which all commits have ended, so that it notes no
+    /// reads.
     pub(super) reads_settled: bool,
     /// The number of attempts left that do not go on as readers of old versions.
     pub(super) refresh_attempts_left: u8,
@@ -50,7 +52,7 @@ pub struct Attempt {
     pub(super) others: Others,
 }
 
-/// What a session keeps of versions from attempt to attempt.
+/// A session's data about versions, kept from attempt to attempt.
 #[derive(Debug, Default)]
 pub struct SessionVersions {
     pub(super) blocks: VersionBlocks,

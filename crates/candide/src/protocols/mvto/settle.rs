@@ -1,4 +1,4 @@
-//! Versions that are pending, and those that wait for them.
+//! Pending versions, and the attempts that wait for them.
 
 #![forbid(unsafe_code)]
 
@@ -10,8 +10,8 @@ use crate::record::version_chain::{Version, VersionId};
 use crate::sync::{AtomicU64, MODELLED, Ordering, Patience, Wait, Waited, Wish};
 
 /// Waits until a pending version of a unit is committed or aborted; returns false if that takes too
-/// long. It may sleep, whatever the attempt holds: a commit waits in turn for versions with smaller
-/// timestamps only, and for locks no longer than a few rounds.
+/// long. The attempt may sleep even while it holds locks: a commit waits only for versions with
+/// smaller timestamps, and for locks only a few rounds.
 #[cold]
 pub(super) fn await_settled(
     context: &Context<'_, Mvto>,

@@ -196,7 +196,8 @@ impl Held {
         });
     }
 
-    /// Gives back what is still held: calls `release` with each cell and what it was.
+    /// Releases the locks that are still held: calls `release` with each cell and its TID word
+    /// before the lock.
     #[cold]
     pub(crate) fn give_back<P: Protocol>(
         &mut self,
@@ -210,15 +211,15 @@ impl Held {
     }
 }
 
-/// Copies the words of a unit, between two looks at its cell.
+/// Copies the words of a unit between two loads of its TID word.
 #[inline(always)]
 pub(crate) fn copy_shared(at: CellAt, copy: &mut impl FnMut(Words<'_>)) {
     copy(Words::Shared(at.payload()));
     pass(Point::Copied);
 }
 
-/// Looks again at a cell, whose word was `tid`, until a commit in progress is over. Out of line,
-/// with arguments by value, so that reads which meet no commit are short.
+/// Loads the TID word of a cell, which was `tid`, until no commit to the cell is in progress. Out
+/// of line, with arguments by value, so that reads which meet no commit are short.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again<P: Protocol, T>(
@@ -227,7 +228,7 @@ pub(crate) fn look_again<P: Protocol, T>(
     mut tid: Tid,
     mut look: impl FnMut() -> Result<T, Tid>,
 ) -> Result<T, Abort> {
-    // Asleep, whatever it holds (WA3).
+    // The attempt sleeps, even if it holds locks (WA3).
     let mut wait =
         Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
     loop {
@@ -244,8 +245,9 @@ pub(crate) fn look_again<P: Protocol, T>(
     }
 }
 
-/// Begins a commit and runs its phase 1: hands over what is held, and locks what is written. After
-/// an error no item is locked. `install_held` raises INSTALL in a held cell.
+/// Begins a commit and runs its phase 1: takes over the locks that the closure holds, and locks the
+/// rest of the write set. After an error no item is locked. `install_held` raises INSTALL in a held
+/// cell.
 #[inline(always)]
 pub(crate) fn acquire<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -275,7 +277,7 @@ pub(crate) fn is_owned(item: &WriteItem) -> bool {
 }
 
 /// Raises INSTALL in a held cell, which was `tid`, by calling `store`: under the lock no other
-/// thread changes it. Returns what it says then.
+/// thread changes it. Returns the new TID word.
 pub(crate) fn raise_install(tid: Tid, store: impl FnOnce(u64)) -> Tid {
     let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
     if !mutant(Mutant::HeldNotInstalling) {
@@ -292,7 +294,7 @@ pub(crate) fn fence_after_locking() {
     }
 }
 
-/// Returns whether a cell does not say what it said when it was read.
+/// Returns whether the TID word of a cell differs from the one that was read.
 #[inline(always)]
 pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
     at.cell_word(0).load(Ordering::Relaxed) != seen.0 && !mutant(Mutant::NoReadValidation)
@@ -323,8 +325,8 @@ fn evaluate_locked(writes: &mut WriteSet) -> Result<(), Failure> {
     writes.evaluate(|item| Words::Shared(item.at.payload()))
 }
 
-/// Ends a commit whose evaluation has failed: releases its items, and returns the outcome; or gives
-/// back what is held, too, and continues the panic of an updater.
+/// Ends a commit whose evaluation has failed: releases its items and returns the outcome. If an
+/// updater has panicked, releases the locks of the closure, too, and continues the panic.
 #[cold]
 pub(crate) fn fail<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -358,7 +360,7 @@ pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
     (item.at, was)
 }
 
-/// Ends a commit, whatever came of it: gives back what is still held.
+/// Ends a commit, successful or not: releases the locks that are still held.
 #[inline(always)]
 pub(crate) fn end<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -431,7 +433,7 @@ pub(crate) fn is_locked(at: &CellAt) -> bool {
 }
 
 /// Runs phase 1 for one item: locks its cell if it is free and the item's expectation holds, and
-/// notes the cell's new word. Returns whether it was free, or held by the attempt.
+/// notes the cell's new word. Returns whether the cell was free or locked by the attempt.
 #[inline(always)]
 fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
     let cell = item.at.cell_word(0);
@@ -491,8 +493,9 @@ fn lock_later<P: Protocol>(
         return Err(failure);
     }
     pass(Point::HandedOver);
-    // The cell is treated as one that was held, even if it is to be given back. By an atomic OR,
-    // since under protocols with timestamps others may extend the version until then.
+    // From here on the cell counts as locked by the attempt, even if the lock is to be released.
+    // The OR is atomic, since under protocols with timestamps other sessions may extend the version
+    // until then.
     item.note = item.at.cell_word(0).fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
     accept_held(item)
 }
@@ -575,10 +578,10 @@ pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
 /// Implements [`Absence::reap`](crate::engine::Absence::reap): makes an absent record dead, cell
 /// after cell, unless an insert has locked it.
 ///
-/// All transactions that ran when the row was deleted must have ended, since a transaction learns
-/// only at its end what a key without a record meant to it. Versions with epochs give the time of
-/// the deletion; otherwise the queue's entry does, unless the row was inserted and deleted again.
-/// Then the cell has the flag `requeue`, and its entry starts anew.
+/// All transactions that ran when the row was deleted must have ended, since a transaction that
+/// finds no record for a key validates that absence only at its end. Versions with epochs give the
+/// time of the deletion; otherwise the entry in the queue gives it, unless the row was inserted and
+/// deleted again. Then the cell has the flag `requeue`, and its entry starts anew.
 pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bool) -> GcOutcome {
     let first = units[0].cell_word(0);
     let tid = Tid(first.load(Ordering::Relaxed));
@@ -602,8 +605,8 @@ pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bo
 /// Makes a record dead whose first cell's word is `tid`: absent, queued and unlocked. Returns false
 /// if an insert has locked it.
 pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
-    // A commit of an insert locks all cells, and all are absent together, so the others follow
-    // the first; a failure means that an insert has locked some already and is about to fail on the
+    // A commit of an insert locks all cells, and all are absent together, so the others follow the
+    // first; if one fails, an insert has locked some cells already and is about to fail on the
     // first.
     let mut tid = tid;
     let mut locked = 0;

@@ -1,13 +1,15 @@
-//! The versions that a session has met: installed by its own commits, or looked at when a view of
-//! an earlier moment moved on.
+//! The versions that a session has met: installed by its own commits, or read when a view of an
+//! earlier moment moved forward.
 //!
-//! An attempt may take such a version as it is, though it is of a recent epoch (invariant VW4 of
-//! `protocols/shared/view.rs`). Most recent versions that a transaction reads are of this kind:
-//! those of its own thread's last transactions, and hot rows that it has just read.
+//! An attempt may accept such a version without revalidation, though the version is of a recent
+//! epoch (invariant VW4 of `protocols/shared/view.rs`). Most recent versions that a transaction
+//! reads are of this kind: versions of its own thread's last transactions, and hot rows that the
+//! thread has just read.
 //!
-//! A table of the latest ones, in which each address has one place; what is pushed out costs a
-//! look. An entry is one word, which identifies the cell and the version exactly: the place in the
-//! table is a part of the address, and epochs are counted from the table's first one.
+//! The table holds the latest of these versions. Each address has one place in it; a version that
+//! another one has replaced there costs a revalidation when it is read again. An entry is one word,
+//! which identifies the cell and the version exactly: the place in the table is a part of the
+//! address, and epochs are counted from the table's first epoch.
 
 #![forbid(unsafe_code)]
 
@@ -21,8 +23,8 @@ const PLACES_LOG2: u32 = 12;
 /// The bits of an address, which is a multiple of eight. Cells beyond are never met.
 const ADDRESS_BITS: u32 = 48 - 3;
 const TAG_BITS: u32 = ADDRESS_BITS - PLACES_LOG2;
-/// The bits of a word that count epochs: those that are left, but for the one that says that the
-/// row is absent.
+/// The number of bits of a word that hold the epoch: all bits that are left, except the one for an
+/// absent row.
 const EPOCH_BITS: u32 = 64 - TAG_BITS - Tid::SEQUENCE_BITS - 1;
 
 /// Cells by their addresses, with the last version of each that was met.
@@ -35,7 +37,7 @@ pub(crate) struct Met {
 }
 
 impl Met {
-    /// Allocates the table, if it has not been.
+    /// Allocates the table, if this is the first use.
     #[inline]
     pub(crate) fn reserve(&mut self) {
         if self.entries.is_empty() {
@@ -54,8 +56,9 @@ impl Met {
         }
     }
 
-    /// Returns whether a version of a cell was met. Versions of one cell only grow, so it is that
-    /// one and no other; but two cells may have the same version, by commits of two sessions.
+    /// Returns whether a version of a cell was met. Versions of one cell only grow, so a version
+    /// identifies itself within its cell; but two cells may have the same version, by commits of
+    /// two sessions.
     #[inline]
     pub(crate) fn has(&self, at: CellAt, tid: Tid) -> bool {
         self.entry(at, tid).is_some_and(|(place, entry)| self.entries.get(place) == Some(&entry))

@@ -1,5 +1,5 @@
-//! The node set: index nodes whose versions must not have changed at commit, because their versions
-//! vouch for the absence of keys (phantom protection).
+//! The node set: index nodes whose versions must be unchanged at commit, because an unchanged
+//! version proves that keys are still absent (phantom protection).
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +28,8 @@ pub(crate) struct NodeSet {
 struct Chains {
     /// The last read of each node, by the node's address.
     last: HashMap<u64, u32>,
-    /// The previous read of the same node, for each read. Reads beyond these are in no chain yet.
+    /// The previous read of the same node, for each read. Reads beyond the end of this list are in
+    /// no chain yet.
     before: Vec<u32>,
 }
 

@@ -36,7 +36,7 @@ impl Snapshots {
     }
 
     /// Copies the timestamps for a session that may free the undo records of commits up to `until`,
-    /// and counts it as searching chains if there are open snapshots. Returns whether another
+    /// and counts the session as searching chains if snapshots are open. Returns whether another
     /// session searches, and a timestamp reached by all running attempts except those that read in
     /// an open snapshot.
     pub(crate) fn begin_looking(&self, into: &mut Vec<u64>, until: u64) -> (bool, u64) {
@@ -48,8 +48,8 @@ impl Snapshots {
         (others, open.gone)
     }
 
-    /// Calls `look` with a timestamp, the oldest open snapshot's at most; meanwhile no undo record
-    /// of a later commit is freed. The caller is pinned.
+    /// Calls `look` with a timestamp that is at most the oldest open snapshot's. While `look` runs,
+    /// no undo record of a later commit is freed. The caller is pinned.
     pub(crate) fn look<T>(&self, look: impl FnOnce(u64) -> T) -> T {
         let mut open = lock(&self.0);
         open.lookers += 1;
@@ -69,7 +69,8 @@ impl Snapshots {
     pub(crate) fn open(&self, since: Moment, now: impl FnOnce() -> u64) -> u64 {
         let snapshots = &mut lock(&self.0).snapshots;
         let now = now();
-        // It is not below any open snapshot's: each was read from the clock under the same lock.
+        // `now` is not below the timestamp of any open snapshot, since each was read from the clock
+        // under this lock.
         snapshots.push((now, since));
         now
     }

@@ -24,8 +24,8 @@ where
         self.local.caches.get_mut(slab?.0 as usize)?.as_mut()
     }
 
-    /// Makes sure that [`Context::version_block`] can be called so often for a table and a size,
-    /// past the memory limit if need be.
+    /// Makes sure that [`Context::version_block`] can be called `count` times for a table and a
+    /// size, past the memory limit if need be.
     #[inline]
     pub(crate) fn prepare_versions(
         &mut self,

@@ -17,9 +17,9 @@ impl VersionReservation {
         self.0.clear();
     }
 
-    /// For [`Versions::make_room`](crate::engine::Versions::make_room): makes sure that blocks can
-    /// be had for all units of one record more, by the sizes that so many words take, without
-    /// counting on it.
+    /// Implements [`Versions::make_room`](crate::engine::Versions::make_room): makes sure that
+    /// blocks are available for all units of one more record, in the sizes that `size_for` returns,
+    /// without reserving them.
     pub(crate) fn offer<P: Parts>(
         &self,
         context: &mut Context<'_, P>,

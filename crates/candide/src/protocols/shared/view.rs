@@ -65,9 +65,10 @@ use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Point, Spin, full_fence, mutant, pass};
 use std::sync::Arc;
 
-/// The number of observations that looks may examine for each one made.
+/// The number of observations that revalidations may examine for each observation made.
 const LOOKS_PER_OBSERVATION: usize = 8;
-/// The number that looks of an attempt may examine beyond that before it asks for a tick.
+/// The number of observations that the revalidations of an attempt may examine beyond that, before
+/// the attempt asks for a tick.
 const SPARE: usize = 1 << 16;
 /// The number that they may examine without a tick.
 const MOST: usize = 1 << 19;
@@ -79,7 +80,7 @@ pub(crate) struct View {
     base: u64,
     /// Cells of which the closure knows whether their rows exist.
     known: Vec<KnownExistence>,
-    /// The number of observations that looks have examined.
+    /// The number of observations that revalidations have examined.
     spent: usize,
     /// The number that an attempt may examine beyond [`LOOKS_PER_OBSERVATION`].
     most: usize,
@@ -98,7 +99,8 @@ struct KnownExistence {
     said: Tid,
 }
 
-/// The number of times a look starts anew because of rows that others write meanwhile.
+/// The number of times that a revalidation starts anew because other sessions write rows of the
+/// look-set meanwhile.
 const LOOKS_AT_ONCE: u32 = 8;
 
 /// The reason for which a view cannot move on.
@@ -191,7 +193,7 @@ impl View {
         }
     }
 
-    /// Returns whether the view must agree with what is told of a row's existence.
+    /// Returns whether the view must agree with an answer about a row's existence.
     #[inline(always)]
     pub(crate) fn answers_for_existence(&self) -> bool {
         self.is_opaque() && !mutant(Mutant::PeekUnchecked)
@@ -252,7 +254,7 @@ impl View {
         Ok(())
     }
 
-    /// Checks that the look-set is as it was observed, at one moment.
+    /// Checks that the look-set is, at one moment, as it was observed.
     fn look(
         &mut self,
         reads: &[(CellAt, Tid)],
@@ -279,8 +281,8 @@ impl View {
         }
     }
 
-    /// Returns the first cell of which only the existence was told that has changed since it was
-    /// asked.
+    /// Returns the first cell that has changed since the closure learned from it only whether a row
+    /// exists.
     #[inline(always)]
     fn first_unsettled(&self) -> Option<CellAt> {
         let changed =
@@ -292,8 +294,8 @@ impl View {
     fn ask_known(&mut self) -> Result<(), Stuck> {
         let mut spin = Spin::default();
         for known in &mut self.known {
-            // Acquire: if a commit has inserted the row again, the look sees its changes of the
-            // cells looked at after this one (E3).
+            // Acquire: if a commit has inserted the row again, the revalidation sees the commit's
+            // changes of the cells that it examines after this one (E3).
             let ask = || Tid(known.at.cell_word(0).load(Ordering::Acquire));
             known.said = ask();
             pass(Point::Asked);
@@ -310,7 +312,7 @@ impl View {
         Ok(())
     }
 
-    /// Ends with a commit: the next transaction may spend as much as any.
+    /// Ends an attempt with a commit: the next transaction has the whole allowance again.
     #[inline(always)]
     pub(crate) fn end(&mut self) {
         (self.most, self.is_spent) = (MOST, false);
@@ -325,13 +327,13 @@ fn is_same((at, seen): (CellAt, Tid)) -> bool {
         || tid.same_version(seen) && (!tid.has(Tid::INSTALL) || mutant(Mutant::InstallUnlooked))
 }
 
-/// Returns the table of the first node that does not vouch as before.
+/// Returns the table of the first node whose version has changed.
 #[inline(always)]
 fn changed_node(nodes: &NodeSet) -> Option<u16> {
     nodes.first_changed().filter(|_| !mutant(Mutant::NodesUnlooked))
 }
 
-/// Returns the cell that makes the view move on, if it has changed since it was looked at.
+/// Returns the cell that makes the view move forward, if the cell has changed since it was read.
 #[inline(always)]
 fn changed_cell(new: (CellAt, Tid)) -> Option<CellAt> {
     (!is_same(new) && !mutant(Mutant::NewUnlooked)).then_some(new.0)
