@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-/// The logarithm of the number of bits: a cache line, most of which the write set of a ten-line
-/// order leaves free.
+/// The logarithm of the number of bits: 512 bits are a cache line, and the write set of an order
+/// with ten lines sets few of them.
 const BITS: u32 = 9;
 
 /// A filter with one bit for each unit; units may share a bit.

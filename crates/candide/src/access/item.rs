@@ -59,7 +59,7 @@ pub(crate) struct WriteItem {
     /// The range of words that contains all that its operations change.
     pub(crate) first_word: u16,
     pub(crate) end_word: u16,
-    /// Whether its operations have to be evaluated before they are installed, and on an image of
+    /// Whether the item's operations have to be evaluated before they are installed, on an image of
     /// the whole unit.
     pub(crate) needs_evaluation: bool,
     pub(crate) needs_image: bool,
@@ -77,8 +77,8 @@ impl WriteItem {
         self.expects.is_none_or(|expected| expected == is_present)
     }
 
-    /// Returns whether its operations need the old words of the unit, even if it is deleted: one of
-    /// them may fail.
+    /// Returns whether the item's operations need the old words of the unit, even if the row is
+    /// deleted afterwards, because one of them may fail.
     #[inline]
     pub(crate) fn looks_at_unit(&self) -> bool {
         self.needs_evaluation

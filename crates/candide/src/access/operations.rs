@@ -98,7 +98,7 @@ impl Operations {
         self.from(item.first_op)
     }
 
-    /// Returns an operation and those of the same item after it.
+    /// Returns an operation and the later operations of the same item.
     #[inline(always)]
     fn from(&self, first: u32) -> impl Iterator<Item = (u32, &Op)> {
         let mut next = first;
@@ -150,7 +150,7 @@ impl Operations {
             image.copy_from_slice(self.operands(checkpoint.image, image.len()));
             next = self.ops[checkpoint.last_op as usize].1;
         }
-        // The number of no operation is that of the last mark.
+        // `NONE`, the end of the list, is the number of the last mark, too, so the loop ends there.
         while next < mark.0 {
             let (op, after) = self.ops[next as usize];
             self.apply_one(item, &op, image).map_err(|abort| (next, abort))?;
@@ -167,7 +167,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Returns the last of an item's operations before a mark, if there is one.
+    /// Returns the last of an item's operations before a mark, `None` if all come after it.
     pub(super) fn last_before(&self, item: &WriteItem, newest: u32, mark: Mark) -> Option<&Op> {
         let first = self
             .checkpoint_before(newest, mark)

@@ -39,7 +39,8 @@ pub struct WriteSet {
     images: Vec<u64>,
     /// The number of words of all images, reserved so that evaluating allocates nothing.
     image_words: usize,
-    /// Whether any item needs evaluation; a set that only replaces words is installed without it.
+    /// Whether any item needs evaluation. A write set that only replaces words is installed without
+    /// evaluation.
     needs_evaluation: bool,
     /// The last mark, which a scan may still use: operations below it are kept, even if later ones
     /// replace their results.

@@ -13,11 +13,12 @@ use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::CellAt;
 
-/// Absence of rows, as a protocol observes it and as records come and go.
+/// The absence of rows: how a protocol observes it, and what it does when records are linked and
+/// reaped.
 ///
 /// An insert links a record whose row is absent; the record of a deleted row stays until no
-/// transaction can depend on it, and is reaped then. Between, before and after, it is the index
-/// node that stands for the absence of a key.
+/// transaction can depend on it, and is reaped then. While a key has no record, a transaction
+/// observes its absence by the index node that would hold it.
 pub trait Absence: Parts {
     /// Observes that keys have no record.
     #[doc(hidden)]
@@ -28,8 +29,8 @@ pub trait Absence: Parts {
     ) -> Result<(), Abort>;
 
     /// Notes that the attempt itself has linked a record with this first unit, which took `node`
-    /// from one version to another: the absence of keys in that node rests on the new version now,
-    /// and that of this key on the record.
+    /// from one version to another: From now on the node's new version proves the absence of other
+    /// keys, and the record proves the absence of this key.
     #[doc(hidden)]
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt);
 
@@ -55,8 +56,8 @@ pub trait Absence: Parts {
     #[doc(hidden)]
     fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool;
 
-    /// Does what is queued: tries to make an absent record dead, or collects old versions. `units`
-    /// are all of the record, the first one first. The horizon of epochs has passed the entry's
+    /// Processes a queued entry: tries to make an absent record dead, or collects old versions.
+    /// `units` are all units of the record, in order. The horizon of epochs has passed the entry's
     /// epoch.
     #[doc(hidden)]
     fn reap(
@@ -72,8 +73,8 @@ pub trait Absence: Parts {
     #[doc(hidden)]
     fn merge_into_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 
-    /// Returns the read timestamp of a node: up to when, as the protocol's time goes, transactions
-    /// may have seen what is in it now.
+    /// Returns the read timestamp of a node: the latest time, in the protocol's timestamps, at
+    /// which transactions may have seen the node's present content.
     #[doc(hidden)]
     #[inline(always)]
     fn node_rts(_clock: &Self::Clock, _node: NodeAt) -> u64 {

@@ -15,12 +15,12 @@ use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// How a database was built.
+/// The options with which a database was built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     /// Each column group has a cell of its own.
     pub(crate) splitting: bool,
-    /// Updates are blind; otherwise each observes what it updates.
+    /// Whether updates are blind; otherwise each update observes the row.
     pub(crate) commit_time_updates: bool,
     /// Opaque, where the protocol leaves that open.
     pub(crate) opaque: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Options {
     pub(crate) timestamps: Option<Timestamps>,
 }
 
-/// What all transactions of a database share.
+/// The part of a database that all its transactions share.
 #[derive(Debug)]
 pub(crate) struct Engine<P: Parts> {
     pub(crate) common: Common,
@@ -46,7 +46,7 @@ impl<P: Parts> std::ops::Deref for Engine<P> {
     }
 }
 
-/// What they share whatever the protocol.
+/// The shared part that is the same under every protocol.
 #[derive(Debug)]
 pub(crate) struct Common {
     /// Distinguishes databases of this process.
@@ -58,7 +58,7 @@ pub(crate) struct Common {
     /// Padded: taking the lock writes, and the fields around it are read by every transaction.
     pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
     pub(crate) token: Token,
-    /// Where sessions sleep that wait for cells, or for the token.
+    /// The parking lot of sessions that wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,
     pub(crate) hot: Hot,

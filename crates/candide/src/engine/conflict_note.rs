@@ -4,24 +4,24 @@
 
 use crate::error::Abort;
 
-/// Where a conflict was, before anyone asks for names.
+/// The place of a conflict, before names are looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConflictNote {
     pub(crate) cause: Abort,
-    /// None if it was about no table.
+    /// The number of the table; `None` if the conflict was not in a table.
     pub(crate) table: Option<u16>,
-    /// The unit, if it was a row.
+    /// The number of the unit, if the conflict was on a row.
     pub(crate) unit: Option<u8>,
     /// The first words of the row's key.
     pub(crate) key: [u64; ConflictNote::KEY_WORDS],
-    /// Whether a transaction of this very thread, another session's, was in the way.
+    /// Whether the conflict was with another session of the same thread.
     pub(crate) is_own_threads: bool,
 }
 
 impl ConflictNote {
     pub(crate) const KEY_WORDS: usize = 4;
 
-    /// A number for the row that it was about, if it was about one.
+    /// Returns a number that identifies the row of the conflict; `None` if it was not on a row.
     #[inline]
     pub(crate) fn row(&self) -> Option<u64> {
         let table = self.unit.and(self.table)?;

@@ -33,7 +33,7 @@ impl<'a, P: Parts> Context<'a, P> {
         Context { engine: &engine.common, clock: &engine.clock, local, versions }
     }
 
-    /// Returns the same context for a shorter time.
+    /// Returns the same context, borrowed for a shorter lifetime.
     #[inline(always)]
     pub(crate) fn again(&mut self) -> Context<'_, P> {
         let Context { engine, clock, local, versions } = self;
@@ -72,8 +72,8 @@ impl<'a, P: Parts> Context<'a, P> {
         if must_yield && !mutant(Mutant::TokenIgnored) { Err(Abort::Yielded) } else { Ok(()) }
     }
 
-    /// Makes room for what a commit may leave behind, so that nothing is allocated while locks are
-    /// held.
+    /// Reserves memory for the garbage that a commit may produce, so that it allocates nothing
+    /// while it holds locks.
     #[inline]
     pub(crate) fn reserve_for(&mut self, writes: &WriteSet) {
         self.local.reap_queue.reserve(writes.items().len());
@@ -104,9 +104,9 @@ impl<'a, P: Parts> Context<'a, P> {
         self.local.retire_parts(table.number);
     }
 
-    /// Takes a record out of its index and puts it into the table's index of deleted records, if
-    /// that has room for it and `kill` makes it dead. Says whether there is nothing more to be done
-    /// about that: if it has not been made dead, it may be another time.
+    /// Moves a record from its index to the table's index of deleted records, if that index has
+    /// room for it and `kill` makes the record dead. Returns false if `kill` has not made the
+    /// record dead; a later collection tries that again.
     pub(crate) fn detach_for_snapshots(
         &mut self,
         record: RecordAt,

@@ -70,25 +70,27 @@ pub trait Protocol: Absence {
     /// Whether the serial order agrees with real time: a transaction comes after every one that had
     /// ended when it began.
     ///
-    /// Without it transactions are serializable all the same, but one may see the database as it
-    /// was before another one that had ended, as long as no chain of data leads from the one to the
-    /// other.
+    /// If not, transactions are still serializable, but a transaction may see the database as it
+    /// was before another transaction that had already ended, as long as no chain of reads and
+    /// writes leads from that one to it.
     const STRICT: bool;
 
-    /// Whether an attempt that is going to fail sees, until it is told, only what some serial order
-    /// would show it. Only a strict protocol is called opaque: that order agrees with real time.
+    /// Whether an attempt that is going to fail sees, until it is aborted, only values that some
+    /// serial order would show it. Only a strict protocol is called opaque: that order agrees with
+    /// real time.
     ///
-    /// Without it the closure of a doomed attempt may see values of different times (never a torn
-    /// one) before it is repeated. What it makes of them, a value, an error or a panic, is never
-    /// shown to the caller.
+    /// If not, the closure of a doomed attempt may see values of different times (never a torn
+    /// value) before it is repeated. The caller never sees the value, the error or the panic of
+    /// such an attempt.
     const OPAQUE: bool;
 
-    /// Whether it is opaque by looking at what has been seen, so that a database can do without
-    /// ([`Builder::opaque`](crate::Builder::opaque)).
+    /// Whether the protocol is opaque by revalidations while the closure runs, which a database can
+    /// switch off ([`Builder::opaque`](crate::Builder::opaque)).
     #[doc(hidden)]
     const OPAQUE_BY_LOOKS: bool = false;
 
-    /// What it can draw timestamps from, the default first; empty if it draws none.
+    /// The sources from which the protocol can draw timestamps, the default first; empty if it
+    /// draws none.
     #[doc(hidden)]
     const TIMESTAMPS: &'static [Timestamps] = &[];
 
@@ -101,16 +103,17 @@ pub trait Protocol: Absence {
     /// Whether there may be only one session at a time.
     #[doc(hidden)]
     const ONE_SESSION: bool = false;
-    /// Whether a unit that [`Protocol::read_at_once`] has read at the beginning of an attempt is
-    /// what a transaction of this one read would have committed with: there is nothing left to
-    /// validate, to tell others, or to give back.
+    /// Whether an attempt whose only observation is the unit that [`Protocol::read_at_once`] has
+    /// read at its beginning may end without a commit: it has nothing to validate, to publish, or
+    /// to release.
     #[doc(hidden)]
     const SINGLE_READ_COMMITS: bool = false;
 
-    /// What it has of old versions: [`NoVersions`](super::NoVersions), or its own.
+    /// The protocol's old versions: [`NoVersions`](super::NoVersions), or a type of its own.
     #[doc(hidden)]
     type Versions: Versions<Self>;
-    /// How its writes are applied: [`Deferred`](super::Deferred) to the commit, or in place.
+    /// The way in which writes are applied: [`Deferred`](super::Deferred) to the commit, or in
+    /// place.
     #[doc(hidden)]
     type InPlace: InPlace<Self>;
 
@@ -119,7 +122,8 @@ pub trait Protocol: Absence {
         Properties::of::<Self>()
     }
 
-    /// Makes a new database's part, which draws timestamps from there, if it draws any.
+    /// Makes the protocol's part of a new database, which draws timestamps from `timestamps`, if it
+    /// draws any.
     #[doc(hidden)]
     fn clock(policy: &Self::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock;
 
@@ -131,8 +135,8 @@ pub trait Protocol: Absence {
     #[doc(hidden)]
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt);
 
-    /// Observes a unit: calls `copy` with its words, perhaps several times; what the last call
-    /// copied belongs together (C3).
+    /// Observes a unit: calls `copy` with its words, perhaps several times. The words that the last
+    /// call copied belong to one version (C3).
     #[doc(hidden)]
     fn read(
         context: &mut Context<'_, Self>,
@@ -181,12 +185,12 @@ pub trait Protocol: Absence {
         Ok(false)
     }
 
-    /// Whether the row exists right now, without observing it.
+    /// Returns whether the row exists right now, without observing it.
     #[doc(hidden)]
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool;
 
-    /// Whether the row exists, or does not, as the closure is going to be told without observing
-    /// it. If not, the row has to be observed.
+    /// Returns whether the closure may be told, without observing the row, that it exists or does
+    /// not. If not, the row has to be observed.
     #[doc(hidden)]
     #[inline(always)]
     fn assumes(
@@ -198,8 +202,9 @@ pub trait Protocol: Absence {
         Ok(Self::is_present(attempt, at) == exists)
     }
 
-    /// Takes note of a scan that begins, which will [get through](Protocol::scanned) a range of
-    /// keys bit by bit, in their order if there is a direction; gives its number in the attempt.
+    /// Notes the beginning of a scan over a range of keys, in ascending or descending order if a
+    /// direction is given. The scan reports its progress by [`Protocol::scanned`]. Returns the
+    /// scan's number in the attempt.
     #[doc(hidden)]
     #[inline(always)]
     fn scan(
@@ -211,8 +216,8 @@ pub trait Protocol: Absence {
         0
     }
 
-    /// Takes note that a scan has got to a record, or to the end of its range. (Observing what it
-    /// goes through is a matter of [`Protocol::absent`] and [`Protocol::read`].)
+    /// Notes that a scan has reached a record, or the end of its range. (The scan observes records
+    /// and nodes by [`Protocol::read`] and [`Protocol::absent`].)
     #[doc(hidden)]
     #[inline(always)]
     fn scanned(
@@ -277,10 +282,11 @@ pub trait Protocol: Absence {
     #[doc(hidden)]
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet);
 
-    /// Prepares for the closure's error to be shown: observes what the writes assumed, collecting
-    /// the words they would have been applied to, unit after unit. A commit without the writes then
-    /// validates everything. A protocol that has applied them already takes them back and says
-    /// which of them failed; if an updater has panicked, the attempt ends here, in that panic.
+    /// Prepares for the closure's error to be shown: observes what the writes assumed, and
+    /// collects, unit after unit, the words to which they would have been applied. A commit without
+    /// the writes then validates these observations. A protocol that has applied the writes already
+    /// undoes them and returns the one that failed. If an updater has panicked, the attempt ends
+    /// here with that panic.
     #[doc(hidden)]
     fn validate_without_writes(
         context: &mut Context<'_, Self>,
@@ -308,10 +314,10 @@ pub trait Protocol: Absence {
         0
     }
 
-    /// Makes sure that the attempt sees what there was at a time of the protocol's.
+    /// Makes sure that the attempt sees the database as it was at `time`, a time of the protocol.
     ///
     /// # Errors
-    /// A conflict, or [`Abort::NoIndex`] if it is to see what there was before.
+    /// A conflict, or [`Abort::NoIndex`] if the attempt has to read at an earlier time.
     #[doc(hidden)]
     #[inline(always)]
     fn reach(

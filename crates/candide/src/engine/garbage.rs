@@ -48,9 +48,11 @@ pub struct Due {
     pub(crate) at: CellAt,
     /// The epoch in which it was queued.
     pub(crate) queued: Epoch,
-    /// What [`Protocol::time`] was before that epoch was read.
+    /// The result of [`Protocol::begin_ts_bound`](super::Protocol::begin_ts_bound) before that
+    /// epoch was read.
     pub(crate) time: u64,
-    /// What the protocol has noted for the next time that it is looked at; zero before the first.
+    /// The protocol's note for the next time that the entry is examined; zero before the first
+    /// time.
     pub(crate) note: u64,
     /// It has waited for a snapshot to close ([`GcOutcome::Kept`]).
     pub(crate) is_parked: bool,
@@ -60,7 +62,7 @@ pub struct Due {
 /// wait for.
 pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
 
-/// What can be done about what is queued.
+/// The outcome of examining a queued entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GcOutcome {
     /// It is dead now and may be unlinked.

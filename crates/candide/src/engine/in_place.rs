@@ -1,5 +1,5 @@
-//! What a protocol that runs one transaction at a time, and applies its writes at once, has beside
-//! the others.
+//! The additional functions of a protocol that runs one transaction at a time and applies writes at
+//! once.
 
 #![forbid(unsafe_code)]
 
@@ -15,17 +15,17 @@ use crate::sync::Instant;
 ///
 /// A protocol either is [`Deferred`] and has none of this, or answers for all of it.
 pub trait InPlace<P: Parts> {
-    /// Whether writes are applied when they are staged, to records that are one unit, and deletes
-    /// unlink what they delete. Such a protocol numbers no versions.
+    /// Whether writes are applied when they are staged. Records have one unit then, deletes unlink
+    /// their records at once, and no versions are numbered.
     #[doc(hidden)]
     const APPLIES_AT_ONCE: bool = false;
 
-    /// Waits for the right to run a transaction, until `until` at most if it is given, before the
-    /// session is pinned; paired with [`InPlace::leave`].
+    /// Waits for the right to run a transaction, at most until `until` if that is given. Called
+    /// before the session is pinned; paired with [`InPlace::leave`].
     ///
     /// # Errors
-    /// [`Abort::Nested`] if this thread would wait for itself, [`Abort::DeadlinePassed`] if it is
-    /// too late.
+    /// [`Abort::Nested`] if this thread would wait for itself, [`Abort::DeadlinePassed`] if `until`
+    /// has passed.
     #[doc(hidden)]
     #[inline(always)]
     fn enter(_clock: &P::Clock, _until: Option<Instant>) -> Result<(), Abort> {

@@ -1,4 +1,5 @@
-//! The engine below all protocols: the contract that each of them meets, and what it works with.
+//! The engine below all protocols: the contract that each protocol implements, and the data that
+//! they share.
 
 mod absence;
 mod common;

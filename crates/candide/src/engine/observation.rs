@@ -5,24 +5,24 @@
 use crate::index::NodeAt;
 use std::fmt::Debug;
 
-/// What a read saw.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Whether the row exists. If not, no words were copied that mean anything.
+    /// Whether the row exists. If not, the copied words mean nothing.
     pub(crate) present: bool,
     /// The version, as a number that grows with every write of the unit; zero if it has not been
     /// written since its record was linked.
     pub(crate) version: u64,
 }
 
-/// What a commit made.
+/// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Committed {
     /// The version of everything it wrote; meaningless if it wrote nothing.
     pub(crate) version: u64,
 }
 
-/// Keys without a record, and the node whose version vouches for their absence.
+/// The absence of keys without a record, and the node whose unchanged version proves it.
 #[derive(Debug, Clone, Copy)]
 pub struct Missing<'a> {
     pub(crate) table: u16,
@@ -33,14 +33,15 @@ pub struct Missing<'a> {
     pub(crate) version: u64,
 }
 
-/// What a transaction sees.
+/// The state of the database that a transaction sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ReadView {
-    /// What there is; it may write.
+    /// The present state; the transaction may write.
     #[default]
     Current,
-    /// What there was when it began; without versions, what there is. It only reads.
+    /// The state when the transaction began, or the present state under protocols without versions.
+    /// The transaction only reads.
     AtBegin,
-    /// What an open snapshot sees.
+    /// The state of the open snapshot with this timestamp.
     Snapshot(u64),
 }

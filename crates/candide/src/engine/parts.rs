@@ -1,13 +1,12 @@
-//! The parts of a protocol: what it keeps for a database, for a session, and for what sessions
-//! leave behind.
+//! The parts of a protocol: its data for a database, for a session, and for garbage.
 
 #![forbid(unsafe_code)]
 
 use crate::epoch::Epoch;
 use std::fmt::Debug;
 
-/// The types of a protocol, apart from its functions, so that what works with a database and a
-/// session whatever the protocol needs no function of it.
+/// The types of a protocol, apart from its functions, so that code for databases and sessions which
+/// calls no function of the protocol depends only on this trait.
 pub trait Parts: Sized + Send + Sync + Debug + 'static {
     /// The choice that the protocol leaves when a database is built
     /// ([`Builder::policy`](crate::Builder::policy)).
@@ -19,10 +18,10 @@ pub trait Parts: Sized + Send + Sync + Debug + 'static {
     /// The part of a session that is the protocol's, with all that an attempt notes.
     #[doc(hidden)]
     type Attempt: Send;
-    /// What a session keeps of old versions, and needs when it collects garbage, too.
+    /// A session's data about old versions, which its garbage collection uses, too.
     #[doc(hidden)]
     type SessionVersions: Default + Send + Debug;
-    /// What waits among a session's garbage for the end of attempts that see old versions.
+    /// The part of a session's garbage that waits for the end of attempts that see old versions.
     #[doc(hidden)]
     type Backlog: Backlog;
 }
@@ -37,12 +36,12 @@ pub trait Backlog: Default + Send + Debug {
     #[doc(hidden)]
     fn len(&self) -> usize;
 
-    /// Returns whether more could be looked at than has been, if `horizon` is that of epochs.
+    /// Returns whether the backlog has further entries to examine, if `horizon` is the horizon of
+    /// epochs.
     #[doc(hidden)]
     fn is_due(&self, horizon: Epoch) -> bool;
 
-    /// Takes over what a session has left behind. Returns how many entries will have to be looked
-    /// at for it.
+    /// Takes over the garbage of a dropped session. Returns the number of entries that this adds.
     #[doc(hidden)]
     fn take_over(&mut self, left: Self) -> usize;
 }

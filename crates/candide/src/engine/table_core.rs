@@ -30,12 +30,12 @@ pub struct TableCore {
     pub(crate) indexes: Indexes,
     /// Records in the index.
     pub(crate) linked: Tally,
-    /// The place of old versions, if the protocol keeps any.
+    /// The memory of old versions; `None` if the protocol keeps none.
     pub(crate) versions: Option<VersionTable>,
 }
 
 impl TableCore {
-    /// Returns the index of deleted records that snapshots see, if there is one.
+    /// Returns the index of deleted records that snapshots see, `None` if the protocol needs none.
     #[inline]
     pub(crate) fn deleted_index(&self) -> Option<&DeletedIndex> {
         self.versions.as_ref()?.deleted_index.as_ref()
@@ -71,7 +71,7 @@ type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 pub(crate) struct IndexCore {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
-    /// Whether an ordered index was asked for; the entries may be ordered even if not.
+    /// Whether an ordered index was requested. The entries may be ordered even if it was not.
     ordered: bool,
     /// The columns of the index key, and the groups they lie in.
     pub(crate) columns: Box<[Place]>,
@@ -81,7 +81,7 @@ pub(crate) struct IndexCore {
     pub(crate) key_of: Box<KeyOf>,
     pub(crate) origin: KeyOrigin,
     pub(crate) entries: Arc<TableCore>,
-    /// The index's place among those of its table.
+    /// The number of the index among the indexes of its table.
     pub(crate) number: usize,
     /// The protocol's timestamp from which the index has all entries.
     pub(crate) since: AtomicU64,
@@ -198,9 +198,9 @@ pub(crate) const INDEXES_MAX: usize = 32;
 
 /// The secondary indexes of a table.
 ///
-/// An index that comes to a table with rows goes through three stages, each begun only when no
-/// transaction is left that does not know of the one before: it is *kept* by all writers; it is
-/// *enforced*, if it is unique; it can be *read*.
+/// An index that is added to a table with rows passes three stages: all writers *keep* (maintain)
+/// it; it is *enforced*, if it is unique; it can be *read*. A stage begins only after the end of
+/// all transactions that began before the previous stage.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
@@ -300,8 +300,8 @@ impl Indexes {
         })
     }
 
-    /// Returns the number of the next new index; `None` if there are too many. The caller keeps
-    /// others from adding one.
+    /// Returns the number of the next new index; `None` if the table has the maximum of indexes.
+    /// The caller holds the lock under which indexes are added.
     #[inline]
     pub(crate) fn next_number(&self) -> Option<usize> {
         self.slots.iter().position(|slot| slot.get().is_none())
@@ -318,7 +318,8 @@ impl Indexes {
 #[derive(Debug)]
 pub(crate) struct VersionTable {
     pub(crate) whole: Arc<Slab>,
-    /// The slab of versions of a few words, if there is such a size: perhaps the same.
+    /// The slab of short versions, if the protocol has them. It may be the same slab as the one
+    /// above.
     pub(crate) short: Option<Arc<Slab>>,
     /// The index of deleted records, if keys are in order and it is the protocol's to have one.
     pub(crate) deleted_index: Option<DeletedIndex>,
@@ -333,7 +334,7 @@ impl VersionTable {
     }
 }
 
-/// How large the block of a version is.
+/// The size of a version's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockSize {
     /// It has a few words of a unit.

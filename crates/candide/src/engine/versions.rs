@@ -1,4 +1,4 @@
-//! What a protocol that keeps several versions of a unit has beside the others.
+//! The additional functions of a protocol that keeps several versions of a unit.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use std::sync::Arc;
 ///
 /// A protocol with one version of each unit has [`NoVersions`].
 pub trait Versions<P: Parts> {
-    /// Words of a version before its payload; zero if there is one version of each unit.
+    /// The number of words of a version before its payload; zero if each unit has only one version.
     #[doc(hidden)]
     const WORDS: usize = 0;
     /// Words of a block for a version that is said by a few words; zero if all versions have as
@@ -30,23 +30,23 @@ pub trait Versions<P: Parts> {
     #[doc(hidden)]
     const KEEPS_DELETED_INDEX: bool = false;
 
-    /// Returns whether a unit's newest version is later than what the attempt sees. Only called if
-    /// there is an index of deleted records.
+    /// Returns whether a unit's newest version is later than the version that the attempt sees.
+    /// Called only if the table has an index of deleted records.
     #[doc(hidden)]
     fn is_older(_attempt: &P::Attempt, _at: CellAt) -> bool {
         unreachable!("there is no index of deleted records")
     }
 
-    /// Returns how many versions the chain of a unit holds, those of commits that are under way
-    /// included; `None` if there is no row. Observes nothing, and does not wait. The attempt is not
-    /// running. Only called if there are versions.
+    /// Returns the number of versions in the chain of a unit, including those of commits in
+    /// progress; `None` if there is no row. Observes nothing and does not wait. Called outside
+    /// attempts, and only under protocols with versions.
     #[doc(hidden)]
     fn chain_length(_clock: &P::Clock, _attempt: &P::Attempt, _at: CellAt) -> Option<usize> {
         unreachable!("there are no versions")
     }
 
-    /// Makes room for a record of a table that is about to be written as a whole: what is staged
-    /// then is not refused.
+    /// Makes room for the versions of a record that is about to be written as a whole, so that
+    /// staging the write cannot fail.
     ///
     /// # Errors
     /// [`Abort::MemoryLimit`].
@@ -72,8 +72,8 @@ pub trait Versions<P: Parts> {
         unreachable!("there are no versions")
     }
 
-    /// Registers what a running attempt sees that only reads, as if it were a snapshot opened at
-    /// this moment. Returns its timestamp; `None` without versions.
+    /// Registers the time of a running read-only attempt, as if a snapshot had been opened at that
+    /// time. Returns its timestamp; `None` under protocols without versions.
     #[doc(hidden)]
     fn register_snapshot(_clock: &P::Clock, _attempt: &P::Attempt, _since: Moment) -> Option<u64> {
         None
@@ -109,16 +109,16 @@ pub trait Versions<P: Parts> {
         0
     }
 
-    /// Returns whether a collection has to look at the backlog.
+    /// Returns whether a collection has to examine the backlog.
     #[doc(hidden)]
     #[inline(always)]
     fn has_to_collect(_backlog: &P::Backlog, _horizon: Epoch) -> bool {
         false
     }
 
-    /// Notes the open snapshots, and collects what is due in the backlog: what no attempt and no
-    /// snapshot sees any more. The session is pinned, `horizon` was read after that and before the
-    /// snapshots are listed, and `budget` is how many entries may be looked at.
+    /// Notes the open snapshots, and collects from the backlog what no attempt and no snapshot sees
+    /// any more. The session is pinned; `horizon` was read after the pin and before the snapshots
+    /// are listed; at most `budget` entries are examined.
     #[doc(hidden)]
     #[inline(always)]
     fn collect(
@@ -148,8 +148,8 @@ pub trait Versions<P: Parts> {
     #[inline(always)]
     fn end_walk(_context: &mut Context<'_, P>) {}
 
-    /// Prefetches what [`Absence::reap`](super::Absence::reap) will look at. The session is
-    /// pinned, and the entries are its own.
+    /// Prefetches the memory that [`Absence::reap`](super::Absence::reap) will read. The session is
+    /// pinned, and the entries are in its own queue.
     #[doc(hidden)]
     fn approach(_clock: &P::Clock, due: impl Iterator<Item = CellAt> + Clone) {
         due.for_each(|at| at.prefetch_cell());

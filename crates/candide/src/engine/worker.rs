@@ -15,7 +15,8 @@ use crate::stats::TallyPart;
 use crate::sync::Random;
 use std::sync::Arc;
 
-/// What one session keeps from attempt to attempt: whatever the protocol, and of old versions.
+/// The data that a session keeps from attempt to attempt: the part that is the same under every
+/// protocol, and the protocol's part about old versions.
 #[derive(Debug)]
 pub(crate) struct Worker<V> {
     pub(crate) local: Local,
@@ -31,17 +32,17 @@ impl<V: Default> Worker<V> {
     }
 }
 
-/// What a session keeps whatever the protocol.
+/// The part of a session that is the same under every protocol.
 #[derive(Debug)]
 pub(crate) struct Local {
     /// The session's number, not zero.
     pub(crate) id: u64,
     pub(crate) caches: Vec<Option<Cache>>,
     pub(crate) slot: Arc<Slot>,
-    /// What the session's transaction is to see.
+    /// The state of the database that the session's transaction sees.
     pub(crate) read_view: ReadView,
-    /// If what its attempt sees is kept like a snapshot: its time, and the moment at which it
-    /// began.
+    /// The time at which its attempt reads and the moment at which the attempt began, if the
+    /// attempt is registered as a snapshot.
     pub(crate) kept: Option<(u64, Moment)>,
     /// By table: its part in the number of records.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
@@ -51,18 +52,19 @@ pub(crate) struct Local {
     /// First cells of absent records that this session has to reap.
     pub(crate) reap_queue: Vec<CellAt>,
     pub(crate) retired: Vec<Retired>,
-    /// What the index has left behind in the operation at hand, until it is known of which table.
+    /// The parts of an index that the current operation has retired, before they are queued with
+    /// the number of their table.
     pub(crate) retired_parts: Vec<Retire>,
     /// Nodes divided by the operation at hand.
     pub(crate) divided: Vec<NodeChange>,
-    /// Where the running attempt has met a conflict; taken when it has ended.
+    /// The place of the running attempt's conflict; taken when the attempt has ended.
     pub(crate) conflict: Option<ConflictNote>,
     /// This transaction has waited for the token's holder as long as it must: the holder may be
     /// waiting for it.
     pub(crate) has_yielded: bool,
-    /// Whether raw iteration uses it, whose attempts are no transactions.
+    /// Whether the session serves a raw iteration, whose attempts are not transactions.
     pub(crate) is_raw: bool,
-    /// What its attempts so far wanted to lock.
+    /// The units that its attempts so far wanted to lock.
     pub(crate) wanted: Wanted,
 }
 
@@ -90,7 +92,8 @@ impl Local {
 }
 
 impl Local {
-    /// Whether it has left something behind that its garbage has to take over.
+    /// Returns whether the session has absent records to reap, or retired memory, that are to
+    /// become garbage.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
         !self.reap_queue.is_empty() || !self.retired.is_empty()
@@ -114,7 +117,7 @@ impl Local {
         self.tallies[number].get_or_insert_with(|| table.linked.join(self.id))
     }
 
-    /// Hands over what it has counted.
+    /// Ends the session's share in counting the records of each table.
     #[inline]
     pub(crate) fn leave_tallies(&mut self, tables: &[Arc<TableCore>]) {
         for (table, part) in tables.iter().zip(self.tallies.drain(..)) {
@@ -124,7 +127,7 @@ impl Local {
         }
     }
 
-    /// Queues what the index of a table has left behind, which mostly is nothing.
+    /// Queues the parts that the index of a table has retired. Most operations retire none.
     #[inline]
     pub(crate) fn retire_parts(&mut self, table: u16) {
         if self.retired_parts.is_empty() {

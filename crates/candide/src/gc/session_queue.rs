@@ -139,9 +139,9 @@ impl<B: Backlog> Garbage<B> {
         }
     }
 
-    /// Unlinks and frees what can be, but not much more than was added since the last collection;
-    /// of the shared queue, entries queued before `hot_before`. The caller is pinned and does not
-    /// use any more what it has read.
+    /// Unlinks and frees all garbage that may be freed, but not much more than was added since the
+    /// last collection. Of the shared queue, it takes entries queued before `hot_before`. The
+    /// caller is pinned and no longer uses anything that it has read.
     pub(crate) fn collect<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,
@@ -171,7 +171,7 @@ impl<B: Backlog> Garbage<B> {
         let context = &mut Context::new(engine, worker);
         P::Versions::collect(context, &mut self.backlog, tables, horizon, budget);
         self.release(P::Versions::open_snapshots(&worker.versions));
-        // Each queue has a budget of its own, so that none waits behind the others.
+        // Each queue has a budget of its own, so that no queue waits behind another.
         self.look_at(engine, worker, (slot, tables), (Of::Own, horizon), budget);
         if !self.released.is_empty() {
             self.look_at(engine, worker, (slot, tables), (Of::Released, horizon), budget);
@@ -238,8 +238,8 @@ impl<B: Backlog> Garbage<B> {
             }
             left -= next.len();
             // Chains may be long, and without a new pin other sessions could not collect before all
-            // of them are done. A full pin, not one for memory only: no other session may collect
-            // meanwhile what is queued from here on.
+            // chains are done. The pin is a full one, not one for memory only: no other session may
+            // collect the entries that are queued from here on.
             engine.epochs.pin(slot);
             P::Versions::begin_walk(&mut Context::new(engine, worker));
             P::Versions::approach(&engine.clock, next.iter().map(|due: &Due| due.at));

@@ -17,7 +17,7 @@ use super::words::Words;
 use crate::error::Abort;
 use std::marker::PhantomData;
 
-/// Whether a column can be updated without being looked at: [`Free`] or [`Indexed`].
+/// The kind of a column, [`Free`] or [`Indexed`]: whether it can be updated without being read.
 pub trait ColumnKind: private::SealedKind + 'static {
     #[doc(hidden)]
     const INDEXED: bool;
@@ -35,8 +35,8 @@ pub trait Updatable: ColumnKind {}
 #[derive(Debug, Clone, Copy)]
 pub enum Free {}
 
-/// The kind of a column that an index keeps: it has no updates, and is changed by
-/// [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which look at the row.
+/// The kind of a column that an index keeps: it has no commit-time updates, and is changed by
+/// [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which read the row.
 #[derive(Debug, Clone, Copy)]
 pub enum Indexed {}
 
@@ -123,7 +123,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// The bits of its word that belong to a column of less than a word.
     pub(crate) const MASK: u64 = mask_of::<T>();
 
-    /// Where each group begins among the words of a row.
+    /// The number of the first word of each group, among the words of a row.
     const STARTS: &'static [u16; GROUPS_MAX] = &starts_of(R::GROUPS);
 
     /// Returns where the column begins among the words of a row.
@@ -225,7 +225,7 @@ impl<R: Record, K> KeyColumn<R, K> {
     }
 }
 
-/// A column as derived code makes it: number `number` of those that were packed into a group.
+/// A column made by derived code: the column with number `number` in a packed group.
 impl<R, T, A> Column<R, T, A> {
     #[doc(hidden)]
     pub const fn derived<const N: usize>(
@@ -292,7 +292,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
         }
     }
 
-    /// Copies those of its words that lie in `unit`.
+    /// Copies the projection's words that are in `unit`.
     #[doc(hidden)]
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Self::Words);
 
@@ -337,7 +337,7 @@ mod private {
 }
 
 impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
-    /// Where the column's words go.
+    /// The destination of the column's words.
     #[doc(hidden)]
     pub const fn place(&self) -> Place {
         // Derived code packs columns without a check that they lie in a group of the row.

@@ -194,7 +194,7 @@ impl Field for char {
     }
 }
 
-/// Returns the lowest bits of a word: those that a field of less than a word has.
+/// Returns a mask of the lowest bits of a word: the bits of a field that is smaller than a word.
 pub(crate) const fn mask_of<T: Field>() -> u64 {
     if T::BITS < 64 { (1 << T::BITS) - 1 } else { u64::MAX }
 }
@@ -260,7 +260,7 @@ pub(crate) const fn place_of_element<T: Field>(index: usize) -> (usize, u32) {
     }
 }
 
-/// The buffer of an array: those of its elements.
+/// The buffer of an array: the buffers of its elements.
 #[derive(Clone, Copy)]
 pub struct ArrayBuffer<T: Field, const N: usize>([T::Buffer; N]);
 
@@ -282,9 +282,9 @@ impl<T: Field, const N: usize> Buffer for ArrayBuffer<T, N> {
     }
 }
 
-/// Elements of less than a word are packed, as many into a word as fit; none straddles two words.
-/// Others take their words one after another. An array begins on a word however small it is, and
-/// takes one even if it has no elements.
+/// Elements smaller than a word are packed, as many into a word as fit; no element straddles two
+/// words. Larger elements are stored one after another. An array begins on a word boundary and
+/// takes at least one word, even if it has no elements.
 impl<T: Field, const N: usize> Field for [T; N] {
     const BITS: u32 = match place_of_element::<T>(N) {
         (0, 0) => 64,

@@ -31,7 +31,7 @@ pub(crate) const fn image_words(groups: &[Group]) -> usize {
 /// The most groups that a row may have.
 pub(crate) const GROUPS_MAX: usize = u64::BITS as usize;
 
-/// Where each group begins among the words of all groups.
+/// Returns the number of the first word of each group, among the words of all groups.
 pub(crate) const fn starts_of(groups: &[Group]) -> [u16; GROUPS_MAX] {
     let (mut starts, mut group) = ([0; GROUPS_MAX], 0);
     while group < groups.len() && group < GROUPS_MAX {
@@ -41,7 +41,7 @@ pub(crate) const fn starts_of(groups: &[Group]) -> [u16; GROUPS_MAX] {
     starts
 }
 
-/// Where group `group` begins among the words of all groups.
+/// Returns the number of the first word of `group`, among the words of all groups.
 pub(crate) const fn start_of(groups: &[Group], group: usize) -> usize {
     let (mut start, mut index) = (0, 0);
     while index < group {

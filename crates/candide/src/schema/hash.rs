@@ -5,7 +5,7 @@
 /// The first value of hashes.
 pub(crate) const HASH_SEED: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Adds a byte to an FNV-1a hash; or a number, as if it were a byte.
+/// Adds a byte to an FNV-1a hash, or a larger number in one step as if it were a byte.
 pub(crate) const fn mix(hash: u64, number: u64) -> u64 {
     (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3)
 }

@@ -5,14 +5,14 @@
 use super::key_text::Show;
 use super::place::Place;
 
-/// How an index finds keys.
+/// The kind of an index: hashed or ordered.
 pub trait IndexKind: private::Sealed + 'static {
-    /// Whether keys lie in order.
+    /// Whether the index keeps its keys in order.
     #[doc(hidden)]
     const ORDERED: bool;
 }
 
-/// How indexes find keys that can be scanned: in order.
+/// The kind of an index that can be scanned: an ordered one.
 #[diagnostic::on_unimplemented(
     message = "keys that are found by their hash lie in no order, so ranges of them cannot be scanned",
     label = "a scan of hashed keys",

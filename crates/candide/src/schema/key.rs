@@ -192,7 +192,7 @@ where
     }
 }
 
-/// The words of keys that have one: what the components of tuples need.
+/// The word of a key that has only one, as the components of a tuple do.
 #[diagnostic::on_unimplemented(
     message = "a key of several words cannot be part of a tuple or an option that is a key",
     label = "a key of several words, or a tuple with one",
@@ -272,7 +272,8 @@ impl<const BYTES: usize> LongKey<BYTES> {
             // Big-endian, so that comparing words compares bytes.
             *word = value.word(index).swap_bytes();
         }
-        // After the padding: "x" and "x\0" have the same bytes and different lengths.
+        // The length follows the padding: "x" and "x\0" have the same padded bytes but different
+        // lengths.
         words[count] = length.map_or(0, u64::from);
         LongKey { words, count: count + usize::from(length.is_some()) }
     }

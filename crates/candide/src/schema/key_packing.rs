@@ -5,11 +5,11 @@
 use super::key::Key;
 use super::key_words::KeyWords;
 
-/// The packing of a key's words into the fewer words that a table keeps when its components need
-/// not lie apart: the bits of each, one after another, so that the order stays the same.
+/// The packing of a key's words into fewer words, for a table whose key components need no words of
+/// their own. The bits of the components follow one another, so that the order stays the same.
 ///
-/// A component that begins a word of its own begins a layer of its own in an ordered index; packed
-/// ones share leaves, and so conflict with each other.
+/// A component that begins a word of its own begins a layer of its own in an ordered index. Packed
+/// components share leaves, so transactions on neighbouring keys may conflict.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyPacking {
     widths: &'static [u32],

@@ -4,10 +4,10 @@
 
 use std::fmt::{self, Debug, Formatter, Write};
 
-/// [`Key::show`](super::Key::show) of some type.
+/// The [`Key::show`](super::Key::show) of a key type.
 pub type Show = fn(&[u64], &mut Formatter<'_>) -> fmt::Result;
 
-/// What stands for words that are missing.
+/// The text shown in place of missing words.
 pub(super) const MORE: &str = "..";
 
 /// A key's words, shown as a type says.
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// What is shown of a key's first words.
+    /// Returns the text shown for a key's first `count` words.
     fn shown<K: Key>(key: K, count: usize) -> String {
         super::Shown { words: &key.words().as_ref()[..count], show: K::show }.to_string()
     }

@@ -1,4 +1,4 @@
-//! Schemas: what a program declares of its rows.
+//! Schemas: a program's declarations of rows, keys and indexes.
 
 mod column;
 mod column_type;

@@ -36,7 +36,7 @@ pub struct Op {
     pub(crate) signed: bool,
     /// The first bit of a column of less than a word.
     pub(crate) shift: u8,
-    /// Whether the operands have a lower bound; `at_most`, an upper one.
+    /// Whether the operands have a lower bound; `at_most` says the same of an upper bound.
     pub(crate) at_least: bool,
     pub(crate) at_most: bool,
     /// The bits of the column, unshifted.
@@ -72,7 +72,8 @@ impl Op {
         Op { code: Code::Set, word, words, ..Op::DELETE }
     }
 
-    /// Returns whether it replaces whole words (or none) whatever they were, and so can never fail.
+    /// Returns whether the operation only replaces whole words (or none), without reading them, so
+    /// that it cannot fail.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.code, Code::Set | Code::Delete)
@@ -97,15 +98,15 @@ impl Op {
         if self.is_user() { (0, unit_words as u16) } else { (self.word, self.word + self.words) }
     }
 
-    /// Returns whether it shares words with another operation on the same unit.
+    /// Returns whether the operation shares words with `other`, an operation on the same unit.
     #[inline]
     pub(crate) fn overlaps(&self, other: &Op) -> bool {
         self.is_user()
             || self.word < other.word + other.words && other.word < self.word + self.words
     }
 
-    /// Returns the one word that this operation, which is neither plain nor a user's, makes of
-    /// `current`.
+    /// Returns the result of this operation on the word `current`. The operation is neither plain
+    /// nor a user's, so it concerns one word.
     #[inline]
     pub(crate) fn compute(&self, operands: &[u64], current: u64) -> Result<u64, Abort> {
         if self.code == Code::Set && !self.at_least && !self.at_most {

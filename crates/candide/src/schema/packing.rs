@@ -11,8 +11,8 @@ pub struct Size {
     pub(super) words: usize,
 }
 
-/// The places of the columns of a group: those of a word or more first, in order, then the others,
-/// large before small, each in the first word that has room for it.
+/// The places of the columns of a group: first the columns of a word or more, in order; then the
+/// smaller ones, by descending size, each in the first word that has room for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Packing<const N: usize> {
     /// The number of words of the group.

@@ -17,7 +17,7 @@ const FEW: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
     few: [u64; FEW],
-    /// All words, if they are more than a few.
+    /// All words of the key, if they do not fit into `few`.
     many: Box<[u64]>,
     count: usize,
     /// Whether the key itself is in the range.
@@ -123,7 +123,7 @@ impl WordRange {
         }
     }
 
-    /// Returns whether the range is certain to hold no key, whatever is in the table.
+    /// Returns whether the range can contain no key at all.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         let mut pairs = self.lower.words().iter().zip(self.upper.words());
@@ -231,7 +231,7 @@ tuple_prefixes! {
 /// `lowest` is the least that the last word of such a key can be.
 fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {
     if bytes.len() > capacity {
-        // No key begins so; a range that is empty whatever the table holds.
+        // No key begins so; such a range is empty for every table.
         let nothing = |rest| Edge::at(&[], count, rest, false);
         return WordRange { lower: nothing(u64::MAX), upper: nothing(0) };
     }
@@ -255,8 +255,8 @@ fn big_endian(bytes: &[u8]) -> u64 {
 
 impl<const N: usize> KeyPrefix<Text<N>> for &str {
     fn word_range(&self) -> WordRange {
-        // The last word is the length. Without it a shorter text would be among those that begin
-        // with it and zeros.
+        // The last word is the length. Without it, a shorter text would count as one that begins
+        // with these bytes, because it is padded with zeros.
         beginning_with_bytes(self.as_bytes(), N, <Text<N> as Key>::WORDS, self.len() as u64)
     }
 }

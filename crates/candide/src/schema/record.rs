@@ -79,12 +79,13 @@ pub trait Record: Copy + Send + Sync + 'static {
     const GROUPS: &'static [Group];
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
-    /// A number that tells row types apart that are stored differently, and is the same in every
-    /// build: import compares it. The default knows the widths of the key's words and the groups; a
-    /// derived one the names of fields, groups and types, as they are written, the widths, and how
-    /// the type of each column lies in words. It does not know what the bits mean: variants of an
-    /// enum that change places, or one more that needs no further bit, go unnoticed, and so does
-    /// another type of the same name that lies as the first did.
+    /// A number that differs between row types with different layouts and is the same in every
+    /// build; an import compares it. The default covers the widths of the key's words and the
+    /// groups. A derived number covers the names of fields, groups and types as written, the
+    /// widths, and the layout of each column's type. It does not cover the meaning of bits: an
+    /// import does not notice that variants of an enum were exchanged, that a variant was added
+    /// which needs no further bit, or that a type was replaced by one with the same name and
+    /// layout.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
     /// The fields, a text for each: its name, a colon, its type, and its group or that it is of the

@@ -115,7 +115,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         self.update(Code::WrappingAdd, summand)
     }
 
-    /// Subtracts `subtrahend`, going on from the other end of the type's range where that ends; see
+    /// Subtracts `subtrahend`, wrapping around at the end of the type's range; see
     /// [`Column::wrapping_add`].
     pub fn wrapping_sub(self, subtrahend: T) -> ColumnUpdate<R, T>
     where
@@ -205,12 +205,12 @@ pub struct Refused;
 /// A user's own commit-time update: a small plain value, and a function on some columns of one
 /// group.
 ///
-/// `apply` runs when the transaction commits, on the row as it then is, or earlier if the
-/// transaction reads what it has updated, or later, on any thread that needs the row, if it is
-/// [total](Updater::TOTAL); possibly more than once. It must depend on nothing but its value and
-/// its argument, and must not use the database: the row is locked while it runs. If it panics, the
-/// transaction has no effect and the panic goes on to the caller of `run`, unless the transaction
-/// is over by then.
+/// `apply` runs when the transaction commits, on the row at that time; or earlier, if the
+/// transaction reads what it has updated; or later, on any thread that needs the row, if the
+/// updater is [total](Updater::TOTAL). It may run more than once. It must depend on nothing but its
+/// value and its argument, and must not use the database: the row is locked while it runs. If it
+/// panics before the transaction has ended, the transaction has no effect and the panic continues
+/// in the caller of `run`.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This
     /// compiles only without the attribute `#[index]`:
