@@ -1,4 +1,4 @@
-//! The creation of tables, whatever the types of their rows.
+//! The creation of tables, compiled once for all row types.
 
 #![forbid(unsafe_code)]
 
@@ -39,12 +39,12 @@ impl TableOptions {
         TableOptions { ordered: true, ..self }
     }
 
-    /// Sets whether each component of a composite key begins a word, and so a layer of an ordered
-    /// index, of its own (default): then keys that begin alike, where there are two or more, have
-    /// leaves of their own, and a scan of them does not conflict with inserts of keys that begin
-    /// otherwise. Off, components are packed into fewer words; a choice for
-    /// [experiments](crate::experiments). Secondary indexes keep the components of their own keys
-    /// apart either way.
+    /// Sets whether each component of a composite key begins a word of its own, and so a layer of
+    /// its own in an ordered index (default). Then two or more keys with the same first component
+    /// have leaves of their own, and a scan of them does not conflict with inserts of keys with
+    /// another first component. If off, components are packed into fewer words, which is a choice
+    /// for [experiments](crate::experiments). Secondary indexes keep the components of their own
+    /// keys apart either way.
     #[cfg(any(test, feature = "experiments"))]
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
@@ -62,7 +62,7 @@ pub(crate) struct Catalog {
     seed: u64,
 }
 
-/// The tables of a database by name, but for those of indexes.
+/// The tables of a database by name, without the tables that hold the entries of indexes.
 type Names = HashMap<Box<str>, Known>;
 
 /// An existing table: its number, and its row type.
@@ -81,7 +81,7 @@ struct Plan {
     groups: &'static [Group],
     split: bool,
     packing: Option<KeyPacking>,
-    /// Words of the keys it keeps, and those of them that a hash index hashes.
+    /// The number of words of its keys, and the number of these that a hash index hashes.
     key_words: usize,
     hashed_words: usize,
     show_key: Show,
@@ -111,7 +111,7 @@ impl Catalog {
         lock(&self.tables).len()
     }
 
-    /// Returns the table of this name, made if there is none.
+    /// Returns the table of this name, which is created if it does not exist.
     pub(crate) fn table(
         &self,
         common: &Common,
@@ -124,7 +124,8 @@ impl Catalog {
         if let Some(known) = names.get(name) {
             let core = &tables[known.number];
             if known.row != row.id {
-                // Types of the same name differ in their modules.
+                // Two types of the same name are in different modules, so the message shows the
+                // modules, too.
                 let are_alike = core.row_type == row.name;
                 let (wanted, existing) =
                     if are_alike { (row.path, known.path) } else { (row.name, core.row_type) };

@@ -82,7 +82,7 @@ pub struct Epochs {
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
     /// The number of epochs that commits have ended.
     used_up: AtomicU64,
-    /// The number of epochs that were ended by attempts whose looks cost too much.
+    /// The number of epochs that were ended by attempts whose revalidations cost too much.
     asked: AtomicU64,
     /// `None` if epochs are moved by hand; then there is no advancer, and each epoch is a
     /// millisecond.
@@ -142,7 +142,8 @@ struct Clock {
     epoch: AtomicU64,
     /// Whether the advancer sleeps until a session pins.
     parked: AtomicBool,
-    /// The number of passes so far, from 1, and the last pass in which an attempt has had its tick.
+    /// The number of passes so far, from 1, and the last pass before which an attempt advanced the
+    /// epoch.
     passes: AtomicU64,
     ticked: AtomicU64,
 }
@@ -216,7 +217,8 @@ impl Slot {
         (word >> Slot::PIN_BITS, pin.expect("only pins are stored"))
     }
 
-    /// Returns the epoch in which the session's running transaction began, if there is one.
+    /// Returns the epoch in which the session's running transaction began, `None` if no transaction
+    /// runs.
     pub(crate) fn pinned_epoch(&self) -> Option<Epoch> {
         let (epoch, pin) = self.look();
         (pin != Pin::Nothing).then_some(epoch)
@@ -386,8 +388,9 @@ impl Epochs {
     fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
-        // The fence pairs with the advancer's: that sets `parked` and then reads the slots, this
-        // publishes the slot and then reads `parked`. So one of the two sees the other (E7).
+        // The fence pairs with the advancer's: the advancer sets `parked` and then reads the slots;
+        // this thread publishes its slot and then reads `parked`. So at least one of the two sees
+        // the other's store (E7).
         if self.clock.parked.load(Ordering::Relaxed) {
             self.unpark();
         }
@@ -441,8 +444,9 @@ impl Epochs {
         self.moments.as_ref().map_or(epoch, |moments| moments.end_of(epoch))
     }
 
-    /// Moves the epoch on for an attempt that needs all commits so far to be of earlier epochs, if
-    /// no other attempt has had that since the advancer's last pass. Returns whether it did.
+    /// Advances the epoch for an attempt that needs all commits so far to be of earlier epochs,
+    /// unless another attempt has done so since the advancer's last pass. Returns whether it
+    /// advanced the epoch.
     pub(crate) fn tick_between_passes(&self) -> bool {
         // If epochs are moved by hand, there are no passes to wait for.
         if self.moments.is_none() {

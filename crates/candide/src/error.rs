@@ -6,11 +6,12 @@
 use crate::timestamps::Timestamps;
 use std::fmt;
 
-/// Why an operation or a transaction did not do what was asked.
+/// The reason why an operation or a transaction has failed.
 ///
 /// *Conflicts* doom the transaction; [`run`](crate::Session::run) retries it, so closures only
-/// pass them on. *Outcomes* are definite: the closure may match on them and go on, and what it
-/// makes of them is shown only if it is true in the serial order. *Refusals* come from the engine:
+/// pass them on. *Outcomes* are definite: the closure may match on them and go on, and its result
+/// reaches the caller only if the outcome is true in the serial order. *Refusals* come from the
+/// engine:
 /// a limit, or a misuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -25,7 +26,8 @@ pub enum Abort {
     Phantom,
     /// Conflict: the record was leaving its index.
     RecordRemoved,
-    /// Conflict: a row that was there when an update was made is gone, or the other way round.
+    /// Conflict: a row that existed when it was updated no longer exists, or a row that did not
+    /// exist does.
     ExistenceChanged,
     /// Conflict: gave way to a transaction that had failed too often.
     Yielded,
@@ -49,12 +51,13 @@ pub enum Abort {
     MemoryLimit,
     /// Refusal: the table belongs to another database than the transaction.
     ForeignTable,
-    /// Refusal: inside a transaction, a call that would wait for that very transaction to end, or
-    /// for the session that it uses: `Database::run` on the same thread and database; under
-    /// protocols that run one transaction at a time any call that runs one, and a transaction on
-    /// another such database that waits, itself or through others, for this thread's; and another
-    /// session's transaction that wants a row which the first one has read for update, or has to
-    /// give way to that after its 32 conflicts.
+    /// Refusal: a call inside a transaction would wait for the end of that transaction, or for its
+    /// session. The call may be `Database::run` on the same thread and database. Under protocols
+    /// that run one transaction at a time, it may be any call that runs a transaction, and a
+    /// transaction on another such database that waits, directly or through others, for the
+    /// transaction of this thread. Or a transaction of another session on the same thread wants a
+    /// row that the first transaction has read for update, or has to let the first one pass after
+    /// that one's 32 conflicts.
     Nested,
     /// Refusal: the transaction only reads, now or in a snapshot.
     ReadOnly,
@@ -184,13 +187,14 @@ pub enum Error {
     EmptyTableName,
     /// A database holds at most 65,535 tables, secondary indexes included.
     TooManyTables,
-    /// The memory limit is below what an empty database needs, or leaves no room for the table.
+    /// The memory limit is below what an empty database needs, or leaves too little memory for the
+    /// table.
     MemoryLimit {
         /// The limit in bytes.
         limit_bytes: usize,
     },
     /// The protocol draws no timestamps, or not from this source.
-    /// [`Properties::timestamps`](crate::Properties::timestamps) says what it can.
+    /// [`Properties::timestamps`](crate::Properties::timestamps) lists the sources that it can use.
     #[cfg(any(test, feature = "experiments"))]
     Timestamps {
         /// The protocol's name.
@@ -213,8 +217,8 @@ pub enum Error {
         /// The index's name.
         index: String,
     },
-    /// The table has no secondary index of this name that could be dropped: those that its row type
-    /// declares stay.
+    /// The table has no secondary index of this name that can be dropped. Indexes that the row type
+    /// declares cannot be dropped.
     NoIndex {
         /// The table's name.
         table: String,
@@ -223,15 +227,15 @@ pub enum Error {
     },
     /// A table can have 32 secondary indexes, dropped ones of other shapes included.
     TooManyIndexes,
-    /// Two rows have the same key in what was to become a unique index.
+    /// Two rows have the same key in the new unique index.
     NotUnique {
         /// The table's name.
         table: String,
         /// The index's name.
         index: String,
     },
-    /// A transaction that was running before has not ended within ten seconds. Try again when it
-    /// has; if it is this thread's own, end it first.
+    /// A transaction that began before the call has not ended within ten seconds. Try again after
+    /// its end. If it is a transaction of the calling thread, end it before the call.
     Busy,
     /// Loading rows ended early.
     Load {

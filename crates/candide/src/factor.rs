@@ -5,9 +5,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A choice that is known to be bad, for measuring what the good one is worth: most of them are in
-/// "Opportunities for Optimism" (VLDB 2020), section 4. Whatever is chosen, the guarantees are the
-/// same. A database that chooses none pays nothing for the others.
+/// A choice that is known to be bad, for measuring the benefit of the good one. Most of these
+/// choices are in "Opportunities for Optimism" (VLDB 2020), section 4. The guarantees are the same
+/// under every choice. A database without such a choice pays nothing for their existence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Factor {

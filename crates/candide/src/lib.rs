@@ -81,7 +81,7 @@
 
 #![warn(missing_docs)]
 
-// First, so that tests beside what they test can use its macros.
+// Declared first, so that the test modules below can use its macros.
 #[cfg(all(test, not(any(loom, shuttle))))]
 #[macro_use]
 #[path = "tests/protocol_tests.rs"]

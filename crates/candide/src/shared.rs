@@ -21,7 +21,7 @@ pub(crate) struct Inner<P: Protocol> {
     /// Sessions that exist, by their numbers.
     pub(crate) sessions: Mutex<BTreeMap<u64, Arc<SessionShared<P::Backlog>>>>,
     sessions_made: AtomicU64,
-    /// Set while the one session of a protocol that allows only one exists.
+    /// Whether the only session exists, under a protocol that allows only one session.
     session_taken: AtomicBool,
     /// Counts of sessions that are gone.
     past: Mutex<Stats>,
@@ -74,7 +74,7 @@ impl<P: Protocol> Inner<P> {
 
     /// Admits a session, if the protocol allows another one.
     pub(crate) fn admit(&self) -> Result<(), Error> {
-        // Acquire: this session sees what the one before did (E12).
+        // Acquire: this session sees all changes of the previous session (E12).
         if self.engine.properties.one_session && self.session_taken.swap(true, Ordering::Acquire) {
             return Err(Error::SecondSession { protocol: self.engine.properties.name });
         }
@@ -136,7 +136,8 @@ impl<P: Protocol> Inner<P> {
         common.len() + left + self.engine.hot.len()
     }
 
-    /// Keeps the advancer from collecting; `None` if it is collecting, or is kept from it already.
+    /// Keeps the advancer from collecting; `None` if it is collecting now, or another caller keeps
+    /// it from collecting already.
     pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_, P>> {
         try_lock(&self.collector)
     }

@@ -16,7 +16,7 @@ pub struct Stats {
     /// Transactions that ended in an error or a panic of their closure, or in the panic of an
     /// updater.
     pub user_errors: u64,
-    /// Attempts that were made because the one before met a conflict.
+    /// The number of attempts that were made because the previous attempt had a conflict.
     pub retries: u64,
     /// In the order of [`Abort::ALL`]: attempts that ended in each conflict, and in
     /// [`Abort::Guard`] or [`Abort::Overflow`] of an update; transactions given up by

@@ -5,8 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The source from which a protocol draws timestamps, if it leaves a choice. Whatever is chosen,
-/// the guarantees are the same.
+/// The source from which a protocol draws timestamps, if it leaves a choice. The guarantees are the
+/// same for every source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Timestamps {

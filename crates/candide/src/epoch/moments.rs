@@ -1,9 +1,10 @@
 //! The times, in milliseconds, at which past epochs ended.
 //!
-//! The number of an epoch gives an age only if epochs are milliseconds, which they are not on a
-//! busy machine, or if commits use up their numbers. So each pass of the advancer leaves a mark:
-//! the moment at which an epoch had begun. Older passes have fewer marks: each level keeps every
-//! other mark of the one before, so that the list grows with the logarithm of the number of passes.
+//! The number of an epoch gives an age only if every epoch lasts for a millisecond. Epochs are
+//! longer on a busy machine, and shorter if commits use up their numbers. So each pass of the
+//! advancer leaves a mark: the moment at which an epoch had begun. Older passes have fewer marks:
+//! each level keeps every second mark of the level before, so the list grows with the logarithm of
+//! the number of passes.
 
 #![forbid(unsafe_code)]
 

@@ -24,20 +24,20 @@ use crate::record::RecordAt;
 use crate::schema::WordRange;
 use crate::sync::{AtomicUsize, Ordering};
 
-/// The number of records that are merged with those of the table's index at once: few enough for a
-/// reader that wants the first only.
+/// The number of records of this index that are merged at once with the records of the table's
+/// index. It is small, for readers that want only the first record.
 const PREFETCH_BATCH: usize = 32;
 
 /// The index of deleted records of one table.
 #[derive(Debug)]
 pub(crate) struct DeletedIndex {
     records: OrderedIndex,
-    /// How many are here, or about to come.
+    /// The number of records in the index, including those that are being added.
     count: AtomicUsize,
 }
 
 impl DeletedIndex {
-    /// Makes one beside an index, with nodes from the same slab.
+    /// Makes the index of deleted records for a table's index, with nodes from the same slab.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node.

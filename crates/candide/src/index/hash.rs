@@ -119,12 +119,12 @@ pub(crate) struct HashIndex {
     array_bytes: AtomicUsize,
 }
 
-/// How large an index is to be.
+/// The size of a new index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     /// The number of records it is built for, about.
     pub(crate) capacity: usize,
-    /// Whether it grows when there are more.
+    /// Whether the index grows when it has more records.
     pub(crate) grows: bool,
 }
 
@@ -174,8 +174,8 @@ impl Array {
 }
 
 impl HashIndex {
-    /// Returns an index for records whose key has `key_words` words of which `hashed_words` are
-    /// hashed.
+    /// Returns an index for records whose keys have `key_words` words, of which the first
+    /// `hashed_words` are hashed.
     pub(crate) fn new(
         memory: &Arc<Memory>,
         lines: &Arc<Slab>,
@@ -241,16 +241,16 @@ impl HashIndex {
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
     }
 
-    /// Returns the record that probably belongs to this hash, if there is one; looks at one line of
-    /// one bucket.
+    /// Returns the record that probably belongs to this hash, or `None`. Reads only one line of one
+    /// bucket.
     ///
-    /// There is no branch on what the slots hold: a misprediction would delay the next key's misses
-    /// until this one's have arrived.
+    /// The function does not branch on the slots' content: a misprediction would delay the cache
+    /// misses of the next key until those of this key have ended.
     #[inline(always)]
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
         let bucket = array.bucket(array.bucket_index(hash));
-        // HI3: what is left in a moved bucket may have been unlinked in the next array, and freed.
+        // HI3: a record in a moved bucket may have been unlinked from the next array, and freed.
         if bucket.version() & MOVED != 0 {
             return None;
         }
@@ -271,8 +271,8 @@ impl HashIndex {
         record_of(likely)
     }
 
-    /// Returns the record with this key, or the node whose version vouches for there being none.
-    /// The caller is pinned.
+    /// Returns the record with this key, or the node whose version proves that there is none. The
+    /// caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
         match self.likely_record(hash) {
@@ -330,8 +330,9 @@ impl HashIndex {
     /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
     /// pinned.
     ///
-    /// `inherit_from_node` runs under the bucket's lock, after the version has been raised: where a
-    /// protocol lets the record inherit what the bucket knew about the absent key.
+    /// `inherit_from_node` runs under the bucket's lock, after the version has been raised. In it,
+    /// a protocol copies what the bucket says of the absent key (such as a read timestamp) to the
+    /// record.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -503,9 +504,10 @@ impl HashIndex {
         (0..OVERFLOW).all(|slot| line.word(slot).load(Ordering::Relaxed) == 0)
     }
 
-    /// Takes an overflow line out of a bucket the caller has locked. Its link stays, so readers in
-    /// it pass all that stays linked. They may miss what is linked meanwhile, as in a line that
-    /// stays; the bucket has another version then.
+    /// Takes an overflow line out of a bucket that the caller has locked. The line keeps its link
+    /// to the next line, so readers in it still find all records that stay linked. They may miss a
+    /// record that is linked meanwhile, as they may in any line; the bucket has another version
+    /// then.
     fn remove_line(&self, node: NodeAt, line: NodeAt) {
         let mut before = node;
         while let Some(next) = before.overflow().filter(|&next| next != line) {
@@ -598,9 +600,9 @@ impl HashIndex {
                 spin.wait();
                 continue;
             };
-            // Both halves together need at most one overflow line more than the whole, if it has
-            // any. They are fetched before the lock is kept, and may exceed the limit: a table that
-            // has begun to grow must be able to go on.
+            // Both halves together need at most one overflow line more than the bucket has, and
+            // none if it has none. The lines are fetched before the lock is taken for good, and may
+            // exceed the memory limit: a table that has begun to grow must be able to go on.
             let lines = match self.overflow_lines(node) {
                 0 => 0,
                 lines => lines + 1,
@@ -612,8 +614,8 @@ impl HashIndex {
             Cache::of(caches, &self.lines).make_ready(&self.lines, lines, true)?;
         };
         if self.node_words > 0 {
-            // An absent reader raises the bucket's timestamp and then looks at the version; this
-            // thread locks and then copies.
+            // A reader of an absent key raises the bucket's timestamp and then loads the version;
+            // this thread locks the bucket and then copies the timestamp (E1).
             crate::sync::full_fence();
         }
         let halves = [next.bucket(index), next.bucket(index + array.buckets())];
@@ -626,8 +628,8 @@ impl HashIndex {
             debug_assert_eq!(half.version(), 0, "HI3: a bucket is moved once");
             half.word(0).store(version, Ordering::Relaxed);
         }
-        // Where the halves have been filled up to: many keys in one bucket are not to be gone
-        // through again for each of them.
+        // The ends of the filled parts of both halves, so that inserting many keys of one bucket
+        // does not search the lines from the beginning for each key.
         let mut ends = halves.map(|half| (half, 1 + self.node_words));
         self.each_slot(node, |_, _, entry| {
             let record = record_of(entry).expect("an occupied slot");
@@ -665,7 +667,7 @@ impl HashIndex {
         count
     }
 
-    /// Begins a way through all records, or through those whose hashed words are those of `range`.
+    /// Returns a cursor over all records, or over the records with the hashed words of `range`.
     pub(crate) fn cursor(&self, range: &WordRange) -> BucketCursor {
         range.expect_words(self.key_words);
         debug_assert!(
@@ -771,8 +773,8 @@ impl HashIndex {
         self.array_bytes.load(Ordering::Relaxed)
     }
 
-    /// Calls `each` with linked records, present or not, each once: all that are linked all the
-    /// time, and some of those that come or go meanwhile. The caller is pinned.
+    /// Calls `each` once for every record, present or absent, that is linked during the whole call,
+    /// and for some of the records that are linked or unlinked meanwhile. The caller is pinned.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         let mut cursor = self.cursor(&WordRange::beginning_with(&[], self.key_words));
         while let Some(record) = self.advance(&mut cursor, &mut |_, _| {}) {
@@ -812,15 +814,15 @@ fn record_of(entry: u64) -> Option<RecordAt> {
     Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
 }
 
-/// Ends the ownership of a bucket, leaving this version; a thread that sees it sees what was done
+/// Unlocks a bucket with a new version. A thread that loads that version sees all changes made
 /// under the lock (E9).
 #[inline]
 fn unlock_bucket(node: NodeAt, version: u64) {
     node.word(0).store(version, Ordering::Release);
 }
 
-/// Tries once to lock a bucket, for a short time (HI5). Returns its version; nothing if it is
-/// locked or moved.
+/// Tries once to lock a bucket, for a short time (HI5). Returns its version; `None` if it is locked
+/// or moved.
 #[inline]
 fn lock_bucket(node: NodeAt) -> Option<u64> {
     let version = node.word(0).load(Ordering::Relaxed);

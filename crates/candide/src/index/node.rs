@@ -50,7 +50,7 @@ impl NodeAt {
         self.0.address()
     }
 
-    /// Word `index` of what the protocol keeps in the bucket.
+    /// Returns word `index` of the protocol's words in the bucket.
     #[inline]
     pub(crate) fn node_word(&self, index: usize) -> &AtomicU64 {
         self.word(1 + index)
@@ -88,7 +88,7 @@ pub(crate) enum Found {
 pub(crate) enum Linked {
     /// The key has a record already.
     Existing(RecordAt),
-    /// The new record is linked; the node went from one version to the other.
+    /// The new record is linked; the node's version went from `before` to `after`.
     New { node: NodeAt, before: u64, after: u64 },
 }
 
@@ -116,8 +116,8 @@ pub(crate) enum Advance {
     Next(RecordAt),
     /// There are no more, and what says so has been observed.
     End,
-    /// What has been observed has changed and stays so: the transaction will not validate. A caller
-    /// without one can go on: nothing has been passed over that is still linked.
+    /// An observed node has changed for good, so the transaction's validation will fail. A caller
+    /// outside a transaction can go on: the scan has not skipped any record that is still linked.
     Doomed,
 }
 

@@ -1,4 +1,4 @@
-//! The index of one table, of whichever kind.
+//! The index of one table, hashed or ordered.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +50,7 @@ impl Cursor {
         }
     }
 
-    /// Returns the range that it goes through in order, and which way, if it does.
+    /// Returns the range and the direction of the cursor; `None` if it returns records in no order.
     pub(crate) fn ordered_range(&self) -> Option<(&WordRange, Direction)> {
         match self {
             Cursor::Leaves(cursor) => Some(cursor.range()),
@@ -78,8 +78,8 @@ impl TableIndex {
         }
     }
 
-    /// Returns the record with this key, or the node whose version vouches for there being none.
-    /// The caller is pinned.
+    /// Returns the record with this key, or the node whose version proves that there is none. The
+    /// caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         match self {
@@ -88,7 +88,8 @@ impl TableIndex {
         }
     }
 
-    /// As [`TableIndex::find`]; if there is no record, notes where to link one with this key.
+    /// Does the work of [`TableIndex::find`]; if the key has no record, notes the place to link
+    /// one.
     #[inline(always)]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         match self {
@@ -121,10 +122,11 @@ impl TableIndex {
     }
 
     /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
-    /// pinned, and has tried [`Place::link_near`], which said where to start.
+    /// pinned, and has tried [`Place::link_near`], which returned the start.
     ///
-    /// `inherit_from_node` runs under the node's lock, after its version has been raised: where a
-    /// protocol lets the record inherit what the node knew about the absent key.
+    /// `inherit_from_node` runs under the node's lock, after its version has been raised. In it, a
+    /// protocol copies what the node says of the absent key (such as a read timestamp) to the
+    /// record.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -165,8 +167,8 @@ impl TableIndex {
         }
     }
 
-    /// Begins a way through all keys in `range`; a hash index knows only the whole of its keys, and
-    /// those that begin with the words it hashes.
+    /// Returns a cursor over all keys in `range`. A hash index has only two kinds of ranges: all
+    /// keys, and the keys that begin with given hashed words.
     #[inline(always)]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         match self {
@@ -193,9 +195,9 @@ impl TableIndex {
         }
     }
 
-    /// Calls `each` with linked records, present or not, each once: all that are linked all the
-    /// time, and some of those that come or go meanwhile. The caller is pinned; `each` may change
-    /// the index.
+    /// Calls `each` once for every record, present or absent, that is linked during the whole call,
+    /// and for some of the records that are linked or unlinked meanwhile. The caller is pinned;
+    /// `each` may change the index.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         match self {
             TableIndex::Hash(hash) => hash.for_each(each),

@@ -85,13 +85,13 @@ impl Block {
         unsafe { std::slice::from_raw_parts(self.0.add(first).as_ptr(), count) }
     }
 
-    /// Copies words `first..first + count` of another block into this one, several at a time, not
-    /// one by one as atomics.
+    /// Copies words `first..first + count` of another block into this one by wide copies, not as
+    /// single atomics.
     ///
     /// # Safety
-    /// As for [`Block::words`], for each of the words of both; and until this returns no other
-    /// thread uses those of this block, nor writes those of the other one, whose last writes the
-    /// caller has seen.
+    /// As for [`Block::words`], for these words of both blocks. Until this returns, no other thread
+    /// uses these words of this block, and no thread writes these words of the other block. The
+    /// caller has seen the last writes of the other block's words.
     #[inline(always)]
     pub(crate) unsafe fn copy_words(self, from: Block, first: usize, count: usize) {
         if MODELLED {

@@ -161,8 +161,8 @@ impl Region {
         };
         trim(start, address);
         trim(address + bytes, start + padded);
-        // Without huge pages everything still works, slower; the report shows what the kernel gave.
-        // SAFETY: advice about an own mapping; it changes no contents.
+        // Without huge pages everything still works, but slower; reports show how many huge pages
+        // the kernel gave. SAFETY: advice about an own mapping; it changes no contents.
         let _ = unsafe {
             madvise(std::ptr::with_exposed_provenance_mut(address), bytes, Advice::LinuxHugepage)
         };

@@ -233,7 +233,8 @@ mod real {
         fresh: std::ops::Range<usize>,
         /// The rest of a span beyond the limit, only for callers that must not fail.
         beyond: std::ops::Range<usize>,
-        /// The system's blocks, if they are allocated one by one.
+        /// The blocks allocated one by one by the system's allocator; `None` if the slab uses
+        /// regions.
         system: Option<SystemBlocks>,
     }
 
@@ -249,7 +250,8 @@ mod real {
                 && (!beyond_limit || self.beyond.is_empty())
         }
 
-        /// Moves up to `wanted` blocks to `into`; one from beyond the limit if there are no others.
+        /// Moves up to `wanted` free blocks to `into`; if there is none, one block from beyond the
+        /// limit.
         pub(super) fn take(&mut self, wanted: usize, block_words: usize, into: &mut Vec<Block>) {
             let kept = self.free.len().saturating_sub(wanted);
             let more = wanted - (self.free.len() - kept);

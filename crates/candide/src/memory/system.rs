@@ -61,9 +61,9 @@ impl SystemBlocks {
     pub(super) fn free(&mut self, block: Block) {
         let head =
             std::ptr::with_exposed_provenance_mut::<Head>(block.address() as usize).wrapping_sub(1);
-        // SAFETY: a slab gets back only blocks of its own, once each, so a head of the list lies in
-        // front of this one; its neighbours are null or heads of the list. `allocate` had the same
-        // layout from the system.
+        // SAFETY: a slab gets back only its own blocks, each once, so a header of the list precedes
+        // this block; the links of that header are null or point to headers of the list. `allocate`
+        // used the same layout.
         unsafe {
             let Head { earlier, later } = head.read();
             match later.as_mut() {

@@ -103,7 +103,7 @@ impl<'a> DeltaSpace<'a> {
     }
 }
 
-/// Writes the zero that ends a delta, if there is room left.
+/// Writes the zero that ends a delta, if `words` has a word left.
 pub(super) fn clear(words: &[AtomicU64]) {
     if let Some(end) = words.first() {
         end.store(0, Ordering::Relaxed);

@@ -156,7 +156,7 @@ impl UnitPlace {
     }
 }
 
-/// One unit of one record: what a protocol reads, writes and locks.
+/// One unit of one record. Protocols read, write and lock units.
 #[derive(Debug, Clone, Copy)]
 pub struct CellAt {
     record: RecordAt,
@@ -200,8 +200,8 @@ impl CellAt {
         Unit { split, index: self.place.unit() as u8 }
     }
 
-    /// Returns whether this is the record's first unit, whose cell stands for the record in the
-    /// index.
+    /// Returns whether this is the record's first unit, whose cell stands for the whole record in
+    /// the index.
     pub(crate) fn is_first(self) -> bool {
         self.place.unit() == 0
     }
@@ -248,11 +248,11 @@ impl CellAt {
         prefetch(self.record.0.hint(self.place.cell()));
     }
 
-    /// Prefetches the cell and the whole payload, if they are small; returns whether it did.
+    /// Prefetches the cell and the whole payload of a small unit; returns false for a larger one.
     #[inline(always)]
     pub(crate) fn prefetch_small(&self) -> bool {
-        /// The words of two lines: the first word, the one a line behind it, and the last are in
-        /// all lines of a unit up to this size.
+        /// The words of two lines. The lines of a unit up to this size all contain its first word,
+        /// the word one line behind that, or its last word.
         const SMALL: usize = 16;
         let (cell, end) = (self.place.cell(), self.payload_start() + self.place.words());
         let is_small = end - cell <= SMALL;
@@ -297,7 +297,7 @@ impl PlacedUnit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlacedUnits {
     pub(crate) all: Units,
-    /// The unit, if it is only one.
+    /// The only unit of the record; `None` if there are several.
     pub(crate) only: Option<PlacedUnit>,
 }
 

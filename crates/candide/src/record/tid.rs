@@ -17,8 +17,8 @@ const SEQUENCE_MAX: u64 = (1 << Tid::SEQUENCE_BITS) - 1;
 const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + Tid::SEQUENCE_BITS);
 
 impl Tid {
-    /// The lock of the cell. Set by one atomic exchange, cleared by its owner. Alone, it means that
-    /// the words are still those of the version.
+    /// The lock of the cell. Set by one atomic exchange, cleared by its owner. If INSTALL is not
+    /// set, too, the words are still those of the version.
     pub(crate) const LOCK: u64 = 1 << 0;
     /// The lock's owner has begun to commit: the words may be changing, others' validation must
     /// fail.
@@ -34,7 +34,8 @@ impl Tid {
 
     pub(crate) const SEQUENCE_BITS: u32 = 14;
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
-    /// The bits that identify a version: if they are unchanged, it is the one that was read.
+    /// The bits that identify a version: if they are unchanged, the version is the one that was
+    /// read.
     const IDENTITY: u64 = !Tid::FLAGS | Tid::ABSENT | Tid::DEAD;
 
     /// The last timestamp.
@@ -95,7 +96,7 @@ impl Tid {
         Tid(self.0 & !(Tid::LOCK | Tid::INSTALL))
     }
 
-    /// Returns whether `other` is the same version in the same state of existence.
+    /// Returns whether `self` and `other` are the same version, in the same state of existence.
     #[inline]
     pub(crate) fn same_version(self, other: Tid) -> bool {
         (self.0 ^ other.0) & Tid::IDENTITY == 0

@@ -31,7 +31,7 @@ use crate::sync::{AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Words of an undo before those that were replaced.
+/// The number of words of an undo record before the replaced words.
 pub(crate) const UNDO_WORDS: usize = 3;
 /// Words of a block for a short undo: one cache line.
 pub(crate) const SHORT_WORDS: usize = 8;
@@ -57,7 +57,7 @@ const LARGER: u64 = 1 << 33;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undo<'a> {
     block: Block,
-    /// The holder of a cell's handle is pinned (LY2), and may look at the undo (UR2).
+    /// The borrow proves that the holder is pinned (LY2) and may read the undo record (UR2).
     cell: PhantomData<&'a CellAt>,
 }
 
@@ -85,8 +85,8 @@ impl CellAt {
         })
     }
 
-    /// Returns whether there was a row at a time, which the caller may see, by what the cell says
-    /// or has said.
+    /// Returns whether the row existed at `time`, a time that the caller may see. `word` is the
+    /// cell's TID word, the present one or an earlier one.
     pub(crate) fn was_there(&self, word: Tid, time: u64) -> bool {
         let oldest = self.undos(word, time).last();
         match oldest {
@@ -107,13 +107,13 @@ impl CellAt {
         self.name_below(None, Some(undo)); // UR4
     }
 
-    /// Returns the undo of this unit in a block, which the caller may look at (UR2).
+    /// Returns the undo record of this unit in a block. The caller may read it (UR2).
     pub(crate) fn undo_in(&self, block: Block) -> Undo<'_> {
         Undo { block, cell: PhantomData }
     }
 
-    /// Writes an undo with more words of the same version as another one. The block is the
-    /// caller's, and long enough.
+    /// Writes an undo record with more words of the same version than another undo record. The
+    /// block belongs to the caller, and is long enough.
     pub(crate) fn larger_undo<'a>(
         &'a self,
         block: Block,
@@ -150,8 +150,8 @@ impl CellAt {
         older.store(below.map_or(0, |below| below.block.address()), Ordering::Release);
     }
 
-    /// Returns whether an undo, or the cell itself, is followed by these in its chain; `None`
-    /// stands for its end. The caller has locked the cell.
+    /// Returns whether the chain goes on with these undo records after an undo record, or after the
+    /// cell itself; `None` is the end of the chain. The caller has locked the cell.
     pub(crate) fn is_chain<'a>(
         &'a self,
         above: Option<Undo<'a>>,
@@ -172,7 +172,7 @@ impl CellAt {
         self.cell_word(NEWEST).load(Ordering::Relaxed) == 0
     }
 
-    /// Makes the cell that of a row that has never been inserted.
+    /// Initializes the cell for a row that has never been inserted.
     pub(crate) fn empty(&self) {
         self.cell_word(0).store(Tid::INITIAL.0, Ordering::Relaxed);
         self.cell_word(NEWEST).store(0, Ordering::Relaxed);
@@ -183,8 +183,8 @@ impl<'a> Undo<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < UNDO_WORDS);
-        // SAFETY: every undo begins with a header (UR1), and is not freed while its holder may look
-        // at it (UR2).
+        // SAFETY: every undo record begins with a header (UR1), and is not freed while its holder
+        // may read it (UR2).
         unsafe { self.block.word(index) }
     }
 

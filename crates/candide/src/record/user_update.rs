@@ -92,8 +92,8 @@ impl UserUpdate {
             self.address() << ADDRESS_SHIFT | u64::from(self.value_words) << WORDS_SHIFT | flags;
         words[0].store(head | u64::from(code), Ordering::Relaxed);
         for (word, value) in words[1..][..usize::from(self.value_words)].iter().zip(self.value) {
-            // SAFETY: the words are the caller's, by this function's contract. Where words hold
-            // only numbers, updaters are those of this crate's tests, whose bits are numbers.
+            // SAFETY: the words are the caller's, by this function's contract. If words hold only
+            // numbers, the only updaters are those of this crate's tests, whose bits are numbers.
             unsafe { write_as_is(word, value) };
         }
         1 + usize::from(self.value_words)

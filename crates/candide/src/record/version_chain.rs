@@ -189,7 +189,7 @@ impl CellAt {
         self.cell_word(EXISTENCE_RTS)
     }
 
-    /// Makes the cell that of a row that has never been inserted.
+    /// Initializes the cell for a row that has never been inserted.
     pub(crate) fn empty_chain(&self) {
         self.cell_word(NEWEST).store(Tid::INITIAL.0, Ordering::Relaxed);
         self.existence_rts().store(0, Ordering::Relaxed);
@@ -253,7 +253,7 @@ impl CellAt {
         self.newest_linked(Tid(self.cell_word(NEWEST).load(Ordering::Relaxed)))
     }
 
-    /// Returns the block of a version of this unit; none if it is in the record.
+    /// Returns the block of a version of this unit; `None` if the version is in the record itself.
     pub(crate) fn block_of_linked(&self, version: Version<'_>) -> Option<Block> {
         (version.block != self.linked_in_record().block).then_some(version.block)
     }
@@ -356,7 +356,7 @@ impl<'a> Version<'a> {
         assert!(self.stamp().is_pending() && other.stamp().is_readable());
         debug_assert_eq!(self.words, other.words, "VC1: versions of one unit");
         // SAFETY: as in `payload`. Only the owner uses the words of this version before it is
-        // settled, and those of the other one are not written any more (VC3).
+        // settled, and no thread writes the words of the other version any more (VC3).
         unsafe { self.block.copy_words(other.block, VERSION_WORDS, self.words) };
     }
 

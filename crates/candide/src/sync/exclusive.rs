@@ -61,7 +61,7 @@ fn count_held(change: i32) {
 }
 
 impl Exclusive {
-    /// Waits for the lock, until `until` at most if it is given.
+    /// Waits for the lock, at most until `until` if that is given.
     #[inline]
     pub(crate) fn acquire(&self, until: Option<Instant>) -> Result<(), Refusal> {
         let me = thread_number();
@@ -112,8 +112,8 @@ impl Exclusive {
 /// Waits until `holder` is `me`; returns false if the wait is in vain.
 fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
     loop {
-        // Relaxed look first: waiters share the line instead of stealing it. Acquire: sees what the
-        // previous holder released (E2).
+        // A Relaxed load comes first, so that waiters share the cache line instead of taking it
+        // from the holder. Acquire: sees what the previous holder released (E2).
         let is_free = holder.load(Ordering::Relaxed) == 0;
         if is_free && holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             return true;
@@ -147,8 +147,8 @@ fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
 /// Turns of transactions that have failed on the same row: one of them at a time tries again, and
 /// the others sleep.
 ///
-/// A turn locks nothing and is waited for no longer than [`TURN_WAIT_MAX`]; so a transaction may do
-/// without, and its holder may wait for anything.
+/// A turn locks nothing and is waited for no longer than [`TURN_WAIT_MAX`]; so a transaction may
+/// run without its turn, and the holder of a turn may wait for anything.
 #[derive(Debug)]
 pub(crate) struct Turns {
     owners: [CachePadded<AtomicU64>; TURNS],

@@ -25,19 +25,20 @@ pub(crate) enum Point {
     GivenUp,
     /// Commit: a lock has been handed over to the attempt, which has not looked at the cell.
     HandedOver,
-    /// Read: the words are copied, the second look at the cell has not happened.
+    /// Read: the words are copied, the second load of the cell has not happened.
     Copied,
     /// Read, or collecting: the cell's last write is known; its older versions have not been
     /// searched.
     LookingBack,
     /// Read: the attempt's time has moved on, and it has not looked at the cell again.
     MovedOn,
-    /// Moving on in time: the attempt has validated its reads, and not what its writes expect.
+    /// Moving forward in time: the attempt has validated its reads, but not yet the expectations of
+    /// its writes.
     LookedAgain,
     /// Read: the attempt's view has to move on, and the epoch has not been loaded.
     Moving,
-    /// Read: a row of which only the existence is known has been looked at; others may not have
-    /// been.
+    /// Revalidation: a row of which the closure knows only the existence has been examined; other
+    /// rows may not have been.
     Asked,
     /// Read: all of the view is unchanged; it has not moved on.
     Looked,
@@ -84,7 +85,7 @@ pub(crate) enum Mutant {
     NodesUnlooked,
     /// Views: a commit under way is not noticed when the view moves on.
     InstallUnlooked,
-    /// Views: the epoch is loaded after the look.
+    /// Views: the epoch is loaded after the revalidation.
     EpochAfterLook,
     /// Views: another cell's version is taken for met.
     MetElsewhere,
@@ -92,9 +93,9 @@ pub(crate) enum Mutant {
     MetUninstalled,
     /// Views: the existence of a row is returned without asking the view.
     PeekUnchecked,
-    /// Views: rows of which only the existence is known are not looked at.
+    /// Views: rows of which only the existence is known are not examined.
     ToldUnlooked,
-    /// Views: rows of which only the existence is known are looked at once.
+    /// Views: rows of which only the existence is known are examined only once.
     ToldOnce,
     /// Reads are not validated.
     NoReadValidation,
@@ -110,7 +111,7 @@ pub(crate) enum Mutant {
     HeldNotInstalling,
     /// An attempt that fails keeps the locks of its reads for update.
     HeldForEver,
-    /// Nodes that vouched for absent keys are not validated.
+    /// The nodes that prove the absence of keys are not validated.
     NoNodeValidation,
     /// An attempt does not notice that it has divided a node itself.
     SplitUntracked,
@@ -146,8 +147,8 @@ pub(crate) enum Mutant {
     SleepersUnseen,
     /// A lock that is handed over is free for a moment.
     HandedByFreeing,
-    /// Timestamps: a value is taken to belong to the timestamps beside it without a second look at
-    /// them.
+    /// Timestamps: a read takes the words for those of the timestamps beside them, without loading
+    /// the timestamps a second time.
     SecondLookSkipped,
     /// Timestamps: validation loads a version's wts before its rts.
     WtsBeforeRts,
@@ -179,7 +180,7 @@ pub(crate) enum Mutant {
     /// A row that was deleted while its record was queued is unlinked as if it had been deleted
     /// before.
     ReapedEarly,
-    /// Versions: a commit draws its timestamp before it has locked what it writes.
+    /// Versions: a commit draws its timestamp before it has locked its write set.
     DrawnBeforeLocks,
     /// Versions: a reader does not wait for a commit that may have drawn a timestamp it has to see.
     InstallNotAwaited,
@@ -236,8 +237,8 @@ pub(crate) enum Mutant {
     DroppedAtOnce,
     /// TicToc: an attempt may come before the time at which an index that it reads was complete.
     IndexReadEarly,
-    /// TicToc: a transaction that no longer keeps a dropped index may come before those that the
-    /// index has refused.
+    /// TicToc: a transaction that no longer maintains a dropped index may be serialized before
+    /// transactions that the index has refused.
     PartedAtOnce,
     /// An attempt that moves a bucket does not track it.
     MoveUntracked,
@@ -270,7 +271,7 @@ pub(crate) enum Mutant {
     AbsenceForgotten,
     /// Timestamp order: reads are validated at the time of the read, not the commit's.
     ValidatedInPast,
-    /// Timestamp order: a dead record vouches for absence at later times.
+    /// Timestamp order: a dead record counts as proof of absence at later times.
     DeadUnnoticed,
     /// Timestamp order: a delta becomes a row without the pending versions below it.
     FlattenedOverPending,
@@ -307,7 +308,7 @@ mod active {
 mod active {
     use super::{Mutant, Point};
     use std::cell::{Cell, RefCell};
-    // Not part of what the models explore.
+    // These atomics are not part of the state that the models explore.
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 

@@ -60,8 +60,8 @@ pub(crate) use std::thread::sleep;
 /// Whether threads, time and memory are simulated: no advancer thread, one allocation per block.
 pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
 
-/// Returns a number that no other call in this process returns; not zero. Not part of what the
-/// models explore.
+/// Returns a number other than zero that no other call in this process returns. Models do not
+/// explore its atomic.
 pub(crate) fn process_unique() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
@@ -82,8 +82,8 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Passes the store-load barrier of every "store mine, then look at yours" handshake (edge E1 of
-/// `docs/memory-ordering.md`).
+/// Executes the store-load barrier between a thread's store and its load of another thread's word
+/// (edge E1 of `docs/memory-ordering.md`).
 #[inline]
 #[cfg_attr(loom, track_caller)]
 pub(crate) fn full_fence() {
@@ -93,8 +93,8 @@ pub(crate) fn full_fence() {
 /// Stores `value` and orders it before every later load of this thread: `store; full_fence`.
 ///
 /// On x86-64 one locked exchange is the same barrier at half the price of `mfence`. The language's
-/// memory model does not promise as much for an exchange as for a fence, which is why the models
-/// run the two-step form.
+/// memory model promises less for an exchange than for a fence, so the models run the form with two
+/// steps.
 #[inline]
 pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
     if cfg!(all(target_arch = "x86_64", not(loom), not(shuttle))) {

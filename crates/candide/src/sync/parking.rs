@@ -52,8 +52,8 @@ use thread::Thread;
 const ROUNDS_BUSY: u32 = if MODELLED { 2 } else { 64 };
 /// The number of busy rounds of a waiter that was woken and has found the lock taken again.
 const ROUNDS_AGAIN: u32 = if MODELLED { 1 } else { 8 };
-/// The number of busy rounds of a waiter that looks: it waits for a commit in progress, not for a
-/// closure.
+/// The number of busy rounds of a waiter that only reads the cell: it waits for a commit in
+/// progress, not for a closure.
 const ROUNDS_LOOKING: u32 = if MODELLED { 2 } else { 64 };
 /// The time between two waiters of a bucket that are woken to own something.
 const WOKEN_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 200 });
@@ -63,14 +63,15 @@ const HANDED_AFTER: Duration = Duration::from_micros(500);
 const LOST_MAX: u32 = if MODELLED { 1 } else { 8 };
 /// The time between two locks of a bucket that are handed over.
 const HANDED_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 250 });
-/// The first sleep after which a waiter looks by itself; each following one is twice as long.
+/// The longest time of a waiter's first sleep, after which it checks the cell without being woken;
+/// each following sleep is twice as long.
 const SLICE_FIRST: Duration = Duration::from_millis(1);
-/// The longest sleep after which a waiter looks by itself.
+/// The longest sleep of a waiter that is not woken.
 const SLICE_MAX: Duration = Duration::from_millis(4);
 /// The number of queues, to which addresses are distributed; each is a bit of a word.
 const BUCKETS: usize = if MODELLED { 1 } else { 64 };
 
-/// Places to sleep, by the address of what is waited for.
+/// A parking lot: queues of sleeping waiters, by the address for which they wait.
 #[derive(Debug)]
 pub(crate) struct Parking {
     /// The buckets that have waiters.
@@ -135,7 +136,7 @@ pub(crate) enum Patience {
 /// The result of a round of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// The waiter is to look again.
+    /// The waiter has to check the cell again.
     Again,
     /// The waiter owns the lock.
     Handed,
@@ -159,11 +160,11 @@ impl Parking {
         Parking { occupied: bits(), unwoken: bits(), buckets }
     }
 
-    /// Returns whether any queue has waiters, except those that are just entering.
+    /// Returns whether any queue has waiters, except waiters that are just entering a queue.
     #[inline(always)]
     pub(crate) fn has_sleepers(&self) -> bool {
-        // Relaxed: see "Lost wake-ups". Under loom waiters look again by themselves, and each load
-        // would be one more step to explore.
+        // Relaxed: see "Lost wake-ups". Under loom, waiters check again without being woken, and
+        // each load would be one more step to explore.
         !cfg!(loom) && self.occupied.load(Ordering::Relaxed) != 0
     }
 
@@ -226,8 +227,8 @@ impl Parking {
                 free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
                 waiter.state = State::Handed;
                 let thread = waiter.thread.clone();
-                // For waiters that look the lock is released, too. The new owner is the first that
-                // wants to own it, so the wake-up ends there.
+                // Waiters that only read see the lock as released, too. The new owner is the first
+                // waiter that wants to own the lock, so the wake-up ends there.
                 self.wake_next(bucket, address, now);
                 thread.unpark();
             }
@@ -247,8 +248,8 @@ impl Parking {
         }
     }
 
-    /// Wakes the waiters at an address that look, up to the first that wants to own it; wakes that
-    /// one, too, unless another was woken less than [`WOKEN_EVERY`] ago.
+    /// Wakes the waiters at an address that only read, up to the first that wants to own the lock;
+    /// wakes that one, too, unless another waiter was woken less than [`WOKEN_EVERY`] ago.
     fn wake_next(&self, mut bucket: MutexGuard<'_, Bucket>, address: u64, now: Instant) {
         let is_soon =
             bucket.woken.is_some_and(|woken| now.saturating_duration_since(woken) < WOKEN_EVERY);
@@ -343,7 +344,7 @@ pub(crate) struct Wait<'a> {
     /// The number of its entry in the queue.
     number: Option<u64>,
     slice: Duration,
-    /// Whether it was woken, and has not found the lock taken since.
+    /// Whether the waiter was woken and has not found the lock taken since then.
     was_woken: bool,
 }
 
@@ -423,8 +424,8 @@ impl<'a> Wait<'a> {
             self.patience =
                 Instant::now().checked_add(duration).map_or(Patience::Endless, Patience::Until);
         }
-        // Before the waiter looks once more: an owner that does not see it in the queue has stored
-        // the free lock before that look (E1).
+        // Before the waiter checks once more: an owner that does not see it in the queue has stored
+        // the free lock before that check (E1).
         full_fence();
     }
 

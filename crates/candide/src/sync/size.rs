@@ -21,8 +21,8 @@ pub(crate) fn is_short() -> bool {
 }
 
 /// A sample of the cases of an exhaustive test: all of them, or one in `one_in` if `CANDIDE_SHORT`
-/// is set. It depends on a seed, which is printed: that of `CANDIDE_SEED=n`, or a new one in every
-/// process.
+/// is set. The sample depends on a seed, which is printed: `n` of `CANDIDE_SEED=n`, or a new seed
+/// in every process.
 pub(crate) struct Sample {
     one_in: u64,
     random: Random,

@@ -63,13 +63,13 @@ impl SystemClock {
     }
 }
 
-/// The number of readings after which a model's clock goes on by itself. With loom it stands still
-/// until a thread waits for it; another thread may see the old time until it reads again after a
-/// fence.
+/// The number of readings after which a model's clock advances without a waiter. With loom the
+/// clock stands still until a thread waits for it; another thread may read the old time until it
+/// reads again after a fence.
 #[cfg(any(loom, shuttle))]
 const READINGS: u64 = if cfg!(loom) { 1 } else { 6 };
 
-/// A clock that stands still for some time, and goes on when a thread waits for it.
+/// A clock that stands still for a number of readings, and advances when a thread waits for it.
 #[cfg(any(loom, shuttle))]
 #[derive(Debug)]
 pub(crate) struct SystemClock {

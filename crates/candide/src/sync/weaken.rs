@@ -51,7 +51,7 @@ struct Notes {
     seen: BTreeSet<(&'static str, u32, u32)>,
 }
 
-/// Writes a site to the file, if there is one and the site is new.
+/// Writes a new site to the file of `CANDIDE_SITES`, if that is set.
 fn note(site: &'static Location<'static>) {
     static NOTES: OnceLock<Option<Mutex<Notes>>> = OnceLock::new();
     let notes = NOTES.get_or_init(|| {

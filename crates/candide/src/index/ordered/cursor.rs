@@ -59,22 +59,21 @@ struct Part {
     /// The first and the last slice.
     from: u64,
     to: u64,
-    /// Whether the range's end cuts through the keys with that slice.
+    /// Whether the end of the range is between keys with that slice.
     from_is_cut: bool,
     to_is_cut: bool,
 }
 
 impl Part {
-    /// Returns whether this is the layer in which the ends of the range part, if they have not done
-    /// so above.
+    /// Returns whether the two ends of the range first differ in layer `depth`.
     fn parts_ways(&self, depth: usize, key_words: usize) -> bool {
         self.from < self.to || depth + 1 == key_words
     }
 }
 
 impl WordRange {
-    /// Returns the part of layer `depth`, under a prefix through which the ends cut or do not;
-    /// nothing if it is empty.
+    /// Returns the part of the range in layer `depth`, under a prefix that contains the lower end,
+    /// the upper end, both or neither; `None` if the part is empty.
     fn part(&self, depth: usize, lower_cuts: bool, upper_cuts: bool) -> Option<Part> {
         let from = if lower_cuts {
             end_slice(&self.lower, depth, |slice| slice.checked_add(1))?
@@ -122,12 +121,13 @@ struct Values {
     words: [u64; ROOM + TWIG_ROOM],
     next: usize,
     count: usize,
-    /// Where it goes on behind the inlined layer, if `next` is in one.
+    /// The position at which the cursor goes on behind the inlined layer, if `next` is in one.
     rest: usize,
 }
 
 impl Values {
-    /// Puts the records of a layer next, if it is one leaf of nothing else; returns its version.
+    /// Makes the records of a layer the next ones, if the layer is one leaf with records only;
+    /// returns the leaf's version.
     #[inline(always)]
     fn inline_layer<const FORWARD: bool>(&mut self, root: Node) -> Option<u64> {
         let version = root.stable();
@@ -186,7 +186,7 @@ impl Values {
             .map_while(|&word| Value::record(word))
     }
 
-    /// Returns the next one, if it is a record.
+    /// Returns the next value, if it is a record.
     #[inline(always)]
     fn record(&mut self) -> Option<RecordAt> {
         let record = Value::record(*self.words.get(self.next)?)?;
@@ -232,7 +232,7 @@ impl Parent {
         }
     }
 
-    /// Returns child `rank`, if it is a leaf, and the node is still of its version.
+    /// Returns child `rank`, if it is a leaf and the parent's version is unchanged.
     #[inline(always)]
     fn leaf(&self, rank: usize) -> Option<Spot> {
         let &Parent { node, version, low, high, .. } = self;
@@ -276,9 +276,9 @@ struct Frame {
     /// Those whose keys are cut through.
     lower_cut: Option<u8>,
     upper_cut: Option<u8>,
-    /// Above the current leaf, if there is any and it is known.
+    /// The parent of the current leaf; `None` if the leaf has none or it is unknown.
     parent: Option<Parent>,
-    /// The slice that the next leaf is found by; nothing if there is no next leaf.
+    /// The slice by which the next leaf is found; `None` if there is no next leaf.
     target: Option<u64>,
     /// Whether a leaf of this layer has been observed.
     has_observed: bool,
@@ -293,11 +293,11 @@ pub(crate) struct Cursor {
     hand: Values,
     /// The layer that the cursor is in.
     frame: Option<Frame>,
-    /// The layers above it, `height` of them, with what the hand held there. The rest is room.
+    /// The `height` layers above the current one, with the values that the hand held in each. The
+    /// rest of the vector is unused.
     above: Vec<(Frame, Values)>,
     height: usize,
-    /// Whether `frame` says where it is. It does from the beginning if there is nothing in the
-    /// range.
+    /// Whether `frame` holds the cursor's position. True from the beginning if the range is empty.
     has_begun: bool,
 }
 
@@ -348,8 +348,8 @@ impl Cursor {
         self.height = height;
     }
 
-    /// Returns the slice that the next leaf is found by, if there is one in the layer and all that
-    /// was in the hand has been taken.
+    /// Returns the slice by which the next leaf is found; `None` if the layer has no further leaf,
+    /// or the hand has values that were not taken.
     #[inline(always)]
     fn next_leaf(&self) -> Option<u64> {
         let is_over = |frame: &&Frame| {
@@ -382,7 +382,8 @@ impl Cursor {
         let has_observed = self.frame.is_some_and(|frame| frame.has_observed);
         self.pop();
         if !has_observed {
-            // It ended before we came. If nothing vouches for that yet, the way there has to.
+            // The layer ended before this scan came to it. If no observed node proves that yet, the
+            // scan observes the nodes on the way there.
             Spin::default().wait();
             self.has_begun = self.frame.is_some();
         }
@@ -394,8 +395,8 @@ impl Cursor {
         (&self.range, self.direction)
     }
 
-    /// Returns the next record, if it is at hand: in a leaf that has been observed, and out of the
-    /// reach of the range's ends.
+    /// Returns the next record, if it is at hand: it is in a leaf that has been observed, and not
+    /// near an end of the range.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.hand.record()
@@ -429,8 +430,8 @@ impl Frame {
         None
     }
 
-    /// Returns the leaf that `target` belongs to, and whether it was the next child of the parent
-    /// of the one before; nothing if the layer is over.
+    /// Returns the leaf that `target` belongs to, and whether that leaf was the next child of the
+    /// previous leaf's parent; `None` at the end of the layer.
     #[inline(always)]
     fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
@@ -446,8 +447,8 @@ impl Frame {
         Some((spot?, false))
     }
 
-    /// Copies what the leaf that `target` belongs to has in the range to the hand; returns the leaf
-    /// and the version of the copy, or nothing if the layer is over.
+    /// Copies the values of the range in the leaf that `target` belongs to into the hand. Returns
+    /// the leaf and the version of the copy; `None` at the end of the layer.
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
@@ -559,9 +560,9 @@ impl OrderedIndex {
         }
     }
 
-    /// Goes on where there is not just another leaf of the same layer to come: begins, looks at
-    /// what is in the hand and not simply a record, or leaves the layer. Returns the record or the
-    /// end that it has come to, if any. Apart, so that the rest is short.
+    /// Takes every step that does not simply go on in a leaf or to the next leaf of the same layer:
+    /// begins, handles a value in the hand that is not a record, or leaves the layer. Returns the
+    /// record or the end that it has reached, if any. Out of line, so that simple steps are short.
     #[inline(never)]
     fn turn(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<Advance> {
         if !cursor.has_begun
@@ -604,8 +605,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Goes to the layer in which the ends of the range part. If it is missing, observes the leaf
-    /// that says so, and gives out what is there instead.
+    /// Descends to the layer in which the two ends of the range differ. If that layer is missing,
+    /// observes the leaf that proves it, and returns the record in its place, if any.
     fn begin(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<RecordAt> {
         let mut spin = Spin::default();
         cursor.has_begun = true;

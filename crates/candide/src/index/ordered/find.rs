@@ -9,12 +9,12 @@ use crate::index::node::LOCK;
 use crate::index::node::NodeAt;
 use crate::record::RecordAt;
 
-/// The leaf that vouches for a key that has no record, and its version.
+/// The leaf that proves that a key has no record, and its version.
 type Missed = Option<(NodeAt, u64)>;
 
 impl OrderedIndex {
-    /// Returns the record with this key, or the leaf whose version vouches for there being none.
-    /// The caller is pinned.
+    /// Returns the record with this key, or the leaf whose version proves that there is none. The
+    /// caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
@@ -47,8 +47,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Returns the record with this key; if there is none, what vouches for that; neither if that
-    /// takes a repetition.
+    /// Returns the record with this key, or the leaf and the version that prove its absence;
+    /// neither if the search has to be repeated.
     #[inline(never)]
     fn find_slices(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
         let (mut root, mut depth) = (self.root(), 0);
@@ -85,12 +85,13 @@ fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {
     record
 }
 
-/// Looks a slice up in a layer: the leaf it belongs to, its version, and the value word. Nothing if
-/// a node is locked or dead, or changes meanwhile, or the leaf needs a closer look.
+/// Looks up a slice in a layer. Returns the leaf that the slice belongs to, the leaf's version, and
+/// the value word; `None` if a node is locked, dead or changing, or if the leaf needs the slow
+/// path.
 #[inline(always)]
 fn look_at_once(root: Node, slice: u64) -> Option<(Node, u64, u64)> {
-    // As if unlocked: if it was locked, the second look finds another version, or that nothing has
-    // changed.
+    // The lock bit is ignored here: if the node was locked, the second load finds another version,
+    // unless nothing has changed.
     let unlocked = |node: Node| node.version() & !LOCK;
     let (mut node, mut version) = (root, unlocked(root));
     while version & INNER != 0 {

@@ -103,8 +103,9 @@ pub(crate) struct OrderedIndex {
     nodes: Arc<Slab>,
 }
 
-/// Where a record was linked last, so that the next one, if its key is near, needs no descent; or
-/// where a key was looked for in vain, so that it can be linked there. Valid during one pin.
+/// The place where a record was linked last, so that linking a record with a near key needs no
+/// descent; or where a search found no record, so that one can be linked there. Valid during one
+/// pin.
 #[derive(Debug, Default)]
 pub(crate) struct Place(Option<Near>);
 
@@ -112,8 +113,8 @@ pub(crate) struct Place(Option<Near>);
 struct Near {
     spot: Spot,
     depth: usize,
-    /// The record that was linked there: its key begins with the layer's prefix. None if it is the
-    /// prefix of the key that was looked for, which then is the next to be linked.
+    /// The record that was linked there: its key begins with the layer's prefix. `None` if the
+    /// prefix is that of the key that was searched, which is the next one to be linked.
     record: Option<RecordAt>,
 }
 
@@ -136,7 +137,7 @@ impl Near {
     }
 }
 
-/// Where the way begins to the leaf of a key that could not be linked near the last one.
+/// The start of the descent to the leaf of a key that could not be linked near the last one.
 #[derive(Debug)]
 pub(crate) struct Start(Option<Taken>);
 
@@ -167,7 +168,7 @@ impl Place {
     ) -> Result<Linked, Start> {
         let Some(near) = self.0.as_mut() else { return Err(Start::ROOT) };
         let Spot { leaf, version: before, .. } = near.spot;
-        // The version is certain under the lock, so this is the only look.
+        // Under the lock the version cannot change, so one check suffices.
         if !(near.is_home_of(key) && leaf.lock_at(before)) {
             return Err(Start::ROOT);
         }
@@ -318,7 +319,8 @@ impl OrderedIndex {
         (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])
     }
 
-    /// As [`OrderedIndex::find`]; if there is no record, notes where to link one with this key.
+    /// Does the work of [`OrderedIndex::find`]; if the key has no record, notes the place to link
+    /// one.
     #[inline(always)]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
@@ -345,15 +347,15 @@ impl OrderedIndex {
     }
 
     /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
-    /// pinned, and has tried [`Place::link_near`], which said where to start.
+    /// pinned, and has tried [`Place::link_near`], which returned the start.
     ///
-    /// The restructuring that this takes is in `changes`; it comes before the step from one version
-    /// to the next that [`Linked::New`] tells of. `inherit_from_node` runs under the lock of the
-    /// record's leaf, or before that can be found: where a protocol lets the record inherit what
-    /// the leaf knew about the absent key.
+    /// `changes` receives the nodes that this has restructured; the restructuring comes before the
+    /// change of version in [`Linked::New`]. `inherit_from_node` runs under the lock of the
+    /// record's leaf, or before other threads can find the leaf. In it, a protocol copies what the
+    /// leaf says of the absent key (such as a read timestamp) to the record.
     ///
     /// # Errors
-    /// If the memory limit leaves no room for a node; the index then contains what it did before.
+    /// If the memory limit leaves no room for a node; the index is unchanged then.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -420,8 +422,9 @@ impl OrderedIndex {
         }
     }
 
-    /// Calls `each` with the linked records, present or not, in the order of their keys: all that
-    /// are linked all the time, and some of those that come or go meanwhile. The caller is pinned.
+    /// Calls `each`, in the order of keys, for every record, present or absent, that is linked
+    /// during the whole call, and for some of the records that are linked or unlinked meanwhile.
+    /// The caller is pinned.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         let mut cursor =
             self.cursor(WordRange::beginning_with(&[], self.key_words), Direction::Forward);
@@ -449,8 +452,8 @@ fn link_at(
     if !leaf.lock_at(version) {
         return None;
     }
-    // The version is the same, so at most something has been unlinked: the slice is still missing,
-    // and there is room.
+    // The version is unchanged, so at most a record has been unlinked: the slice is still missing,
+    // and the leaf has room.
     leaf.insert(linking.key[depth], Value::Record(linking.record));
     let after = unlock_linked(leaf, version, &mut linking.inherit_from_node);
     let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };

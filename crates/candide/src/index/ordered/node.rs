@@ -27,8 +27,8 @@ pub(super) const NODE_WORDS: usize = 32;
 /// Keys of an inner node; with one child more, both halves of a full one have two children at
 /// least.
 pub(super) const KEYS: usize = if MODELLED { 3 } else { 14 };
-/// A search first looks at every key of this rank; the runs before, between and behind these are
-/// equally long.
+/// A search first compares every fifth key. The runs of keys before, between and behind these have
+/// equal lengths.
 const STRIDE: usize = 5;
 
 const PERMUTATION: usize = 3;
@@ -147,9 +147,9 @@ impl Node {
         unsafe { self.0.word(index) }
     }
 
-    /// Returns a word of a node's contents. Acquire: a reader that sees a word that is being
-    /// changed sees the lock at the second look (E17), and one that sees an address sees what is
-    /// behind it (E4).
+    /// Returns a word of a node's contents. Acquire: a reader that loads a word under change sees
+    /// the lock at its second load of the version (E17), and a reader that loads an address sees
+    /// the content at that address (E4).
     #[inline(always)]
     fn get(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
@@ -161,8 +161,8 @@ impl Node {
         self.word(index).store(value, Ordering::Release); // E17, E4
     }
 
-    /// Prefetches the target of a value word, which may be any word: the first line of a record; of
-    /// a layer's root those that a leaf of few slots needs.
+    /// Prefetches the target of a value word, which may be any word: the first line of a record, or
+    /// the lines of a layer's root that are used if it is a leaf of few slots.
     #[inline(always)]
     pub(super) fn prefetch_value(word: u64) {
         let first = Block::hint_at(word & !LAYER);
@@ -172,12 +172,12 @@ impl Node {
         }
     }
 
-    /// Prefetches the first line of what the first slots of a leaf lead to. What it loads is not
-    /// looked at otherwise, so it may be anything.
+    /// Prefetches the first line of the targets of a leaf's first slots. The words are used for
+    /// nothing else, so they may have any value.
     #[inline(always)]
     pub(super) fn prefetch_values(self, slots: usize) {
         for slot in 0..slots.min(WIDTH) {
-            // The processor would look for the page of address zero each time.
+            // A prefetch of address zero would cost a page walk each time.
             let word = self.value(slot);
             prefetch(Block::hint_at(std::hint::select_unpredictable(
                 word == 0,
@@ -195,9 +195,9 @@ impl Node {
         }
     }
 
-    /// Makes loom consider a switch of threads here. By itself it would not: it forgets that one
-    /// thread has loaded a word once another loads it too, and so does not see that the other's
-    /// next store might have come before the first load.
+    /// Makes loom consider a switch of threads here. Otherwise it would miss some interleavings:
+    /// loom forgets that one thread has loaded a word once another thread loads it, too, and so
+    /// does not consider that the other thread's next store might come before the first load.
     #[cfg(loom)]
     fn crossing(self) {
         // The last word is unused under a model, and a Relaxed exchange orders nothing else.
@@ -235,8 +235,8 @@ impl Node {
         }
     }
 
-    /// Returns, as the second look, whether everything loaded since `version` belongs to it.
-    /// Relaxed, since those loads were Acquire (E17).
+    /// Loads the version a second time; returns whether all words loaded since `version` belong to
+    /// that version. Relaxed, since those loads were Acquire (E17).
     #[inline(always)]
     pub(super) fn is_still(self, version: u64) -> bool {
         self.crossing();
@@ -247,7 +247,7 @@ impl Node {
     #[inline(always)]
     pub(super) fn lock_at(self, version: u64) -> bool {
         debug_assert!(version & (LOCK | DEAD) == 0, "OI4: what is dead stays so");
-        // Acquire: this thread sees what the last holder did, before it changes it (E16).
+        // Acquire: this thread sees the previous holder's changes before it makes its own (E16).
         let locked = self
             .word(0)
             .compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed)
@@ -256,8 +256,8 @@ impl Node {
         locked
     }
 
-    /// Locks a node that cannot die meanwhile, since the caller has locked the one above; returns
-    /// its version.
+    /// Locks a node and returns its version. The node cannot die meanwhile, since the caller has
+    /// locked its parent.
     pub(super) fn lock(self) -> u64 {
         let mut spin = Spin::default();
         loop {
@@ -277,8 +277,8 @@ impl Node {
         version & LOCK != 0 || version & !INNER == 0
     }
 
-    /// Ends the ownership of the node, leaving this version; a thread that sees it sees what was
-    /// done under the lock.
+    /// Unlocks the node with this version. A thread that loads that version sees all changes made
+    /// under the lock.
     #[inline(always)]
     pub(super) fn unlock(self, version: u64) {
         debug_assert!(version & LOCK == 0, "OI1: the owner leaves a version");
@@ -330,7 +330,7 @@ impl Node {
         }
     }
 
-    /// As [`Node::value_of`]; nothing if that needs a closer look.
+    /// Does the work of [`Node::value_of`]; `None` if that needs the slow path.
     #[inline(always)]
     pub(super) fn value_at_once(self, slice: u64) -> Option<u64> {
         match self.slot_of(slice) {
@@ -381,8 +381,8 @@ impl Node {
         count == 0 || self.slice(permutation.slot(count - 1)) < slice
     }
 
-    /// Returns the value word of the largest live slice, if it is this one, in a leaf the caller
-    /// has locked, which is not empty.
+    /// Returns the value word of the largest live slice, if that slice is `slice`. The leaf is not
+    /// empty, and the caller has locked it.
     #[inline(always)]
     pub(super) fn value_of_last(self, permutation: Permutation, slice: u64) -> Option<u64> {
         let slot = permutation.slot(permutation.count() - 1);
@@ -441,8 +441,8 @@ impl Node {
         (0..node_words).for_each(|word| self.handle().node_word(word).store(0, Ordering::Relaxed));
     }
 
-    /// Sets the protocol's words of `self`, which no thread can reach yet or the caller has locked,
-    /// to those of another locked leaf.
+    /// Copies the protocol's words from another locked leaf to `self`. Either no thread can reach
+    /// `self` yet, or the caller has locked it.
     pub(super) fn copy_words(self, from: Node, node_words: usize) {
         debug_assert!(from.is_owned(), "OI8: the words of a locked leaf");
         for word in 0..node_words {
@@ -451,7 +451,7 @@ impl Node {
         }
     }
 
-    /// Raises the protocol's words of a locked leaf to those of another.
+    /// Raises the protocol's words of a locked leaf to those of `from`, word by word.
     pub(super) fn raise_words(self, from: Node, node_words: usize) {
         debug_assert!(self.is_owned() && from.is_owned(), "OI8: both leaves are locked");
         for word in 0..node_words {
@@ -486,8 +486,9 @@ impl Node {
         self.set(CHILDREN + index, child);
     }
 
-    /// Returns the child that `slice` belongs to. In two steps, neither of which branches on keys
-    /// or waits for itself: which of the runs between every fifth key, then where in the run.
+    /// Returns the child that `slice` belongs to. The search has two steps, first for the run
+    /// between two of the fifth keys, then in that run. Neither step branches on keys, and within a
+    /// step no comparison waits for another.
     #[inline(always)]
     pub(super) fn rank(self, slice: u64) -> usize {
         let is_below = |index| usize::from(self.key(index) < slice);
@@ -529,8 +530,8 @@ impl Node {
         self.set_child(1, right.address());
     }
 
-    /// Appends children `first..=last` of another node, and the keys between them, to a node
-    /// without any.
+    /// Copies children `first..=last` of another node, and the keys between them, to a node without
+    /// children.
     pub(super) fn copy_children(self, from: Node, first: usize, last: usize) {
         (first..last).for_each(|index| self.set_key(index - first, from.key(index)));
         (first..=last).for_each(|index| self.set_child(index - first, from.child(index)));
@@ -554,8 +555,8 @@ impl Node {
         self.set_child(index + 1, child.address());
     }
 
-    /// Takes child `index` out; its slices fall to the child before it, or to the one after it if
-    /// it is the first.
+    /// Removes child `index`. Its slices belong to the previous child from now on, or to the next
+    /// child if it was the first.
     pub(super) fn remove_child(self, index: usize) {
         debug_assert!(self.is_owned(), "OI1: a node is locked when a child is taken out");
         let children = self.children();

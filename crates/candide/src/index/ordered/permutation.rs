@@ -8,8 +8,8 @@ pub(super) const WIDTH: usize = if MODELLED { 3 } else { 14 };
 /// Bits of the count and of each slot number.
 const NIBBLE: u32 = 4;
 
-/// Which slots of a leaf are live, in the order of their slices, and which are free: a count in the
-/// lowest four bits, then the numbers of the live slots, then those of the free ones.
+/// The order of a leaf's slots: a count of live slots in the lowest four bits, then the numbers of
+/// the live slots in the order of their slices, then the numbers of the free slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Permutation(pub(super) u64);
 
@@ -36,15 +36,15 @@ impl Permutation {
         (self.0 as usize & 15).min(WIDTH)
     }
 
-    /// Returns the slot at `rank`; for a rank not below the count, a free one. In bounds whatever
-    /// the word holds.
+    /// Returns the slot at `rank`; for a rank not below the count, a free one. The result is in
+    /// bounds for every value of the word.
     #[inline(always)]
     pub(super) fn slot(self, rank: usize) -> usize {
         ((self.0 >> shift(rank)) as usize & 15).min(WIDTH - 1)
     }
 
-    /// Returns the slots from `rank` on, live or free, without end. In bounds whatever the word
-    /// holds.
+    /// Returns the slots from `rank` on, live or free, without end. The results are in bounds for
+    /// every value of the word.
     #[inline(always)]
     pub(super) fn slots(self, rank: usize) -> impl Iterator<Item = usize> {
         let mut rest = Permutation(self.0 >> (NIBBLE * rank as u32));
@@ -72,7 +72,8 @@ impl Permutation {
         Permutation((kept | moved << NIBBLE | slot << shift(rank)) + 1)
     }
 
-    /// Makes the first free slot live behind all others: it stands there already.
+    /// Makes the first free slot live, as the last in order. Its number is at that position
+    /// already, so only the count changes.
     #[inline(always)]
     pub(super) fn append(self) -> Permutation {
         debug_assert!(self.count() < WIDTH);

@@ -62,8 +62,8 @@ impl OrderedIndex {
                     (root, depth) = (next, depth + 1);
                     continue;
                 }
-                // It stays in the leaf while the version is the same, since no other thread unlinks
-                // it.
+                // The record stays in the leaf while the version is unchanged, since no other
+                // thread unlinks it.
                 Some((Spot { leaf, version, .. }, Value::Record(found)))
                     if found == record && leaf.lock_at(version) =>
                 {
@@ -80,8 +80,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Takes out the leaf of `key` in layer `depth`, if it is empty, and then layers that become
-    /// empty by it. Every thread that empties a leaf calls this, so that none stays.
+    /// Removes the leaf of `key` in layer `depth`, if it is empty, and then the layers that this
+    /// makes empty. Every thread that empties a leaf calls this, so no empty leaf stays.
     #[cold]
     fn prune(&self, key: &[u64], mut depth: usize, retired: &mut Vec<Retire>) {
         let mut spin = Spin::default();
@@ -218,15 +218,15 @@ impl OrderedIndex {
     fn inherit(&self, leaf: Node, neighbour: Node, is_left: bool) {
         let (mut neighbour, mut version) = (neighbour, neighbour.lock());
         while version & INNER != 0 {
-            // OI6: no node below can die while the one above it is locked.
+            // OI6: a child cannot die while its parent is locked.
             let child =
                 Node::at(neighbour.child(if is_left { neighbour.children() - 1 } else { 0 }));
             let child_version = child.lock();
             neighbour.unlock(version);
             (neighbour, version) = (child, child_version);
         }
-        // An absent reader raises the leaf's timestamp and then looks at the version; this thread
-        // has locked and now copies (E1).
+        // A reader of an absent key raises the leaf's timestamp and then loads the version; this
+        // thread has locked the leaf and now copies the timestamp (E1).
         full_fence();
         self.pass_words_on(leaf, neighbour);
         neighbour.unlock(version + VERSION_ONE);

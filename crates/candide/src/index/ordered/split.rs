@@ -16,7 +16,7 @@ struct Passed {
     high: u64,
 }
 
-/// The last inner node of a descent, and the topmost full one with the one above it.
+/// The last inner node of a descent, and the topmost full node with its parent.
 #[derive(Default)]
 struct Fullness {
     parent: Option<Passed>,
@@ -37,7 +37,7 @@ impl Trail for Fullness {
     }
 }
 
-/// Locks a node, and the one above it before, if both have the versions at which they were passed.
+/// Locks a node after its parent, if both still have the versions that the descent found.
 fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
     if above.is_some_and(|above| !above.node.lock_at(above.version)) {
         return false;
@@ -83,8 +83,8 @@ impl OrderedIndex {
         Ok(None)
     }
 
-    /// Splits a leaf and links a record in one of the halves; nothing if it has changed, or is not
-    /// as full as it seemed.
+    /// Splits a leaf and links a record in one of the halves; `None` if the leaf has changed, or is
+    /// not full any more.
     fn split_leaf(
         &self,
         above: Option<Passed>,
@@ -109,8 +109,8 @@ impl OrderedIndex {
             return Ok(None);
         }
         if self.node_words > 0 {
-            // An absent reader raises the leaf's timestamp and then looks at the version; this
-            // thread has locked and now copies (E1).
+            // A reader of an absent key raises the leaf's timestamp and then loads the version;
+            // this thread has locked the leaf and now copies the timestamp (E1).
             full_fence();
         }
         let appending = high == u64::MAX && leaf.is_beyond(permutation, slice);
@@ -163,8 +163,8 @@ impl OrderedIndex {
         Ok(Some((near, Linked::New { node: home.handle(), before, after })))
     }
 
-    /// Returns a new leaf with what another, which is locked, has in the slots at `ranks`, and with
-    /// its protocol words (OI8).
+    /// Returns a new leaf with the slots of another, locked leaf at `ranks`, and with that leaf's
+    /// protocol words (OI8).
     fn new_leaf_from(
         &self,
         leaf: Node,
@@ -189,8 +189,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Turns the slot of `other`, whose key begins like that of `record`, into a chain of layers,
-    /// in the last of which the two differ; nothing if the leaf has changed.
+    /// Replaces the slot of `other`, whose key has the same slice as that of `record`, by a chain
+    /// of layers, in the last of which the two keys differ; `None` if the leaf has changed.
     #[cold]
     pub(super) fn begin_layers(
         &self,
