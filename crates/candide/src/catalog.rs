@@ -1,4 +1,4 @@
-//! The creation of tables, compiled once for all row types.
+//! The creation of tables, independent of their row types.
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
-/// Options of a table that is created.
+/// Options for creating a table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TableOptions {
     capacity: usize,
@@ -26,13 +26,14 @@ pub struct TableOptions {
 }
 
 impl TableOptions {
-    /// Builds the index for about `rows` rows, so that it need not grow while they are inserted.
+    /// Builds the index for about `rows` rows, so that the index need not grow while these rows are
+    /// inserted.
     #[must_use]
     pub fn capacity(self, rows: usize) -> TableOptions {
         TableOptions { capacity: rows, ..self }
     }
 
-    /// Keeps the keys in order though the row type does not ask for it; a basis factor for
+    /// Keeps the keys in order even if the row type does not ask for it. This is a basis factor for
     /// experiments.
     #[must_use]
     pub fn ordered(self) -> TableOptions {
@@ -40,11 +41,11 @@ impl TableOptions {
     }
 
     /// Sets whether each component of a composite key begins a word of its own, and so a layer of
-    /// its own in an ordered index (default). Then two or more keys with the same first component
-    /// have leaves of their own, and a scan of them does not conflict with inserts of keys with
-    /// another first component. If off, components are packed into fewer words, which is a choice
-    /// for [experiments](crate::experiments). Secondary indexes keep the components of their own
-    /// keys apart either way.
+    /// its own in an ordered index (default). If `on`, leaves that hold two or more keys with the
+    /// same first components hold no other keys. A scan of these keys then does not conflict with
+    /// inserts of keys that begin otherwise. If not `on`, components are packed into fewer words;
+    /// this is a choice for [experiments](crate::experiments). Secondary indexes always keep the
+    /// components of their own keys apart.
     #[cfg(any(test, feature = "experiments"))]
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
@@ -52,20 +53,20 @@ impl TableOptions {
     }
 }
 
-/// The tables of a database by name, and what new ones are made with.
+/// The tables of a database by name, and the parts from which new tables are made.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     tables: Mutex<Names>,
     slabs_made: AtomicU64,
-    /// Overflow lines of hash indexes.
+    /// The slab for the overflow lines of hash indexes.
     lines: Arc<Slab>,
     seed: u64,
 }
 
-/// The tables of a database by name, without the tables that hold the entries of indexes.
+/// The tables of a database by name, without the tables of index entries.
 type Names = HashMap<Box<str>, Known>;
 
-/// An existing table: its number, and its row type.
+/// An existing table: its number, and the identity and path of its row type.
 #[derive(Debug)]
 struct Known {
     number: usize,
@@ -73,7 +74,7 @@ struct Known {
     path: &'static str,
 }
 
-/// The properties of a table to be made.
+/// The properties of a table that is about to be made.
 struct Plan {
     name: Box<str>,
     number: usize,
@@ -81,7 +82,7 @@ struct Plan {
     groups: &'static [Group],
     split: bool,
     packing: Option<KeyPacking>,
-    /// The number of words of its keys, and the number of these that a hash index hashes.
+    /// The number of words in a key, and the number of those words that a hash index hashes.
     key_words: usize,
     hashed_words: usize,
     show_key: Show,
@@ -89,7 +90,7 @@ struct Plan {
     capacity: usize,
 }
 
-/// The groups of entries, by the number of their words.
+/// The column groups of index entries; the group at position `n` has `n` words.
 static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
     let mut groups = [Group::new("entry", 0); KEY_WORDS_MAX + 1];
     let mut words = 0;
@@ -106,12 +107,12 @@ impl Catalog {
         Catalog { tables: Mutex::default(), slabs_made: AtomicU64::new(1), lines, seed }
     }
 
-    /// Returns how many tables there are, indexes not counted.
+    /// Returns the number of tables, not counting those of index entries.
     pub(crate) fn tables(&self) -> usize {
         lock(&self.tables).len()
     }
 
-    /// Returns the table of this name, which is created if it does not exist.
+    /// Returns the table of this name. If there is none, makes it.
     pub(crate) fn table(
         &self,
         common: &Common,
@@ -124,8 +125,7 @@ impl Catalog {
         if let Some(known) = names.get(name) {
             let core = &tables[known.number];
             if known.row != row.id {
-                // Two types of the same name are in different modules, so the message shows the
-                // modules, too.
+                // If both types have the same name, the error shows their paths.
                 let are_alike = core.row_type == row.name;
                 let (wanted, existing) =
                     if are_alike { (row.path, known.path) } else { (row.name, core.row_type) };
@@ -140,8 +140,8 @@ impl Catalog {
         Ok(core)
     }
 
-    /// Returns a table and its indexes, with the numbers that follow those of the existing tables;
-    /// the table comes first.
+    /// Makes a table and its indexes, and returns them with the table first. Their numbers follow
+    /// those of the existing tables.
     fn new_table(
         &self,
         common: &Common,
@@ -158,7 +158,7 @@ impl Catalog {
             options.components_share_words || common.options.factors.has(Factor::ContendedKeys);
         let packing = if contended { KeyPacking::new(row.key_widths) } else { None };
         let key_words = packing.map_or(row.key_words, |packing| packing.words());
-        // Before anything is reserved, which would not be given back.
+        // Checked before anything is reserved, since a reservation would not be undone.
         row.indexes
             .iter()
             .try_for_each(|spec| check_index(row.name, &IndexPlan::of_spec(spec), key_words))?;
@@ -199,7 +199,7 @@ impl Catalog {
         Ok(cores)
     }
 
-    /// Returns the table of an index's entries.
+    /// Makes the table for the entries of an index.
     fn new_entries(
         &self,
         common: &Common,
@@ -230,8 +230,8 @@ impl Catalog {
         Ok(Arc::new(entries))
     }
 
-    /// Adds an index to a table, at no stage yet. The caller keeps others from adding one
-    /// meanwhile.
+    /// Adds an index, in no stage yet, to a table. The caller prevents other threads from adding an
+    /// index to the table meanwhile.
     pub(crate) fn add_index<'t>(
         &self,
         common: &Common,

@@ -18,39 +18,40 @@ use std::sync::{Arc, PoisonError};
 pub(crate) struct Inner<P: Protocol> {
     pub(crate) engine: Engine<P>,
     pub(crate) catalog: Catalog,
-    /// Sessions that exist, by their numbers.
+    /// The existing sessions, by their numbers.
     pub(crate) sessions: Mutex<BTreeMap<u64, Arc<SessionShared<P::Backlog>>>>,
     sessions_made: AtomicU64,
-    /// Whether the only session exists, under a protocol that allows only one session.
+    /// Whether a session exists, under a protocol that allows only one.
     session_taken: AtomicBool,
-    /// Counts of sessions that are gone.
+    /// Counts of closed sessions.
     past: Mutex<Stats>,
     collector: Mutex<Collector<P::SessionVersions>>,
-    /// Garbage that sessions have left, and what has become of entries that are for all. The
-    /// advancer collects it.
+    /// Garbage of closed sessions, and what the advancer keeps after examining entries of the
+    /// shared queue. The advancer collects both.
     common_garbage: Mutex<Garbage<P::Backlog>>,
-    /// Garbage of sessions that have left since the advancer took it over. Apart, so that a session
-    /// that leaves waits for no collection.
+    /// Garbage of sessions closed since the advancer last took over such garbage. It is kept apart
+    /// so that closing a session need not wait for a collection.
     left_garbage: Mutex<Vec<Garbage<P::Backlog>>>,
     /// Held while a secondary index is added or dropped.
     pub(crate) index_changes: Mutex<()>,
 }
 
-/// The parts with which the advancer collects.
+/// The slot and the worker with which the advancer collects.
 #[derive(Debug)]
 pub(crate) struct Collector<V> {
     slot: Arc<Slot>,
     worker: Worker<V>,
 }
 
-/// While it lives, the advancer collects no garbage of the database.
+/// A guard during whose life the advancer collects no garbage of the database.
 pub(crate) type CollectorGuard<'a, P> = MutexGuard<'a, Collector<<P as Parts>::SessionVersions>>;
 
-/// The collector's number among the sessions.
+/// The number of the advancer's collector, from the same sequence as the sessions' numbers.
 const COLLECTOR: u64 = 1;
 
 impl<P: Protocol> Inner<P> {
-    /// Makes the database behind its first handle, and lets the advancer of its epochs collect.
+    /// Makes the database behind its first handle, and registers the database with the advancer of
+    /// its epochs, which then also collects its garbage.
     pub(crate) fn new(engine: Engine<P>, catalog: Catalog) -> Arc<Inner<P>> {
         let slot = engine.epochs.register();
         let collector = Collector { worker: Worker::new(engine.id, COLLECTOR, slot.clone()), slot };
@@ -74,14 +75,14 @@ impl<P: Protocol> Inner<P> {
 
     /// Admits a session, if the protocol allows another one.
     pub(crate) fn admit(&self) -> Result<(), Error> {
-        // Acquire: this session sees all changes of the previous session (E12).
+        // Acquire: this session sees everything that the previous session did (E12).
         if self.engine.properties.one_session && self.session_taken.swap(true, Ordering::Acquire) {
             return Err(Error::SecondSession { protocol: self.engine.properties.name });
         }
         Ok(())
     }
 
-    /// Takes an admission back.
+    /// Takes back the admission of a session.
     pub(crate) fn dismiss(&self) {
         self.session_taken.store(false, Ordering::Release); // E12
     }
@@ -99,16 +100,16 @@ impl<P: Protocol> Inner<P> {
         TxnRunner::new(&self.engine, id, public)
     }
 
-    /// Forgets a session, keeping its counts, and its garbage for the advancer. The time this takes
-    /// does not depend on what other sessions have left.
+    /// Removes a session. Keeps its counts, and leaves its garbage to the advancer. The time this
+    /// takes does not depend on the garbage that other sessions have left.
     pub(crate) fn leave(&self, core: &mut TxnRunner<P>) {
         let state = core.state.get_mut();
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
         garbage.take_from(&self.engine, &mut state.worker);
         if !garbage.is_empty() {
             lock(&self.left_garbage).push(garbage);
-            // Without the session's slot the advancer may have found all idle, and be about to
-            // sleep.
+            // Since this session is not pinned, the advancer may have found all sessions idle, and
+            // may be about to sleep.
             self.engine.epochs.unpark();
         }
         state
@@ -118,31 +119,30 @@ impl<P: Protocol> Inner<P> {
         self.engine.give_token_back(state.worker.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
-        // Under the lock of the sessions, so that no reader finds these counts in both places, or
-        // in none.
+        // Under the lock of the sessions, so that no reader finds these counts twice or not at all.
         lock(&self.past).add(&core.public.counters.read());
         sessions.remove(&core.public.session);
     }
 
-    /// Calls `each` with what can be seen of every session.
+    /// Calls `each` with the shared part of every session.
     pub(crate) fn for_each_session(&self, mut each: impl FnMut(&SessionShared<P::Backlog>)) {
         lock(&self.sessions).values().for_each(|public| each(public));
     }
 
-    /// Returns how much garbage belongs to no session.
+    /// Returns the number of garbage entries that belong to no session.
     pub(crate) fn common_garbage(&self) -> usize {
         let common = lock(&self.common_garbage);
         let left: usize = lock(&self.left_garbage).iter().map(Garbage::len).sum();
         common.len() + left + self.engine.hot.len()
     }
 
-    /// Keeps the advancer from collecting; `None` if it is collecting now, or another caller keeps
-    /// it from collecting already.
+    /// Keeps the advancer from collecting; `None` if the advancer is collecting, or another guard
+    /// already keeps it from collecting.
     pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_, P>> {
         try_lock(&self.collector)
     }
 
-    /// Returns counts of all sessions, past and present.
+    /// Returns the sum of the counts of all sessions, existing or closed.
     pub(crate) fn stats(&self) -> Stats {
         let sessions = lock(&self.sessions);
         let mut sum = *lock(&self.past);
@@ -158,13 +158,14 @@ impl<P: Protocol> Inner<P> {
 
 impl<P: Protocol> Collect for Inner<P> {
     fn collect(&self, idle_before: Epoch) -> bool {
-        // Raw iteration may be going on; later is early enough.
+        // Raw iteration may hold the lock. The garbage can then be collected later.
         let Some(mut collector) = try_lock(&self.collector) else { return true };
         let Collector { slot, worker } = &mut *collector;
         let Some(sessions) = try_lock(&self.sessions) else { return true };
         let mut left = false;
         for public in sessions.values() {
-            // A session that is just collecting may take long, and epochs would not pass meanwhile.
+            // If a session is collecting its own garbage, waiting for it could take long, and
+            // epochs would not advance meanwhile.
             let Some(mut garbage) = try_lock(&public.garbage) else {
                 left = true;
                 continue;
@@ -183,13 +184,13 @@ impl<P: Protocol> Collect for Inner<P> {
             .for_each(|left| common.take_over(left));
         if !common.is_empty() || !self.engine.hot.is_empty() {
             self.engine.epochs.pin(slot);
-            // Sessions in transactions collect what has not waited for long; passes are more
-            // urgent.
+            // Young entries of the shared queue are left to sessions in transactions, since
+            // advancing the epochs is more urgent.
             common.collect(&self.engine, worker, slot, idle_before);
             self.engine.epochs.unpin(slot);
         }
         left |= !common.is_empty() || !self.engine.hot.is_empty();
-        // Freed blocks go to the slabs, where sessions find them.
+        // Freed blocks return to the slabs, where sessions find them.
         worker.local.caches.clear();
         left
     }

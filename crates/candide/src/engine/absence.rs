@@ -1,5 +1,5 @@
-//! The life of an absent row: a key without a record, a record without a row, and the nodes between
-//! them.
+//! The life of an absent row: a key without a record, a record without a row, and the index nodes
+//! that show absence.
 
 #![forbid(unsafe_code)]
 
@@ -13,14 +13,13 @@ use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::record::CellAt;
 
-/// The absence of rows: how a protocol observes it, and what it does when records are linked and
-/// reaped.
+/// Absence of rows: how a protocol observes it, and how records come and go.
 ///
-/// An insert links a record whose row is absent; the record of a deleted row stays until no
-/// transaction can depend on it, and is reaped then. While a key has no record, a transaction
-/// observes its absence by the index node that would hold it.
+/// An insert links a record whose row is absent at first. The record of a deleted row stays until
+/// no transaction can depend on it; then it is reaped. While a key has no record, its index node
+/// shows that the key is absent.
 pub trait Absence: Parts {
-    /// Observes that keys have no record.
+    /// Observes that the keys of `missing` have no record.
     #[doc(hidden)]
     fn absent(
         context: &mut Context<'_, Self>,
@@ -28,35 +27,36 @@ pub trait Absence: Parts {
         missing: Missing<'_>,
     ) -> Result<(), Abort>;
 
-    /// Notes that the attempt itself has linked a record with this first unit, which took `node`
-    /// from one version to another: From now on the node's new version proves the absence of other
-    /// keys, and the record proves the absence of this key.
+    /// Notes that the attempt itself has linked a record, whose first unit is `first`. The link has
+    /// raised the version of `node` from `before` to `after`. From now on, the absence of other
+    /// keys in the node is validated by the version `after`, and the absence of this key by the
+    /// record.
     #[doc(hidden)]
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt);
 
-    /// Notes that the attempt itself has divided or moved a node: the absence of keys there rests
-    /// on all of its successors now.
+    /// Notes that the attempt itself has divided or moved a node. From now on, the absence of keys
+    /// in that node is validated by all of its successors.
     #[doc(hidden)]
     fn divided(attempt: &mut Self::Attempt, change: &NodeChange);
 
     /// Writes the cells of a record that is about to be linked: the row is absent, and always was.
-    /// The record can be found before [`Absence::inherit_from_node`] has run; a protocol whose
-    /// records inherit something keeps them locked until then.
+    /// Readers can find the record before [`Absence::inherit_from_node`] has run. A protocol whose
+    /// records inherit something therefore keeps them locked until then.
     #[doc(hidden)]
     fn init_absent_cell(clock: &Self::Clock, at: CellAt);
 
-    /// Lets a record inherit from the node it has just been linked in. Called for every unit under
-    /// the node's lock.
+    /// Lets a record inherit from the node in which it has just been linked. Called for every unit
+    /// of the record, under the node's lock.
     #[doc(hidden)]
     #[inline(always)]
     fn inherit_from_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 
-    /// Returns whether a record was left absent, so that the caller has to queue it for garbage
-    /// collection. Called when an attempt ends, for every record that it has linked.
+    /// Returns whether a record was left absent, so that the caller must queue it for garbage
+    /// collection. Called at the end of an attempt, for every record that the attempt has linked.
     #[doc(hidden)]
     fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool;
 
-    /// Processes a queued entry: tries to make an absent record dead, or collects old versions.
+    /// Processes a queue entry: tries to make an absent record dead, or collects old versions.
     /// `units` are all units of the record, in order. The horizon of epochs has passed the entry's
     /// epoch.
     #[doc(hidden)]
@@ -68,13 +68,13 @@ pub trait Absence: Parts {
         horizon: Epoch,
     ) -> GcOutcome;
 
-    /// Merges into the node what must outlive a dead record. Called for every unit under the node's
-    /// lock.
+    /// Merges into the node what must outlive a dead record. Called for every unit of the record,
+    /// under the node's lock.
     #[doc(hidden)]
     fn merge_into_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 
-    /// Returns the read timestamp of a node: the latest time, in the protocol's timestamps, at
-    /// which transactions may have seen the node's present content.
+    /// Returns the read timestamp of a node: the latest protocol time at which transactions may
+    /// have seen the present contents of the node.
     #[doc(hidden)]
     #[inline(always)]
     fn node_rts(_clock: &Self::Clock, _node: NodeAt) -> u64 {

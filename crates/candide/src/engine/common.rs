@@ -15,22 +15,22 @@ use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The options with which a database was built.
+/// How a database was built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// Each column group has a cell of its own.
+    /// Whether each column group has a cell of its own.
     pub(crate) splitting: bool,
-    /// Whether updates are blind; otherwise each update observes the row.
+    /// Whether updates are blind. If not, each update observes what it updates.
     pub(crate) commit_time_updates: bool,
-    /// Opaque, where the protocol leaves that open.
+    /// Whether the database is opaque, if the protocol leaves that open.
     pub(crate) opaque: bool,
     pub(crate) factors: Factors,
     pub(crate) memory_limit_bytes: usize,
-    /// If it matters to the protocol.
+    /// The source of timestamps; `None` if the default is used or the protocol draws none.
     pub(crate) timestamps: Option<Timestamps>,
 }
 
-/// The part of a database that all its transactions share.
+/// What all transactions of a database share.
 #[derive(Debug)]
 pub(crate) struct Engine<P: Parts> {
     pub(crate) common: Common,
@@ -46,7 +46,7 @@ impl<P: Parts> std::ops::Deref for Engine<P> {
     }
 }
 
-/// The shared part that is the same under every protocol.
+/// The parts that all transactions of a database share, independent of the protocol.
 #[derive(Debug)]
 pub(crate) struct Common {
     /// Distinguishes databases of this process.
@@ -55,10 +55,11 @@ pub(crate) struct Common {
     pub(crate) properties: Properties,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) memory: Arc<Memory>,
-    /// Padded: taking the lock writes, and the fields around it are read by every transaction.
+    /// Padded, because taking the lock writes to it, and every transaction reads the fields around
+    /// it.
     pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
     pub(crate) token: Token,
-    /// The parking lot of sessions that wait for cells or for the token.
+    /// Where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,
     pub(crate) hot: Hot,
@@ -71,8 +72,8 @@ impl Common {
         tables[usize::from(number)].clone()
     }
 
-    /// Gives the token back if session `id` has it, and wakes the sessions that give way to it.
-    /// Returns whether it had it.
+    /// Releases the token if session `id` holds it, and then wakes the sessions that wait for its
+    /// release. Returns whether the session held it.
     #[inline]
     pub(crate) fn give_token_back(&self, id: u64) -> bool {
         let had_it = self.token.release(id);
@@ -88,7 +89,8 @@ impl Common {
     }
 }
 
-/// The right to be yielded to: at most one session has it, after having failed too often.
+/// A right that at most one session holds: other sessions delay their commits for it. A session
+/// takes the token after too many failed attempts.
 #[derive(Debug)]
 pub(crate) struct Token(CachePadded<AtomicU64>);
 
@@ -98,27 +100,28 @@ impl Token {
         Token(CachePadded::new(AtomicU64::new(0)))
     }
 
-    /// Takes the token for session `id` (not zero) if no session has it, that one included; returns
-    /// whether it did.
+    /// Takes the token for session `id` (not zero) if no session holds it, not even session `id`.
+    /// Returns whether the token was taken.
     #[inline]
     pub(crate) fn try_take(&self, id: u64) -> bool {
-        // Relaxed: the token carries no data; seeing it late costs its holder one more attempt.
+        // Relaxed: the token carries no data. If another session sees it late, its holder may need
+        // one more attempt.
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the token back if session `id` has it; says whether it had.
+    /// Releases the token if session `id` holds it. Returns whether the session held it.
     #[inline]
     pub(crate) fn release(&self, id: u64) -> bool {
         self.0.compare_exchange(id, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Returns where sessions wait that give way to its holder.
+    /// Returns the address at which sessions wait for the release of the token.
     #[inline]
     pub(crate) fn address(&self) -> u64 {
         std::ptr::from_ref(self).addr() as u64
     }
 
-    /// Whether a session other than `id` has it.
+    /// Returns whether a session other than `id` holds the token.
     #[inline]
     pub(crate) fn is_others(&self, id: u64) -> bool {
         let holder = self.0.load(Ordering::Relaxed);

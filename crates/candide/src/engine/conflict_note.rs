@@ -4,24 +4,24 @@
 
 use crate::error::Abort;
 
-/// The place of a conflict, before names are looked up.
+/// The place of a conflict, before its row and table are named.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConflictNote {
     pub(crate) cause: Abort,
-    /// The number of the table; `None` if the conflict was not in a table.
+    /// The table; `None` if the conflict concerned no table.
     pub(crate) table: Option<u16>,
-    /// The number of the unit, if the conflict was on a row.
+    /// The unit; `None` if the conflict concerned no row.
     pub(crate) unit: Option<u8>,
-    /// The first words of the row's key.
+    /// The first words of the row's key; zeros if the conflict concerned no row.
     pub(crate) key: [u64; ConflictNote::KEY_WORDS],
-    /// Whether the conflict was with another session of the same thread.
+    /// Whether the lock was held by a transaction of another session on the same thread.
     pub(crate) is_own_threads: bool,
 }
 
 impl ConflictNote {
     pub(crate) const KEY_WORDS: usize = 4;
 
-    /// Returns a number that identifies the row of the conflict; `None` if it was not on a row.
+    /// Returns a number for the row of the conflict; `None` if the conflict concerned no row.
     #[inline]
     pub(crate) fn row(&self) -> Option<u64> {
         let table = self.unit.and(self.table)?;
@@ -31,7 +31,7 @@ impl ConflictNote {
         Some(self.key.iter().fold(u64::from(table), mix))
     }
 
-    /// A conflict that was about nothing in particular.
+    /// Returns a conflict that concerned no table and no row.
     #[inline]
     pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
         ConflictNote {

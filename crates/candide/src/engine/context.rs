@@ -1,4 +1,4 @@
-//! The context of a protocol's functions: the database and the session that it works for.
+//! The context of a protocol's functions: the database and the session that they work for.
 
 #![forbid(unsafe_code)]
 
@@ -33,14 +33,14 @@ impl<'a, P: Parts> Context<'a, P> {
         Context { engine: &engine.common, clock: &engine.clock, local, versions }
     }
 
-    /// Returns the same context, borrowed for a shorter lifetime.
+    /// Returns the same context for a shorter time.
     #[inline(always)]
     pub(crate) fn again(&mut self) -> Context<'_, P> {
         let Context { engine, clock, local, versions } = self;
         Context { engine, clock, local, versions }
     }
 
-    /// Notes which row a conflict was about, and passes its cause on.
+    /// Notes the row of a conflict, and returns the cause.
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
@@ -50,13 +50,13 @@ impl<'a, P: Parts> Context<'a, P> {
         cause
     }
 
-    /// Has the next attempt lock a unit before it begins.
+    /// Makes the next attempt lock a unit before its closure begins.
     #[cold]
     pub(crate) fn want(&mut self, at: CellAt) {
         self.local.wanted.add(self.engine, at);
     }
 
-    /// Notes that a conflict was about an absent key of a table.
+    /// Notes a conflict about an absent key of a table, and returns its cause.
     #[cold]
     pub(crate) fn phantom(&mut self, table: u16) -> Abort {
         self.local.conflict =
@@ -64,22 +64,22 @@ impl<'a, P: Parts> Context<'a, P> {
         Abort::Phantom
     }
 
-    /// Refuses to start a writing commit while another session has the token (unless it has had it
-    /// for too long).
+    /// Refuses to start a writing commit while another session holds the token, unless this
+    /// transaction has already waited for the token as long as it must.
     #[inline]
     pub(crate) fn yield_to_token(&self) -> Result<(), Abort> {
         let must_yield = self.engine.token.is_others(self.local.id) && !self.local.has_yielded;
         if must_yield && !mutant(Mutant::TokenIgnored) { Err(Abort::Yielded) } else { Ok(()) }
     }
 
-    /// Reserves memory for the garbage that a commit may produce, so that it allocates nothing
-    /// while it holds locks.
+    /// Reserves memory for what a commit may leave behind, so that nothing is allocated while locks
+    /// are held.
     #[inline]
     pub(crate) fn reserve_for(&mut self, writes: &WriteSet) {
         self.local.reap_queue.reserve(writes.items().len());
     }
 
-    /// Unlinks a record from its index; it is freed once no reader can hold it.
+    /// Unlinks a record from its index. The record is freed once no reader can hold it.
     #[inline]
     pub(crate) fn unlink(
         &mut self,
@@ -104,9 +104,9 @@ impl<'a, P: Parts> Context<'a, P> {
         self.local.retire_parts(table.number);
     }
 
-    /// Moves a record from its index to the table's index of deleted records, if that index has
-    /// room for it and `kill` makes the record dead. Returns false if `kill` has not made the
-    /// record dead; a later collection tries that again.
+    /// Moves a record from the table's index to its index of deleted records, if there is room and
+    /// `kill` makes the record dead. Returns whether the matter is settled: `false` only if `kill`
+    /// has failed, so that a later attempt may succeed.
     pub(crate) fn detach_for_snapshots(
         &mut self,
         record: RecordAt,
@@ -134,7 +134,8 @@ impl<'a, P: Parts> Context<'a, P> {
         true
     }
 
-    /// Takes a record out of the index of deleted records; it is freed once no reader can hold it.
+    /// Removes a record from the index of deleted records. The record is freed once no reader can
+    /// hold it.
     #[inline]
     pub(crate) fn clear_out(&mut self, record: RecordAt, table: &TableCore) {
         let deleted_index = table.deleted_index().expect("it has been put there");

@@ -48,86 +48,86 @@ impl Properties {
 /// A protocol that keeps old versions: its databases have [snapshots](crate::Snapshot).
 pub trait Versioned: Protocol {}
 
-/// One concurrency-control algorithm: `Database<P>` runs its transactions by it.
+/// A concurrency-control algorithm `P`, by which the transactions of a `Database<P>` run.
 ///
 /// # Contract
-/// * **C1** The committed attempts are equivalent to one serial order, absent keys included.
-/// * **C2** After an error of `commit`, or `abort`, no effect of the attempt is left and nothing is
-///   locked.
-/// * **C3** An attempt that will abort may read values of different times, never a torn value.
-/// * **C4** Nothing is allocated, and no user code runs, between the first lock of a commit and the
-///   last release, save updaters between validation and the first install. (What
-///   [`Protocol::read_for_update`] locks is held while the closure runs on.)
+/// * **C1** The committed attempts are equivalent to one serial order, reads of absent keys
+///   included.
+/// * **C2** After an error of `commit`, or after `abort`, no effect of the attempt is left, and the
+///   attempt holds no lock.
+/// * **C3** An attempt that will abort may read values of different times, but never a torn value.
+/// * **C4** Between the first lock of a commit and its last release, nothing is allocated and no
+///   user code runs. The only exceptions are updaters, which run between validation and the first
+///   install. (Locks taken by [`Protocol::read_for_update`] are held while the closure continues.)
 ///
-/// The trait is sealed: its functions speak of internals.
+/// The trait is sealed, because its functions take internal types.
 ///
-/// Constants that a protocol chosen at run time ([`Erased`](crate::Erased)) cannot know are true of
-/// all protocols there if they are of any; [`Protocol::properties`] has those of one database.
+/// A protocol chosen at run time ([`Erased`](crate::Erased)) cannot know some constants. Such a
+/// constant is true there if it is true of any protocol; [`Protocol::properties`] returns the
+/// actual properties of one database.
 pub trait Protocol: Absence {
     /// The protocol's name, as the command line spells it.
     const NAME: &'static str;
 
-    /// Whether the serial order agrees with real time: a transaction comes after every one that had
-    /// ended when it began.
+    /// Whether the serial order agrees with real time: if transaction A ended before transaction B
+    /// began, then A precedes B.
     ///
-    /// If not, transactions are still serializable, but a transaction may see the database as it
-    /// was before another transaction that had already ended, as long as no chain of reads and
-    /// writes leads from that one to it.
+    /// If not, transactions are still serializable. But B may then see the database as it was
+    /// before A, as long as no chain of data leads from A to B.
     const STRICT: bool;
 
-    /// Whether an attempt that is going to fail sees, until it is aborted, only values that some
-    /// serial order would show it. Only a strict protocol is called opaque: that order agrees with
+    /// Whether an attempt that is going to fail sees, until it is told so, only what some serial
+    /// order would show it. Only a strict protocol is called opaque, so that this order agrees with
     /// real time.
     ///
-    /// If not, the closure of a doomed attempt may see values of different times (never a torn
-    /// value) before it is repeated. The caller never sees the value, the error or the panic of
-    /// such an attempt.
+    /// If not, the closure of a doomed attempt may see values of different times (but never a torn
+    /// value) before it is repeated. The result of such a closure (a value, an error or a panic) is
+    /// never shown to the caller.
     const OPAQUE: bool;
 
-    /// Whether the protocol is opaque by revalidations while the closure runs, which a database can
-    /// switch off ([`Builder::opaque`](crate::Builder::opaque)).
+    /// Whether the protocol is opaque because it rechecks what an attempt has seen. A database can
+    /// turn these checks off ([`Builder::opaque`](crate::Builder::opaque)).
     #[doc(hidden)]
     const OPAQUE_BY_LOOKS: bool = false;
 
-    /// The sources from which the protocol can draw timestamps, the default first; empty if it
-    /// draws none.
+    /// The sources that the protocol can draw timestamps from, the default first; empty if it draws
+    /// no timestamps.
     #[doc(hidden)]
     const TIMESTAMPS: &'static [Timestamps] = &[];
 
-    /// Words of a cell.
+    /// The number of words in a cell.
     #[doc(hidden)]
     const CELL_WORDS: usize;
-    /// Words kept in each index bucket.
+    /// The number of words that the protocol keeps in each index bucket.
     #[doc(hidden)]
     const NODE_WORDS: usize;
     /// Whether there may be only one session at a time.
     #[doc(hidden)]
     const ONE_SESSION: bool = false;
-    /// Whether an attempt whose only observation is the unit that [`Protocol::read_at_once`] has
-    /// read at its beginning may end without a commit: it has nothing to validate, to publish, or
-    /// to release.
+    /// Whether an attempt that consists of one successful [`Protocol::read_at_once`] has thereby
+    /// committed. Nothing then remains to be validated, published to other transactions, or
+    /// released.
     #[doc(hidden)]
     const SINGLE_READ_COMMITS: bool = false;
 
-    /// The protocol's old versions: [`NoVersions`](super::NoVersions), or a type of its own.
+    /// The protocol's old versions: [`NoVersions`](super::NoVersions), or a type of the protocol.
     #[doc(hidden)]
     type Versions: Versions<Self>;
-    /// The way in which writes are applied: [`Deferred`](super::Deferred) to the commit, or in
-    /// place.
+    /// How writes are applied: at the commit ([`Deferred`](super::Deferred)), or in place.
     #[doc(hidden)]
     type InPlace: InPlace<Self>;
 
-    /// Returns the properties of databases that are built with a policy.
+    /// Returns the properties of databases that are built with the given policy.
     fn properties(_policy: &Self::Policy) -> Properties {
         Properties::of::<Self>()
     }
 
-    /// Makes the protocol's part of a new database, which draws timestamps from `timestamps`, if it
-    /// draws any.
+    /// Makes the protocol's part of a new database. If the protocol draws timestamps, it draws them
+    /// from `timestamps`.
     #[doc(hidden)]
     fn clock(policy: &Self::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock;
 
-    /// Makes a new session's part.
+    /// Makes the protocol's part of a new session.
     #[doc(hidden)]
     fn attempt(clock: &Self::Clock) -> Self::Attempt;
 
@@ -135,8 +135,8 @@ pub trait Protocol: Absence {
     #[doc(hidden)]
     fn begin(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt);
 
-    /// Observes a unit: calls `copy` with its words, perhaps several times. The words that the last
-    /// call copied belong to one version (C3).
+    /// Observes a unit. Calls `copy` with the unit's words, perhaps several times; the words of the
+    /// last call belong together (C3).
     #[doc(hidden)]
     fn read(
         context: &mut Context<'_, Self>,
@@ -145,10 +145,10 @@ pub trait Protocol: Absence {
         copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort>;
 
-    /// Reads a unit that the attempt's write set does not hold, if that takes no waiting and no
-    /// old version; otherwise returns `None`, and has observed nothing. What `copy` then has done
-    /// means nothing.
-    /// (So the words need not be where a function that is called could find them.)
+    /// Reads a unit that the write set does not hold, if the read needs neither waiting nor an old
+    /// version. Otherwise returns `None` and has observed nothing; the words that `copy` was called
+    /// with must then be ignored. (Since this function is inlined, the copied words need not be in
+    /// memory.)
     #[doc(hidden)]
     #[inline(always)]
     fn read_at_once(
@@ -159,10 +159,10 @@ pub trait Protocol: Absence {
         None
     }
 
-    /// As [`Protocol::read`], by a transaction that means to write the unit: a protocol that can
-    /// keeps others from writing it until the attempt ends, while readers pass. An absent row is
-    /// observed and no more. By default a read, which is all there is to do where transactions do
-    /// not overlap.
+    /// Reads a unit like [`Protocol::read`], for a transaction that means to write the unit. If the
+    /// protocol can, it keeps other transactions from writing the unit until the attempt ends;
+    /// readers are not held up. An absent row is only observed. The default is a plain read, which
+    /// is enough if transactions do not overlap.
     #[doc(hidden)]
     #[inline]
     fn read_for_update(
@@ -174,8 +174,8 @@ pub trait Protocol: Absence {
         Self::read(context, attempt, at, copy)
     }
 
-    /// Locks a unit as [`Protocol::read_for_update`] does, and observes nothing. Returns whether
-    /// the unit is locked: only a row that is there is. By default there is nothing to lock.
+    /// Locks a unit as [`Protocol::read_for_update`] does, but observes nothing. Returns whether
+    /// the unit is now locked; a unit of an absent row never is. By default nothing is locked.
     #[doc(hidden)]
     fn hold(
         _context: &mut Context<'_, Self>,
@@ -189,8 +189,8 @@ pub trait Protocol: Absence {
     #[doc(hidden)]
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool;
 
-    /// Returns whether the closure may be told, without observing the row, that it exists or does
-    /// not. If not, the row has to be observed.
+    /// Returns whether the closure can be told, without an observation of the row, that the row
+    /// exists (if `exists`) or is absent. If `false`, the caller has to observe the row.
     #[doc(hidden)]
     #[inline(always)]
     fn assumes(
@@ -202,9 +202,9 @@ pub trait Protocol: Absence {
         Ok(Self::is_present(attempt, at) == exists)
     }
 
-    /// Notes the beginning of a scan over a range of keys, in ascending or descending order if a
-    /// direction is given. The scan reports its progress by [`Protocol::scanned`]. Returns the
-    /// scan's number in the attempt.
+    /// Notes the beginning of a scan over a range of keys, whose progress [`Protocol::scanned`]
+    /// will report. With a direction, the scan visits the keys in order. Returns the number of the
+    /// scan within the attempt.
     #[doc(hidden)]
     #[inline(always)]
     fn scan(
@@ -216,8 +216,8 @@ pub trait Protocol: Absence {
         0
     }
 
-    /// Notes that a scan has reached a record, or the end of its range. (The scan observes records
-    /// and nodes by [`Protocol::read`] and [`Protocol::absent`].)
+    /// Notes that a scan has reached a record, or the end of its range (`None`). (What the scan
+    /// visits is observed by [`Protocol::absent`] and [`Protocol::read`].)
     #[doc(hidden)]
     #[inline(always)]
     fn scanned(
@@ -228,7 +228,7 @@ pub trait Protocol: Absence {
     ) {
     }
 
-    /// Takes note of a write.
+    /// Notes a write.
     #[doc(hidden)]
     #[inline(always)]
     fn stage(
@@ -243,10 +243,10 @@ pub trait Protocol: Absence {
         Ok(())
     }
 
-    /// Takes note of the insertion of a row whose record the attempt has just linked, so that none
-    /// of its units is in the write set. `cells` are all of them; their words are operands, one
-    /// unit's after another's. By default into the shared write set, as
-    /// [`Protocol::stage`]: a protocol that overrides that overrides this.
+    /// Notes the insertion of a row whose record the attempt has just linked; no unit of the record
+    /// is in the write set yet. `cells` are all units of the record. Their words are operands, unit
+    /// after unit. By default the insertion goes to the shared write set, as in
+    /// [`Protocol::stage`]; a protocol that overrides `stage` also overrides this function.
     #[doc(hidden)]
     #[inline(always)]
     fn stage_new(
@@ -260,8 +260,8 @@ pub trait Protocol: Absence {
         Ok(())
     }
 
-    /// Looks whether the attempt is still bound to succeed as far as its reads go, so that a doomed
-    /// one ends early.
+    /// Checks whether the attempt's reads still allow it to commit, so that a doomed attempt ends
+    /// early.
     #[doc(hidden)]
     fn revalidate(
         context: &mut Context<'_, Self>,
@@ -269,8 +269,8 @@ pub trait Protocol: Absence {
         writes: &WriteSet,
     ) -> Result<(), Abort>;
 
-    /// Commits, if all that was observed and written fits into the serial order (C1). After an
-    /// error the attempt has ended as by [`Protocol::abort`] (C2).
+    /// Commits if everything that the attempt observed and wrote fits into the serial order (C1).
+    /// After an error the attempt has ended as by [`Protocol::abort`] (C2).
     #[doc(hidden)]
     fn commit(
         context: &mut Context<'_, Self>,
@@ -282,11 +282,11 @@ pub trait Protocol: Absence {
     #[doc(hidden)]
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet);
 
-    /// Prepares for the closure's error to be shown: observes what the writes assumed, and
-    /// collects, unit after unit, the words to which they would have been applied. A commit without
-    /// the writes then validates these observations. A protocol that has applied the writes already
-    /// undoes them and returns the one that failed. If an updater has panicked, the attempt ends
-    /// here with that panic.
+    /// Prepares to show the closure's error to the caller. Observes what the writes assumed, and
+    /// appends to `images` the words that the writes would have been applied to, unit after unit. A
+    /// commit without the writes then validates everything. A protocol that has already applied the
+    /// writes undoes them, and returns the outcome of the update that failed. If an updater has
+    /// panicked, the attempt ends here with that panic.
     #[doc(hidden)]
     fn validate_without_writes(
         context: &mut Context<'_, Self>,
@@ -306,18 +306,19 @@ pub trait Protocol: Absence {
         Ok(None)
     }
 
-    /// Returns a lower bound of the begin timestamps of all transactions that pin in a later epoch
-    /// than one that is read after this.
+    /// Returns a lower bound on begin timestamps. It holds for all transactions that pin in an
+    /// epoch later than one read after this call.
     #[doc(hidden)]
     #[inline(always)]
     fn begin_ts_bound(_clock: &Self::Clock) -> u64 {
         0
     }
 
-    /// Makes sure that the attempt sees the database as it was at `time`, a time of the protocol.
+    /// Makes sure that the attempt sees the state at `time`, a time of the protocol's clock, or a
+    /// later one.
     ///
     /// # Errors
-    /// A conflict, or [`Abort::NoIndex`] if the attempt has to read at an earlier time.
+    /// A conflict, or [`Abort::NoIndex`] if the attempt is to see an earlier state.
     #[doc(hidden)]
     #[inline(always)]
     fn reach(
@@ -329,8 +330,8 @@ pub trait Protocol: Absence {
         Ok(())
     }
 
-    /// Prefetches words `first..first + count` of a unit, from where the next read or update of
-    /// them takes them.
+    /// Prefetches the words `first..first + count` of a unit from the place where the next read or
+    /// update of them will look.
     #[doc(hidden)]
     #[inline(always)]
     fn prefetch(_clock: &Self::Clock, at: CellAt, first: usize, count: usize) {

@@ -40,47 +40,47 @@ impl Retired {
     }
 }
 
-/// An absent record that a session has to reap; or a unit with more than one version, of which it
-/// has to collect the old ones.
+/// A queue entry of a session: an absent record to reap, or a unit with several versions, of which
+/// the old ones are to be collected.
 #[derive(Debug, Clone, Copy)]
 pub struct Due {
-    /// The first unit of the record, or the unit.
+    /// The first unit of the absent record, or the unit with several versions.
     pub(crate) at: CellAt,
-    /// The epoch in which it was queued.
+    /// The epoch in which the entry was queued.
     pub(crate) queued: Epoch,
-    /// The result of [`Protocol::begin_ts_bound`](super::Protocol::begin_ts_bound) before that
-    /// epoch was read.
+    /// The bound on begin timestamps ([`begin_ts_bound`](super::Protocol::begin_ts_bound)) that was
+    /// read before that epoch.
     pub(crate) time: u64,
-    /// The protocol's note for the next time that the entry is examined; zero before the first
+    /// The protocol's note for the next time that it examines the entry; zero before the first
     /// time.
     pub(crate) note: u64,
-    /// It has waited for a snapshot to close ([`GcOutcome::Kept`]).
+    /// Whether the entry has waited for a snapshot to close ([`GcOutcome::Kept`]).
     pub(crate) is_parked: bool,
 }
 
-/// The most versions that are taken out of a chain at once: few enough for a writer of the unit to
-/// wait for.
+/// The most versions that are removed from a chain at once. The number is small because a writer of
+/// the unit has to wait meanwhile.
 pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
 
-/// The outcome of examining a queued entry.
+/// The outcome of examining a queue entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GcOutcome {
-    /// It is dead now and may be unlinked.
+    /// The record is dead now and may be unlinked.
     Dead,
-    /// It is a row again; the queue forgets it.
+    /// The record holds a row again, so the queue drops the entry.
     Alive,
-    /// A transaction may still depend on it; try again later.
+    /// A transaction may still depend on the record or version; the entry is examined again later.
     NotYet,
-    /// It is locked, so nothing is known of it; it is the first to be tried next time.
+    /// The unit is locked, so nothing is known about it. The entry is examined first next time.
     Busy,
-    /// More is left than is taken out of a chain at once ([`VERSIONS_AT_ONCE`]); go on when others
-    /// have had their turn.
+    /// The chain has more old versions than are removed at once ([`VERSIONS_AT_ONCE`]). The
+    /// collection continues after other entries have had their turn.
     Unfinished,
-    /// Nothing is left to do before the open snapshot of this timestamp has closed.
+    /// Nothing can be done before the open snapshot with this timestamp has closed.
     Kept(u64),
-    /// The same, and only snapshots see the record: it may be [put out of the
-    /// way](Protocol::detach_for_snapshots).
+    /// As `Kept`, and only snapshots see the record. The record may be
+    /// [moved to the index of deleted records](super::Versions::detach_for_snapshots).
     MoveToDeletedIndex(u64),
-    /// It was moved to the index of deleted records, and no snapshot sees it any more.
+    /// The record is in the index of deleted records, and no snapshot sees it any more.
     Expired,
 }

@@ -1,5 +1,5 @@
-//! The additional functions of a protocol that runs one transaction at a time and applies writes at
-//! once.
+//! The additional functions of a protocol that runs one transaction at a time and applies its
+//! writes at once.
 
 #![forbid(unsafe_code)]
 
@@ -13,15 +13,15 @@ use crate::sync::Instant;
 
 /// Exclusion of transactions, and writes that are applied when they are staged.
 ///
-/// A protocol either is [`Deferred`] and has none of this, or answers for all of it.
+/// A protocol either uses [`Deferred`] and has none of this, or implements all of it.
 pub trait InPlace<P: Parts> {
-    /// Whether writes are applied when they are staged. Records have one unit then, deletes unlink
-    /// their records at once, and no versions are numbered.
+    /// Whether writes are applied when they are staged. Each record is then one unit, deletes
+    /// unlink their records at once, and versions are not numbered.
     #[doc(hidden)]
     const APPLIES_AT_ONCE: bool = false;
 
-    /// Waits for the right to run a transaction, at most until `until` if that is given. Called
-    /// before the session is pinned; paired with [`InPlace::leave`].
+    /// Waits for the right to run a transaction, until `until` at the latest (`None`: without a
+    /// limit). Called before the session is pinned; each success is paired with [`InPlace::leave`].
     ///
     /// # Errors
     /// [`Abort::Nested`] if this thread would wait for itself, [`Abort::DeadlinePassed`] if `until`
@@ -37,23 +37,23 @@ pub trait InPlace<P: Parts> {
     #[inline(always)]
     fn leave(_clock: &P::Clock) {}
 
-    /// Returns whether an update has failed that the attempt has applied: the attempt can only end
-    /// in that.
+    /// Returns whether an update that the attempt has applied has failed. The attempt can then only
+    /// end in the outcome of that update.
     #[doc(hidden)]
     #[inline(always)]
     fn has_failed(_attempt: &P::Attempt) -> bool {
         false
     }
 
-    /// Returns a mark for a scan that begins now: the writes that have been applied so far.
+    /// Returns a mark for a scan that begins now: the number of writes applied so far.
     #[doc(hidden)]
     #[inline(always)]
     fn mark(_attempt: &mut P::Attempt) -> usize {
         0
     }
 
-    /// Reads a unit without the writes that the attempt has applied since a mark. Only called if
-    /// writes are applied at once.
+    /// Reads a unit as it was at a mark, without the attempt's later writes. Only called if writes
+    /// are applied at once.
     #[doc(hidden)]
     fn read_at_mark(
         _context: &mut Context<'_, P>,
@@ -66,7 +66,7 @@ pub trait InPlace<P: Parts> {
     }
 }
 
-/// Writes that wait in the write set until the commit, beside transactions that overlap.
+/// Writes that stay in the write set until the commit. Transactions may overlap.
 #[derive(Debug)]
 pub struct Deferred;
 

@@ -1,5 +1,5 @@
-//! The engine below all protocols: the contract that each protocol implements, and the data that
-//! they share.
+//! The engine below all protocols: the contract that each protocol implements, and the shared parts
+//! that protocols work with.
 
 mod absence;
 mod common;

@@ -10,19 +10,19 @@ use std::fmt::Debug;
 pub struct Seen {
     /// Whether the row exists. If not, the copied words mean nothing.
     pub(crate) present: bool,
-    /// The version, as a number that grows with every write of the unit; zero if it has not been
-    /// written since its record was linked.
+    /// The number of the version, which grows with every write of the unit; zero if the unit has
+    /// not been written since its record was linked.
     pub(crate) version: u64,
 }
 
 /// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Committed {
-    /// The version of everything it wrote; meaningless if it wrote nothing.
+    /// The version of everything that the commit wrote; meaningless if it wrote nothing.
     pub(crate) version: u64,
 }
 
-/// The absence of keys without a record, and the node whose unchanged version proves it.
+/// Keys without a record, and the node whose version is observed to validate their absence.
 #[derive(Debug, Clone, Copy)]
 pub struct Missing<'a> {
     pub(crate) table: u16,
@@ -36,12 +36,12 @@ pub struct Missing<'a> {
 /// The state of the database that a transaction sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ReadView {
-    /// The present state; the transaction may write.
+    /// The current state. The transaction may write.
     #[default]
     Current,
-    /// The state when the transaction began, or the present state under protocols without versions.
+    /// The state when the transaction began, or the current state if the protocol has no versions.
     /// The transaction only reads.
     AtBegin,
-    /// The state of the open snapshot with this timestamp.
+    /// The state that the open snapshot with this timestamp sees.
     Snapshot(u64),
 }

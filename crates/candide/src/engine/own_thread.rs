@@ -1,7 +1,7 @@
-//! The locks that the transactions of a thread hold while their closures run, for which another
-//! session's transaction in such a closure would wait in vain.
+//! Locks that the transactions of a thread hold while their closures run. A transaction of another
+//! session inside such a closure would wait for these locks in vain.
 //!
-//! Most transactions hold nothing while their closures run; for them nothing is noted.
+//! Most transactions hold no locks while their closures run, and note nothing here.
 
 #![forbid(unsafe_code)]
 
@@ -18,12 +18,13 @@ thread_local! {
 pub(crate) enum Held {
     /// The token of the database with this number.
     Token(u64),
-    /// The turn with the second number of the database with the first one.
+    /// A turn: the number of the database, and the number of the turn.
     Turn(u64, usize),
-    /// The unit whose cell has this address, for update, by the session with this number.
+    /// A unit locked for update: the address of its cell, and the number of the session.
     Unit(u64, u64),
-    /// A unit locked ahead, by cell and session, because the attempt before asked for it, and not
-    /// asked for yet by this closure; and whether it has refused another session's transaction.
+    /// A unit locked ahead because the previous attempt asked for it, while this attempt's closure
+    /// has not asked for it yet: the address of its cell, the number of the session, and whether
+    /// the lock has refused a transaction of another session.
     Ahead(u64, u64, bool),
 }
 
@@ -36,17 +37,17 @@ impl Held {
         Held::Ahead(at.address(), session, false)
     }
 
-    /// Returns whether it is held for one attempt only.
+    /// Returns whether the lock is held for one attempt only.
     fn is_unit(&self) -> bool {
         matches!(self, Held::Unit(..) | Held::Ahead(..))
     }
 
-    /// Notes that a transaction of this thread holds it.
+    /// Notes that a transaction of this thread holds the lock, turn or token.
     pub(crate) fn note(self) {
         with(|held| held.push(self));
     }
 
-    /// Removes the latest note of it.
+    /// Removes the latest such note.
     #[cold]
     pub(crate) fn forget(self) {
         with(|held| {
@@ -56,15 +57,15 @@ impl Held {
         });
     }
 
-    /// Returns whether a transaction of this thread holds it.
+    /// Returns whether a transaction of this thread holds the lock, turn or token.
     #[cold]
     pub(crate) fn is_own_threads(self) -> bool {
         with(|held| held.contains(&self)).unwrap_or(false)
     }
 }
 
-/// Returns whether a transaction of this thread, but of another session than this one, holds a
-/// unit. Notes it if that was locked ahead and the closure has not asked for it.
+/// Returns whether a transaction of this thread, but of another session than `session`, holds the
+/// unit. If that unit was only locked ahead, also notes that the lock has refused a transaction.
 #[cold]
 pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     let is_it = |cell: u64, of: u64| cell == at.address() && of != session;
@@ -85,8 +86,8 @@ pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     .unwrap_or(false)
 }
 
-/// Returns whether one of the units that were noted last, `count` of them, was locked ahead and has
-/// refused another session's transaction.
+/// Returns whether one of the last `count` noted units was locked ahead and has refused a
+/// transaction of another session.
 #[cold]
 pub(crate) fn has_refused(count: u32) -> bool {
     with(|held| {
@@ -96,7 +97,7 @@ pub(crate) fn has_refused(count: u32) -> bool {
     .unwrap_or(false)
 }
 
-/// Forgets the units that were noted last, `count` of them.
+/// Forgets the last `count` noted units.
 #[cold]
 pub(crate) fn forget_units(mut count: u32) {
     with(|held| {
@@ -109,8 +110,8 @@ pub(crate) fn forget_units(mut count: u32) {
     });
 }
 
-/// Calls `act` with the notes of this thread, unless it is ending, or is a model's thread, since
-/// those share thread-local data.
+/// Calls `act` with the notes of this thread. Returns `None` without a call if the thread is
+/// ending, or in a model, whose threads share thread-local data.
 fn with<T>(act: impl FnOnce(&mut Vec<Held>) -> T) -> Option<T> {
     if MODELLED {
         return None;

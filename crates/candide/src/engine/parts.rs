@@ -1,32 +1,33 @@
-//! The parts of a protocol: its data for a database, for a session, and for garbage.
+//! The parts of a protocol: its data for a database, for a session, and for the garbage of
+//! sessions.
 
 #![forbid(unsafe_code)]
 
 use crate::epoch::Epoch;
 use std::fmt::Debug;
 
-/// The types of a protocol, apart from its functions, so that code for databases and sessions which
-/// calls no function of the protocol depends only on this trait.
+/// The types of a protocol, without its functions. Code that uses a database and a session without
+/// calling the protocol needs only this trait.
 pub trait Parts: Sized + Send + Sync + Debug + 'static {
-    /// The choice that the protocol leaves when a database is built
+    /// The protocol's option that is chosen when a database is built
     /// ([`Builder::policy`](crate::Builder::policy)).
     type Policy: Clone + Default + Debug + Send + Sync;
 
-    /// The part of a database that is the protocol's.
+    /// The protocol's part of a database.
     #[doc(hidden)]
     type Clock: Send + Sync + Debug;
-    /// The part of a session that is the protocol's, with all that an attempt notes.
+    /// The protocol's part of a session, with everything that an attempt notes.
     #[doc(hidden)]
     type Attempt: Send;
-    /// A session's data about old versions, which its garbage collection uses, too.
+    /// A session's data about old versions that garbage collection needs, too.
     #[doc(hidden)]
     type SessionVersions: Default + Send + Debug;
-    /// The part of a session's garbage that waits for the end of attempts that see old versions.
+    /// The old versions in a session's garbage that wait for the end of attempts that see them.
     #[doc(hidden)]
     type Backlog: Backlog;
 }
 
-/// Old versions that wait to be collected. Without versions, nothing.
+/// Old versions that wait to be collected; empty if the protocol keeps no versions.
 pub trait Backlog: Default + Send + Debug {
     /// Returns whether nothing waits.
     #[doc(hidden)]
@@ -36,12 +37,12 @@ pub trait Backlog: Default + Send + Debug {
     #[doc(hidden)]
     fn len(&self) -> usize;
 
-    /// Returns whether the backlog has further entries to examine, if `horizon` is the horizon of
-    /// epochs.
+    /// Returns whether entries remain that can be examined when the horizon of epochs is `horizon`.
     #[doc(hidden)]
     fn is_due(&self, horizon: Epoch) -> bool;
 
-    /// Takes over the garbage of a dropped session. Returns the number of entries that this adds.
+    /// Takes over the backlog of a closed session. Returns the number of entries that this adds to
+    /// be examined.
     #[doc(hidden)]
     fn take_over(&mut self, left: Self) -> usize;
 }

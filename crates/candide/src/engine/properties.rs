@@ -7,7 +7,8 @@ use crate::timestamps::Timestamps;
 /// Properties of a protocol's databases, by the policy that they are built with.
 #[derive(Debug, Clone, Copy)]
 pub struct Properties {
-    /// The name on the command line: that of the protocol, or of its policy if it has several.
+    /// The name on the command line: the protocol's name, or the policy's name if the protocol has
+    /// several policies.
     pub name: &'static str,
     /// [`Protocol::STRICT`](super::Protocol::STRICT).
     pub strict: bool,

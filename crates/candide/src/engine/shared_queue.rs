@@ -8,9 +8,9 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
 
-/// Entries of units that had more to collect each time they were examined; every session that
-/// collects takes some. Otherwise the first session to write such a unit would have to collect
-/// alone what all others add.
+/// Entries of units that had more to collect each time they were examined. Every session that
+/// collects takes some of them. Without this queue, the first session to write such a unit would
+/// have to collect alone the old versions that all sessions add.
 #[derive(Debug, Default)]
 pub(crate) struct Hot {
     /// Nearly ordered by epoch.
@@ -21,7 +21,8 @@ pub(crate) struct Hot {
 
 impl Hot {
     pub(crate) fn len(&self) -> usize {
-        // Relaxed: the mutex orders the entries, and a session that misses some comes again.
+        // Relaxed: the mutex orders the entries. A session that misses some entries examines the
+        // queue again later.
         self.count.load(Ordering::Relaxed) as usize
     }
 
@@ -30,7 +31,7 @@ impl Hot {
         self.len() == 0
     }
 
-    /// Moves entries that were queued before an epoch, until `into` has `most`.
+    /// Moves entries queued before the epoch `before` to `into`, until `into` has `most` entries.
     pub(crate) fn take(&self, before: Epoch, most: usize, into: &mut Vec<Due>) {
         let mut entries = lock(&self.entries);
         while into.len() < most && entries.front().is_some_and(|due| due.queued < before) {
@@ -39,13 +40,13 @@ impl Hot {
         self.count.store(entries.len() as u64, Ordering::Relaxed);
     }
 
-    /// Adds entries that are to be examined when their epoch is over.
+    /// Adds entries that are to be examined after the epoch in which they were queued.
     pub(crate) fn put(&self, more: &mut Vec<Due>) {
         self.change(more, |entries, more| entries.extend(more.drain(..)));
     }
 
     /// Adds unfinished entries at the front. At the back, a long chain among many short ones would
-    /// be examined once an epoch, and grow.
+    /// be examined only once an epoch, and would grow.
     pub(crate) fn put_first(&self, more: &mut Vec<Due>) {
         self.change(more, |entries, more| {
             more.drain(..).rev().for_each(|due| entries.push_front(due))

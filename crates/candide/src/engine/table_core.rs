@@ -23,25 +23,25 @@ pub struct TableCore {
     pub(crate) row_type: &'static str,
     pub(crate) groups: &'static [crate::schema::Group],
     pub(crate) layout: Layout,
-    /// Keys as text; of the entries of an index, the part that is the index's.
+    /// Formats a key as text; for the entries of an index, only the words of the index key.
     pub(crate) show_key: Show,
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
     pub(crate) indexes: Indexes,
-    /// Records in the index.
+    /// The number of records in the index.
     pub(crate) linked: Tally,
-    /// The memory of old versions; `None` if the protocol keeps none.
+    /// The place of old versions, if the protocol keeps any.
     pub(crate) versions: Option<VersionTable>,
 }
 
 impl TableCore {
-    /// Returns the index of deleted records that snapshots see, `None` if the protocol needs none.
+    /// Returns the index of deleted records that snapshots see; `None` if the table has none.
     #[inline]
     pub(crate) fn deleted_index(&self) -> Option<&DeletedIndex> {
         self.versions.as_ref()?.deleted_index.as_ref()
     }
 
-    /// Returns the slab of versions of a size.
+    /// Returns the slab for versions of the given block size.
     #[inline]
     pub(crate) fn version_slab(&self, size: BlockSize) -> &Arc<Slab> {
         let versions = self.versions.as_ref().expect("made for every protocol with versions");
@@ -51,10 +51,10 @@ impl TableCore {
         }
     }
 
-    /// Checks that a key has as many words as its type says: the index trusts it.
+    /// Checks that a key has as many words as its type says; the index relies on this.
     ///
     /// # Panics
-    /// If it has not, which is an error in an implementation of `Key`.
+    /// If the number differs, which is an error in an implementation of `Key`.
     #[inline(always)]
     pub(crate) fn check_key(&self, key: &[u64]) {
         assert!(
@@ -71,7 +71,7 @@ type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 pub(crate) struct IndexCore {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
-    /// Whether an ordered index was requested. The entries may be ordered even if it was not.
+    /// Whether an ordered index was asked for; the entries may be ordered even if not.
     ordered: bool,
     /// The columns of the index key, and the groups they lie in.
     pub(crate) columns: Box<[Place]>,
@@ -81,11 +81,11 @@ pub(crate) struct IndexCore {
     pub(crate) key_of: Box<KeyOf>,
     pub(crate) origin: KeyOrigin,
     pub(crate) entries: Arc<TableCore>,
-    /// The number of the index among the indexes of its table.
+    /// The index's place among those of its table.
     pub(crate) number: usize,
-    /// The protocol's timestamp from which the index has all entries.
+    /// The timestamp of the protocol from which on the index has all entries.
     pub(crate) since: AtomicU64,
-    /// The protocol's timestamp from which all its entries are right.
+    /// The timestamp of the protocol from which on all entries of the index are right.
     pub(crate) right_since: AtomicU64,
 }
 
@@ -111,9 +111,9 @@ pub(crate) struct IndexPlan {
     pub(crate) origin: KeyOrigin,
 }
 
-/// The origin of an index key, besides the columns: the type of the projection, and the addresses
-/// of the functions that take parts of the primary key. If these and the columns are equal, so are
-/// the keys.
+/// The origin of an index key apart from the columns: the type of the projection, and the addresses
+/// of the functions that take parts of the primary key. Two indexes with equal origins and columns
+/// have equal keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyOrigin {
     pub(crate) projection: TypeId,
@@ -152,7 +152,7 @@ impl IndexPlan {
         }
     }
 
-    /// Returns whether the key of its entries is short enough to be stored.
+    /// Returns whether the key of the index's entries is short enough to be stored.
     #[inline]
     pub(crate) fn fits(&self, primary_words: usize) -> bool {
         self.key_words > 0 && self.entry_words(primary_words).0 <= KEY_WORDS_MAX
@@ -179,7 +179,7 @@ impl IndexPlan {
 }
 
 impl IndexCore {
-    /// Appends the key of a row's entry.
+    /// Appends the key of a row's index entry to `key`.
     pub(crate) fn entry_key(&self, primary: &[u64], words: &[u64], key: &mut Vec<u64>) {
         let begin = key.len();
         (self.key_of)(primary, words, key);
@@ -193,18 +193,19 @@ impl IndexCore {
     }
 }
 
-/// The most indexes a table can have, dropped ones of other names included.
+/// The most indexes a table can have. Dropped indexes count, except that an index that equals a
+/// dropped one takes its place again.
 pub(crate) const INDEXES_MAX: usize = 32;
 
 /// The secondary indexes of a table.
 ///
-/// An index that is added to a table with rows passes three stages: all writers *keep* (maintain)
-/// it; it is *enforced*, if it is unique; it can be *read*. A stage begins only after the end of
-/// all transactions that began before the previous stage.
+/// An index that is added to a table with rows goes through three stages. First, all writers *keep*
+/// the index. Then the index is *enforced*, if it is unique. Finally, the index can be *read*. Each
+/// stage begins only when every running transaction knows of the stage before.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
-    /// One bit for each slot. Written while the indexes of a table change, read by every write.
+    /// One bit for each slot. Written when the indexes of a table change; read by every write.
     kept: AtomicU64,
     enforced: AtomicU64,
     readable: AtomicU64,
@@ -228,15 +229,15 @@ impl Indexes {
         }
     }
 
-    /// Returns whether there is no index to keep.
+    /// Returns whether the table has no index to keep.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: a transaction that has to know was pinned after the bit was set, by the wait
-        // between the stages.
+        // Relaxed: between two stages, the thread that adds the index waits for older transactions.
+        // So a transaction that must see the bit was pinned after the bit was set.
         self.kept.load(Ordering::Relaxed) == 0
     }
 
-    /// Returns the indexes to keep.
+    /// Returns the indexes that writers keep.
     #[inline]
     pub(crate) fn kept(&self) -> impl Iterator<Item = &IndexCore> {
         let mut left = self.kept.load(Ordering::Acquire); // E18
@@ -247,8 +248,8 @@ impl Indexes {
         })
     }
 
-    /// Returns the groups in which the index keys of a row lie; at least one, since any group shows
-    /// whether the row exists.
+    /// Returns the groups in which the index keys of a row lie, one bit each. At least one bit is
+    /// set, since any group shows whether the row exists.
     #[inline]
     pub(crate) fn groups(&self) -> u64 {
         match self.kept().fold(0, |groups, index| groups | index.groups) {
@@ -257,14 +258,14 @@ impl Indexes {
         }
     }
 
-    /// Returns whether any index key has a part at this place.
+    /// Returns whether a column of any kept index overlaps `place`.
     #[inline]
     pub(crate) fn covers(&self, place: Place) -> bool {
         self.kept().any(|index| index.columns.iter().any(|column| column.overlaps(place)))
     }
 
-    /// Returns whether an index is in a stage. A reader that sees the stage also sees the timestamp
-    /// stored before it.
+    /// Returns whether an index is in the given stage. If so, the caller also sees the timestamps
+    /// that were stored before the stage was set.
     #[inline]
     pub(crate) fn is_at(&self, index: &IndexCore, stage: Stage) -> bool {
         self.word(stage).load(Ordering::Acquire) & 1 << index.number != 0 // E18
@@ -274,7 +275,7 @@ impl Indexes {
     #[inline]
     pub(crate) fn set(&self, index: &IndexCore, stage: Stage, on: bool) {
         let bit = 1 << index.number;
-        // Release: a reader that sees the bit sees the slot and its timestamps (E18).
+        // Release: a reader that sees the bit also sees the slot and its timestamps (E18).
         if on {
             self.word(stage).fetch_or(bit, Ordering::Release);
         } else {
@@ -300,33 +301,33 @@ impl Indexes {
         })
     }
 
-    /// Returns the number of the next new index; `None` if the table has the maximum of indexes.
-    /// The caller holds the lock under which indexes are added.
+    /// Returns the number for the next new index; `None` if all slots are taken. The caller
+    /// prevents other threads from adding an index meanwhile.
     #[inline]
     pub(crate) fn next_number(&self) -> Option<usize> {
         self.slots.iter().position(|slot| slot.get().is_none())
     }
 
-    /// Adds an index, at no stage yet.
+    /// Adds an index, which is in no stage yet.
     #[inline]
     pub(crate) fn add(&self, index: IndexCore) -> &IndexCore {
         self.slots[index.number].get_or_init(|| index)
     }
 }
 
-/// The place of a table's old versions.
+/// The slabs and the index for a table's old versions.
 #[derive(Debug)]
 pub(crate) struct VersionTable {
     pub(crate) whole: Arc<Slab>,
-    /// The slab of short versions, if the protocol has them. It may be the same slab as the one
-    /// above.
+    /// The slab of versions with only a few words of a unit, if the protocol has them; it may be
+    /// the same slab as `whole`.
     pub(crate) short: Option<Arc<Slab>>,
-    /// The index of deleted records, if keys are in order and it is the protocol's to have one.
+    /// The index of deleted records, if keys are ordered and the protocol keeps such an index.
     pub(crate) deleted_index: Option<DeletedIndex>,
 }
 
 impl VersionTable {
-    /// Returns the bytes that are taken for versions apart from their records.
+    /// Returns the number of bytes reserved for versions outside of their records.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         let short = self.short.iter().filter(|short| !Arc::ptr_eq(short, &self.whole));
@@ -337,8 +338,8 @@ impl VersionTable {
 /// The size of a version's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockSize {
-    /// It has a few words of a unit.
+    /// The block has room for a few words of a unit.
     Short = 0,
-    /// It has room for all of any unit of the table.
+    /// The block has room for all words of any unit of the table.
     Whole = 1,
 }

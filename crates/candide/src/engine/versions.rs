@@ -1,4 +1,4 @@
-//! The additional functions of a protocol that keeps several versions of a unit.
+//! The additional functions of a protocol that keeps several versions of each unit.
 
 #![forbid(unsafe_code)]
 
@@ -13,40 +13,40 @@ use std::sync::Arc;
 
 /// Old versions of units: the attempts and snapshots that see them, and their collection.
 ///
-/// A protocol with one version of each unit has [`NoVersions`].
+/// A protocol with one version of each unit uses [`NoVersions`].
 pub trait Versions<P: Parts> {
     /// The number of words of a version before its payload; zero if each unit has only one version.
     #[doc(hidden)]
     const WORDS: usize = 0;
-    /// Words of a block for a version that is said by a few words; zero if all versions have as
-    /// many.
+    /// The number of words of the block of a short version, which holds only a few words of a unit;
+    /// zero if all versions have blocks of the same size.
     #[doc(hidden)]
     const SHORT_WORDS: usize = 0;
-    /// Words of a version's block behind its payload.
+    /// The number of words in a version's block after its payload.
     #[doc(hidden)]
     const SPARE_WORDS: usize = 0;
-    /// Whether records that only snapshots see move to an index of deleted records
+    /// Whether records that only snapshots see are moved to an index of deleted records
     /// ([`GcOutcome::MoveToDeletedIndex`](super::GcOutcome::MoveToDeletedIndex)).
     #[doc(hidden)]
     const KEEPS_DELETED_INDEX: bool = false;
 
-    /// Returns whether a unit's newest version is later than the version that the attempt sees.
-    /// Called only if the table has an index of deleted records.
+    /// Returns whether the newest version of a unit is later than the time at which the attempt
+    /// reads. Only called if there is an index of deleted records.
     #[doc(hidden)]
     fn is_older(_attempt: &P::Attempt, _at: CellAt) -> bool {
         unreachable!("there is no index of deleted records")
     }
 
-    /// Returns the number of versions in the chain of a unit, including those of commits in
-    /// progress; `None` if there is no row. Observes nothing and does not wait. Called outside
-    /// attempts, and only under protocols with versions.
+    /// Returns the number of versions in the chain of a unit, including versions of running
+    /// commits; `None` if the row does not exist. Observes nothing and does not wait. The attempt
+    /// is not running. Only called if the protocol has versions.
     #[doc(hidden)]
     fn chain_length(_clock: &P::Clock, _attempt: &P::Attempt, _at: CellAt) -> Option<usize> {
         unreachable!("there are no versions")
     }
 
-    /// Makes room for the versions of a record that is about to be written as a whole, so that
-    /// staging the write cannot fail.
+    /// Reserves room for a record of a table that is about to be written as a whole. Staging these
+    /// writes then cannot be refused.
     ///
     /// # Errors
     /// [`Abort::MemoryLimit`].
@@ -60,7 +60,8 @@ pub trait Versions<P: Parts> {
         Ok(())
     }
 
-    /// Opens a snapshot of now, which the caller has taken for this moment. Returns its timestamp.
+    /// Opens a snapshot of the current state. `since` is the current moment, as the caller has read
+    /// it. Returns the timestamp of the snapshot.
     #[doc(hidden)]
     fn open_snapshot(_clock: &P::Clock, _since: Moment) -> u64 {
         unreachable!("there are no versions")
@@ -72,32 +73,34 @@ pub trait Versions<P: Parts> {
         unreachable!("there are no versions")
     }
 
-    /// Registers the time of a running read-only attempt, as if a snapshot had been opened at that
-    /// time. Returns its timestamp; `None` under protocols without versions.
+    /// Registers the view of a running read-only attempt like a snapshot opened at the moment
+    /// `since`. Returns the timestamp of the view; `None` if the protocol has no versions.
     #[doc(hidden)]
     fn register_snapshot(_clock: &P::Clock, _attempt: &P::Attempt, _since: Moment) -> Option<u64> {
         None
     }
 
-    /// Unregisters what [`Versions::register_snapshot`] has registered.
+    /// Unregisters a view registered by [`Versions::register_snapshot`].
     #[doc(hidden)]
     fn unregister_snapshot(_clock: &P::Clock, _ts: u64, _since: Moment) {}
 
-    /// Returns the timestamp of the oldest open snapshot, and the moment at which it was made.
+    /// Returns the timestamp of the oldest open snapshot and the moment at which it was opened;
+    /// `None` if none is open.
     #[doc(hidden)]
     fn oldest_snapshot(_clock: &P::Clock) -> Option<(u64, Moment)> {
         None
     }
 
-    /// Returns whether commits have left versions behind that the session's garbage takes over.
+    /// Returns whether commits have left old versions that the session's garbage must take over.
     #[doc(hidden)]
     #[inline(always)]
     fn leaves_some(_session: &P::SessionVersions) -> bool {
         false
     }
 
-    /// Moves what commits have left behind to the backlog, and calls `park` with each unit that
-    /// waits for a snapshot to close, after that snapshot's timestamp. Returns how many there were.
+    /// Moves the old versions left by commits to the backlog. Calls `park` for each unit that waits
+    /// for a snapshot to close, with the snapshot's timestamp and the unit. Returns the number of
+    /// old versions moved or parked.
     #[doc(hidden)]
     #[inline(always)]
     fn leave_behind(
@@ -116,9 +119,10 @@ pub trait Versions<P: Parts> {
         false
     }
 
-    /// Notes the open snapshots, and collects from the backlog what no attempt and no snapshot sees
-    /// any more. The session is pinned; `horizon` was read after the pin and before the snapshots
-    /// are listed; at most `budget` entries are examined.
+    /// Notes the open snapshots, and collects the old versions in the backlog that no attempt and
+    /// no snapshot sees any more. The session is pinned. `horizon` was read after the session was
+    /// pinned and before the snapshots are listed. `budget` is the largest number of entries to
+    /// examine.
     #[doc(hidden)]
     #[inline(always)]
     fn collect(
@@ -131,14 +135,14 @@ pub trait Versions<P: Parts> {
     }
 
     /// Returns the timestamps of the snapshots that were open when the session last began to
-    /// collect, in falling order.
+    /// collect, in descending order.
     #[doc(hidden)]
     #[inline(always)]
     fn open_snapshots(_session: &P::SessionVersions) -> &[u64] {
         &[]
     }
 
-    /// Begins a walk through chains, of a session that has just been pinned anew.
+    /// Begins a walk through version chains by a session that has just been pinned anew.
     #[doc(hidden)]
     #[inline(always)]
     fn begin_walk(_context: &mut Context<'_, P>) {}
@@ -148,15 +152,15 @@ pub trait Versions<P: Parts> {
     #[inline(always)]
     fn end_walk(_context: &mut Context<'_, P>) {}
 
-    /// Prefetches the memory that [`Absence::reap`](super::Absence::reap) will read. The session is
-    /// pinned, and the entries are in its own queue.
+    /// Prefetches what [`Absence::reap`](super::Absence::reap) will read. The session is pinned,
+    /// and the entries belong to the session.
     #[doc(hidden)]
     fn approach(_clock: &P::Clock, due: impl Iterator<Item = CellAt> + Clone) {
         due.for_each(|at| at.prefetch_cell());
     }
 
-    /// Makes a record dead that only snapshots see, and that is in the index of deleted records by
-    /// now, unless an insert has locked it since. Returns whether it did.
+    /// Makes a record dead that only snapshots see and that is already in the index of deleted
+    /// records, unless an insert has locked the record. Returns whether the record is now dead.
     #[doc(hidden)]
     fn detach_for_snapshots(
         _context: &mut Context<'_, P>,
@@ -174,7 +178,7 @@ pub struct NoVersions;
 
 impl<P: Parts> Versions<P> for NoVersions {}
 
-/// Returns whether a snapshot is among the open ones, which are in falling order.
+/// Returns whether `snapshot` is in `open`, which is in descending order.
 pub(crate) fn is_open(snapshot: u64, open: &[u64]) -> bool {
     open.binary_search_by(|open| snapshot.cmp(open)).is_ok()
 }

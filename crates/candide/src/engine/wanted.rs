@@ -1,16 +1,16 @@
-//! The units that an attempt wanted to lock, to be locked ahead by the transaction's next attempt.
+//! The units that an attempt wanted to lock. The transaction's next attempt locks them ahead.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
-//! read for update notes the units it held and the one it waited for; the next one looks them up,
-//! before its closure runs, and locks them in the order of their addresses, as a read for update
-//! does. All such attempts wait for one another in one order, so they can sleep. Locking ahead is a
-//! hint: the locks are given back at the end of the attempt, and a unit that is not found, or not
-//! locked in time, is left out. Units are noted by their keys, since a record may be freed while
-//! its session is not pinned.
+//! read for update notes the units it held and the unit it waited for. The next attempt looks these
+//! units up before its closure runs, and locks them in the order of their addresses, as a read for
+//! update does. Since all such attempts wait for one another in the same order, they can sleep.
+//! Locking ahead is a hint: the locks are released at the end of the attempt, and a unit that is
+//! not found, or not locked in time, is left out. Units are noted by their keys, since a record may
+//! be freed while its session is not pinned.
 //!
-//! A transaction of another session that runs in the closure must not be refused for a row that the
-//! closure has not asked for. If that happens, the attempt ends in a conflict whatever its closure
-//! makes of the refusal, and the transaction locks nothing ahead from then on.
+//! A transaction of another session that runs in the closure must not be refused because of a row
+//! that the closure has not asked for. If this happens, the attempt ends in a conflict, whatever
+//! its closure does about the refusal. The transaction then locks nothing ahead any more.
 
 #![forbid(unsafe_code)]
 
@@ -19,13 +19,13 @@ use crate::index::Found;
 use crate::record::CellAt;
 use crate::schema::KeyWords;
 
-/// The most units that are noted: the first ones.
+/// The largest number of units noted; further units are ignored.
 const UNITS_MAX: usize = 64;
 
 /// The units that a transaction's next attempt locks.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// The table, the unit of its row, and the row's key.
+    /// For each unit: the number of the table, the unit within the row, and the row's key.
     units: Vec<(u16, usize, KeyWords)>,
     /// Whether the transaction takes no locks ahead.
     is_off: bool,
@@ -68,7 +68,8 @@ impl Wanted {
         }
     }
 
-    /// Returns the units that still exist, in the order of their addresses. The session is pinned.
+    /// Returns the units whose records still exist, in the order of their addresses. The session is
+    /// pinned.
     pub(crate) fn cells(&self, engine: &Common) -> Vec<CellAt> {
         let find = |&(number, unit, ref key): &(u16, usize, KeyWords)| {
             let table = engine.table(number);

@@ -1,4 +1,4 @@
-//! The parts of a session that it keeps from attempt to attempt.
+//! The parts of a session that stay from attempt to attempt.
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +15,8 @@ use crate::stats::TallyPart;
 use crate::sync::Random;
 use std::sync::Arc;
 
-/// The data that a session keeps from attempt to attempt: the part that is the same under every
-/// protocol, and the protocol's part about old versions.
+/// The data that one session keeps from attempt to attempt: a part independent of the protocol, and
+/// a part about old versions.
 #[derive(Debug)]
 pub(crate) struct Worker<V> {
     pub(crate) local: Local,
@@ -24,47 +24,47 @@ pub(crate) struct Worker<V> {
 }
 
 impl<V: Default> Worker<V> {
-    /// Makes the worker of session number `id` of database number `database`, which is pinned
-    /// there.
+    /// Makes the worker of session `id` of database `database`, which pins through `slot`.
     #[inline]
     pub(crate) fn new(database: u64, id: u64, slot: Arc<Slot>) -> Worker<V> {
         Worker { local: Local::new(database, id, slot), versions: V::default() }
     }
 }
 
-/// The part of a session that is the same under every protocol.
+/// The data of a session that are independent of the protocol.
 #[derive(Debug)]
 pub(crate) struct Local {
     /// The session's number, not zero.
     pub(crate) id: u64,
     pub(crate) caches: Vec<Option<Cache>>,
     pub(crate) slot: Arc<Slot>,
-    /// The state of the database that the session's transaction sees.
+    /// The view of the session's current transaction.
     pub(crate) read_view: ReadView,
-    /// The time at which its attempt reads and the moment at which the attempt began, if the
-    /// attempt is registered as a snapshot.
+    /// The timestamp of the attempt's view and the moment at which the attempt began, if the view
+    /// is registered as a snapshot; otherwise `None`.
     pub(crate) kept: Option<(u64, Moment)>,
-    /// By table: its part in the number of records.
+    /// By table: the session's part of the number of linked records.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
     pub(crate) random: Random,
-    /// Records this attempt has linked; one that is left absent is queued to be reaped.
+    /// The first cells of the records that this attempt has linked. A record that is left absent is
+    /// queued to be reaped.
     pub(crate) linked: Vec<CellAt>,
     /// First cells of absent records that this session has to reap.
     pub(crate) reap_queue: Vec<CellAt>,
     pub(crate) retired: Vec<Retired>,
-    /// The parts of an index that the current operation has retired, before they are queued with
-    /// the number of their table.
+    /// Memory that an index has retired in the current operation, until the table's number is
+    /// added.
     pub(crate) retired_parts: Vec<Retire>,
     /// Nodes divided by the operation at hand.
     pub(crate) divided: Vec<NodeChange>,
-    /// The place of the running attempt's conflict; taken when the attempt has ended.
+    /// The conflict of the running attempt; taken when the attempt has ended.
     pub(crate) conflict: Option<ConflictNote>,
-    /// This transaction has waited for the token's holder as long as it must: the holder may be
-    /// waiting for it.
+    /// Whether this transaction has waited for the token's holder as long as it must. The holder
+    /// itself may be waiting for this transaction.
     pub(crate) has_yielded: bool,
-    /// Whether the session serves a raw iteration, whose attempts are not transactions.
+    /// Whether the session belongs to a raw iteration, whose attempts are no transactions.
     pub(crate) is_raw: bool,
-    /// The units that its attempts so far wanted to lock.
+    /// The units that earlier attempts of the transaction wanted to lock.
     pub(crate) wanted: Wanted,
 }
 
@@ -92,14 +92,13 @@ impl Local {
 }
 
 impl Local {
-    /// Returns whether the session has absent records to reap, or retired memory, that are to
-    /// become garbage.
+    /// Returns whether the session has left something behind that its garbage must take over.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
         !self.reap_queue.is_empty() || !self.retired.is_empty()
     }
 
-    /// Counts a record that has come into the index of a table, or gone from it.
+    /// Counts a record that has been linked in the index of a table (`up`) or unlinked from it.
     #[inline]
     pub(crate) fn count_linked(&mut self, table: &TableCore, up: bool) {
         match self.tallies.get(usize::from(table.number)) {
@@ -117,7 +116,7 @@ impl Local {
         self.tallies[number].get_or_insert_with(|| table.linked.join(self.id))
     }
 
-    /// Ends the session's share in counting the records of each table.
+    /// Hands over the session's counts of linked records.
     #[inline]
     pub(crate) fn leave_tallies(&mut self, tables: &[Arc<TableCore>]) {
         for (table, part) in tables.iter().zip(self.tallies.drain(..)) {
@@ -127,7 +126,7 @@ impl Local {
         }
     }
 
-    /// Queues the parts that the index of a table has retired. Most operations retire none.
+    /// Queues the memory that the index of a table has retired. Usually there is none.
     #[inline]
     pub(crate) fn retire_parts(&mut self, table: u16) {
         if self.retired_parts.is_empty() {

@@ -13,39 +13,40 @@ use crate::sync::{Mutant, Point, mutant, pass};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// The number of records examined in one collection, plus twice the number added since the last
-/// one: more than are added, and too few to delay a transaction noticeably.
+/// The budget of one collection is this number of entries plus twice the number added since the
+/// last collection. So more entries are examined than are added, but too few to delay a transaction
+/// noticeably.
 const BUDGET_MIN: usize = 256;
 
-/// The number of records prefetched before they are examined: as many cache misses as a core
-/// overlaps.
+/// The number of entries prefetched before they are examined: the number of cache misses that a
+/// core can overlap.
 const PREFETCH_BATCH: usize = 16;
 
-/// A session's garbage, collected by the session while it is active, and by the advancer while it
-/// is idle or in a long report.
+/// The garbage of a session. The session collects it while active; the advancer collects it while
+/// the session is idle or in a long report.
 ///
 /// Queues are ordered by epoch, so a collection ends at the first entry that is too young.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage<B> {
-    /// Absent records by their first unit, and units with old versions; each is in one queue of the
-    /// database.
+    /// Absent records (by their first unit), and units with old versions. Each record or unit is in
+    /// only one queue of the database.
     reap_queue: VecDeque<Due>,
-    /// Records and units that cannot be collected while a snapshot is open, by its timestamp. They
-    /// cost nothing until it closes.
+    /// Records and units that cannot be collected while a snapshot is open, by the timestamp of the
+    /// snapshot. They cost nothing until that snapshot closes.
     parked: BTreeMap<u64, Parked>,
-    /// Parked units whose snapshot has closed.
+    /// Parked records and units whose snapshot has closed.
     released: VecDeque<Parked>,
-    /// Unlinked memory with its stamp.
+    /// Unlinked memory; each item has the stamp of the time at which it was unlinked.
     retired: VecDeque<(Epoch, Retired)>,
-    /// Old versions that wait.
+    /// Old versions that wait to be collected.
     backlog: B,
     added: usize,
 }
 
-/// Units that wait for the same snapshot to close.
+/// Records and units that wait for the same snapshot to close.
 #[derive(Debug, Default)]
 struct Parked {
-    /// The values of the unit added last: see [`Due`].
+    /// `queued` and `time` of the unit added last, as in [`Due`].
     queued: Epoch,
     time: u64,
     units: Vec<CellAt>,
@@ -60,7 +61,8 @@ impl Parked {
     }
 }
 
-/// The queue whose entries are examined.
+/// The queue whose entries are examined: the session's own, the released units, or the shared
+/// queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Own,
@@ -98,7 +100,7 @@ impl<B: Backlog> Garbage<B> {
         let mut read = None;
         let mut queued = || {
             *read.get_or_insert_with(|| {
-                // Before the epoch is read: see [`Due`].
+                // Read before the epoch: see [`Due`].
                 let time = P::begin_ts_bound(&engine.clock);
                 (engine.epochs.now(), time)
             })
@@ -115,10 +117,12 @@ impl<B: Backlog> Garbage<B> {
         self.stamp_retired(engine, &mut local.retired);
     }
 
-    /// Takes over the garbage of a closed session, in time proportional to its size only.
+    /// Takes over the garbage of a closed session, in time proportional to the size of that garbage
+    /// only.
     ///
-    /// Entries of the session may come behind younger ones, and are delayed until those are due: by
-    /// an epoch or two, since none is younger than the current epoch.
+    /// Entries of the closed session may come behind younger entries, and then wait until those are
+    /// due. This delays them by only an epoch or two, since no entry is younger than the current
+    /// epoch.
     pub(crate) fn take_over(&mut self, left: Garbage<B>) {
         let Garbage { reap_queue, parked, released, retired, backlog, added } = left;
         self.added += added + reap_queue.len() + retired.len();
@@ -139,9 +143,9 @@ impl<B: Backlog> Garbage<B> {
         }
     }
 
-    /// Unlinks and frees all garbage that may be freed, but not much more than was added since the
-    /// last collection. Of the shared queue, it takes entries queued before `hot_before`. The
-    /// caller is pinned and no longer uses anything that it has read.
+    /// Unlinks and frees what can be unlinked and freed, but not much more than was added since the
+    /// last collection. Of the shared queue, only entries queued before `hot_before` are examined.
+    /// The caller is pinned and no longer uses what it has read.
     pub(crate) fn collect<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,
@@ -150,8 +154,8 @@ impl<B: Backlog> Garbage<B> {
         hot_before: Epoch,
     ) {
         let budget = BUDGET_MIN + 2 * std::mem::take(&mut self.added);
-        // Read before the open snapshots are listed: no entry queued before it has a timestamp
-        // later than that list (`look_at`).
+        // Read before the open snapshots are listed. So no entry queued before the horizon has a
+        // timestamp later than that list (`look_at`).
         let horizon = engine.epochs.horizon();
         let tables = engine.tables.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tables: &[Arc<TableCore>] = &tables;
@@ -171,7 +175,7 @@ impl<B: Backlog> Garbage<B> {
         let context = &mut Context::new(engine, worker);
         P::Versions::collect(context, &mut self.backlog, tables, horizon, budget);
         self.release(P::Versions::open_snapshots(&worker.versions));
-        // Each queue has a budget of its own, so that no queue waits behind another.
+        // Each queue has a budget of its own, so that no queue waits for another.
         self.look_at(engine, worker, (slot, tables), (Of::Own, horizon), budget);
         if !self.released.is_empty() {
             self.look_at(engine, worker, (slot, tables), (Of::Released, horizon), budget);
@@ -183,8 +187,8 @@ impl<B: Backlog> Garbage<B> {
         self.stamp_retired(engine, &mut worker.local.retired);
     }
 
-    /// Returns whether entries can be collected at once that the last collection's budget left
-    /// over.
+    /// Returns whether more garbage could be collected right now, because the budget of the last
+    /// collection did not suffice.
     pub(crate) fn has_more<P: Parts>(&self, engine: &Engine<P>) -> bool {
         self.has_free(engine) || self.backlog.is_due(engine.epochs.horizon())
     }
@@ -194,7 +198,7 @@ impl<B: Backlog> Garbage<B> {
         self.retired.front().is_some_and(|&(stamp, _)| engine.epochs.is_free(stamp))
     }
 
-    /// Releases the parked units whose snapshot is not among `open`, which is in descending order.
+    /// Releases the parked units whose snapshot is not in `open`, which is in descending order.
     fn release(&mut self, open: &[u64]) {
         let released = &mut self.released;
         self.parked.retain(|snapshot, parked| {
@@ -206,9 +210,10 @@ impl<B: Backlog> Garbage<B> {
         });
     }
 
-    /// Examines up to `budget` entries queued before an epoch that is no later than the horizon
-    /// before the open snapshots were listed. Otherwise an entry of another session could be later
-    /// than the list, and remove what a snapshot younger than the list sees.
+    /// Examines up to `budget` entries that were queued before the epoch `before`. `before` must
+    /// not be later than the horizon read before the open snapshots were listed. Otherwise an entry
+    /// of another session could be later than the list, and versions could be removed that a
+    /// snapshot younger than the list sees.
     fn look_at<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,
@@ -237,9 +242,10 @@ impl<B: Backlog> Garbage<B> {
                 break;
             }
             left -= next.len();
-            // Chains may be long, and without a new pin other sessions could not collect before all
-            // chains are done. The pin is a full one, not one for memory only: no other session may
-            // collect the entries that are queued from here on.
+            // Pinned anew for each batch. Chains may be long, and an old pin would keep other
+            // sessions from collecting until all chains are done. The pin is a full one, not one
+            // for memory only, so that no other session collects meanwhile what is queued from here
+            // on.
             engine.epochs.pin(slot);
             P::Versions::begin_walk(&mut Context::new(engine, worker));
             P::Versions::approach(&engine.clock, next.iter().map(|due: &Due| due.at));
@@ -286,8 +292,8 @@ impl<B: Backlog> Garbage<B> {
                     GcOutcome::Unfinished => self.reap_queue.push_front(due),
                     GcOutcome::Busy => busy.push(due),
                     GcOutcome::NotYet => {
-                        // Written again since it was last examined; other entries wait for
-                        // something else.
+                        // The unit was written again since it was last examined, so it is hot.
+                        // Other entries wait for another reason.
                         let is_hot = noted != 0 && due.note != noted;
                         let due = Due { queued: engine.epochs.now(), time, ..due };
                         if is_hot && !mutant(Mutant::HotKept) {
@@ -315,7 +321,7 @@ impl<B: Backlog> Garbage<B> {
             engine.hot.put_first(&mut unfinished);
             engine.hot.put(&mut hot);
         }
-        // The lock of a busy unit is released soon, so it is examined first next time.
+        // The lock of a busy unit is released soon, so the unit is examined first next time.
         match of {
             Of::Hot => engine.hot.put_first(&mut busy),
             _ => busy.into_iter().rev().for_each(|due| self.reap_queue.push_front(due)),
@@ -345,13 +351,13 @@ impl<B: Backlog> Garbage<B> {
         due
     }
 
-    /// Parks a unit until a snapshot has closed. `queued` and `time` are as in [`Due`].
+    /// Parks a unit until `snapshot` has closed. `queued` and `time` are as in [`Due`].
     fn park(&mut self, snapshot: u64, at: CellAt, (queued, time): (Epoch, u64)) {
         park(&mut self.parked, snapshot, at, (queued, time));
     }
 }
 
-/// Puts a unit among those that wait for the same snapshot.
+/// Adds a unit to those that wait for the same snapshot.
 fn park(all: &mut BTreeMap<u64, Parked>, snapshot: u64, at: CellAt, (queued, time): (Epoch, u64)) {
     let parked = all.entry(snapshot).or_default();
     (parked.queued, parked.time) = (queued, time);

@@ -1,4 +1,4 @@
-//! Effects of a change of a row on the entries of its table's secondary indexes.
+//! The effects of a row's change on the entries of secondary indexes.
 
 #![forbid(unsafe_code)]
 
@@ -12,11 +12,11 @@ use crate::record::{CellAt, RecordAt};
 use crate::schema::{Op, Unit, Words};
 use crate::sync::{Mutant, Ordering, mutant};
 
-/// A row's words before or after a change; `None` if there is no row.
+/// A row's words before or after a change; `None` if the row does not exist.
 type Image<'a> = Option<&'a [u64]>;
 
 impl<P: Protocol> State<P> {
-    /// Stages the entries of a row that is inserted with these words outside its key.
+    /// Stages the entries of an inserted row. `image` are the row's words outside its key.
     ///
     /// # Errors
     /// [`Abort::NotUnique`], before anything is staged.
@@ -42,7 +42,7 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Stages the removal of the entries of a row, if the row exists.
+    /// Stages the removal of a row's entries, if the row exists.
     #[inline(never)]
     pub(crate) fn remove_entries(
         &mut self,
@@ -67,12 +67,13 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Stages the changes of a row's entries. `change` is given the row with the words that an
-    /// index uses (all zero if there is no row), and makes the change that the row will have.
+    /// Stages the changes of a row's entries. `change` is given the words of the row that matter to
+    /// an index, or zeros if the row does not exist, and changes these words as the row will be
+    /// changed.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if `must_exist` and the row does not exist, and [`Abort::NotUnique`],
-    /// before anything is staged.
+    /// [`Abort::NotFound`] if `must_exist` is set and the row does not exist, or
+    /// [`Abort::NotUnique`]. In both cases nothing has been staged.
     #[inline(never)]
     pub(crate) fn change_row(
         &mut self,
@@ -105,8 +106,8 @@ impl<P: Protocol> State<P> {
         result
     }
 
-    /// Reads the groups of a row that an index uses, as the transaction sees them; returns false if
-    /// there is no row.
+    /// Reads the groups of a row that matter to an index, as the transaction sees them. Returns
+    /// whether the row exists.
     fn read_indexed(
         &mut self,
         engine: &Engine<P>,
@@ -127,7 +128,7 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// Stages the entries of a row whose words change.
+    /// Stages the changes of entries for a row whose words change from `before` to `after`.
     fn change_entries(
         &mut self,
         engine: &Engine<P>,
@@ -139,8 +140,8 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         keys.clear();
         changes.clear();
-        // First all steps that can fail: linking may exceed the memory limit, and a unique key may
-        // be taken.
+        // First, everything that may be refused: a link may reach the memory limit, and a unique
+        // key may be taken.
         for index in table.indexes.kept() {
             let mut key = |image: &[u64]| {
                 let begin = keys.len();
@@ -175,8 +176,8 @@ impl<P: Protocol> State<P> {
         Ok(())
     }
 
-    /// Returns the record for a new entry; an error if the index is unique and has the entry
-    /// already.
+    /// Returns the record for a new entry. Returns an error if the index is unique and already has
+    /// an entry with this key.
     fn place_entry(
         &mut self,
         engine: &Engine<P>,
@@ -188,8 +189,8 @@ impl<P: Protocol> State<P> {
         let first = index.entries.layout.at(record, Unit::ROW);
         if index.unique && table.indexes.is_at(index, Stage::Enforced) {
             if !mutant(Mutant::RefusedEarly) {
-                // Before `right_since` an entry may be wrong. Relaxed: it was stored before the
-                // index was enforced (E18).
+                // Before `right_since`, an entry may be wrong. Relaxed: `right_since` was stored
+                // before the index was enforced (E18).
                 self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
             }
             if !is_new && !self.can_insert(engine, first)? {
@@ -202,8 +203,9 @@ impl<P: Protocol> State<P> {
         Ok(record)
     }
 
-    /// Stages the removal of an entry of the row with key `primary`, if the entry exists. (It can
-    /// be missing, or belong to another row, only in an index that cannot be read yet.)
+    /// Stages the removal of the entry with this key, if it exists and belongs to the row with key
+    /// `primary`. (Only in an index that cannot be read yet can the entry be missing, or belong to
+    /// another row.)
     fn delete_entry(
         &mut self,
         engine: &Engine<P>,
@@ -215,8 +217,8 @@ impl<P: Protocol> State<P> {
         let record = match self.find(engine, &index.entries, key)? {
             Found::Record(record) => record,
             Found::Nothing { node, version } => {
-                // Observed, because the builder of the index may be about to add an entry for the
-                // row as it was before this change.
+                // The absence is observed, because the builder of the index may be about to add an
+                // entry for the row as it was before this change.
                 return self.absent(
                     engine,
                     Missing { table: index.entries.number, key: Some(key), node, version },
@@ -258,7 +260,7 @@ impl<P: Protocol> State<P> {
         self.read_indexed(engine, table, record, &mut Vec::new()).map(drop)
     }
 
-    /// Returns whether the row of `record` exists and `entry` is its entry.
+    /// Returns whether the row of `record` exists and has the key of `entry` in the index.
     pub(crate) fn has_entry(
         &mut self,
         engine: &Engine<P>,
@@ -276,7 +278,7 @@ impl<P: Protocol> State<P> {
         Ok(entry.has_key(&key))
     }
 
-    /// Stages the entry of the row of `record`, if the row exists and its entry does not.
+    /// Stages the entry of the row of `record`, if the row exists and has no entry yet.
     ///
     /// # Errors
     /// [`Abort::NotUnique`] if another row has an entry with this key.

@@ -27,17 +27,18 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// The number of failed attempts in a row after which a session asks for the token. Backoff alone
-/// has not helped by then.
+/// The number of failed attempts in a row after which a session asks for the token. By then,
+/// backoff alone has not helped.
 const TOKEN_ATTEMPTS: u32 = 32;
-/// The longest a transaction waits for the holder of the token, which may be stuck in its closure,
-/// or waiting for this very transaction.
+/// The longest time that a transaction waits for the holder of the token. The holder may be stuck
+/// in its closure, or may be waiting for this very transaction.
 const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
-/// The bounds of the random backoff: the bound of the first pause is doubled with each conflict, up
-/// to the largest.
+/// The bounds of the random backoff. The bound of a pause is the first of them, doubled with each
+/// conflict, but at most the second.
 const BACKOFF_FIRST: Duration = Duration::from_micros(1);
 const BACKOFF_MAX: Duration = Duration::from_micros(200);
-/// The longest pause that is spun; a system call would take longer.
+/// The longest pause that is spun. For a shorter pause, a system call would take longer than the
+/// pause.
 const SPUN_MAX: Duration = Duration::from_micros(20);
 
 /// Options of a transaction: limits on retrying, a callback for conflicts, and whether it only
@@ -67,12 +68,13 @@ impl<'a> RunOptions<'a> {
     }
 
     /// Makes the transaction read-only: each operation that would write or lock returns
-    /// [`Abort::ReadOnly`]. Under protocols with [versions](crate::Versioned) it sees the database
-    /// as it was when it began, runs once, and meets no conflict. If it takes longer than some
-    /// milliseconds, it is registered like a [`Snapshot`](crate::Snapshot) and reported by
-    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot); memory freed by others waits
-    /// until it ends, so for long reports a snapshot is better, read in parts. Under other
-    /// protocols it is retried like any transaction.
+    /// [`Abort::ReadOnly`]. Under protocols with [versions](crate::Versioned) the transaction sees
+    /// the database as it was when the transaction began, runs once, and meets no conflict. If it
+    /// takes longer than some milliseconds, it is registered like a [`Snapshot`](crate::Snapshot)
+    /// and reported by [`Health::oldest_snapshot`](crate::Health::oldest_snapshot). Memory that
+    /// other transactions free is not reused until the transaction ends; for long reports, a
+    /// snapshot read in parts is therefore better. Under other protocols a read-only transaction is
+    /// retried like any other.
     ///
     /// ```
     /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
@@ -97,30 +99,32 @@ impl<'a> RunOptions<'a> {
         if self.read_only { ReadView::AtBegin } else { ReadView::Current }
     }
 
-    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have met conflicts. At
-    /// least one attempt is made: zero means one.
+    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have ended in
+    /// conflicts. At least one attempt is made, even if `attempts` is zero.
     #[must_use]
     pub fn attempts_max(self, attempts: u32) -> RunOptions<'a> {
         RunOptions { attempts_max: Some(attempts), ..self }
     }
 
-    /// Gives up with [`Abort::DeadlinePassed`] when an attempt has a conflict after `deadline`, or
-    /// when `deadline` passes while the transaction waits for a global lock. A running attempt is
-    /// not interrupted, and commits if it can, even after `deadline`. The first attempt is made
-    /// even if `deadline` has passed already, unless another transaction has the global lock. An
-    /// attempt waits for one row for at most 10 ms. If the limit on attempts is reached as well,
+    /// Gives up with [`Abort::DeadlinePassed`] if an attempt ends in a conflict after `deadline`,
+    /// or if `deadline` passes while the transaction waits for a global lock. A running attempt is
+    /// not interrupted, and commits if it can, even after the deadline. If the deadline has already
+    /// passed, one attempt is made nevertheless, unless another transaction has the global lock. An
+    /// attempt waits at most 10 ms for one row. If the limit on attempts is reached as well,
     /// [`Abort::AttemptsExhausted`] is returned.
     #[must_use]
     pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
         RunOptions { deadline: Some(deadline), ..self }
     }
 
-    /// Calls `tell` right after every attempt that has met a conflict, the last one included:
-    /// before the pause, and before limits are checked. Nothing is locked or pinned meanwhile, so
-    /// `tell` may use the database, but not this session ([`Database::run`](crate::Database::run),
-    /// which would need it, returns [`Abort::Nested`]). If it panics, the transaction ends in that
-    /// panic, without effect. It should be short: after 32 conflicts of a transaction others give
-    /// way to it, also during `tell`, for 100 ms at most. Without conflicts this costs nothing.
+    /// Calls `tell` right after every attempt that has ended in a conflict, the last one included.
+    /// The call comes before the pause and before the limits are checked. Nothing is locked or
+    /// pinned meanwhile. So `tell` may use the database, but not this session:
+    /// [`Database::run`](crate::Database::run), which would need the session, returns
+    /// [`Abort::Nested`]. If `tell` panics, the transaction ends in that panic, without effect.
+    /// `tell` should be short: after 32 conflicts of a transaction, other transactions give way to
+    /// it for at most 100 ms, and the time of `tell` counts. Without conflicts this option costs
+    /// nothing.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, RunOptions};
@@ -150,7 +154,7 @@ impl<'a> RunOptions<'a> {
         RunOptions { on_conflict: Some(tell), ..self }
     }
 
-    /// Returns the refusal that ends the transaction after `failed` conflicts, if a limit is
+    /// Returns the error that ends the transaction after `failed` conflicts; `None` if no limit is
     /// reached.
     fn refusal(&self, failed: u32) -> Option<Abort> {
         if self.attempts_max.is_some_and(|attempts_max| failed >= attempts_max) {
@@ -167,28 +171,30 @@ pub(crate) struct SessionShared<B> {
     /// The session's number.
     pub(crate) session: u64,
     pub(crate) slot: Arc<Slot>,
-    /// Locked by the session, and by the advancer while the session is idle or in a long report.
+    /// Locked by the session, and also by the advancer while the session is idle or in a long
+    /// report.
     pub(crate) garbage: Mutex<Garbage<B>>,
     pub(crate) counters: Counters,
 }
 
-/// A session's working parts: everything but its hold on the database.
+/// The working parts of a session, without its reference to the database.
 pub(crate) struct TxnRunner<P: Protocol> {
     pub(crate) state: RefCell<State<P>>,
     pub(crate) public: Arc<SessionShared<P::Backlog>>,
     has_garbage: bool,
-    /// [`Epochs::progress`](crate::epoch::Epochs::progress) at the last collection; there is
-    /// nothing new to collect until it changes.
+    /// The value of [`Epochs::progress`](crate::epoch::Epochs::progress) at the last collection.
+    /// While it is unchanged, nothing new can be collected; zero if the last collection was not
+    /// finished.
     collected_at: u64,
 }
 
 /// The engine's verdict on an attempt.
 enum Verdict {
-    /// The closure's result is final: its value, its error, or its panic.
+    /// The closure's result is returned: its value, its error, or its panic.
     Stands,
-    /// The attempt has ended in this outcome instead.
+    /// The attempt has ended in this outcome, which replaces the closure's result.
     Outcome(Abort),
-    /// The attempt has no effect, and is repeated.
+    /// The attempt has no effect and is repeated.
     Conflict(Abort),
     /// An updater has panicked.
     Panic(Panic),
@@ -210,8 +216,8 @@ impl<P: Protocol> TxnRunner<P> {
         TxnRunner { state, public, has_garbage: false, collected_at: 0 }
     }
 
-    /// Runs `body` until an attempt commits, or ends in a validated error or panic. If it has
-    /// committed, the caller runs its effects once the session is free again.
+    /// Runs `body` until an attempt commits, or ends in a validated error or panic. After a commit,
+    /// the caller runs `effects` once the session is free again.
     #[inline]
     pub(crate) fn run<T, E: From<Abort>>(
         &mut self,
@@ -248,9 +254,9 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Reads a unit of the record with this key outside a transaction, if one read needs nothing
-    /// more, and returns whether the row exists. Returns `None`, without a trace, if a transaction
-    /// is needed (which also collects garbage). What `copy` was given is then invalid.
+    /// Reads a unit of the record with this key outside a transaction, and returns whether the row
+    /// exists. Returns `None`, without a trace, if a transaction is needed (to read, or to collect
+    /// garbage); the words that `copy` was given are then invalid.
     #[inline(always)]
     pub(crate) fn single_read(
         &mut self,
@@ -264,7 +270,7 @@ impl<P: Protocol> TxnRunner<P> {
             return None;
         }
         table.check_key(key);
-        // `copy` runs the user's code if a column's type is the user's, and may panic.
+        // `copy` runs user code if a column has a user-defined type, and may panic.
         let _pin = engine.epochs.pinned(&self.public.slot);
         let state = self.state.get_mut();
         state.worker.local.read_view = ReadView::Current;
@@ -279,8 +285,8 @@ impl<P: Protocol> TxnRunner<P> {
         seen.map(|seen| seen.present)
     }
 
-    /// Handles the conflict of the `failed`th attempt: notes and reports it, then returns a refusal
-    /// or pauses.
+    /// Handles the conflict of the attempt numbered `failed`: notes and reports the conflict. Then
+    /// returns the error that ends the transaction, or pauses and returns `None`.
     #[cold]
     #[inline(never)]
     fn after_conflict<'e>(
@@ -330,8 +336,8 @@ impl<P: Protocol> TxnRunner<P> {
         None
     }
 
-    /// Returns whether the conflict was with a transaction in whose closure this one runs, and
-    /// which cannot go on before this one has ended.
+    /// Returns whether the conflict was with a transaction whose closure this transaction runs in.
+    /// That transaction cannot continue before this one has ended.
     fn waits_for_itself(&mut self, engine: &Engine<P>, cause: Abort) -> bool {
         match cause {
             Abort::Yielded => Held::Token(engine.id).is_own_threads(),
@@ -342,8 +348,8 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Runs one attempt, from pin to unpin. It runs no user code but the closure and updaters, and
-    /// lets no panic of theirs escape before it has cleaned up.
+    /// Runs one attempt, from pin to unpin. The only user code run here is the closure and
+    /// updaters. If one of these panics, the attempt is cleaned up before the panic continues.
     #[inline]
     fn attempt<T, E>(
         &mut self,
@@ -385,7 +391,7 @@ impl<P: Protocol> TxnRunner<P> {
                 }
                 verdict => (verdict, Ok(Ok(value))),
             },
-            // An error or a panic may result from inconsistent reads; then it is discarded.
+            // An error or a panic that results from inconsistent reads is discarded.
             result => (commit_error(state, engine), result),
         };
         self.end_otherwise(engine, &ended.0);
@@ -398,8 +404,8 @@ impl<P: Protocol> TxnRunner<P> {
         P::InPlace::leave(&engine.clock);
         self.state.get_mut().finish(engine);
         self.collect_garbage(engine);
-        // Before unpinning: an observer that sees no pin and an old count has missed no
-        // transaction.
+        // Before unpinning. An observer that sees no pin but an old count can then be sure that no
+        // transaction is missing from the count.
         count(&self.public.counters);
         engine.epochs.unpin(&self.public.slot);
         pass(Point::Unpinned);
@@ -417,16 +423,16 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Returns whether the session or the shared queue has garbage, and epochs have advanced since
-    /// the last collection. Garbage is tested first, so a session without garbage always takes the
-    /// same steps.
+    /// the last collection. Because of the order of the conditions, a session without garbage
+    /// always takes the same steps.
     #[inline(always)]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
         (self.has_garbage || !engine.hot.is_empty())
             && engine.epochs.progress() != self.collected_at
     }
 
-    /// Takes over the attempt's garbage, and collects some if epochs have advanced. The attempt has
-    /// ended, but is still pinned.
+    /// Takes over the attempt's garbage, and collects some garbage if epochs have advanced. The
+    /// attempt has ended, but its session is still pinned.
     #[inline(always)]
     fn collect_garbage(&mut self, engine: &Engine<P>) {
         let Worker { local, versions } = &self.state.get_mut().worker;
@@ -444,8 +450,8 @@ impl<P: Protocol> TxnRunner<P> {
         let progress = engine.epochs.progress();
         if progress != self.collected_at {
             garbage.collect(engine, worker, &self.public.slot, Epoch::MAX);
-            // After a long report there is much at once. The rest does not wait for the next epoch,
-            // which may take long.
+            // After a long report, much garbage can be collected at once. What the budget leaves
+            // over does not wait for the next epoch, which may be far off.
             self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
         }
         self.has_garbage = !garbage.is_empty();
@@ -466,7 +472,7 @@ impl<P: Protocol> TxnRunner<P> {
 }
 
 /// Returns the result of `run` after an attempt that has not committed, or the conflict after which
-/// it retries. Nothing is held any more: the user's code may run here, and panic.
+/// `run` retries. Nothing is locked or pinned any more: user code may run here, and panic.
 #[cold]
 #[inline(never)]
 fn settle<T, E: From<Abort>>(
@@ -475,8 +481,8 @@ fn settle<T, E: From<Abort>>(
     effects: &Effects,
 ) -> ControlFlow<Result<T, E>, Abort> {
     let unwanted = effects.discard();
-    // The user's values are dropped first: a panic in their destructors, while another panic
-    // unwinds, would abort the process.
+    // The user's values are dropped first. If their destructors panicked while another panic
+    // unwinds, the process would be aborted.
     match verdict {
         Verdict::Conflict(cause) => {
             drop(result);
@@ -500,8 +506,8 @@ fn settle<T, E: From<Abort>>(
     }
 }
 
-/// The count of a transaction's conflicts. It holds the token once they are too many, and gives it
-/// back when the transaction ends.
+/// The count of a transaction's conflicts. The guard takes the token once there are too many
+/// conflicts, and releases the token when the transaction ends.
 struct StarvationGuard<'a> {
     engine: &'a Common,
     session: u64,
@@ -510,8 +516,9 @@ struct StarvationGuard<'a> {
 }
 
 impl StarvationGuard<'_> {
-    /// Waits for the turn among transactions that have failed on a row, unless an enclosing
-    /// transaction has it, which cannot go on before this one has ended.
+    /// Waits for a turn among the transactions that have failed on `row`. Does not wait if an
+    /// enclosing transaction has the turn, since that transaction cannot continue before this one
+    /// has ended.
     fn wait_for_turn(&mut self, row: u64) {
         let number = Turns::number(row);
         let held = Held::Turn(self.engine.id, number);
@@ -528,7 +535,7 @@ impl StarvationGuard<'_> {
         if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
             Held::Token(self.engine.id).note();
             if self.engine.properties.opaque && self.engine.properties.opaque_by_looks {
-                // What has been written until now needs no revalidation.
+                // Everything written before this tick needs no revalidation.
                 self.engine.epochs.tick_between_passes();
             }
             #[cfg(feature = "tracing")]
@@ -548,7 +555,7 @@ impl Drop for StarvationGuard<'_> {
 }
 
 impl StarvationGuard<'_> {
-    /// Gives back the turn and the token.
+    /// Releases the turn and the token.
     #[cold]
     #[inline(never)]
     fn end(&mut self) {
@@ -571,7 +578,7 @@ fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
     }
 }
 
-/// Commits an attempt that has more to commit than its reads.
+/// Commits an attempt that has failed, or whose write set is not empty.
 #[inline(never)]
 fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
     unless_unwound(|| match state.commit(engine) {
@@ -580,7 +587,7 @@ fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdi
     })
 }
 
-/// Runs a commit, in which updaters may panic, and returns its verdict.
+/// Runs a commit, in which updaters may panic. Returns the verdict.
 #[inline(always)]
 fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
     match catch_unwind(AssertUnwindSafe(commit)) {
@@ -605,8 +612,8 @@ fn commit_error<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdic
     }
 }
 
-/// Pauses for a random time after the `failed`th conflict in a row. Nothing is held or pinned
-/// meanwhile.
+/// Pauses for a random time; `failed` is the number of the transaction's conflicts so far. Nothing
+/// is locked or pinned meanwhile.
 fn pause(random: &mut Random, failed: u32) {
     if MODELLED {
         return thread::yield_now();

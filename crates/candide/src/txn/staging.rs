@@ -24,8 +24,8 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
 }
 
 impl<R: Record, P: Protocol> Stager<'_, R, P> {
-    /// Stages an update of the columns at `place`, if the row exists. The caller has handled the
-    /// indexes, once for the whole operation, since an index may be added at any time.
+    /// Stages an update of the columns at `place`, if the row exists. The caller has already
+    /// handled the indexes, once for the whole operation, since an index may be added at any time.
     #[inline(always)]
     fn stage(
         &mut self,
@@ -76,8 +76,8 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
 
 /// Operations on whole rows, given their words outside the key.
 impl<P: Protocol> State<P> {
-    /// Inserts a row in an existing record, unless the record holds one; returns whether it
-    /// inserted.
+    /// Inserts a row in an existing record, unless the record already holds a row. Returns whether
+    /// the row was inserted.
     #[inline(never)]
     pub(crate) fn insert_again(
         &mut self,
@@ -97,7 +97,7 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// Stages the entries of a row that seems not to exist; returns whether it does not.
+    /// Stages the entries of a row that seems to be absent. Returns whether the row is absent.
     #[inline(never)]
     pub(crate) fn enter_unless_there(
         &mut self,
@@ -107,8 +107,9 @@ impl<P: Protocol> State<P> {
         image: &[u64],
     ) -> Result<bool, Abort> {
         let entered = self.add_entries(engine, table, record, image);
-        // The row's absence was not observed, since the commit checks it anyway. But `NotUnique`
-        // may end the transaction, and the key may be taken by this very row.
+        // The absence of the row was not observed, since the commit checks it anyway. But
+        // `NotUnique` may end the transaction, although the entry with this key may belong to this
+        // very row.
         let is_refused = entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved);
         if is_refused && self.is_there(engine, table.layout.first_of(record))? {
             return Ok(false);
@@ -116,7 +117,7 @@ impl<P: Protocol> State<P> {
         entered.map(|()| true)
     }
 
-    /// Inserts a row, or replaces the one with its key.
+    /// Inserts a row, or replaces the row with the same key.
     pub(crate) fn put(
         &mut self,
         engine: &Engine<P>,
@@ -158,7 +159,7 @@ impl<P: Protocol> State<P> {
         Ok(())
     }
 
-    /// Stages the removal of the row of a record, if it exists, and of its entries.
+    /// Stages the removal of a record's row, if the row exists, and of the row's entries.
     pub(crate) fn delete_row(
         &mut self,
         engine: &Engine<P>,
@@ -182,7 +183,7 @@ impl<P: Protocol> State<P> {
     }
 }
 
-/// A sink that refuses changes of a secondary index's columns, before any of them is staged.
+/// A sink that refuses changes of the columns of a secondary index, before any change is staged.
 pub(crate) struct FreeColumnsOnly<'a>(pub(crate) &'a Indexes);
 
 impl FreeColumnsOnly<'_> {

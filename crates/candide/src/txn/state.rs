@@ -1,4 +1,4 @@
-//! The state of a transaction, and the meaning of each operation on one row in it.
+//! The state of a transaction, and the meaning of each operation on one row.
 //!
 //! | the transaction has … the row | read | update, modify | insert | put | delete |
 //! |---|---|---|---|---|---|
@@ -7,8 +7,9 @@
 //! | inserted or put | its own image | append | `Duplicate` | replace | mark deleted |
 //! | deleted | absent | `NotFound` | present again | present again | `NotFound` |
 //!
-//! *Blind* means that only the row's existence is assumed, and checked at commit. A pending update
-//! whose guard fails makes every later read of its unit, and the commit, fail with that outcome.
+//! *Blind* means that the operation only assumes whether the row exists; the commit checks this
+//! assumption. A pending update whose guard fails makes every later read of its unit, and the
+//! commit, fail with the outcome of that update.
 
 #![forbid(unsafe_code)]
 
@@ -30,12 +31,12 @@ use crate::sync::{Mutant, Point, mutant, pass};
 use std::panic::resume_unwind;
 use std::thread;
 
-/// The number of operations after which a running transaction is first revalidated; then after
-/// twice as many, and so on, so that revalidation costs a constant share.
+/// The number of operations after which a running transaction is first revalidated. This number
+/// doubles with each revalidation, so that revalidation costs a constant share.
 const FIRST_REVALIDATION: u32 = 64;
 
 /// The number of epochs after which a read-only transaction is registered as a snapshot.
-/// Registering takes a lock, but few transactions run for so long.
+/// Registering takes a lock, but few transactions run for so many epochs.
 const KEPT_AFTER: Epoch = 8;
 
 /// The working state of a session's transactions, kept from attempt to attempt.
@@ -48,8 +49,8 @@ pub(crate) struct State<P: Protocol> {
     pub(crate) last_conflict: Option<ConflictNote>,
     /// The conflict that dooms this attempt.
     doomed: Option<Abort>,
-    /// The outcome of a pending update that was returned to the closure; the attempt can only end
-    /// in it.
+    /// The outcome of a pending update that was returned to the closure. The attempt can only end
+    /// in this outcome.
     failed: Option<Abort>,
     scratch: Vec<u64>,
     pub(super) index_scratch: IndexScratch,
@@ -72,7 +73,7 @@ pub(super) struct Unwound(pub(super) Abort);
 pub(crate) struct InsertTarget {
     pub(crate) record: RecordAt,
     /// Whether this transaction has just linked the record and not written it yet. Such a record
-    /// holds no row, but has room for one. For any other record, the writer makes room first.
+    /// holds no row, but has room for one. For any other record, the writer first makes room.
     pub(crate) is_new: bool,
 }
 
@@ -121,8 +122,8 @@ impl<P: Protocol> State<P> {
         abort
     }
 
-    /// Unwinds the stack because of a conflict, if conflicts unwind and no panic is unwinding
-    /// already.
+    /// Unwinds the stack because of a conflict, if conflicts unwind and no panic is already
+    /// unwinding.
     pub(super) fn unwind(&self, abort: Abort) {
         if self.unwinds && !thread::panicking() {
             resume_unwind(Box::new(Unwound(abort)));
@@ -138,8 +139,8 @@ impl<P: Protocol> State<P> {
         Err(abort)
     }
 
-    /// Enters an operation: a doomed attempt does nothing more, and a long one is revalidated now
-    /// and then.
+    /// Enters an operation. Returns the conflict if the attempt is doomed, and revalidates a long
+    /// attempt now and then.
     #[inline(always)]
     pub(crate) fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         self.until_look -= 1;
@@ -161,7 +162,7 @@ impl<P: Protocol> State<P> {
         self.look_at_all(engine)
     }
 
-    /// Returns an error if the attempt is doomed, or has to be by what has changed.
+    /// Returns an error if the attempt is doomed, or if changes of other transactions doom it now.
     #[cold]
     pub(super) fn validate(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         match self.doomed {
@@ -170,12 +171,12 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Validates that everything read is unchanged, and that the rows to be written exist or not,
-    /// as expected.
+    /// Validates that everything read is unchanged, and that each row to be written exists or is
+    /// absent, as expected.
     fn look_at_all(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
-        // An empty write set: a commit excuses the locks of its own writes, but writes only staged
-        // are not locked.
+        // An empty write set: a commit ignores the locks of its own writes, but staged writes are
+        // not locked yet.
         let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
         for item in self.writes.items() {
             if valid.is_ok() && !item.accepts(P::is_present(&self.attempt, item.at)) {
@@ -185,7 +186,8 @@ impl<P: Protocol> State<P> {
         valid.map_err(|abort| self.doom(abort))
     }
 
-    /// Observes a unit as it is in the database, without the transaction's own writes.
+    /// Observes a unit in the database, without the transaction's own writes. Returns whether the
+    /// row exists.
     #[inline(always)]
     fn observe(
         &mut self,
@@ -200,8 +202,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Registers a long read-only attempt as a snapshot, so that it holds back no more than a
-    /// snapshot does.
+    /// Registers a long read-only attempt as a snapshot, so that the attempt delays collection no
+    /// more than a snapshot does.
     fn register_snapshot(&mut self, engine: &Engine<P>) {
         let Local { slot, kept, .. } = &mut self.worker.local;
         let is_long = |epoch: &Epoch| engine.epochs.now() >= epoch + KEPT_AFTER;
@@ -222,9 +224,10 @@ impl<P: Protocol> State<P> {
         P::Versions::unregister_snapshot(&engine.clock, time, since);
     }
 
-    /// Reads a unit as the transaction sees it, and saw it at any mark, if no slow path is needed;
-    /// returns whether the row exists. Returns `None`, with nothing observed, if it has to be read
-    /// by [`State::read`] or [`State::read_at_mark`]. The caller has entered.
+    /// Reads a unit if no slow path is needed, and returns whether the row exists. The transaction
+    /// has then not written the unit, so the result also holds at any earlier mark. Returns `None`,
+    /// with nothing observed, if [`State::read`] or [`State::read_at_mark`] must read the unit. The
+    /// caller has entered.
     #[inline(always)]
     pub(crate) fn read_at_once(&mut self, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<bool> {
         if !self.is_simple(at) {
@@ -239,8 +242,9 @@ impl<P: Protocol> State<P> {
         self.writes.find(at).is_none() && !mutant(Mutant::AbsentSkippedByScan)
     }
 
-    /// Calls [`State::read_at_once`] for one unit after another, and removes it from `units`; stops
-    /// at the first that needs the slow path.
+    /// Calls [`State::read_at_once`] for one unit after another, and removes each from `units`.
+    /// Returns `None` at the first unit that needs the slow path; that unit stays in `units`.
+    /// Otherwise returns whether the row exists.
     #[inline(always)]
     pub(crate) fn read_units_at_once(
         &mut self,
@@ -263,8 +267,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads a unit as the transaction sees it; returns false if the row does not exist. The caller
-    /// has entered.
+    /// Reads a unit as the transaction sees it. Returns whether the row exists. The caller has
+    /// entered.
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
@@ -281,7 +285,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads units of a record as [`State::read`] does, and calls `copy` with the words of each,
+    /// Reads units of a record as [`State::read`] does. Calls `copy` with each unit and its words,
     /// perhaps several times; the words of the last call are consistent.
     #[inline(never)]
     pub(crate) fn read_units(
@@ -318,9 +322,9 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// Reads a unit as [`State::read`] does, and locks it first if the protocol can; the caller has
-    /// been admitted to write. A unit that the transaction's own writes replace need not be locked
-    /// before commit.
+    /// Reads a unit as [`State::read`] does, and locks the unit first if the protocol can. The
+    /// caller has been admitted to write. A unit that the transaction's own writes replace is not
+    /// locked before the commit.
     fn read_for_update(
         &mut self,
         engine: &Engine<P>,
@@ -334,7 +338,7 @@ impl<P: Protocol> State<P> {
             return Ok(false);
         }
         if !self.writes.replaces_unit(item) {
-            // If the row has been deleted, the read below notices that, too.
+            // If the row has been deleted, the read below notices this.
             match self.observe_for_update(engine, at, |_| {}) {
                 Err(abort) if abort.is_conflict() => return Err(abort),
                 _ => {}
@@ -363,8 +367,9 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reads a unit that the transaction has written: the stored image, with its operations before
-    /// the mark applied. Out of line, so that reads of other rows are short.
+    /// Reads a unit that the transaction has written: the stored image, changed by the
+    /// transaction's operations before the mark. Out of line, so that reads of other rows are
+    /// short.
     #[cold]
     #[inline(never)]
     fn read_own(
@@ -406,21 +411,21 @@ impl<P: Protocol> State<P> {
         read
     }
 
-    /// Dooms the attempt, which has read a unit and what belongs to it at different times.
+    /// Dooms the attempt, which has read a unit and related data at different times.
     #[cold]
     pub(crate) fn torn(&mut self, engine: &Engine<P>, at: CellAt) -> Abort {
         let abort = Context::new(engine, &mut self.worker).conflict(Abort::ExistenceChanged, at);
         self.doom(abort)
     }
 
-    /// Dooms the attempt, which has read a node that has been removed.
+    /// Dooms the attempt, which has read a node of the index that has since been removed.
     #[cold]
     pub(crate) fn phantom(&mut self, engine: &Engine<P>, table: u16) -> Abort {
         let abort = Context::new(engine, &mut self.worker).phantom(table);
         self.doom(abort)
     }
 
-    /// Ensures that the attempt reads at `time`, a timestamp of the protocol's, or later.
+    /// Ensures that the attempt reads at `time`, a timestamp of the protocol, or later.
     pub(crate) fn reach(
         &mut self,
         engine: &Engine<P>,
@@ -437,9 +442,9 @@ impl<P: Protocol> State<P> {
         if self.worker.local.read_view != ReadView::Current { Err(Abort::ReadOnly) } else { Ok(()) }
     }
 
-    /// Returns whether the attempt has to search the index of deleted records. (A read-only attempt
-    /// that is not registered as a snapshot need not: its pin keeps records in the main index.)
-    /// Called after admission, which may register it.
+    /// Returns whether the attempt must search the index of deleted records. (A read-only attempt
+    /// that is not registered as a snapshot need not search there: its pin keeps records in the
+    /// main index.) Called after admission, which may register the attempt.
     #[inline(always)]
     pub(crate) fn needs_deleted_index(&self) -> bool {
         P::Versions::KEEPS_DELETED_INDEX
@@ -450,8 +455,8 @@ impl<P: Protocol> State<P> {
             }
     }
 
-    /// Returns whether a scan may continue after a node it has read was replaced: the scan of an
-    /// older read view does not depend on the node.
+    /// Returns whether a scan may continue after a node that it has read was replaced. A scan of an
+    /// older read view may, since it does not depend on the node.
     pub(crate) fn is_looking_back(&self, engine: &Engine<P>) -> bool {
         P::Versions::WORDS > 0
             && engine.properties.version_words > 0
@@ -474,7 +479,7 @@ impl<P: Protocol> State<P> {
         P::scanned(&Context::new(engine, &mut self.worker), &mut self.attempt, scan, to);
     }
 
-    /// Reads a unit as the transaction saw it at a mark; returns false if the row did not exist.
+    /// Reads a unit as the transaction saw it at a mark. Returns whether the row existed.
     #[inline(always)]
     pub(crate) fn read_at_mark(
         &mut self,
@@ -526,21 +531,21 @@ impl<P: Protocol> State<P> {
         Ok(true)
     }
 
-    /// Returns the mark at which a scan reads: that of its own transaction.
+    /// Returns the mark at which a scan reads: its own mark, `mark`.
     #[inline(always)]
     fn mark_of_scan(&mut self, mark: Mark) -> Mark {
         if mutant(Mutant::MarkIgnored) { self.mark() } else { mark }
     }
 
-    /// Returns whether a scan observes a unit, even of a row that is not there: always.
+    /// Returns whether a scan observes a unit even if its row is absent: always `true`.
     #[inline(always)]
     fn is_observed_by_scan(&self, at: CellAt) -> bool {
         let is_skipped = || self.writes.find(at).is_none() && !P::is_present(&self.attempt, at);
         !(mutant(Mutant::AbsentSkippedByScan) && is_skipped())
     }
 
-    /// Returns whether the row exists as the transaction sees it. The transaction observes this,
-    /// unless the protocol assumes that the result will be `expected`.
+    /// Returns whether the row exists as the transaction sees it. The row is observed, unless the
+    /// protocol lets the transaction assume `expected`.
     #[inline(always)]
     fn exists(&mut self, engine: &Engine<P>, at: CellAt, expected: bool) -> Result<bool, Abort> {
         self.enter(engine)?;
@@ -554,8 +559,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Returns whether the protocol lets the closure assume, without observing it, that the row
-    /// exists or does not.
+    /// Returns whether the protocol lets the closure assume, without an observation, that the row
+    /// exists (if `exists`) or is absent.
     #[inline(always)]
     fn assumes(&mut self, engine: &Engine<P>, at: CellAt, exists: bool) -> Result<bool, Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
@@ -583,8 +588,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Completes [`State::admit_update`], for a unit with an item in the write set, or one that has
-    /// to be observed.
+    /// Completes [`State::admit_update`] for a unit that is in the write set (item `own`), or that
+    /// must be observed (`None`).
     #[inline(never)]
     fn look_before_update(
         &mut self,
@@ -610,8 +615,8 @@ impl<P: Protocol> State<P> {
         self.exists(engine, first, false).map(|exists| !exists)
     }
 
-    /// Returns whether the row with this first unit exists as the transaction sees it; observed in
-    /// either case.
+    /// Returns whether the row with this first unit exists as the transaction sees it. The row is
+    /// observed in either case, unless the transaction has written it.
     #[cold]
     pub(crate) fn is_there(&mut self, engine: &Engine<P>, first: CellAt) -> Result<bool, Abort> {
         match self.writes.find(first) {
@@ -635,7 +640,7 @@ impl<P: Protocol> State<P> {
         staged.map_err(|abort| self.fail_to_stage(abort))
     }
 
-    /// Stages the insertion of a row whose record has just been linked; its words begin at
+    /// Stages the insertion of a row whose record has just been linked. The row's words begin at
     /// `operand` among the operands.
     #[inline(always)]
     pub(crate) fn stage_new(
@@ -656,13 +661,14 @@ impl<P: Protocol> State<P> {
         if abort.is_conflict() {
             self.doom(abort)
         } else {
-            // Part of an operation has been staged; the transaction must not commit without the
+            // Part of an operation has been staged. The transaction must not commit without the
             // rest.
             *self.failed.get_or_insert(abort)
         }
     }
 
-    /// Admits operations on a table: it must be of this database, and the attempt alive.
+    /// Admits an operation on a table: the table must belong to this database, and the attempt must
+    /// not be doomed.
     #[inline(always)]
     pub(crate) fn admit(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
         if table.database != engine.id {
@@ -699,8 +705,8 @@ impl<P: Protocol> State<P> {
         self.find(engine, table, packing.pack(words).as_slice())
     }
 
-    /// Looks up again a key that had no record a moment ago; observes the absence if it still has
-    /// none.
+    /// Looks up again a key that had no record a moment ago. If the key still has no record,
+    /// observes its absence.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_again(
@@ -729,8 +735,9 @@ impl<P: Protocol> State<P> {
         self.read_view(table, key, table.index.find(key))
     }
 
-    /// Returns the record of a key for the attempt's read view, given what was found in the table's
-    /// index: the one in the index of deleted records, if it held the row in that view.
+    /// Returns the record of a key for the attempt's read view; `found` is the result in the
+    /// table's main index. If a record in the index of deleted records held the row in that view,
+    /// returns that record.
     pub(crate) fn read_view(&self, table: &TableCore, key: &[u64], found: Found) -> Found {
         if !self.needs_deleted_index() {
             return found;
@@ -742,8 +749,9 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Returns whether the attempt's read view is older than the deletion of the row of a record in
-    /// the index of deleted records. Then no other record of its key holds the row of that view.
+    /// Returns whether the attempt's read view is older than the deletion of the row of `record`,
+    /// which is in the index of deleted records. If so, no other record of the same key holds the
+    /// row of that view.
     pub(crate) fn is_older(&self, table: &TableCore, record: RecordAt) -> bool {
         mutant(Mutant::DeletedIndexPreferred)
             || P::Versions::is_older(&self.attempt, table.layout.first_of(record))
@@ -757,7 +765,7 @@ impl<P: Protocol> State<P> {
             .map_err(|abort| self.doom(abort))
     }
 
-    /// Returns the record of a key; links an absent one if there was none.
+    /// Returns the record of a key. If the key has none, links an absent record.
     pub(crate) fn record_for(
         &mut self,
         engine: &Engine<P>,
@@ -774,14 +782,14 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Reserves room for writing a whole row of a table, while that can be refused without a trace.
+    /// Reserves room for writing a whole row of a table. At this point a refusal leaves no trace.
     pub(crate) fn make_room(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
         P::Versions::make_room(context, &self.attempt, table)
     }
 
-    /// Links an absent record for a key that has none, if possible next to the last one; or returns
-    /// the record linked meanwhile.
+    /// Links an absent record for a key that has none, if possible near `place`. If another
+    /// transaction has linked a record for the key meanwhile, returns that record.
     #[inline(always)]
     pub(crate) fn link(
         &mut self,
@@ -792,14 +800,13 @@ impl<P: Protocol> State<P> {
     ) -> Result<InsertTarget, Abort> {
         table.check_key(key);
         self.admit_write()?;
-        // A link raises a node's version, and so causes conflicts as a commit does.
+        // A link raises the version of a node, so it causes conflicts like a commit.
         let context = Context::new(engine, &mut self.worker);
         context.yield_to_token().map_err(|abort| self.doom(abort))?;
         let local = &mut self.worker.local;
         let Ok(record) = RecordAt::allocate(&table.layout, key, &table.records, &mut local.caches)
         else {
-            // A caller that links without looking up first does not know whether the key has a
-            // record.
+            // A caller that links without a lookup does not know whether the key has a record.
             return match table.index.find(key) {
                 Found::Record(record) => Ok(InsertTarget { record, is_new: false }),
                 Found::Nothing { .. } => Err(Abort::MemoryLimit),
@@ -878,8 +885,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Commits an attempt that has not failed and has staged nothing (it has written nothing, or
-    /// its protocol has applied its writes at once): no user code runs. Returns `None` if
+    /// Commits an attempt that has not failed and has an empty write set: either it has written
+    /// nothing, or its protocol applies writes at once. Runs no user code. Returns `None` if
     /// [`State::commit`] is needed.
     #[inline(always)]
     pub(crate) fn commit_reads(&mut self, engine: &Engine<P>) -> Option<Result<(), Abort>> {
@@ -892,7 +899,7 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Commits, or ends without effect and returns the reason.
+    /// Commits, or ends the attempt without effect and returns the reason.
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
         if self.doomed.is_some() || self.failed.is_some() {
@@ -902,8 +909,8 @@ impl<P: Protocol> State<P> {
         P::commit(context, &mut self.attempt, &mut self.writes)
     }
 
-    /// Ends without effect, after validating what the closure saw; returns the outcome that came
-    /// before the closure's error, if there was one.
+    /// Ends the attempt without effect, after validating what the closure saw. Returns the outcome
+    /// of an operation that failed before the closure's error; `None` if none failed.
     ///
     /// # Errors
     /// A conflict: the closure must run again.
@@ -925,18 +932,18 @@ impl<P: Protocol> State<P> {
             };
         let writes = std::mem::take(&mut self.writes);
         P::commit(context, &mut self.attempt, &mut self.writes)?;
-        // Only now, on validated words, may updaters run.
+        // Updaters may run only now, on validated words.
         let outcome = applied.or_else(|| writes.first_failure(&mut images));
         Ok(outcome.or(self.failed))
     }
 
-    /// Ends without effect.
+    /// Ends the attempt without effect.
     pub(crate) fn abort(&mut self, engine: &Engine<P>) {
         P::abort(&mut Context::new(engine, &mut self.worker), &mut self.attempt, &mut self.writes);
     }
 
-    /// Locks the units that earlier attempts of the transaction wanted, as far as they still exist
-    /// and can be locked.
+    /// Locks the units that earlier attempts of the transaction wanted, except units that no longer
+    /// exist. Stops at the first unit that cannot be locked.
     #[cold]
     #[inline(never)]
     pub(crate) fn lock_wanted(&mut self, engine: &Engine<P>) {
@@ -955,9 +962,9 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Dooms the attempt, and stops later ones from locking ahead, if a lock taken ahead has
-    /// refused a transaction of another session inside the closure, which did not ask for that
-    /// lock.
+    /// Checks whether a lock taken ahead, which the closure has not asked for, has refused a
+    /// transaction of another session inside the closure. If so, dooms the attempt, and stops later
+    /// attempts from locking ahead.
     #[cold]
     #[inline(never)]
     pub(crate) fn check_locked_ahead(&mut self) {
@@ -970,13 +977,13 @@ impl<P: Protocol> State<P> {
     /// Notes the conflict in which the attempt has ended.
     #[cold]
     pub(crate) fn note_conflict(&mut self, cause: Abort) {
-        // Only giving way to the token is about no row.
+        // A conflict without a note concerned no row; usually the attempt gave way to the token.
         let noted = self.worker.local.conflict.take().filter(|note| note.cause == cause);
         self.last_conflict = noted.or(Some(ConflictNote::nowhere(cause)));
     }
 
-    /// Clears the state of an attempt after its end, and enqueues the records it linked and left
-    /// absent for unlinking.
+    /// Clears the state of an attempt after its end. Queues the records that the attempt has linked
+    /// and left absent, so that they are unlinked.
     #[inline(always)]
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
         if P::Versions::WORDS > 0 && self.worker.local.kept.is_some() {
@@ -994,7 +1001,7 @@ impl<P: Protocol> State<P> {
     }
 }
 
-/// Returns the observation of a failed search: its node, in the version that was searched.
+/// Returns how an unsuccessful search is observed: by its node, in the version that was searched.
 #[inline(always)]
 fn as_searched(mut missing: Missing<'_>) -> Missing<'_> {
     pass(Point::Searched);
