@@ -2,46 +2,50 @@
 //! memory is free.
 //!
 //! # Definitions
-//! The *epoch* is one number per process, to which the advancer adds one each millisecond. Two
-//! others advance it: a commit that finds the epoch's numbers used up ([`Epochs::advance_past`]),
-//! and an attempt that needs a new epoch at once ([`Epochs::tick_between_passes`]). A thread that
-//! waits for the end of an epoch sleeps. A session that may hold references into an index is
-//! *pinned*: its [`Slot`] shows the epoch it read when it began. A *stamp* is the epoch read after
-//! something was unlinked and a full fence. The *bound* is the smallest pin that a pass of the
-//! advancer saw (or the new epoch, if it saw none). Memory with a stamp below the bound is free.
+//! The *epoch* is one number per process, to which a thread, the *advancer*, adds one each
+//! millisecond. The epoch is also advanced by a commit that finds the epoch's numbers used up
+//! ([`Epochs::advance_past`]), and by an attempt that needs a new epoch at once
+//! ([`Epochs::tick_between_passes`]). Each round of the advancer is a *pass*. A thread that waits
+//! for the end of an epoch sleeps. A session that may hold references into an index is
+//! *pinned*: its [`Slot`] shows the epoch that the session read when its transaction began. A
+//! *stamp* is the epoch that a thread reads after it has unlinked memory and passed a full fence.
+//! The *bound* is the smallest pin that a pass of the advancer saw, or the new epoch if the pass
+//! saw no pin. Memory with a stamp below the bound is free.
 //!
 //! A reader in a snapshot finds the versions that are kept for the snapshot, however long the
-//! reader runs. Its pin only keeps memory from being freed, and is called a pin *for memory*. A pin
-//! may become one for memory once its session's view is in the list of snapshots. The *horizon* is
-//! the smallest of the other pins, and so never below the bound. A version replaced before the
-//! horizon will not be seen by a transaction outside of snapshots any more.
+//! reader runs. The reader's pin only keeps memory from being freed, and is called a pin *for
+//! memory*. All other pins are *full*. A full pin may become a pin for memory once its session's
+//! view is in the list of snapshots. The *horizon* is the smallest full pin, and so never below the
+//! bound. No transaction outside of snapshots will see a version that was replaced before the
+//! horizon.
 //!
 //! # Invariants
-//! * **EP1** A pin is published, and a full fence passed, before its session loads any link.
-//! * **EP2** A stamp is read after the unlinking and a full fence.
-//! * **EP3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots;
-//!   no bound exceeds its `m`.
-//! * **EP4** The bound never falls, nor does the horizon.
+//! * **EP1** A session publishes its pin and passes a full fence before it loads any link.
+//! * **EP2** A thread reads a stamp after the unlinking and a full fence.
+//! * **EP3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots.
+//!   The bound that the pass publishes does not exceed `m`.
+//! * **EP4** Neither the bound nor the horizon ever falls.
 //!
 //! # Why a block with a stamp below the bound is out of reach
 //! Let reader R hold a block that U unlinked with stamp `f`, and let pass A publish a bound above
-//! `f`. The epoch that A read before its fence is at least the bound, hence above `f`; were A's
-//! fence before U's, U would have read that epoch or a later one; so U's fence precedes A's. R
-//! loaded the link before it was removed, so R's fence precedes U's. Thus A, after its fence, sees
-//! R's pin `p`, and its bound is at most `p`. And `p <= f`: R read `p` before its fence, U read `f`
-//! after a later one, and the epoch only grows. So the bound is at most `f`, a contradiction.
+//! `f`. The epoch that A read before its fence is at least the bound, hence above `f`. If A's fence
+//! came before U's, U would have read that epoch or a later one. So U's fence precedes A's. R
+//! loaded the link before U removed the link, so R's fence precedes U's. Thus A, after its fence,
+//! sees R's pin `p`, and A's bound is at most `p`. And `p <= f`: R read `p` before R's fence, U
+//! read `f` after U's later fence, and the epoch only grows. So the bound is at most `f`, a
+//! contradiction.
 //!
-//! The links in a bucket that has been moved (`index::hash`, HI3) are not removed, and are there
-//! when the records and lines that they lead to are unlinked elsewhere. A reader that follows them
-//! has loaded, since it was pinned, a version of that bucket that did not say MOVED; an insert that
-//! looks at the neighbours of a full bucket, an array without a successor. So the moving, and with
-//! it U's fence, comes after R's.
+//! One case is different. The links in a bucket that has been moved (`index::hash`, HI3) are never
+//! removed, so they still exist when their records and lines are unlinked elsewhere. A reader that
+//! follows such links has loaded, since it was pinned, a version of that bucket that did not say
+//! MOVED. An insert that looks at the neighbours of a full bucket has loaded an array without a
+//! successor. So the moving, and with it U's fence, comes after R's fence.
 //!
 //! # Source
-//! The scheme of "Opportunities for Optimism" (VLDB 2020), section 2, with one change: there a
-//! stamp is the unlinker's own pin, which costs a second word per session, a publication loop at
-//! every begin, and a bound that must lag a pass behind. Reading the epoch again after unlinking
-//! costs one fence per unlinking transaction instead.
+//! The scheme is that of "Opportunities for Optimism" (VLDB 2020), section 2, with one change. In
+//! the paper a stamp is the unlinker's own pin. Such stamps cost a second word per session, a
+//! publication loop at every begin, and a bound that must lag a pass behind. Here the unlinker
+//! reads the epoch again after unlinking, which costs one fence per unlinking transaction.
 
 #![forbid(unsafe_code)]
 
@@ -64,35 +68,36 @@ use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 /// Time between two passes.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// The longest wait for running transactions to end. It is longer in tests, whose transactions may
-/// be long.
+/// The longest wait for running transactions to end. Tests have long transactions, so there the
+/// limit is higher.
 const WAIT_MAX: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 10 });
 
-/// The number of passes without any pin before the advancer parks: enough that a busy program never
-/// wakes it.
+/// The number of passes without any pin before the advancer parks. There are enough of them that
+/// the advancer of a busy program never parks.
 const IDLE_PASSES: u64 = 64;
 
 /// The epochs of a process.
 #[derive(Debug)]
 pub struct Epochs {
     clock: CachePadded<Clock>,
-    /// Written by passes, read by sessions that free memory.
+    /// The bound and the horizon. Passes write them, and sessions that free memory read them.
     bounds: CachePadded<Bounds>,
     slots: Mutex<Slots>,
     collectors: StdMutex<Vec<Weak<dyn Collect>>>,
-    /// The number of epochs that commits have ended.
+    /// The number of epochs ended by commits that had used up the epoch's numbers.
     used_up: AtomicU64,
-    /// The number of epochs that were ended by attempts whose revalidations cost too much.
+    /// The number of epochs that were ended by attempts that needed a new epoch at once.
     asked: AtomicU64,
-    /// `None` if epochs are moved by hand; then there is no advancer, and each epoch is a
-    /// millisecond.
+    /// The moments at which epochs ended. `None` if epochs are moved by hand: there is no
+    /// advancer then, and each epoch counts as one millisecond.
     moments: Option<Moments>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
     alarm: Arc<Alarm>,
 }
 
-/// The alarm at which the advancer sleeps while no session is active, and other threads until its
-/// next pass. Separate from [`Epochs`], so that a sleeper keeps nothing alive.
+/// The alarm at which the advancer sleeps while no session is active. Other threads wait here for
+/// the advancer's next pass. It is separate from [`Epochs`], so that a sleeping advancer does not
+/// keep the epochs alive.
 #[derive(Debug, Default)]
 struct Alarm {
     sleep: StdMutex<Sleep>,
@@ -106,8 +111,8 @@ impl Alarm {
         self.wake.notify_one();
     }
 
-    /// Sleeps until rung, or until a thread waits for a pass; not at all if that has happened
-    /// already.
+    /// Sleeps until the alarm is rung, or until a thread waits for a pass. Returns at once if
+    /// either has happened already.
     fn sleep(&self) {
         let sleep = std_lock(&self.sleep);
         let rung = self
@@ -125,7 +130,8 @@ impl Alarm {
         }
     }
 
-    /// Sleeps until the advancer, which is kept awake, has made a pass, or a time limit is reached.
+    /// Sleeps until the advancer has made a pass, but no longer than [`WAIT_MAX`]. The advancer
+    /// does not park meanwhile.
     fn await_pass(&self) {
         let mut sleep = std_lock(&self.sleep);
         let passes = sleep.passes;
@@ -136,14 +142,14 @@ impl Alarm {
     }
 }
 
-/// The words that every begin reads; written once a millisecond.
+/// The words that every transaction reads when it begins. A pass writes them once a millisecond.
 #[derive(Debug)]
 struct Clock {
     epoch: AtomicU64,
     /// Whether the advancer sleeps until a session pins.
     parked: AtomicBool,
-    /// The number of passes so far, from 1, and the last pass before which an attempt advanced the
-    /// epoch.
+    /// The number of passes so far, counted from 1; and, in `ticked`, the last pass after which an
+    /// attempt moved the epoch by itself ([`Epochs::tick_between_passes`]).
     passes: AtomicU64,
     ticked: AtomicU64,
 }
@@ -158,15 +164,16 @@ struct Bounds {
 struct Sleep {
     woken: bool,
     stopping: bool,
-    /// The number of passes of the advancer, and of threads that wait for the next one.
+    /// The number of the advancer's passes; and, in `waiting`, that of the threads that wait for
+    /// its next pass.
     passes: u64,
     waiting: usize,
 }
 
-/// A database whose idle sessions may have left garbage. Called by the advancer after each pass.
+/// A database whose idle sessions may have left garbage. The advancer calls it after each pass.
 pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
-    /// Collects the garbage of sessions that have not pinned since `idle_before`, or only for
-    /// memory and before it; returns whether any garbage is left anywhere.
+    /// Collects the garbage of sessions whose last pin was taken before `idle_before` and has
+    /// ended or is only for memory. Returns whether any session of the database has garbage left.
     fn collect(&self, idle_before: Epoch) -> bool;
 }
 
@@ -186,9 +193,9 @@ pub(crate) struct Slot(CachePadded<Published>);
 
 #[derive(Debug)]
 struct Published {
-    /// The session's pin: `epoch << 2 | pin`. Written by its session alone.
+    /// The session's pin: `epoch << 2 | pin`. Only this session writes it.
     pin: AtomicU64,
-    /// The slot's number among all slots ever made.
+    /// The slot's number, counted over all slots ever made.
     number: u64,
 }
 
@@ -206,10 +213,10 @@ impl Slot {
         epoch << Slot::PIN_BITS | pin as u64
     }
 
-    /// Returns the epoch of the last pin, and its current kind.
+    /// Returns the epoch of the session's last pin, and the kind of the session's present pin.
     fn look(&self) -> (Epoch, Pin) {
-        // Acquire pairs with `unpin` (E5): the session's reads under its pin happen before the
-        // frees.
+        // Acquire pairs with `unpin` (E5): the session's reads under its pin happen before memory
+        // is freed.
         let word = self.0.pin.load(Ordering::Acquire);
         let pin = [Pin::Nothing, Pin::Full, Pin::ReclamationOnly]
             .into_iter()
@@ -217,8 +224,8 @@ impl Slot {
         (word >> Slot::PIN_BITS, pin.expect("only pins are stored"))
     }
 
-    /// Returns the epoch in which the session's running transaction began, `None` if no transaction
-    /// runs.
+    /// Returns the epoch in which the session's running transaction began; `None` if no transaction
+    /// is running.
     pub(crate) fn pinned_epoch(&self) -> Option<Epoch> {
         let (epoch, pin) = self.look();
         (pin != Pin::Nothing).then_some(epoch)
@@ -235,9 +242,9 @@ impl Slot {
         self.pinned_epoch().is_some()
     }
 
-    /// Returns whether another thread may collect the session's garbage: it has not been pinned
-    /// since `epoch` began, or is in a transaction from before that, which reads in a snapshot and
-    /// may take long.
+    /// Returns whether another thread may collect the session's garbage: the session's last pin was
+    /// taken before `epoch`, and has ended or is only for memory. (A transaction with a pin for
+    /// memory reads in a snapshot, and may take long.)
     pub(crate) fn leaves_garbage_since(&self, epoch: Epoch) -> bool {
         let (last, pin) = self.look();
         pin != Pin::Full && last < epoch
@@ -251,7 +258,7 @@ impl Slot {
 }
 
 impl Epochs {
-    /// Makes epochs that are moved by hand: for models, and for tests that control time.
+    /// Makes epochs that only explicit calls move: for models, and for tests that control time.
     pub(crate) fn manual(first: Epoch) -> Arc<Epochs> {
         Epochs::starting(first, None)
     }
@@ -278,8 +285,8 @@ impl Epochs {
         })
     }
 
-    /// Returns the epochs of this process, with a running advancer, which is stopped and joined
-    /// when the last user is dropped.
+    /// Returns the epochs of this process, with a running advancer. The advancer is stopped and
+    /// joined when the last user of the epochs is dropped.
     pub(crate) fn of_process() -> Arc<Epochs> {
         static CURRENT: StdMutex<Weak<Epochs>> = StdMutex::new(Weak::new());
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -302,42 +309,42 @@ impl Epochs {
         epochs
     }
 
-    /// Returns the current epoch. A caller that numbers a commit by it has passed a full fence
-    /// after taking its locks.
+    /// Returns the current epoch. A caller that numbers a commit by this epoch must have passed a
+    /// full fence after taking its locks.
     #[inline]
     pub(crate) fn now(&self) -> Epoch {
         self.clock.epoch.load(Ordering::Acquire)
     }
 
-    /// Returns the bound: garbage with a smaller stamp is free.
+    /// Returns the bound. Garbage with a smaller stamp is free.
     #[inline]
     pub(crate) fn bound(&self) -> Epoch {
         // Acquire pairs with the pass's publication (E6).
         self.bounds.bound.load(Ordering::Acquire)
     }
 
-    /// Returns the horizon: a version that was replaced in a smaller epoch is seen in snapshots
-    /// only.
+    /// Returns the horizon. Only transactions in snapshots can still see a version that was
+    /// replaced in a smaller epoch.
     #[inline]
     pub(crate) fn horizon(&self) -> Epoch {
         // Acquire pairs with the pass's publication of the horizon (E6).
         self.bounds.horizon.load(Ordering::Acquire)
     }
 
-    /// Returns whether garbage of this stamp is free.
+    /// Returns whether garbage with this stamp is free.
     #[inline]
     pub(crate) fn is_free(&self, stamp: Epoch) -> bool {
         let bound = if mutant(Mutant::FreedByHorizon) { self.horizon() } else { self.bound() };
         stamp < bound || (mutant(Mutant::ReclaimEarly) && stamp == bound)
     }
 
-    /// Returns a number that rises whenever the bound or the horizon does.
+    /// Returns a number that rises whenever the bound or the horizon rises.
     #[inline]
     pub(crate) fn progress(&self) -> u64 {
         self.bound() + self.horizon()
     }
 
-    /// Returns the stamp for what this thread has unlinked up to now (EP2).
+    /// Returns the stamp for everything that this thread has unlinked so far (EP2).
     pub(crate) fn stamp(&self) -> Epoch {
         full_fence(); // E10
         self.now()
@@ -369,14 +376,15 @@ impl Epochs {
         self.pin_as(slot, Pin::Full);
     }
 
-    /// Pins the session, for memory only: it reads in a snapshot, which is open until the pin has
-    /// ended.
+    /// Pins the session for memory only. The session reads in a snapshot, which stays open until
+    /// the pin has ended.
     #[inline]
     pub(crate) fn pin_for_memory(&self, slot: &Slot) {
         self.pin_as(slot, Pin::ReclamationOnly);
     }
 
-    /// Turns the session's pin into one for memory only: it reads in an open snapshot from now on.
+    /// Turns the session's full pin into a pin for memory only. From now on the session reads in
+    /// an open snapshot.
     pub(crate) fn hold_memory_only(&self, slot: &Slot) {
         let (epoch, pin) = slot.look();
         debug_assert_eq!(pin, Pin::Full);
@@ -388,15 +396,15 @@ impl Epochs {
     fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
-        // The fence pairs with the advancer's: the advancer sets `parked` and then reads the slots;
-        // this thread publishes its slot and then reads `parked`. So at least one of the two sees
-        // the other's store (E7).
+        // The fence pairs with the advancer's. The advancer sets `parked` and then reads the slots;
+        // this thread publishes its slot and then reads `parked`. So at least one of the two
+        // threads sees what the other has written (E7).
         if self.clock.parked.load(Ordering::Relaxed) {
             self.unpark();
         }
     }
 
-    /// Pins the session until the returned guard is dropped, for callers that may panic.
+    /// Pins the session until the returned guard is dropped. For callers that may panic.
     #[inline(always)]
     pub(crate) fn pinned<'a>(&'a self, slot: &'a Slot) -> Pinned<'a> {
         self.pin(slot);
@@ -412,8 +420,8 @@ impl Epochs {
         slot.0.pin.store(unpinned, Ordering::Release); // E5
     }
 
-    /// Moves the epoch past `epoch`, for a committer that has used all of its numbers, and counts
-    /// it. Does nothing at the last epoch.
+    /// Moves the epoch past `epoch`, for a committer that has used up the numbers of `epoch`, and
+    /// counts the move. Does nothing if `epoch` has ended already, or is the last one.
     #[cold]
     pub(crate) fn advance_past(&self, epoch: Epoch) {
         self.used_up.fetch_add(u64::from(self.step_from(epoch)), Ordering::Relaxed);
@@ -424,8 +432,8 @@ impl Epochs {
         self.used_up.load(Ordering::Relaxed)
     }
 
-    /// Moves the epoch from `epoch` to the next, unless it has moved already or is the last one;
-    /// returns whether it did.
+    /// Moves the epoch from `epoch` to the next, unless `epoch` has ended already or is the last
+    /// one. Returns whether this call moved the epoch.
     fn step_from(&self, epoch: Epoch) -> bool {
         let step = |epoch| {
             self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed)
@@ -438,15 +446,15 @@ impl Epochs {
         self.moments.as_ref().map_or_else(|| self.now(), Moments::now)
     }
 
-    /// Returns the latest moment at which a pin of this epoch was taken, which is also the moment
-    /// from which a bound of this epoch lags.
+    /// Returns the latest moment at which a pin of this epoch was taken. The lag of a bound equal
+    /// to this epoch is measured from the same moment.
     pub(crate) fn moment_of(&self, epoch: Epoch) -> Moment {
         self.moments.as_ref().map_or(epoch, |moments| moments.end_of(epoch))
     }
 
-    /// Advances the epoch for an attempt that needs all commits so far to be of earlier epochs,
-    /// unless another attempt has done so since the advancer's last pass. Returns whether it
-    /// advanced the epoch.
+    /// Moves the epoch on, for an attempt that needs all commits so far to have earlier epochs.
+    /// Does nothing if another attempt has moved the epoch so since the advancer's last pass.
+    /// Returns whether this call moved the epoch.
     pub(crate) fn tick_between_passes(&self) -> bool {
         // If epochs are moved by hand, there are no passes to wait for.
         if self.moments.is_none() {
@@ -454,7 +462,7 @@ impl Epochs {
         }
         let (passes, ticked) = (&self.clock.passes, &self.clock.ticked);
         let (pass, last) = (passes.load(Ordering::Relaxed), ticked.load(Ordering::Relaxed));
-        // Relaxed: these numbers only limit the ticks to one in a pass.
+        // Relaxed: these numbers only limit the ticks to one per pass.
         let may = last != pass
             && ticked.compare_exchange(last, pass, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         may && self.step_asked()
@@ -466,13 +474,13 @@ impl Epochs {
         has_moved
     }
 
-    /// Returns the number of epochs ended by attempts that needed earlier commits to be of earlier
-    /// epochs.
+    /// Returns the number of epochs ended by attempts that needed a new epoch at once
+    /// ([`Epochs::tick_between_passes`]).
     pub(crate) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Makes one pass: a new epoch, a new bound and horizon (EP3, EP4).
+    /// Makes one pass: begins a new epoch, and publishes a new bound and horizon (EP3, EP4).
     pub(crate) fn pass(&self) {
         self.step_from(self.now());
         self.clock.passes.fetch_add(1, Ordering::Relaxed);
@@ -489,16 +497,16 @@ impl Epochs {
             }
         }
         debug_assert!(bound <= horizon, "EP4: a pin for memory only does not hold the horizon");
-        // In this order, so that the horizon is never below the bound.
+        // The horizon is raised first, so that the horizon is never below the bound.
         self.bounds.horizon.fetch_max(horizon, Ordering::AcqRel); // E6
         self.bounds.bound.fetch_max(bound, Ordering::AcqRel); // E6
     }
 
-    /// Waits until every transaction of the process that is running now has ended: sleeps from pass
-    /// to pass.
+    /// Waits until every transaction that is now running in this process has ended. Sleeps from
+    /// pass to pass.
     ///
     /// # Errors
-    /// [`Error::Busy`] if one runs for ten seconds more.
+    /// [`Error::Busy`] if one of these transactions is still running after ten seconds.
     pub(crate) fn wait_for_others(&self) -> Result<(), Error> {
         let begun = Instant::now();
         let stamp = self.stamp();
@@ -523,8 +531,7 @@ impl Epochs {
         self.alarm.tell_of_pass();
     }
 
-    /// Returns after a pass that the advancer has made meanwhile; without one, after a pass of its
-    /// own.
+    /// Waits for the advancer's next pass. If there is no advancer, makes a pass itself.
     fn await_pass(&self) {
         if self.moments.is_some() {
             self.alarm.await_pass();
@@ -534,7 +541,8 @@ impl Epochs {
         }
     }
 
-    /// Lets the databases collect for their idle sessions; returns whether garbage is left.
+    /// Lets the databases collect the garbage of their idle sessions. Returns whether garbage is
+    /// left.
     fn collect(&self) -> bool {
         let idle_before = self.now().saturating_sub(8);
         let collectors: Vec<_> = {
@@ -554,22 +562,22 @@ impl Epochs {
         lock(&self.slots).all.values().all(|slot| slot.idle_since(since))
     }
 
-    /// Announces that the advancer is about to sleep; returns whether no session has become active
-    /// meanwhile.
+    /// Announces that the advancer is about to sleep. Returns whether all sessions are still idle
+    /// after the announcement.
     fn announce_parked(&self) -> bool {
         self.clock.parked.store(true, Ordering::Relaxed);
         full_fence(); // E7
         self.all_idle()
     }
 
-    /// Makes the advancer pass soon, asleep or not.
+    /// Makes the advancer pass soon, also if it is asleep.
     #[cold]
     pub(crate) fn unpark(&self) {
         self.alarm.ring(|sleep| sleep.woken = true);
     }
 }
 
-/// A session's pin, which ends when this is dropped.
+/// A guard of a session's pin. The pin ends when the guard is dropped.
 pub(crate) struct Pinned<'a> {
     epochs: &'a Epochs,
     slot: &'a Slot,
@@ -587,7 +595,7 @@ impl Drop for Epochs {
         let advancer = std_lock(&self.advancer).take();
         if let Some(advancer) = advancer {
             self.alarm.ring(|sleep| sleep.stopping = true);
-            // The advancer itself may have dropped the last reference; it then ends by itself.
+            // The advancer's own thread may be dropping the last reference. Then it ends by itself.
             if advancer.thread().id() != std::thread::current().id() {
                 let _ = advancer.join();
             }
@@ -595,7 +603,8 @@ impl Drop for Epochs {
     }
 }
 
-/// Runs the advancer. It owns nothing while it sleeps, so that dropping the last database ends it.
+/// Runs the advancer. While it sleeps, it holds no strong reference to `epochs`, so dropping the
+/// last database ends it.
 fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
     loop {
         std::thread::sleep(PERIOD);
@@ -702,14 +711,14 @@ mod tests {
         let epochs = Epochs::manual(10);
         epochs.pass();
         assert_eq!(epochs.used_up(), 0);
-        // The second comes late.
+        // The second call finds the epoch ended already.
         (0..2).for_each(|_| epochs.advance_past(11));
         assert_eq!((epochs.now(), epochs.used_up()), (12, 1));
     }
 
     #[test]
     fn the_advancer_parks_when_idle_and_wakes_for_a_pin() {
-        // Those of the process are other tests', too, which need not all be idle at any time.
+        // The process's own epochs are shared with other tests, which may never all be idle.
         let epochs = Epochs::advancing();
         let slot = epochs.register();
         eventually("the advancer parks", || epochs.clock.parked.load(Ordering::Relaxed));
@@ -725,7 +734,7 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    /// Either the advancer sees that a session is active and stays awake, or that session wakes it.
+    /// Either the advancer sees the active session and stays awake, or that session wakes it.
     #[test]
     fn loom_pin_against_parking() {
         loom::model(|| {

@@ -4,8 +4,8 @@ use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::AtomicU64;
 use std::sync::Arc;
 
-/// A zeroed array of words, counted as a database's memory and freed when dropped. It begins on a
-/// cache line.
+/// An array of words that begins on a cache line. The words are zero at first. The array counts as
+/// memory of a database, and is freed when dropped.
 #[derive(Debug)]
 pub(crate) struct WordArray {
     first: Block,
@@ -23,7 +23,8 @@ impl WordArray {
         Ok(WordArray { first: storage.first(), words, memory: memory.clone(), _storage: storage })
     }
 
-    /// Returns the array's memory as one block of [`WordArray::len`] words, owned by `self`.
+    /// Returns the array's memory as one block of [`WordArray::len`] words. The array owns the
+    /// block.
     #[inline]
     pub(crate) fn block(&self) -> Block {
         self.first
@@ -50,7 +51,8 @@ mod real {
     use super::*;
     use crate::memory::region::{CHUNK_BYTES, Region};
 
-    /// A cache line's worth of words, so that a small array is aligned like a large one.
+    /// One cache line of words. Small arrays consist of lines, so that they begin on a cache line
+    /// like large ones.
     #[derive(Debug)]
     #[repr(align(64))]
     struct Line(
@@ -65,8 +67,8 @@ mod real {
 
     #[derive(Debug)]
     enum Kind {
-        /// A boxed slice of lines, kept as an address: moving a box would invalidate other pointers
-        /// to its contents.
+        /// A boxed slice of lines, kept as an address, since moving a box would invalidate other
+        /// pointers to its contents.
         Small {
             lines: usize,
         },
@@ -97,8 +99,8 @@ mod real {
         fn drop(&mut self) {
             if let Kind::Small { lines } = self.kind {
                 let first: *mut Line = std::ptr::with_exposed_provenance_mut(self.address);
-                // SAFETY: `new` made this boxed slice of `lines` lines, and the caller that drops
-                // the array has shown that no thread uses it any more.
+                // SAFETY: `new` made this boxed slice of `lines` lines. The caller that drops the
+                // array has shown that no thread uses the array any more.
                 drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, lines)) });
             }
         }

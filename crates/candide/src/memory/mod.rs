@@ -1,17 +1,17 @@
 //! The memory of records, index lines and versions.
 //!
 //! * [`Memory`]: one per database. Maps regions, cuts them into 2 MiB chunks and 64 KiB spans,
-//!   counts the bytes and keeps the limit.
+//!   counts the bytes handed out, and enforces the memory limit.
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
-//! * [`Cache`]: a session's few free blocks of one slab, so that the common allocation touches
-//!   nothing shared.
+//! * [`Cache`]: a session's few free blocks of one slab, so that most allocations use no shared
+//!   memory.
 //! * `SystemBlocks`: blocks from the system's allocator, for comparison.
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
 //!
-//! A block is 64-bit atomic words and nothing else; that is what makes optimistic reading sound
-//! (`docs/decisions/2026-11-21-protocol-seam.md`). Blocks go from a slab to a session, become
-//! reachable, are retired, wait for the epoch bound and come back; the layers above never see an
-//! address they could free.
+//! A block consists of 64-bit atomic words only. This makes optimistic reading sound
+//! (`docs/decisions/2026-11-21-protocol-seam.md`). A session takes a block from a slab and makes
+//! the block reachable. Later the block is retired, waits for the epoch bound, and is free again.
+//! The layers above never see an address that they could free.
 
 mod array;
 mod region;
@@ -26,10 +26,10 @@ pub(crate) use slab::{Cache, Slab, SlabId};
 use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::ptr::NonNull;
 
-/// The bytes of a word.
+/// The number of bytes of a word.
 pub(crate) const WORD_BYTES: usize = 8;
 
-/// The words of a cache line.
+/// The number of words of a cache line.
 const LINE_WORDS: usize = 8;
 
 /// An allocation refused by the memory limit of the database or by the operating system.
@@ -38,8 +38,8 @@ pub(crate) struct OutOfMemory;
 
 /// The address of a block's first word.
 ///
-/// A block proves nothing about the memory behind it; its source does ([`Cache::allocate`], a
-/// handle of `record`).
+/// A block alone does not prove that its memory is allocated. The proof is where the block comes
+/// from: [`Cache::allocate`], or a handle of `record`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block(NonNull<AtomicU64>);
 
@@ -47,8 +47,8 @@ pub(crate) struct Block(NonNull<AtomicU64>);
 unsafe impl Send for Block {}
 
 impl Block {
-    /// Returns the address, for an atomic word that links to this block. User space ends below 2^48
-    /// on the supported platforms, which leaves 16 bits to the index.
+    /// Returns the address, for an atomic word that links to this block. On the supported platforms
+    /// user space ends below 2^48, so an index may use the upper 16 bits of such a word.
     #[inline]
     pub(crate) fn address(self) -> u64 {
         let address = self.0.as_ptr().expose_provenance() as u64;
@@ -56,7 +56,8 @@ impl Block {
         address
     }
 
-    /// Returns the block at an address from [`Block::address`]; `None` for zero.
+    /// Returns the block at `address`, which is from [`Block::address`]; `None` if `address` is
+    /// zero.
     #[inline]
     pub(crate) fn at(address: u64) -> Option<Block> {
         NonNull::new(std::ptr::with_exposed_provenance_mut(address as usize)).map(Block)
@@ -65,12 +66,12 @@ impl Block {
     /// Returns word `index` of the block.
     ///
     /// # Safety
-    /// `index` is within the block's size, and the block is not freed during `'a`: it is owned by
-    /// the caller, or was reachable under a pin that lasts for `'a`.
+    /// `index` is within the block's size, and the block is not freed during `'a`: the caller owns
+    /// the block, or the block was reachable under a pin that lasts for `'a`.
     #[inline(always)]
     pub(crate) unsafe fn word<'a>(self, index: usize) -> &'a AtomicU64 {
-        // SAFETY: in bounds and alive by this function's contract; words are made as atomics by
-        // `region` and `slab`.
+        // SAFETY: in bounds and alive by this function's contract. `region` and `slab` make the
+        // words as atomics.
         unsafe { self.0.add(index).as_ref() }
     }
 
@@ -80,18 +81,18 @@ impl Block {
     /// As for [`Block::word`], for each of the words.
     #[inline(always)]
     pub(crate) unsafe fn words<'a>(self, first: usize, count: usize) -> &'a [AtomicU64] {
-        // SAFETY: in bounds and alive by this function's contract; shared slices of atomics may
+        // SAFETY: in bounds and alive by this function's contract. Shared slices of atomics may
         // alias.
         unsafe { std::slice::from_raw_parts(self.0.add(first).as_ptr(), count) }
     }
 
-    /// Copies words `first..first + count` of another block into this one by wide copies, not as
-    /// single atomics.
+    /// Copies words `first..first + count` of block `from` into this one. The copy is not atomic,
+    /// and may copy several words at a time.
     ///
     /// # Safety
-    /// As for [`Block::words`], for these words of both blocks. Until this returns, no other thread
-    /// uses these words of this block, and no thread writes these words of the other block. The
-    /// caller has seen the last writes of the other block's words.
+    /// As for [`Block::words`], for the words of both blocks. Until this function returns, no other
+    /// thread uses the words of this block or writes those of `from`. The last writes to the words
+    /// of `from` are visible to the caller.
     #[inline(always)]
     pub(crate) unsafe fn copy_words(self, from: Block, first: usize, count: usize) {
         if MODELLED {
@@ -103,14 +104,15 @@ impl Block {
         } else {
             let (new, old) =
                 (self.hint(first).cast::<u64>().cast_mut(), from.hint(first).cast::<u64>());
-            // SAFETY: in bounds and alive, and nothing races with it, by this function's contract;
-            // outside of models an atomic word is represented like a word. Two blocks do not
+            // SAFETY: in bounds, alive and without a data race, by this function's contract.
+            // Outside of models an atomic word is represented like a word. Two blocks do not
             // overlap.
             unsafe { std::ptr::copy_nonoverlapping(old, new, count) };
         }
     }
 
-    /// Returns the block that begins `words` words further on; its use needs a proof of its own.
+    /// Returns the block that begins `words` words further on. That its words may be used needs a
+    /// separate proof.
     #[inline(always)]
     pub(crate) fn offset(self, words: usize) -> Block {
         Block(
@@ -119,7 +121,7 @@ impl Block {
         )
     }
 
-    /// Prefetches words `first..first + count` of what may be a block.
+    /// Prefetches words `first..first + count` of this block. The block need not be allocated.
     #[inline(always)]
     pub(crate) fn prefetch(self, first: usize, count: usize) {
         for line in 0..count.div_ceil(LINE_WORDS) {
@@ -130,13 +132,13 @@ impl Block {
         }
     }
 
-    /// Returns the raw address of what may be a block, for prefetching.
+    /// Returns `address` as a raw pointer, for prefetching. There need not be a block.
     #[inline(always)]
     pub(crate) fn hint_at(address: u64) -> *const AtomicU64 {
         std::ptr::with_exposed_provenance(address as usize)
     }
 
-    /// Returns the raw address of a word, for prefetching.
+    /// Returns a raw pointer to word `index`, for prefetching.
     #[inline(always)]
     pub(crate) fn hint(self, index: usize) -> *const AtomicU64 {
         self.0.as_ptr().wrapping_add(index)

@@ -3,21 +3,22 @@
 use super::OutOfMemory;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// The size and alignment of a chunk: one huge page.
+/// The size and alignment of a chunk, in bytes: one huge page.
 pub(crate) const CHUNK_BYTES: usize = 2 << 20;
-/// The size of a span, which a small slab takes at a time; 32 share a chunk.
+/// The size of a span, in bytes. A small slab takes one span at a time. A chunk has 32 spans.
 pub(crate) const SPAN_BYTES: usize = 64 << 10;
-/// The size of a region mapped at once: few enough mappings, little enough address space.
+/// The size of a region, in bytes. This size keeps both the number of mappings and the unused
+/// address space low.
 const REGION_BYTES: usize = 16 * CHUNK_BYTES;
 
 /// The memory of one database.
 #[derive(Debug)]
 pub(crate) struct Memory {
     limit_bytes: usize,
-    /// Returns whether blocks come from the system's allocator one by one.
+    /// Whether blocks come from the system's allocator one by one.
     by_system: bool,
-    /// The bytes handed out to slabs and arrays. Written when a span, a chunk or an array is taken
-    /// or given back.
+    /// The number of bytes handed out to slabs and arrays. Written when a span, a chunk or an array
+    /// is taken or returned.
     reserved_bytes: AtomicUsize,
     carving: Mutex<Carving>,
 }
@@ -25,9 +26,9 @@ pub(crate) struct Memory {
 #[derive(Debug, Default)]
 struct Carving {
     regions: Vec<Region>,
-    /// The unused rest of the newest region: whole chunks.
+    /// The unused rest of the newest region, in whole chunks.
     chunks: std::ops::Range<usize>,
-    /// The unused rest of the chunk that small slabs share.
+    /// The unused rest of the chunk from which small slabs take spans.
     spans: std::ops::Range<usize>,
 }
 
@@ -47,7 +48,7 @@ impl Memory {
         self.by_system
     }
 
-    /// Bytes handed out to slabs and arrays.
+    /// Returns the number of bytes handed out to slabs and arrays.
     pub(crate) fn reserved_bytes(&self) -> usize {
         self.reserved_bytes.load(Ordering::Relaxed)
     }
@@ -62,9 +63,9 @@ impl Memory {
         }
     }
 
-    /// Reserves as [`Memory::reserve`] does, but past the limit if that is permitted: for
-    /// completing what has begun (a bucket half moved, the version of a delete). Returns whether
-    /// the limit is passed.
+    /// Counts `bytes` as handed out. May exceed the limit if `beyond_limit` is set, for callers
+    /// that must complete what they have begun (a half-moved bucket, the version of a delete).
+    /// Returns whether this call exceeds the limit.
     pub(super) fn reserve_for(
         &self,
         bytes: usize,
@@ -83,11 +84,11 @@ impl Memory {
         self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the address of `bytes` (a span or a chunk) of zeroed memory that lives as long as
-    /// `self`.
+    /// Returns the address of `bytes` bytes (a span or a chunk) of zeroed memory, which is not
+    /// unmapped before `self` is dropped.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system refuses the memory.
     pub(super) fn carve(&self, bytes: usize) -> Result<usize, OutOfMemory> {
         debug_assert!(bytes == SPAN_BYTES || bytes == CHUNK_BYTES);
         let mut carving = lock(&self.carving);
@@ -117,7 +118,8 @@ impl Carving {
     }
 }
 
-/// Zeroed memory, aligned to a chunk, advised for huge pages, unmapped when dropped.
+/// Zeroed memory that begins at a multiple of a chunk's size. The operating system is advised to
+/// use huge pages for it. Dropping the region unmaps it.
 #[derive(Debug)]
 pub(super) struct Region {
     address: usize,
@@ -132,10 +134,10 @@ impl Region {
 
 #[cfg(target_os = "linux")]
 impl Region {
-    /// Maps `bytes`, a multiple of the chunk size.
+    /// Maps `bytes` bytes. `bytes` is a multiple of the chunk size.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system refuses the memory.
     pub(super) fn map(bytes: usize) -> Result<Region, OutOfMemory> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
         let padded = bytes.checked_add(CHUNK_BYTES).ok_or(OutOfMemory)?;
@@ -153,7 +155,7 @@ impl Region {
         let address = start.next_multiple_of(CHUNK_BYTES);
         let trim = |from: usize, to: usize| {
             if from < to {
-                // SAFETY: both ends lie in the mapping just made, outside the part that is kept.
+                // SAFETY: `from..to` lies in the mapping just made, outside the part that is kept.
                 let unmapped =
                     unsafe { munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
                 unmapped.expect("unmapping part of an own mapping succeeds");
@@ -161,8 +163,9 @@ impl Region {
         };
         trim(start, address);
         trim(address + bytes, start + padded);
-        // Without huge pages everything still works, but slower; reports show how many huge pages
-        // the kernel gave. SAFETY: advice about an own mapping; it changes no contents.
+        // Without huge pages everything still works, but slower. The report shows which pages the
+        // kernel gave.
+        // SAFETY: advice about a mapping of our own does not change its contents.
         let _ = unsafe {
             madvise(std::ptr::with_exposed_provenance_mut(address), bytes, Advice::LinuxHugepage)
         };
@@ -173,8 +176,8 @@ impl Region {
 #[cfg(target_os = "linux")]
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and whole; the caller that dropped it has shown that no block
-        // is in use.
+        // SAFETY: the mapping is ours and whole. The caller that drops the region has shown that no
+        // block in it is in use.
         let unmapped = unsafe {
             rustix::mm::munmap(std::ptr::with_exposed_provenance_mut(self.address), self.bytes)
         };
@@ -202,7 +205,7 @@ impl Region {
 #[cfg(not(target_os = "linux"))]
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: allocated in `map` with the same layout.
+        // SAFETY: `map` has allocated the memory with the same layout.
         unsafe {
             std::alloc::dealloc(
                 std::ptr::with_exposed_provenance_mut(self.address),

@@ -4,13 +4,13 @@ use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::{AtomicUsize, MODELLED, Mutex, Ordering, lock};
 use std::sync::{Arc, Weak};
 
-/// The bytes that a cache takes from a slab at once: a few pages, so that the slab's lock is rare
-/// and little memory idles.
+/// The number of bytes that a cache takes from a slab at once. With a few pages, the slab's lock is
+/// taken rarely, and little memory is unused.
 const REFILL_BYTES: usize = 16 << 10;
-/// The most blocks that a cache takes from a slab at once.
+/// The largest number of blocks that a cache takes from a slab at once.
 const REFILL_BLOCKS_MAX: usize = 64;
 
-/// A slab's place in the sessions' lists of caches; unique within a database.
+/// The position of a slab's cache in the list of each session. Unique within a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlabId(pub(crate) u32);
 
@@ -20,7 +20,7 @@ pub(crate) struct Slab {
     id: SlabId,
     block_words: usize,
     memory: Arc<Memory>,
-    /// The bytes of the spans and chunks this slab has taken.
+    /// The number of bytes of the spans and chunks that this slab has taken.
     reserved_bytes: AtomicUsize,
     store: Mutex<Store>,
 }
@@ -38,7 +38,7 @@ impl Slab {
         })
     }
 
-    /// Returns the slab's place in the sessions' lists.
+    /// Returns the position of the slab's cache in the list of each session.
     pub(crate) fn id(&self) -> SlabId {
         self.id
     }
@@ -48,13 +48,13 @@ impl Slab {
         self.block_words
     }
 
-    /// Returns the bytes that this slab holds of the database's memory.
+    /// Returns the number of bytes of the database's memory that this slab has taken.
     pub(crate) fn reserved_bytes(&self) -> usize {
         self.reserved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Moves up to `wanted` blocks to `into`, at least one; blocks beyond the limit one at a time,
-    /// and only if `beyond_limit` permits it.
+    /// Moves at least one block and at most `wanted` to `into`. Takes blocks beyond the memory
+    /// limit one at a time, and only if `beyond_limit` is set.
     fn take(
         &self,
         wanted: usize,
@@ -80,26 +80,27 @@ impl Slab {
     }
 }
 
-/// Rounds the size of a block, so that little is wasted and records do not straddle cache lines: in
-/// steps of 16 bytes within a line, of a line beyond.
+/// Rounds the size of a block up, so that little memory is wasted and records do not straddle cache
+/// lines. Sizes within a cache line are multiples of 16 bytes, larger ones multiples of a line.
 fn block_bytes(bytes: usize) -> usize {
     if bytes <= 64 { bytes.max(16).next_multiple_of(16) } else { bytes.next_multiple_of(64) }
 }
 
-/// A session's free blocks of one slab. Holds the slab weakly: a session kept for later must not
-/// keep a database.
+/// A session's free blocks of one slab. The reference to the slab is weak, since a closed session
+/// that is kept for later use must not keep the database alive.
 #[derive(Debug)]
 pub(crate) struct Cache {
     slab: Weak<Slab>,
     free: Vec<Block>,
     refill_blocks: usize,
-    /// The most blocks that it keeps.
+    /// The largest number of free blocks that the cache keeps.
     kept_blocks: usize,
 }
 
 impl Cache {
     fn new(slab: &Arc<Slab>) -> Cache {
-        // Under a model the block freed last is the next one taken, by any session.
+        // Under a model a cache takes one block at a time, so that sessions take the block freed
+        // last next.
         let by_system = slab.memory.is_by_system();
         let max = if MODELLED || by_system { 1 } else { REFILL_BLOCKS_MAX };
         let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, max);
@@ -107,7 +108,7 @@ impl Cache {
         Cache { slab: Arc::downgrade(slab), free: Vec::new(), refill_blocks, kept_blocks }
     }
 
-    /// Returns the cache for `slab` in a session's list.
+    /// Returns the cache of `slab` in `caches`, the list of a session.
     #[inline(always)]
     pub(crate) fn of<'a>(caches: &'a mut Vec<Option<Cache>>, slab: &Arc<Slab>) -> &'a mut Cache {
         let index = slab.id.0 as usize;
@@ -127,7 +128,8 @@ impl Cache {
         caches[index] = Some(Cache::new(slab));
     }
 
-    /// Allocates a block of the slab's size, owned by the caller, contents undefined.
+    /// Allocates a block of the slab's size. The caller owns the block, whose contents are
+    /// arbitrary.
     #[inline(always)]
     pub(crate) fn allocate(
         caches: &mut Vec<Option<Cache>>,
@@ -140,7 +142,7 @@ impl Cache {
         }
     }
 
-    /// Allocates a block for a session that has none left.
+    /// Allocates a block when the cache has no free block left.
     #[cold]
     #[inline(never)]
     fn allocate_anew(
@@ -152,12 +154,13 @@ impl Cache {
         Ok(cache.take_ready())
     }
 
-    /// Returns the number of blocks that can be allocated without asking the slab.
+    /// Returns the number of blocks that can be allocated without taking more from the slab.
     pub(crate) fn ready(&self) -> usize {
         self.free.len()
     }
 
-    /// Fetches blocks until `count` are ready, past the memory limit if that is permitted.
+    /// Takes blocks from the slab until `count` are ready. May exceed the memory limit if
+    /// `beyond_limit` is set.
     pub(crate) fn make_ready(
         &mut self,
         slab: &Slab,
@@ -170,7 +173,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Prefetches the first `words` words of the `number`th ready block to be taken.
+    /// Prefetches the first `words` words of the ready block that will be taken as number `number`,
+    /// counted from 1.
     #[inline]
     pub(crate) fn prefetch_ready(&self, number: usize, words: usize) {
         self.free[self.free.len() - number].prefetch(0, words);
@@ -185,7 +189,7 @@ impl Cache {
         self.free.pop().expect("as many blocks have been made ready as are taken")
     }
 
-    /// Takes back a block that no other thread can reach.
+    /// Adds `block`, which no other thread can reach, to the free blocks.
     #[inline]
     pub(crate) fn free(&mut self, slab: &Slab, block: Block) {
         if cfg!(debug_assertions) {
@@ -208,7 +212,7 @@ impl Drop for Cache {
 
 /// Fills a free block with a pattern that no reader can mistake for a record.
 fn poison(block: Block, words: usize) {
-    // SAFETY: the block is free and ours, `words` is its size.
+    // SAFETY: the block is free and ours. `words` is its size.
     let words = unsafe { block.words(0, words) };
     for word in words {
         word.store(0xdddd_dddd_dddd_dddd, Ordering::Relaxed);
@@ -226,15 +230,15 @@ mod real {
     use crate::memory::region::{CHUNK_BYTES, SPAN_BYTES};
     use crate::memory::system::SystemBlocks;
 
-    /// The free blocks, and the unused rest of the newest span.
+    /// The free blocks of a slab, and the unused rest of its newest span or chunk.
     #[derive(Debug)]
     pub(super) struct Store {
         free: Vec<Block>,
         fresh: std::ops::Range<usize>,
-        /// The rest of a span beyond the limit, only for callers that must not fail.
+        /// The unused rest of a span or chunk taken beyond the memory limit. Only callers that may
+        /// exceed the limit take blocks from it.
         beyond: std::ops::Range<usize>,
-        /// The blocks allocated one by one by the system's allocator; `None` if the slab uses
-        /// regions.
+        /// The blocks from the system's allocator. `None` if blocks are cut from spans and chunks.
         system: Option<SystemBlocks>,
     }
 
@@ -250,8 +254,8 @@ mod real {
                 && (!beyond_limit || self.beyond.is_empty())
         }
 
-        /// Moves up to `wanted` free blocks to `into`; if there is none, one block from beyond the
-        /// limit.
+        /// Moves up to `wanted` blocks to `into`. If no block within the memory limit is left,
+        /// moves one from beyond the limit.
         pub(super) fn take(&mut self, wanted: usize, block_words: usize, into: &mut Vec<Block>) {
             let kept = self.free.len().saturating_sub(wanted);
             let more = wanted - (self.free.len() - kept);
@@ -265,7 +269,7 @@ mod real {
             let block = |number| {
                 Block::at((rest.start + number * bytes) as u64).expect("no span begins at zero")
             };
-            // The last one is used first: so they are used in the order of their addresses.
+            // The last block of `into` is used first, so this uses them in the order of addresses.
             into.extend((0..fresh).rev().map(block));
             rest.start += fresh * bytes;
             if rest.len() < bytes {
@@ -273,7 +277,8 @@ mod real {
             }
         }
 
-        /// Takes a block back; returns the number of bytes that the slab no longer holds.
+        /// Takes a block back. Returns the number of bytes that the slab thereby returns to the
+        /// system; zero if the slab keeps the block.
         pub(super) fn push(&mut self, block: Block) -> usize {
             let Some(system) = &mut self.system else {
                 self.free.push(block);
@@ -285,8 +290,8 @@ mod real {
     }
 
     impl Slab {
-        /// Takes a span while the slab is small, a chunk once a megabyte is in use; or one block
-        /// from the system's allocator.
+        /// Takes more memory: a span while the slab and its blocks are small, and a chunk once the
+        /// slab has a megabyte. If blocks come from the system's allocator, takes one block.
         pub(super) fn grow(
             &self,
             store: &mut Store,
@@ -319,9 +324,10 @@ mod modelled {
     use super::*;
     use crate::sync::AtomicU64;
 
-    /// Blocks that are allocations of their own; live ones are noted, so that dropping the slab
-    /// frees them. A block given back is freed under loom, which detects later accesses; under
-    /// shuttle, which does not, it is the next one taken.
+    /// Blocks each of which is a separate allocation. The store notes the blocks in use, so that
+    /// dropping the slab frees them. Under loom, which detects accesses after a free, a returned
+    /// block is freed. Under shuttle, which does not detect them, a returned block is the next one
+    /// taken.
     #[derive(Debug, Default)]
     pub(super) struct Store {
         ready: Vec<Block>,
@@ -329,7 +335,7 @@ mod modelled {
     }
 
     impl Store {
-        /// Makes an empty store; a model allocates blocks one by one in any case.
+        /// Makes an empty store. A model allocates blocks one by one, whatever the parameters.
         pub(super) fn new(_block_words: usize, _by_system: bool) -> Store {
             Store::default()
         }
@@ -367,7 +373,7 @@ mod modelled {
     fn free(block: Block, words: usize) {
         let first: *mut AtomicU64 = std::ptr::with_exposed_provenance_mut(block.address() as usize);
         // SAFETY: `grow` made this boxed slice of `words` atomics, and no other thread can reach
-        // it.
+        // the slice.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, words)) });
     }
 
@@ -431,7 +437,7 @@ mod tests {
                 .for_each(|word| word.store(value, Ordering::Relaxed));
             block
         });
-        // SAFETY: both belong to this test alone.
+        // SAFETY: both blocks belong to this test alone.
         unsafe { new.copy_words(old, 3, 12) };
         // SAFETY: as above.
         let words = unsafe { new.words(0, 16) }.iter().map(|word| word.load(Ordering::Relaxed));
@@ -460,7 +466,7 @@ mod tests {
         let mut cache = Cache::new(&slab);
         cache.make_ready(&slab, 3, true).unwrap();
         assert_eq!((cache.ready(), memory.reserved_bytes()), (3, 128 << 10));
-        // The rest of that span is no way around the limit.
+        // Callers that must stay within the limit get no block from the rest of that span.
         assert!(Cache::allocate(&mut caches, &slab).is_err());
         for _ in 0..512 - 3 {
             cache.make_ready(&slab, cache.ready() + 1, true).unwrap();
@@ -468,7 +474,7 @@ mod tests {
         assert_eq!((cache.ready(), memory.reserved_bytes()), (512, 128 << 10));
         cache.make_ready(&slab, 513, true).unwrap();
         assert_eq!(memory.reserved_bytes(), 192 << 10);
-        // Blocks that come back can be taken by any caller.
+        // Any caller can take blocks that were returned.
         drop(cache);
         assert!(Cache::allocate(&mut caches, &slab).is_ok());
     }

@@ -1,19 +1,19 @@
-//! Blocks from the system's allocator, one by one, to measure slabs against.
+//! Blocks that come one by one from the system's allocator, for comparing slabs with it.
 
 use super::{Block, OutOfMemory, WORD_BYTES};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{NonNull, null_mut};
 
-/// The blocks of one slab from the system's allocator, in a list, so that those in use to the end
-/// are freed with it.
+/// The blocks of one slab that come from the system's allocator. They are linked into a list, so
+/// that dropping the list frees the blocks that are still in use.
 #[derive(Debug)]
 pub(super) struct SystemBlocks {
-    /// The block allocated last.
+    /// The header of the block allocated last; null if the list is empty.
     last: *mut Head,
     block_words: usize,
 }
 
-/// The header of a block: a cache line, so that the block begins on one.
+/// The header in front of a block. It takes a whole cache line, so that the block begins on one.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Head {
@@ -21,7 +21,8 @@ struct Head {
     later: *mut Head,
 }
 
-// SAFETY: the list is reached through this alone, and links allocations that no thread owns.
+// SAFETY: the list is reached through this value alone, and links allocations that belong to no
+// thread.
 unsafe impl Send for SystemBlocks {}
 
 impl SystemBlocks {
@@ -30,7 +31,7 @@ impl SystemBlocks {
         SystemBlocks { last: null_mut(), block_words }
     }
 
-    /// Returns the bytes of a block with its header.
+    /// Returns the number of bytes of a block with its header.
     pub(super) fn block_bytes(&self) -> usize {
         size_of::<Head>() + self.block_words * WORD_BYTES
     }
@@ -41,10 +42,10 @@ impl SystemBlocks {
 
     /// Allocates a zeroed block.
     pub(super) fn allocate(&mut self) -> Result<Block, OutOfMemory> {
-        // SAFETY: the layout is not empty: it has a head.
+        // SAFETY: the layout is not empty, since it has a head.
         let memory = unsafe { alloc_zeroed(self.layout()) };
         let head = NonNull::new(memory.cast::<Head>()).ok_or(OutOfMemory)?.as_ptr();
-        // SAFETY: the head begins the allocation, which is ours; `last` is null or a head of the
+        // SAFETY: the allocation is ours and begins with the head. `last` is null or a head of the
         // list.
         unsafe {
             head.write(Head { earlier: self.last, later: null_mut() });
@@ -61,9 +62,9 @@ impl SystemBlocks {
     pub(super) fn free(&mut self, block: Block) {
         let head =
             std::ptr::with_exposed_provenance_mut::<Head>(block.address() as usize).wrapping_sub(1);
-        // SAFETY: a slab gets back only its own blocks, each once, so a header of the list precedes
-        // this block; the links of that header are null or point to headers of the list. `allocate`
-        // used the same layout.
+        // SAFETY: only blocks of this list are returned to the slab, each of them once. So a head
+        // of the list lies in front of `block`. The head's neighbours are null or heads of the
+        // list. `allocate` has allocated the block with the same layout.
         unsafe {
             let Head { earlier, later } = head.read();
             match later.as_mut() {

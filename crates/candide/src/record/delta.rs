@@ -1,18 +1,18 @@
-//! Deltas, or deferred updates: the operations of a transaction on one unit, as words of a version,
-//! applied when it is read.
+//! Deltas, or deferred updates: the operations of a transaction on one unit, written into the words
+//! of a version and applied when the version is read.
 //!
-//! Only an operation that succeeds on every row can be deferred; a user's updater, only if it is
-//! declared total. A delta is a sequence of operations, each with a head and its operands, and a
-//! zero where there is room left:
+//! Only an operation that succeeds on every row can be deferred. A user's updater can be deferred
+//! only if the updater is declared total. A delta is a sequence of operations. Each is a head,
+//! followed by the operation's operands. A zero follows the last operation if words are left:
 //!
 //! ```text
 //! | words: 16 | word: 16 | bits: 8 | shift: 8 | signed: 8 | code: 8 |   | operand |   ...
 //! | function: 48 | what the function has to know: 8 | USER: 8 |          | word of the value |   ...
 //! ```
 //!
-//! If a user's updater fails all the same, its transaction is over, and it has no effect on the
-//! row. The thread that applies it, to read the row or to collect, goes on; but the panic hook has
-//! reported the panic.
+//! If an updater that is declared total fails all the same, its transaction has already committed.
+//! The updater then has no effect on the row. The thread that applies the delta, to read the row or
+//! to collect garbage, goes on after the failure; but the panic hook has reported a panic.
 
 use super::CellAt;
 use super::user_update::UserUpdate;
@@ -20,24 +20,25 @@ use crate::schema::{Code, Op};
 use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The code of a user's updater in a head.
+/// The code in the head of a user's updater.
 const USER: u8 = Code::TOTAL.len() as u8;
 
 impl Code {
-    /// The codes that can be deferred; a head holds the position here.
+    /// The codes of operations that can be deferred. A head holds a code's position in this list.
     const TOTAL: [Code; 5] =
         [Code::Set, Code::Max, Code::Min, Code::WrappingAdd, Code::WrappingSub];
 }
 
 impl Op {
-    /// Returns the number of words that the operation takes in a delta, if it succeeds on every
-    /// row. A user's updater has [`UserUpdate::words_put_off`].
+    /// Returns the number of words that the operation takes in a delta; `None` if it may fail on
+    /// some row, or is a user's updater ([`UserUpdate::words_put_off`]).
     pub(crate) fn words_put_off(&self) -> Option<usize> {
         let is_total = Code::TOTAL.contains(&self.code) && !self.at_least && !self.at_most;
         is_total.then(|| 1 + self.operands())
     }
 
-    /// Returns the number of operands in a delta, of an operation that can be deferred.
+    /// Returns the number of operands that the operation has in a delta. The operation can be
+    /// deferred.
     pub(crate) fn operands(&self) -> usize {
         if self.is_plain() { usize::from(self.words) } else { 1 }
     }
@@ -64,23 +65,23 @@ impl Op {
 
 /// A deferred operation.
 pub(crate) enum PutOff<'a> {
-    /// A built-in operation with its operands.
+    /// A built-in operation, with its operands.
     BuiltIn(Op, &'a [u64]),
     User(&'a UserUpdate),
 }
 
-/// Space for a delta, which no other thread reads or writes.
+/// Words for a delta, which no other thread reads or writes.
 pub(crate) struct DeltaSpace<'a>(&'a [AtomicU64]);
 
 impl<'a> DeltaSpace<'a> {
     /// # Safety
-    /// The words are the caller's, as for [`write_as_is`](crate::sync::write_as_is), until the room
-    /// has been dropped.
+    /// The caller owns `words`, in the sense of [`write_as_is`](crate::sync::write_as_is), until
+    /// the returned space has been dropped.
     pub(super) unsafe fn new(words: &'a [AtomicU64]) -> DeltaSpace<'a> {
         DeltaSpace(words)
     }
 
-    /// Writes operations, which fit by the sum of their `words_put_off`.
+    /// Writes operations into the space, which has at least the sum of their `words_put_off`.
     pub(crate) fn fill<'b>(self, ops: impl Iterator<Item = PutOff<'b>>) {
         let mut left = self.0;
         for op in ops {
@@ -103,18 +104,18 @@ impl<'a> DeltaSpace<'a> {
     }
 }
 
-/// Writes the zero that ends a delta, if `words` has a word left.
+/// Writes the zero that ends a delta, unless `words`, the words behind the operations, is empty.
 pub(super) fn clear(words: &[AtomicU64]) {
     if let Some(end) = words.first() {
         end.store(0, Ordering::Relaxed);
     }
 }
 
-/// Applies the operations of a delta to an image of the unit at `at`.
+/// Applies the operations of a delta to `image`, the words of the unit at `at`.
 ///
 /// # Safety
-/// Only [`DeltaSpace::fill`] and [`clear`] have written the words, for this unit, and that
-/// happened before; the words are not written meanwhile.
+/// Only [`DeltaSpace::fill`] and [`clear`] have written `words`, with operations for this unit, and
+/// these writes happened before this call. The words are not written during the call.
 pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec<u64>) {
     while let Some((head, behind)) = words.split_first() {
         let head = head.load(Ordering::Relaxed);
@@ -143,7 +144,8 @@ pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec
     }
 }
 
-/// Applies a user's updater, or leaves the image unchanged if it fails, even half way.
+/// Applies a user's updater to `image`. If the updater fails, even half way, `image` is left
+/// unchanged.
 fn apply_user(update: &UserUpdate, at: &CellAt, image: &mut Vec<u64>) {
     let count = image.len();
     image.extend_from_within(..);
@@ -154,7 +156,7 @@ fn apply_user(update: &UserUpdate, at: &CellAt, image: &mut Vec<u64>) {
     }
     image.truncate(count);
     if let Err(panic) = applied {
-        // Dropping the panic's payload may panic again; that one's payload is forgotten.
+        // Dropping the panic's payload may panic again. The second panic's payload is forgotten.
         catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(std::mem::forget);
     }
 }
@@ -185,19 +187,19 @@ mod tests {
         ];
         let block =
             Block::at(ops[0].1.as_ptr().expose_provenance() as u64).expect("it has operands");
-        // SAFETY: none of its words is read.
+        // SAFETY: no word of the record is read.
         let record = unsafe { RecordAt::new(block) };
         let at =
             Layout::new(0, 1, None, &[Group::new("only", 4)], true, 0).unwrap().first_of(record);
         for spare in [0, 1, 5] {
             let room = ops.iter().map(|(op, _)| op.words_put_off().unwrap()).sum::<usize>() + spare;
-            // Not zero, to show that the room's old words do not matter.
+            // The words are not zero, to show that their old contents do not matter.
             let words: Vec<AtomicU64> = (0..room).map(|_| AtomicU64::new(u64::MAX)).collect();
             let put_off = ops.iter().map(|(op, operands)| PutOff::BuiltIn(*op, operands));
             // SAFETY: the words are ours.
             unsafe { DeltaSpace::new(&words) }.fill(put_off);
             let (mut later, mut now) = (vec![0x55_0201; 4], vec![0x55_0201; 4]);
-            // SAFETY: they have just been written, and are still ours.
+            // SAFETY: the words have just been written, and are still ours.
             unsafe { apply(&words, &at, &mut later) };
             for (op, operands) in &ops {
                 assert_eq!(op.words_put_off(), Some(1 + operands.len()));

@@ -1,10 +1,11 @@
-//! The layout of records: the places of their words.
+//! The layout of records: where in a record its key, cells and payloads are.
 //!
 //! ```text
 //! | key words | cell of unit 0 | words of unit 0 | cell of unit 1 | words of unit 1 | ...
 //! ```
 //!
-//! A *unit* is what one cell guards: a column group or, with timestamp splitting off, all of them.
+//! A *unit* is what one cell guards: one column group or, with timestamp splitting off, all column
+//! groups of the record.
 
 use crate::memory::{Block, Cache, OutOfMemory, Slab};
 use crate::schema::KeyPacking;
@@ -18,12 +19,13 @@ use std::sync::Arc;
 /// A record in memory that stays allocated while its holder is pinned.
 ///
 /// # Invariants
-/// * **LY1** It was laid out by the [`Layout`] of the table named in its accesses, in a block at
-///   least that large.
-/// * **LY2** The holder of a handle is pinned, and was when the record was reachable from the
-///   index; or owns it (not yet linked, or quiescence). Handles live in attempts and row handles,
-///   which end with the pin.
-/// * **LY3** The key words are written before the record is linked and never again.
+/// * **LY1** The record was laid out by the [`Layout`] of the table named in its accesses. Its
+///   block has at least as many words as that layout.
+/// * **LY2** The holder of a handle has been pinned since a time at which the record was reachable
+///   from the index. Or the holder owns the record: the record is not linked yet, or no other
+///   thread uses the database.
+///   Handles are kept in attempts and row handles, which end with the pin.
+/// * **LY3** The key words are written before the record is linked, and never again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordAt(Block);
 
@@ -37,8 +39,8 @@ impl RecordAt {
         RecordAt(block)
     }
 
-    /// Allocates a record of a table, owned by the caller: its key is written, its cells are not.
-    /// `slab` is the table's own, whose blocks are made for its layout.
+    /// Allocates a record of a table, owned by the caller. The record's key is written, its cells
+    /// are not. `slab` is that of the table, with blocks that are large enough for `layout`.
     #[inline(always)]
     pub(crate) fn allocate(
         layout: &Layout,
@@ -62,8 +64,8 @@ impl RecordAt {
     /// Returns word `index` of the key.
     #[inline(always)]
     pub(crate) fn key_word(self, index: usize) -> u64 {
-        // SAFETY: the key's words lead every record (LY1), which is allocated (LY2). Relaxed:
-        // published with the link (LY3).
+        // SAFETY: every record begins with the key's words (LY1), and this one is allocated (LY2).
+        // Relaxed: the link to the record publishes the key (LY3).
         unsafe { self.0.word(index) }.load(Ordering::Relaxed)
     }
 
@@ -73,7 +75,7 @@ impl RecordAt {
         key.iter().enumerate().all(|(index, &word)| self.key_word(index) == word)
     }
 
-    /// Returns whether the record's key has the first `count` words of this one.
+    /// Returns whether the first `count` words of the record's key are those of `key`.
     #[inline(always)]
     pub(crate) fn begins_like(self, key: &[u64], count: usize) -> bool {
         for (index, &word) in key[..count].iter().enumerate() {
@@ -84,7 +86,7 @@ impl RecordAt {
         true
     }
 
-    /// Returns a copy of the key, which has `count` words.
+    /// Returns a copy of the record's key, which has `count` words.
     pub(crate) fn key_words(self, count: usize) -> KeyWords {
         let mut words = KeyWords::zeros(count);
         words
@@ -105,8 +107,8 @@ impl RecordAt {
     }
 }
 
-/// The place of a unit in its record, in one word, so that a [`CellAt`] is two registers: a value
-/// stored in smaller parts would stall the load of the whole.
+/// The place of a unit in its record, packed into one word, so that a [`CellAt`] fits in two
+/// registers. If the parts were stored one by one, a load of the whole would stall.
 ///
 /// ```text
 /// | table: 16 | words: 16 | cell: 16 | words of the cell: 8 | unit: 8 |
@@ -175,16 +177,16 @@ impl CellAt {
         self.place.table()
     }
 
-    /// Returns the first words of the record's key, as many as fit. Those behind a shorter key are
-    /// other words of the record, or zero.
+    /// Returns the first `N` words of the record's key. If the key is shorter, the words behind it
+    /// are other words of the record, or zero.
     pub(crate) fn key_prefix<const N: usize>(self) -> [u64; N] {
         // The cell comes after the key, so words before it are in bounds.
         let count = N.min(self.place.cell());
         std::array::from_fn(|index| if index < count { self.record.key_word(index) } else { 0 })
     }
 
-    /// Returns the unit's identity within its database while its record is allocated. It is no real
-    /// address where words are larger than eight bytes, as under a model.
+    /// Returns the unit's identity within its database, valid while the record is allocated. Under
+    /// a model, where words are larger than eight bytes, the number is not a real address.
     #[inline(always)]
     pub(crate) fn address(self) -> u64 {
         self.record.0.address() + self.place.cell() as u64 * 8
@@ -195,13 +197,14 @@ impl CellAt {
         self.place.unit()
     }
 
-    /// Returns the unit, of a table whose groups are units of their own, or are not.
+    /// Returns the unit's number as a [`Unit`]. `split` is whether each group of the table is a
+    /// unit of its own.
     pub(super) fn unit_of(self, split: bool) -> Unit {
         Unit { split, index: self.place.unit() as u8 }
     }
 
-    /// Returns whether this is the record's first unit, whose cell stands for the whole record in
-    /// the index.
+    /// Returns whether this is the record's first unit. The index uses the first unit's cell for
+    /// the state of the whole record.
     pub(crate) fn is_first(self) -> bool {
         self.place.unit() == 0
     }
@@ -210,7 +213,8 @@ impl CellAt {
     #[inline(always)]
     pub(crate) fn cell_word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < self.place.cell_words());
-        // SAFETY: LY1 (a layout with a protocol's cell size is only used by that protocol) and LY2.
+        // SAFETY: the word is in bounds by LY1 (only the protocol with this cell size uses the
+        // layout), and alive by LY2.
         unsafe { self.record.0.word(self.place.cell() + index) }
     }
 
@@ -219,25 +223,25 @@ impl CellAt {
         self.place.cell() + self.place.cell_words()
     }
 
-    /// Returns the unit's words.
+    /// Returns the words of the unit's payload.
     #[inline(always)]
     pub(crate) fn payload(&self) -> &[AtomicU64] {
         // SAFETY: LY1 and LY2.
         unsafe { self.record.0.words(self.payload_start(), self.place.words()) }
     }
 
-    /// Copies some of the unit's words into a block that is the caller's, from word `to` on. They
-    /// are not written meanwhile: the caller has locked the unit.
+    /// Copies the unit's `words` into `block`, to word `to` and those behind it. The caller owns
+    /// `block`, and has locked the unit, so that the words are not written meanwhile.
     #[inline]
     pub(super) fn copy_words_to(&self, block: Block, to: usize, words: Range<usize>) {
         assert!(words.end <= self.place.words());
         let from = self.record.0.offset(self.payload_start() + words.start);
-        // SAFETY: LY1 and LY2; the block is long enough and the caller's, and locking a unit makes
-        // its last writes visible.
+        // SAFETY: LY1 and LY2. The block is long enough and belongs to the caller, and locking a
+        // unit makes the last writes to the unit visible.
         unsafe { block.offset(to).copy_words(from, 0, words.len()) };
     }
 
-    /// Returns the number of words of the unit.
+    /// Returns the number of words of the unit's payload.
     pub(crate) fn payload_words(&self) -> usize {
         self.place.words()
     }
@@ -248,11 +252,13 @@ impl CellAt {
         prefetch(self.record.0.hint(self.place.cell()));
     }
 
-    /// Prefetches the cell and the whole payload of a small unit; returns false for a larger one.
+    /// Prefetches the cell and the whole payload, if both together have at most 16 words; otherwise
+    /// prefetches nothing. Returns whether it has prefetched them.
     #[inline(always)]
     pub(crate) fn prefetch_small(&self) -> bool {
-        /// The words of two lines. The lines of a unit up to this size all contain its first word,
-        /// the word one line behind that, or its last word.
+        /// The number of words of two cache lines. A unit of at most this size lies in at most
+        /// three lines: that of its first word, that of the word a line further on, and that of
+        /// its last word.
         const SMALL: usize = 16;
         let (cell, end) = (self.place.cell(), self.payload_start() + self.place.words());
         let is_small = end - cell <= SMALL;
@@ -275,29 +281,29 @@ impl CellAt {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlacedUnit {
     place: UnitPlace,
-    /// The start of its words among all words of the row.
+    /// The index of the unit's first word among all words of the row.
     start: u16,
 }
 
 impl PlacedUnit {
-    /// Returns where its words begin among all words of the row.
+    /// Returns the index of the unit's first word among all words of the row.
     #[inline(always)]
     pub(crate) fn start(self) -> usize {
         usize::from(self.start)
     }
 
-    /// Returns the unit of `record`, which is of this table.
+    /// Returns this unit of `record`, which belongs to the same table.
     #[inline(always)]
     pub(crate) fn of(self, record: RecordAt) -> CellAt {
         CellAt { record, place: self.place }
     }
 }
 
-/// The units of all records of a table that a read observes.
+/// The units that a read observes, in any record of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlacedUnits {
     pub(crate) all: Units,
-    /// The only unit of the record; `None` if there are several.
+    /// The place of the unit, if the read observes exactly one; else `None`.
     pub(crate) only: Option<PlacedUnit>,
 }
 
@@ -305,22 +311,22 @@ pub(crate) struct PlacedUnits {
 #[derive(Debug)]
 pub(crate) struct Layout {
     key_words: u16,
-    /// The packing of keys into key words; `None` if they are kept as they are.
+    /// The packing of keys into key words. `None` if records keep the words of keys unchanged.
     packing: Option<KeyPacking>,
     split: bool,
-    /// A copy of the places of the first units, which is found without another address.
+    /// A copy of the places of the first units. Reading this copy follows no pointer.
     first_units: [PlacedUnit; FIRST_UNITS],
     units: Box<[PlacedUnit]>,
     total_words: usize,
 }
 
-/// The number of places copied: few records have more units.
+/// The number of places in [`Layout::first_units`]. Few records have more units.
 const FIRST_UNITS: usize = 4;
 
-/// Returns the key of a record, by the packing of its table's keys.
+/// Returns the key of a record. `packing` is that of the table's keys.
 #[inline(always)]
 pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K {
-    /// The most words of a key for which a small buffer is used.
+    /// The most words of a key that is read into an array on the stack.
     const FEW: usize = 4;
     match packing {
         None if K::WORDS <= FEW => {
@@ -343,8 +349,10 @@ pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K
 pub(crate) const RECORD_WORDS_MAX: usize = u16::MAX as usize;
 
 impl Layout {
-    /// Returns the layout of records with these groups, or their number of words if that is too
-    /// large.
+    /// Returns the layout of records with these groups.
+    ///
+    /// # Errors
+    /// The number of words of such a record, if it exceeds [`RECORD_WORDS_MAX`].
     pub(crate) fn new(
         table: u16,
         key_words: usize,
@@ -385,8 +393,8 @@ impl Layout {
         usize::from(self.key_words)
     }
 
-    /// Returns the first words of a key, as of its type, from the first words that records keep;
-    /// and whether it has more.
+    /// Returns the leading words of an unpacked key, computed from `kept`, the leading key words of
+    /// a record; and whether the unpacked key has more words.
     pub(crate) fn key_from_prefix(&self, kept: &[u64]) -> (Vec<u64>, bool) {
         let kept = &kept[..self.key_words().min(kept.len())];
         match self.packing {
@@ -399,19 +407,19 @@ impl Layout {
         }
     }
 
-    /// Returns the packing of keys of this type, which is the table's.
+    /// Returns the packing of the table's keys, whose type is `K`.
     #[inline(always)]
     pub(crate) fn packing<K: Key>(&self) -> Option<KeyPacking> {
         if const { KeyPacking::exists_for::<K>() } { self.packing } else { None }
     }
 
-    /// Returns the key of a record of a table whose keys are of this type.
+    /// Returns the key of a record of the table, whose keys have type `K`.
     #[inline(always)]
     pub(crate) fn key_of<K: Key>(&self, record: RecordAt) -> K {
         key_of(record, self.packing::<K>())
     }
 
-    /// Returns the key of a record in the words of its type.
+    /// Returns the key of a record as unpacked words.
     pub(crate) fn unpacked_key(&self, record: RecordAt) -> KeyWords {
         let kept = record.key_words(self.key_words());
         self.packing.map_or(kept, |packing| packing.unpack(kept.as_slice()))
@@ -438,14 +446,15 @@ impl Layout {
         Units { split: self.split, left: if self.split { groups } else { 1 } }
     }
 
-    /// Returns the unit that guards all of a set of groups, which is not empty, if one does.
+    /// Returns the one unit that guards all groups of a set; `None` if they are in several units.
+    /// The set is not empty.
     #[inline(always)]
     pub(crate) fn only_unit_of(&self, groups: u64) -> Option<PlacedUnit> {
         let is_one = !self.split || groups.is_power_of_two();
         is_one.then(|| self.placed(if self.split { groups.trailing_zeros() as usize } else { 0 }))
     }
 
-    /// Returns the results of [`Layout::units_of`] and [`Layout::only_unit_of`].
+    /// Returns the results of both [`Layout::units_of`] and [`Layout::only_unit_of`].
     #[inline(always)]
     pub(crate) fn placed_units_of(&self, groups: u64) -> PlacedUnits {
         PlacedUnits { all: self.units_of(groups), only: self.only_unit_of(groups) }
@@ -473,12 +482,12 @@ impl Layout {
         self.placed(unit.index()).of(record)
     }
 
-    /// Returns the numbers of words of all units.
+    /// Returns the number of payload words of each unit.
     pub(crate) fn unit_words(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.units.iter().map(|unit| unit.place.words())
     }
 
-    /// Returns all units of `record`, the first one first.
+    /// Returns all units of `record`, in the order of their numbers.
     #[inline(always)]
     pub(crate) fn cells(
         &self,
@@ -487,7 +496,7 @@ impl Layout {
         self.units.iter().map(move |unit| unit.of(record))
     }
 
-    /// Returns the unit of `record` that group 0 is in.
+    /// Returns the unit of `record` that holds group 0.
     #[inline(always)]
     pub(crate) fn first_of(&self, record: RecordAt) -> CellAt {
         self.at(record, self.unit_of(0))

@@ -1,4 +1,4 @@
-//! Records: their words in memory.
+//! Records: the words in memory that hold a row, and older versions of the row.
 
 pub(crate) mod delta;
 mod layout;

@@ -1,4 +1,4 @@
-//! The word that locks a cell and numbers its version.
+//! TIDs: a cell's first word, which holds the cell's lock and the number of its version.
 
 #![forbid(unsafe_code)]
 
@@ -6,9 +6,9 @@ use crate::epoch::{EPOCH_MAX, Epoch};
 
 /// `| epoch: 38 | sequence: 14 | flags: 12 |`
 ///
-/// Epoch and sequence number the version; they only grow, and the sequence never carries into the
-/// epoch. The flags are states of the cell, not part of the version. Under protocols in timestamp
-/// order the number is a timestamp.
+/// Epoch and sequence together are the number of the version. The number only grows, and the
+/// sequence never carries into the epoch. The flags are states of the cell, not part of the
+/// version. Under protocols in timestamp order the number is a timestamp.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tid(pub(crate) u64);
 
@@ -17,34 +17,36 @@ const SEQUENCE_MAX: u64 = (1 << Tid::SEQUENCE_BITS) - 1;
 const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + Tid::SEQUENCE_BITS);
 
 impl Tid {
-    /// The lock of the cell. Set by one atomic exchange, cleared by its owner. If INSTALL is not
-    /// set, too, the words are still those of the version.
+    /// The lock of the cell. Set by one atomic exchange, cleared by the lock's owner. If LOCK is
+    /// set without INSTALL, the payload is still that of the version.
     pub(crate) const LOCK: u64 = 1 << 0;
-    /// The lock's owner has begun to commit: the words may be changing, others' validation must
-    /// fail.
+    /// The lock's owner has begun to commit. The payload may be changing, and other transactions
+    /// that have read the payload must fail to validate.
     pub(crate) const INSTALL: u64 = 1 << 1;
-    /// The row is absent: never inserted, or deleted.
+    /// The row is absent: it was never inserted, or has been deleted.
     pub(crate) const ABSENT: u64 = 1 << 2;
-    /// The record is leaving its index, and is not written again.
+    /// The record is being removed from its index, and is not written again.
     pub(crate) const DEAD: u64 = 1 << 3;
-    /// The record is in a session's queue, to be reaped (first cell only). Not a state of the row.
+    /// The record is in a session's queue of records to be removed. Used in a record's first cell
+    /// only. Not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
-    /// Flags whose meaning is the protocol's, from this bit on.
+    /// The first bit of the flags to which each protocol gives its own meaning.
     const OWN_FLAGS: u32 = 5;
 
     pub(crate) const SEQUENCE_BITS: u32 = 14;
     const FLAGS: u64 = (1 << FLAG_BITS) - 1;
-    /// The bits that identify a version: if they are unchanged, the version is the one that was
-    /// read.
+    /// The bits that identify a version. If they are unchanged, the cell still has the version that
+    /// was read.
     const IDENTITY: u64 = !Tid::FLAGS | Tid::ABSENT | Tid::DEAD;
 
     /// The last timestamp.
     pub(crate) const TS_MAX: u64 = u64::MAX >> FLAG_BITS;
 
-    /// The cell of a record that has just been linked.
+    /// The cell's word in a record that has just been linked.
     pub(crate) const INITIAL: Tid = Tid(Tid::ABSENT);
 
-    /// Returns flag `number`, from zero, of those whose meaning is the protocol's.
+    /// Returns flag `number`, counted from zero, of those to which each protocol gives its own
+    /// meaning.
     pub(crate) const fn own_flag(number: u32) -> u64 {
         assert!(Tid::OWN_FLAGS + number < FLAG_BITS, "a word has seven such flags");
         1 << (Tid::OWN_FLAGS + number)
@@ -72,7 +74,7 @@ impl Tid {
         self.0 >> FLAG_BITS
     }
 
-    /// Returns the version of a timestamp.
+    /// Returns the version whose timestamp is `ts`.
     #[inline(always)]
     pub(crate) fn of_ts(ts: u64) -> Tid {
         debug_assert!(ts <= Tid::TS_MAX);
@@ -90,23 +92,23 @@ impl Tid {
         self.0 & flags != 0
     }
 
-    /// Returns this word without the locks.
+    /// Returns this word without LOCK and INSTALL.
     #[inline]
     pub(crate) fn unlocked(self) -> Tid {
         Tid(self.0 & !(Tid::LOCK | Tid::INSTALL))
     }
 
-    /// Returns whether `self` and `other` are the same version, in the same state of existence.
+    /// Returns whether `other` has the same version, and the same flags ABSENT and DEAD.
     #[inline]
     pub(crate) fn same_version(self, other: Tid) -> bool {
         (self.0 ^ other.0) & Tid::IDENTITY == 0
     }
 
-    /// Returns the smallest version of `epoch` above `self`; `None` when the epoch's numbers are
+    /// Returns the smallest version of `epoch` above `self`; `None` if the numbers of `epoch` are
     /// used up.
     ///
-    /// `self` must not be from an epoch after `epoch`. A version read from a cell is not, if
-    /// `epoch` is read afterwards: versions are numbered only by epochs that have begun.
+    /// The epoch of `self` must not be later than `epoch`. This holds if `self` was read from a
+    /// cell and `epoch` is read afterwards: commits number versions by epochs that have begun.
     #[inline]
     pub(crate) fn next_in(self, epoch: Epoch) -> Option<Tid> {
         if self.epoch() < epoch {

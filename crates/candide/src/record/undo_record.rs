@@ -5,22 +5,23 @@
 //! undo     | ts: 63 | absent: 1 |  | older |  | first: 16 | count: 16 |   words ...
 //! ```
 //!
-//! An *undo* stands for a version that has been replaced: its timestamp, whether it was a row, and
-//! the old values of the words that its successor has changed. To rebuild a
-//! unit's version at a time, a reader takes the unit's present words and applies its undos, newest
-//! first, down to and including that of the version. Undos are blocks of their table, short ones if
-//! few words were changed.
+//! An *undo* describes a version that has been replaced: the version's timestamp, whether the row
+//! was absent, and the old values of the words that the next version has changed. To rebuild a
+//! unit's version at a given time, a reader takes the unit's present words and applies the unit's
+//! undos, newest first, down to and including the undo of that version. Undos are blocks of their
+//! table's slabs. An undo of few words takes a short block.
 //!
 //! # Invariants
-//! * **UR1** Let a cell or an undo have timestamp t. Its `older` is zero or the address of an undo:
-//!   that of the next older version, which was replaced at t; or that of a still older one, if no
-//!   reader can see the versions between them any more.
-//! * **UR2** A thread follows `older` only if the thread may read versions from before t, or knows
-//!   by other means that an attempt or a snapshot may. While one may, the undo is not freed. (An
-//!   undo that no reader can see is freed without being taken out of its chain. The `older` of its
-//!   newer neighbour then leads to other memory, and is not followed.)
-//! * **UR3** An undo is written before it can be reached, and never again, except its `older` and
-//!   its flag OUT, under the cell's lock.
+//! * **UR1** Let a cell or an undo have timestamp t. Its `older` is zero or the address of an undo.
+//!   This is the undo of the next older version, which was replaced at t; or that of a still older
+//!   version, if no reader can see the versions between any more.
+//! * **UR2** A thread follows the `older` of a cell or undo with timestamp t only if the thread may
+//!   read versions from before t, or knows that an attempt or a snapshot may. As long as an attempt
+//!   or a snapshot may, the undo is not freed. (An undo that no reader can see is freed without
+//!   being taken out of its chain. The `older` of its newer neighbour then leads to other memory,
+//!   and is not followed.)
+//! * **UR3** An undo is written before it can be reached. Afterwards only its `older` and its flag
+//!   OUT are changed, under the cell's lock.
 //! * **UR4** An undo can be reached before the words that it holds are changed. So a reader that
 //!   first loads words, and then goes down the chain, finds the undo of every word that is newer
 //!   than the version at which it began.
@@ -31,11 +32,11 @@ use crate::sync::{AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// The number of words of an undo record before the replaced words.
+/// The number of words of an undo's header, which the replaced words follow.
 pub(crate) const UNDO_WORDS: usize = 3;
-/// Words of a block for a short undo: one cache line.
+/// The number of words of a block for a short undo: one cache line.
 pub(crate) const SHORT_WORDS: usize = 8;
-/// Words of a cell.
+/// The number of words of a cell.
 pub(crate) const CELL_WORDS: usize = 2;
 
 /// The word of a cell that names the newest undo.
@@ -45,35 +46,36 @@ const STAMP: usize = 0;
 const OLDER: usize = 1;
 const PLACE: usize = 2;
 
-/// The flag of a stamp: the row is not there.
+/// The flag of a stamp: the row is absent.
 const ABSENT: u64 = 1;
 
-/// The flag of a place: the undo is out of its chain.
+/// The flag of a place: the undo has been taken out of its chain.
 const OUT: u64 = 1 << 32;
-/// The flag of a place: the undo has replaced another one.
+/// The flag of a place: the undo has replaced one of the same version with fewer words.
 const LARGER: u64 = 1 << 33;
 
-/// A handle on an undo record: a unit before a commit.
+/// A handle on an undo record, which describes a unit before a commit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undo<'a> {
     block: Block,
-    /// The borrow proves that the holder is pinned (LY2) and may read the undo record (UR2).
+    /// The holder of a cell's handle is pinned (LY2), and may read the undo (UR2).
     cell: PhantomData<&'a CellAt>,
 }
 
 impl CellAt {
-    /// Returns the undos of a unit whose cell says, or has said, `word`, down to the version of a
-    /// time, which the caller may see (UR2): the last one is that version, or else there was none
-    /// yet.
+    /// Returns the undos of a unit, newest first, down to the version at `time`. The caller has
+    /// loaded `word` from the cell, and may see that version (UR2). Returns no undo if `word` is
+    /// not newer than `time`. Otherwise the last undo is that version, unless the unit had no
+    /// version at `time` yet.
     #[inline]
     pub(crate) fn undos(&self, word: Tid, time: u64) -> impl Iterator<Item = Undo<'_>> {
-        // The first may be of a later commit than the word.
+        // The first undo may be that of a later commit than the word.
         let (mut above, mut older, mut is_first) = (word.ts(), self.cell_word(NEWEST), true);
         std::iter::from_fn(move || {
             if above <= time {
                 return None;
             }
-            // Acquire: the undo (E3).
+            // Acquire: makes the undo's words visible (E3).
             let block = Block::at(older.load(Ordering::Acquire))?;
             let undo = Undo { block, cell: PhantomData };
             debug_assert!(
@@ -85,8 +87,8 @@ impl CellAt {
         })
     }
 
-    /// Returns whether the row existed at `time`, a time that the caller may see. `word` is the
-    /// cell's TID word, the present one or an earlier one.
+    /// Returns whether the row was present at `time`. The caller has loaded `word` from the cell,
+    /// and may see the version at `time` (UR2).
     pub(crate) fn was_there(&self, word: Tid, time: u64) -> bool {
         let oldest = self.undos(word, time).last();
         match oldest {
@@ -95,8 +97,8 @@ impl CellAt {
         }
     }
 
-    /// Links an undo of the words in `changed`, which the caller is about to change: it has locked
-    /// the cell, which said `word`. The block is the caller's, and long enough.
+    /// Links an undo of the words in `changed`, which the caller is about to change. The caller has
+    /// locked the cell, whose first word is `word`. The caller owns `block`, which is long enough.
     #[inline]
     pub(crate) fn store_undo(&self, block: Block, word: Tid, changed: Range<usize>) {
         debug_assert!(word.has(Tid::LOCK), "UR3: chains change under the cell's lock");
@@ -107,13 +109,13 @@ impl CellAt {
         self.name_below(None, Some(undo)); // UR4
     }
 
-    /// Returns the undo record of this unit in a block. The caller may read it (UR2).
+    /// Returns the undo of this unit that is in `block`. The caller may read the undo (UR2).
     pub(crate) fn undo_in(&self, block: Block) -> Undo<'_> {
         Undo { block, cell: PhantomData }
     }
 
-    /// Writes an undo record with more words of the same version than another undo record. The
-    /// block belongs to the caller, and is long enough.
+    /// Writes an undo of the same version as `of`, but with more words: those in `place`, with the
+    /// values in `image`. The caller owns `block`, which is long enough.
     pub(crate) fn larger_undo<'a>(
         &'a self,
         block: Block,
@@ -139,19 +141,21 @@ impl CellAt {
         undo
     }
 
-    /// Links an undo, or none, below another one, or below the cell itself. The caller has locked
+    /// Links undo `below` as the next older one of undo `above`. If `above` is `None`, links it as
+    /// the cell's newest undo; if `below` is `None`, the chain ends there. The caller has locked
     /// the cell.
     #[inline]
     pub(crate) fn name_below(&self, above: Option<Undo<'_>>, below: Option<Undo<'_>>) {
         let falls = |above: Undo<'_>| below.is_none_or(|below| below.ts() < above.ts());
         debug_assert!(above.is_none_or(falls), "UR1: timestamps of a chain fall");
         let older = above.map_or(self.cell_word(NEWEST), |above| above.word(OLDER));
-        // Release: the undo, for its readers (E3).
+        // Release: publishes the undo's words (E3).
         older.store(below.map_or(0, |below| below.block.address()), Ordering::Release);
     }
 
-    /// Returns whether the chain goes on with these undo records after an undo record, or after the
-    /// cell itself; `None` is the end of the chain. The caller has locked the cell.
+    /// Returns whether the undos of `follow` come next in the chain after `above`, or after the
+    /// cell itself if `above` is `None`. In `follow`, `None` means the end of the chain. The caller
+    /// has locked the cell.
     pub(crate) fn is_chain<'a>(
         &'a self,
         above: Option<Undo<'a>>,
@@ -159,20 +163,20 @@ impl CellAt {
     ) -> bool {
         let mut older = above.map_or(self.cell_word(NEWEST), |above| above.word(OLDER));
         follow.all(|undo| {
-            // Relaxed: the lock.
+            // Relaxed: the caller holds the lock under which chains change.
             let named = older.load(Ordering::Relaxed);
             older = undo.map_or(older, |undo| undo.word(OLDER));
             named == undo.map_or(0, |undo| undo.block.address())
         })
     }
 
-    /// Returns whether the chain has no undo, or all have been taken out.
+    /// Returns whether no undo is in the chain.
     pub(crate) fn has_no_undo(&self) -> bool {
-        // Relaxed: the caller has loaded the cell's word, and is going to exchange it.
+        // Relaxed: the caller has loaded the cell's first word, and is going to exchange that word.
         self.cell_word(NEWEST).load(Ordering::Relaxed) == 0
     }
 
-    /// Initializes the cell for a row that has never been inserted.
+    /// Writes the initial state of the cell: the row has never been inserted.
     pub(crate) fn empty(&self) {
         self.cell_word(0).store(Tid::INITIAL.0, Ordering::Relaxed);
         self.cell_word(NEWEST).store(0, Ordering::Relaxed);
@@ -183,15 +187,15 @@ impl<'a> Undo<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < UNDO_WORDS);
-        // SAFETY: every undo record begins with a header (UR1), and is not freed while its holder
-        // may read it (UR2).
+        // SAFETY: every undo begins with a header (UR1), and is not freed while the holder of the
+        // handle may read the undo (UR2).
         unsafe { self.block.word(index) }
     }
 
-    /// Returns the timestamp of the version's commit.
+    /// Returns the timestamp of the commit that made the version.
     #[inline(always)]
     pub(crate) fn ts(self) -> u64 {
-        // Relaxed here and below: published with the undo's address (UR3).
+        // Relaxed here and below: the undo's address published the header (UR3).
         self.word(STAMP).load(Ordering::Relaxed) >> 1
     }
 
@@ -201,7 +205,7 @@ impl<'a> Undo<'a> {
         self.word(STAMP).load(Ordering::Relaxed) & ABSENT != 0
     }
 
-    /// Copies the link to the next older undo from another undo. This one is the caller's, and
+    /// Sets the next older undo of this one to that of `other`. The caller owns this undo, which
     /// cannot be reached yet.
     pub(crate) fn name_same(self, other: Undo<'_>) {
         self.word(OLDER).store(other.word(OLDER).load(Ordering::Relaxed), Ordering::Relaxed);
@@ -212,18 +216,19 @@ impl<'a> Undo<'a> {
         self.block
     }
 
-    /// Returns whether it is out of its chain.
+    /// Returns whether the undo has been taken out of its chain.
     pub(crate) fn is_out(self) -> bool {
-        // Acquire: the chain without it (E3).
+        // Acquire: makes the chain without this undo visible (E3).
         self.word(PLACE).load(Ordering::Acquire) & OUT != 0
     }
 
-    /// Returns whether it has replaced an undo with fewer words.
+    /// Returns whether the undo has replaced one of the same version with fewer words.
     pub(crate) fn is_larger(self) -> bool {
         self.word(PLACE).load(Ordering::Relaxed) & LARGER != 0
     }
 
-    /// Marks it as out of its chain. The caller has taken it out, and has locked the cell.
+    /// Marks the undo as taken out of its chain. The caller has taken it out, and has locked the
+    /// cell.
     pub(crate) fn set_out(self) {
         let place = self.word(PLACE);
         let was = place.load(Ordering::Relaxed);
@@ -231,7 +236,7 @@ impl<'a> Undo<'a> {
         place.store(was | OUT, Ordering::Release); // E3
     }
 
-    /// Returns which words of the unit it holds.
+    /// Returns the range of the unit's words whose old values the undo holds.
     pub(crate) fn place(self) -> Range<usize> {
         let place = self.word(PLACE).load(Ordering::Relaxed);
         let (first, count) = (usize::from(place as u16), usize::from((place >> 16) as u16));
@@ -239,11 +244,11 @@ impl<'a> Undo<'a> {
     }
 
     fn words(self) -> &'a [AtomicU64] {
-        // SAFETY: as in `word`; this number of words follows the header (`new_undo`).
+        // SAFETY: as in `word`. The header is followed by as many words as it says (`new_undo`).
         unsafe { self.block.words(UNDO_WORDS, self.place().len()) }
     }
 
-    /// Turns an image of the next newer version into one of this version.
+    /// Changes `image` from the next newer version of the unit to the undo's version.
     pub(crate) fn put_back(self, image: &mut [u64]) {
         for (word, old) in image[self.place()].iter_mut().zip(self.words()) {
             *word = old.load(Ordering::Relaxed);

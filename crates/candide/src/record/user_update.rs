@@ -1,4 +1,4 @@
-//! Updaters of users, with their types erased.
+//! Updaters that users define, with their types erased.
 
 use super::layout::key_of;
 use super::{CellAt, RecordAt};
@@ -9,11 +9,11 @@ use crate::schema::{Key, KeyPacking, Record, Unit, Words};
 use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::mem::MaybeUninit;
 
-/// Space for an updater's value.
+/// The number of words that an updater's value may take.
 const USER_WORDS: usize = 6;
 const _: () = assert!(USER_WORDS <= 7, "there are three bits for the number");
 
-/// The places of flags and numbers in the head of a deferred updater.
+/// The shifts of flags and numbers in the head of a deferred updater.
 const SPLIT_SHIFT: u32 = 11;
 
 const PACKED_SHIFT: u32 = 12;
@@ -26,7 +26,7 @@ type UserValue = [MaybeUninit<u64>; USER_WORDS];
 
 pub(crate) type Run = unsafe fn(&UserUpdate, RecordAt, &mut [u64]) -> Result<(), Abort>;
 
-/// An updater with its type erased.
+/// An updater that a user has defined, with its type erased.
 #[derive(Clone, Copy)]
 pub(crate) struct UserUpdate {
     value: UserValue,
@@ -43,8 +43,8 @@ pub(crate) struct UserUpdate {
 unsafe impl Send for UserUpdate {}
 
 impl UserUpdate {
-    /// Erases the type of an updater, to be applied to `unit` of records whose keys are packed, or
-    /// are not.
+    /// Erases the type of `updater`, which will be applied to `unit` of records. `is_packed` is
+    /// whether the keys of these records are packed.
     pub(crate) fn new<R: Record, U: Updater<R>>(
         updater: U,
         unit: Unit,
@@ -62,29 +62,29 @@ impl UserUpdate {
             );
         }
         let mut value: UserValue = [MaybeUninit::uninit(); USER_WORDS];
-        // SAFETY: `value` is large and aligned enough (asserted above), and `U: Copy` needs no
-        // drop.
+        // SAFETY: `value` is large enough and aligned (asserted above), and since `U` is `Copy`,
+        // its value needs no drop.
         unsafe { value.as_mut_ptr().cast::<U>().write(updater) };
         let value_words = const { size_of::<U>().div_ceil(size_of::<u64>()) as u8 };
         UserUpdate { value, value_words, unit, is_packed, is_total: U::TOTAL, run: run::<R, U> }
     }
 
-    /// Returns the number of words that it takes in a delta; `None` if it cannot be deferred, or is
-    /// not total.
+    /// Returns the number of words that the updater takes in a delta; `None` if it is not declared
+    /// total, or its function's address is too large for a head.
     pub(crate) fn words_put_off(&self) -> Option<usize> {
         let fits = self.address() >> (u64::BITS - ADDRESS_SHIFT) == 0;
         (self.is_total && fits).then_some(1 + usize::from(self.value_words))
     }
 
-    /// Writes it into a delta, and returns the number of words, which is that of
-    /// [`UserUpdate::words_put_off`].
+    /// Writes the updater into a delta. Returns the number of words written, which is the number
+    /// that [`UserUpdate::words_put_off`] returns.
     ///
     /// ```text
     /// | function: 48 | words: 3 | packed: 1 | split: 1 | 0: 3 | code: 8 |   | value |   ...
     /// ```
     ///
     /// # Safety
-    /// These words are the caller's, as for [`write_as_is`].
+    /// The caller owns `words`, in the sense of [`write_as_is`].
     pub(crate) unsafe fn write(&self, code: u8, words: &[AtomicU64]) -> usize {
         let flags = u64::from(self.is_packed) << PACKED_SHIFT
             | u64::from(self.unit.is_split()) << SPLIT_SHIFT;
@@ -92,18 +92,20 @@ impl UserUpdate {
             self.address() << ADDRESS_SHIFT | u64::from(self.value_words) << WORDS_SHIFT | flags;
         words[0].store(head | u64::from(code), Ordering::Relaxed);
         for (word, value) in words[1..][..usize::from(self.value_words)].iter().zip(self.value) {
-            // SAFETY: the words are the caller's, by this function's contract. If words hold only
-            // numbers, the only updaters are those of this crate's tests, whose bits are numbers.
+            // SAFETY: the caller owns the words, by this function's contract. Under models, where
+            // words hold only numbers, all updaters are from this crate's tests, and all their bits
+            // are initialized and belong to no pointer.
             unsafe { write_as_is(word, value) };
         }
         1 + usize::from(self.value_words)
     }
 
-    /// Returns the updater written with this head, for the unit at `at`; and the words behind it.
+    /// Returns the updater whose head is `head` and whose value begins `words`, for the unit at
+    /// `at`. Returns also the words behind the value.
     ///
     /// # Safety
-    /// [`UserUpdate::write`] has written `head` and the first of `words`, of an updater of this
-    /// unit, and these words are not written meanwhile, as for [`read_as_is`].
+    /// [`UserUpdate::write`] has written `head` and the value behind it, of an updater of this
+    /// unit. The value's words are not written meanwhile, in the sense of [`read_as_is`].
     pub(crate) unsafe fn read<'a>(
         head: u64,
         words: &'a [AtomicU64],
@@ -118,7 +120,8 @@ impl UserUpdate {
             *value = unsafe { read_as_is(word) };
         }
         let run = std::ptr::with_exposed_provenance::<()>((head >> ADDRESS_SHIFT) as usize);
-        // SAFETY: `write` took this address from a `Run`, and a function stays where it is.
+        // SAFETY: `write` took this address from a `Run`, and the address of a function does not
+        // change.
         let run = unsafe { std::mem::transmute::<*const (), Run>(run) };
         let unit = at.unit_of(has(SPLIT_SHIFT));
         (
@@ -138,10 +141,10 @@ impl UserUpdate {
         (self.run as *const ()).expose_provenance() as u64
     }
 
-    /// Applies the updater to the image of its unit.
+    /// Applies the updater to `image`, the words of its unit of `record`.
     pub(crate) fn apply(&self, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
-        // SAFETY: `run` was instantiated in `new` for the type whose value is in `value`; both came
-        // from there, directly or through `write` and `read`.
+        // SAFETY: `new` has instantiated `run` for the type of the value in `value`. Both are as
+        // `new` made them, or as `write` has written and `read` has read them.
         unsafe { (self.run)(self, record, image) }
     }
 }

@@ -7,24 +7,25 @@
 //! stamp    | ts: 60 | delta: 1 | absent: 1 | state: 2 |
 //! ```
 //!
-//! A cell's first word is like a [`Tid`], with the address of the newest version in place of its
-//! number; zero if the chain is empty. Below the last version of a chain the row is absent; the
-//! cell's second word is that absence's read timestamp. It is followed by room for one version, the
-//! first that is ever linked. All others are blocks of their table's version slab. A version in a
-//! block may be a *delta*: operations on the row below ([`delta`](super::delta)), in words behind
-//! its header.
+//! A cell's first word is like a [`Tid`], with the address of the newest version in place of the
+//! version's number. The address is zero if the chain is empty. Below the oldest version of a chain
+//! the row is absent. The cell's second word is the read timestamp of that absence. The cell's
+//! remaining words are room for one version: the first that is ever linked. All other versions are
+//! blocks of their table's version slab. A version in a block may be a *delta*: the words behind
+//! its header then hold operations on the version below ([`delta`](super::delta)).
 //!
 //! # Invariants
-//! * **VC1** A cell's word and `older` hold addresses of versions of this very unit, or zero. Only
-//!   this file makes them.
-//! * **VC2** A version that was reachable under a pin is neither freed nor used anew while that pin
-//!   lasts, or while it is in its chain; the one in the record never is.
-//! * **VC3** Timestamps of a chain descend. A version's does not change; its state is PENDING,
-//!   until its owner makes it COMMITTED or ABORTED, once. The payload is written by the owner
-//!   before that. A committed delta becomes a row, once, under the cell's latch; only the holder of
-//!   the latch reads the words of a committed delta, and only its owner those of another one.
-//! * **VC4** A cell's word and each `older` are changed under the cell's latch: INSTALL, set by one
-//!   exchange. Its holder waits for no other thread.
+//! * **VC1** The addresses in a cell's first word and in each `older` are those of versions of the
+//!   same unit, or zero. Only this file writes these addresses.
+//! * **VC2** A version that was reachable under a pin is neither freed nor used anew while the pin
+//!   lasts or the version is in its chain. The version in the record is never freed or used anew.
+//! * **VC3** The timestamps of a chain descend. The timestamp of a version does not change. Its
+//!   state is PENDING until its owner makes it COMMITTED or ABORTED, once. The owner writes the
+//!   payload before that. A committed delta becomes a row, once, under the cell's latch. Only the
+//!   holder of the latch reads the words of a committed delta. Only the owner of any other delta
+//!   reads the words of that delta.
+//! * **VC4** A cell's first word and each `older` are changed only under the cell's latch. The
+//!   latch is the flag INSTALL, set by one exchange. The latch's holder waits for no other thread.
 
 use super::delta::{self, DeltaSpace};
 use super::{CellAt, Tid};
@@ -32,19 +33,19 @@ use crate::memory::Block;
 use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, mutant, prefetch};
 use std::marker::PhantomData;
 
-/// Words of a version before its payload.
+/// The number of words of a version before its payload.
 pub(crate) const VERSION_WORDS: usize = 3;
-/// Words of a version's block behind its payload, so that one or two operations on a small unit can
-/// be deferred.
+/// The number of words of a version's block behind its payload. They let a delta of a small unit
+/// hold one or two operations.
 pub(crate) const SPARE_WORDS: usize = 2;
-/// Words of a cell: the newest version, the read timestamp of the absence below all, and the header
-/// of the version in the record.
+/// The number of words of a cell: the newest version's address, the read timestamp of the absence
+/// below all versions, and the header of the version in the record.
 pub(crate) const CHAIN_WORDS: usize = 2 + VERSION_WORDS;
 
-/// The flag of a cell whose room for a version in the record has been used, and will not be again.
+/// The flag of a cell: the room for a version in the record has been used. It is never used again.
 pub(crate) const INLINE_USED: u64 = Tid::own_flag(2);
-/// The flag of a unit whose remaining older version waits for a snapshot to close, in one session's
-/// garbage. Not a state of the row.
+/// The flag of a unit: its remaining older version is in one session's garbage until a snapshot
+/// closes. Not a state of the row.
 pub(crate) const ON_SNAPSHOT_LIST: u64 = Tid::own_flag(3);
 
 const NEWEST: usize = 0;
@@ -55,8 +56,8 @@ const STAMP: usize = 0;
 const RTS: usize = 1;
 const OLDER: usize = 2;
 
-/// The shift of addresses that leaves room for a cell's flags. Every block lies at a multiple of
-/// eight bytes.
+/// The number of bits by which an address is shifted in a cell's word, to leave room for the flags.
+/// This loses no bit of the address, since every block begins at a multiple of eight bytes.
 const ADDRESS_SHIFT: u32 = 9;
 
 /// The timestamp and the state of a version.
@@ -82,7 +83,7 @@ impl Stamp {
         Stamp(self.0 | Stamp::DELTA)
     }
 
-    /// Returns the timestamp of its transaction.
+    /// Returns the timestamp of the version's transaction.
     #[inline(always)]
     pub(crate) fn ts(self) -> u64 {
         self.0 >> Stamp::TS_SHIFT
@@ -100,7 +101,7 @@ impl Stamp {
         self.0 & Stamp::DELTA != 0
     }
 
-    /// Returns whether the version is committed, and no delta.
+    /// Returns whether the version is committed and is not a delta.
     #[inline(always)]
     pub(crate) fn is_readable(self) -> bool {
         self.0 & (Stamp::STATES | Stamp::DELTA) == Stamp::COMMITTED
@@ -130,12 +131,12 @@ impl Stamp {
 pub(crate) struct Version<'a> {
     block: Block,
     words: usize,
-    /// The holder of a cell's handle is pinned, so its versions stay (LY2, VC2).
+    /// The holder of a cell's handle is pinned, so the cell's versions are not freed (LY2, VC2).
     cell: PhantomData<&'a CellAt>,
 }
 
-/// The identity of a version, as long as it cannot be freed; zero is the absence below all
-/// versions.
+/// The identity of a version, valid as long as the version cannot be freed. Zero means the absence
+/// below all versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VersionId(u64);
 
@@ -143,12 +144,12 @@ impl VersionId {
     /// The absence below all versions of a chain.
     pub(crate) const NONE: VersionId = VersionId(0);
 
-    /// Returns the identity that [`VersionId::word`] turned into this word.
+    /// Returns the identity of which [`VersionId::word`] has returned `word`.
     pub(crate) fn of_word(word: u64) -> VersionId {
         VersionId(word)
     }
 
-    /// Returns the identity as a word, which is zero for no version.
+    /// Returns the identity as a word. Zero means the absence below all versions.
     pub(crate) fn word(self) -> u64 {
         self.0
     }
@@ -158,47 +159,48 @@ impl VersionId {
 #[derive(Debug)]
 pub(crate) struct Latched<'a> {
     at: &'a CellAt,
-    /// The cell's word after the release.
+    /// The first word that the cell will have after its release.
     word: Tid,
 }
 
 impl CellAt {
-    /// Returns the cell's word: its newest version, and flags.
+    /// Returns the cell's first word: the address of the newest version, and flags.
     #[inline(always)]
     pub(crate) fn chain_word(&self) -> Tid {
-        // Acquire: the newest version's header and payload (E3).
+        // Acquire: makes the newest version's header and payload visible (E3).
         Tid(self.cell_word(NEWEST).load(Ordering::Acquire))
     }
 
-    /// Returns the newest linked version by the cell's word, as it is or was under the present pin.
+    /// Returns the newest linked version according to `word`, which the caller has loaded from the
+    /// cell under the present pin.
     #[inline(always)]
     pub(crate) fn newest_linked(&self, word: Tid) -> Option<Version<'_>> {
         self.linked_at(word.version() >> ADDRESS_SHIFT)
     }
 
-    /// Returns the version with this identity, which was reachable under the present pin, or has
-    /// not been taken out of its chain.
+    /// Returns the version with identity `id`; `None` for [`VersionId::NONE`]. The version was
+    /// reachable under the present pin, or has not been taken out of its chain.
     pub(crate) fn linked(&self, id: VersionId) -> Option<Version<'_>> {
         self.linked_at(id.0)
     }
 
-    /// Returns the read timestamp of the absence below all versions; for deltas, also of the
-    /// existence of a row.
+    /// Returns the read timestamp of the absence below all versions. Where deltas are used, it is
+    /// also the read timestamp of the row's existence.
     #[inline]
     pub(crate) fn existence_rts(&self) -> &AtomicU64 {
         self.cell_word(EXISTENCE_RTS)
     }
 
-    /// Initializes the cell for a row that has never been inserted.
+    /// Writes the initial state of the cell: the row has never been inserted.
     pub(crate) fn empty_chain(&self) {
         self.cell_word(NEWEST).store(Tid::INITIAL.0, Ordering::Relaxed);
         self.existence_rts().store(0, Ordering::Relaxed);
     }
 
-    /// Latches the cell if it is free.
+    /// Latches the cell if the latch is free.
     ///
     /// # Errors
-    /// The cell's word, if it is latched or dead, or has changed meanwhile.
+    /// The cell's first word, if the cell is latched or dead, or its word has changed meanwhile.
     #[inline(always)]
     pub(crate) fn try_latch(&self) -> Result<Latched<'_>, Tid> {
         let cell = self.cell_word(NEWEST);
@@ -209,7 +211,7 @@ impl CellAt {
         if mutant(Mutant::KilledByStore) {
             return Ok(Latched { at: self, word });
         }
-        // Acquire: the chain, as earlier holders have left it (E3).
+        // Acquire: makes the changes of earlier holders to the chain visible (E3).
         match cell.compare_exchange(
             word.0,
             word.0 | Tid::INSTALL,
@@ -249,11 +251,11 @@ impl CellAt {
             // A model would try every value that the load may return.
             return None;
         }
-        // Relaxed: the words at the address may be stale, since it is only a hint.
+        // Relaxed: the address is only a hint, so the words there may be stale.
         self.newest_linked(Tid(self.cell_word(NEWEST).load(Ordering::Relaxed)))
     }
 
-    /// Returns the block of a version of this unit; `None` if the version is in the record itself.
+    /// Returns the block of a version of this unit; `None` if the version is in the record.
     pub(crate) fn block_of_linked(&self, version: Version<'_>) -> Option<Block> {
         (version.block != self.linked_in_record().block).then_some(version.block)
     }
@@ -268,7 +270,8 @@ impl CellAt {
     }
 
     fn linked_in_record(&self) -> Version<'_> {
-        // Taken from the word itself: under a model, words are larger than eight bytes.
+        // The address is taken from a reference, not computed: under a model, words are larger than
+        // eight bytes.
         let first = std::ptr::from_ref(self.cell_word(IN_RECORD)).expose_provenance();
         self.linked_at(first as u64).expect("a cell is never at zero")
     }
@@ -278,8 +281,8 @@ impl<'a> Version<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < VERSION_WORDS);
-        // SAFETY: every version begins with a header (VC1), and stays for as long as its cell's
-        // handle does (VC2, LY2).
+        // SAFETY: every version begins with a header (VC1), and is not freed as long as the cell's
+        // handle lives (VC2, LY2).
         unsafe { self.block.word(index) }
     }
 
@@ -292,7 +295,7 @@ impl<'a> Version<'a> {
     /// Returns the version's timestamp and present state.
     #[inline(always)]
     pub(crate) fn stamp(self) -> Stamp {
-        // Acquire: the payload, once it is committed (E3).
+        // Acquire: makes the payload of a committed version visible (E3).
         Stamp(self.word(STAMP).load(Ordering::Acquire))
     }
 
@@ -302,10 +305,10 @@ impl<'a> Version<'a> {
         self.word(RTS)
     }
 
-    /// Returns the version below.
+    /// Returns the next older version in the chain; `None` if this is the oldest.
     #[inline(always)]
     pub(crate) fn older(self) -> Option<Version<'a>> {
-        // Acquire: a version may have been linked here later than this one (E3).
+        // Acquire: the version below may have been linked after this one (E3).
         let block = Block::at(self.word(OLDER).load(Ordering::Acquire))?;
         Some(Version { block, ..self })
     }
@@ -315,30 +318,32 @@ impl<'a> Version<'a> {
         std::iter::successors(Some(self), |version| version.older())
     }
 
-    /// Returns the words of the unit in this version; they mean nothing if the row is absent.
+    /// Returns the words of the unit in this version. They have no meaning if the row is absent.
     #[inline(always)]
     pub(crate) fn payload(self) -> &'a [AtomicU64] {
-        // SAFETY: as in `word`; the versions of one unit are of one size (VC1).
+        // SAFETY: as in `word`. All versions of a unit have the same size (VC1).
         unsafe { self.block.words(VERSION_WORDS, self.words) }
     }
 
-    /// Returns the room for a delta's operations: the caller's own, which is pending.
+    /// Returns the room for the operations of this delta. The caller owns the delta, which is
+    /// pending.
     pub(crate) fn delta_room(self) -> DeltaSpace<'a> {
         assert!(self.stamp().is_pending());
         // SAFETY: a pending delta's words are its owner's (VC3), which is the caller.
         unsafe { DeltaSpace::new(self.delta_words()) }
     }
 
-    /// Returns the words of a delta. Not of a version in the record, which has no more room than
-    /// the unit.
+    /// Returns the words of this delta, the spare ones included. A delta is never the version in
+    /// the record, which has no spare words.
     fn delta_words(self) -> &'a [AtomicU64] {
         assert!(self.stamp().is_delta());
-        // SAFETY: as in `payload`; a delta is in a block (`link`), and blocks have this room behind
-        // (VC1).
+        // SAFETY: as in `payload`. A delta is in a block (`link`), and blocks have these spare
+        // words behind the payload (VC1).
         unsafe { self.block.words(VERSION_WORDS, self.words + SPARE_WORDS) }
     }
 
-    /// Makes a delta, whose cell the caller has latched, the version of a row.
+    /// Turns this committed delta into a version with the words of `image`. The caller has latched
+    /// the cell.
     pub(crate) fn become_row(self, image: &[u64]) {
         for (word, &value) in self.payload().iter().zip(image) {
             word.store(value, Ordering::Relaxed);
@@ -346,27 +351,27 @@ impl<'a> Version<'a> {
         let stamp = self.word(STAMP);
         let was = Stamp(stamp.load(Ordering::Relaxed));
         debug_assert!(was.is_committed() && was.is_delta(), "VC3: a delta becomes a row once");
-        // Release: the payload (E3).
+        // Release: publishes the payload (E3).
         stamp.store(was.0 & !Stamp::DELTA, Ordering::Release);
     }
 
-    /// Copies the words of another version of the unit, a committed row. The caller owns this one,
-    /// which is pending.
+    /// Copies the words of `other`, a committed version of the same unit that is not a delta. The
+    /// caller owns this version, which is pending.
     pub(crate) fn copy_from(self, other: Version<'_>) {
         assert!(self.stamp().is_pending() && other.stamp().is_readable());
         debug_assert_eq!(self.words, other.words, "VC1: versions of one unit");
-        // SAFETY: as in `payload`. Only the owner uses the words of this version before it is
-        // settled, and no thread writes the words of the other version any more (VC3).
+        // SAFETY: as in `payload`. Before this version is committed or aborted, only its owner uses
+        // its words; the words of `other` are not written any more (VC3).
         unsafe { self.block.copy_words(other.block, VERSION_WORDS, self.words) };
     }
 
-    /// Commits the version: the caller's own, which was pending.
+    /// Commits the version, which the caller owns and which is pending.
     #[inline(always)]
     pub(crate) fn commit(self) {
         self.settle(Stamp::COMMITTED);
     }
 
-    /// Aborts the version: the caller's own, which was pending.
+    /// Aborts the version, which the caller owns and which is pending.
     pub(crate) fn abort(self) {
         self.settle(Stamp::ABORTED);
     }
@@ -375,13 +380,13 @@ impl<'a> Version<'a> {
         let stamp = self.word(STAMP);
         let was = Stamp(stamp.load(Ordering::Relaxed));
         debug_assert!(was.is_pending(), "VC3: a version is settled once");
-        // Release: the payload (E3).
+        // Release: publishes the payload (E3).
         stamp.store(was.0 | state, Ordering::Release);
     }
 }
 
 impl<'a> Latched<'a> {
-    /// Returns the cell's word, as it was when latched, with the changes since.
+    /// Returns the first word that the cell will have after its release.
     pub(crate) fn word(&self) -> Tid {
         self.word
     }
@@ -391,7 +396,7 @@ impl<'a> Latched<'a> {
         self.at.newest_linked(self.word)
     }
 
-    /// Returns whether there is room in the record: no version has ever been linked.
+    /// Returns whether the record's room for a version has never been used.
     pub(crate) fn has_room_in_record(&self) -> bool {
         !self.word.has(INLINE_USED) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
     }
@@ -402,8 +407,9 @@ impl<'a> Latched<'a> {
         self.newest().is_some_and(|newest| newest.and_older().any(|version| version.id() == first))
     }
 
-    /// Links a version below `above`, or as the newest, then with a timestamp above the previous
-    /// one's. It is in the block, which is the caller's, or in the record.
+    /// Links a version with `stamp` below `above`; if that is `None`, as the newest version, whose
+    /// timestamp is above that of the newest so far. The version is put into `block`, which the
+    /// caller owns; if that is `None`, into the record.
     pub(crate) fn link(
         &mut self,
         above: Option<Version<'a>>,
@@ -440,31 +446,32 @@ impl<'a> Latched<'a> {
     /// Applies a committed delta of this chain to an image of the unit.
     pub(crate) fn apply_delta(&self, version: Version<'_>, image: &mut Vec<u64>) {
         assert!(version.stamp().is_committed());
-        // SAFETY: `link` has cleared these words, and only the owner has written them since, by
-        // `delta_room`, before it was committed (VC3), which the stamp shows. They are not written
-        // before the cell is released.
+        // SAFETY: `link` has cleared these words. Since then only the version's owner has written
+        // them, through `delta_room`, before the version was committed (VC3), as the stamp shows it
+        // to be. They are not written before the cell is released.
         unsafe { delta::apply(version.delta_words(), self.at, image) }
     }
 
-    /// Takes the versions between `above` (or the cell) and `below` out of the chain.
+    /// Makes `below` the next version after `above`, or after the cell if `above` is `None`. The
+    /// versions between the two leave the chain. If `below` is `None`, the chain ends there.
     pub(crate) fn replace(&mut self, above: Option<Version<'a>>, below: Option<Version<'a>>) {
         let falls =
             |above: Version<'_>| below.is_none_or(|below| below.stamp().ts() < above.stamp().ts());
         debug_assert!(above.is_none_or(falls), "VC3: timestamps of a chain descend");
         let address = below.map_or(0, |below| below.block.address());
         match above {
-            // Release: the header of the version linked (E3).
+            // Release: publishes the header of the version linked (E3).
             Some(above) => above.word(OLDER).store(address, Ordering::Release),
             None => self.word.0 = address << ADDRESS_SHIFT | (self.word.0 - self.word.version()),
         }
     }
 
-    /// Raises flags.
+    /// Sets flags of the cell.
     pub(crate) fn raise(&mut self, flags: u64) {
         self.word.0 |= flags;
     }
 
-    /// Clears flags.
+    /// Clears flags of the cell.
     pub(crate) fn clear(&mut self, flags: u64) {
         self.word.0 &= !flags;
     }
@@ -473,7 +480,8 @@ impl<'a> Latched<'a> {
     #[inline(always)]
     pub(crate) fn release(self) {
         debug_assert!(!self.word.has(Tid::INSTALL), "VC4: the holder gives the latch back");
-        // Release: the header of the newest version (E3), and the latch, for its next holder.
+        // Release: publishes the header of the newest version (E3), and this holder's changes to
+        // the next holder of the latch.
         self.at.cell_word(NEWEST).store(self.word.0, Ordering::Release);
     }
 }

@@ -10,21 +10,22 @@ use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A lock that is taken in one call and released in another, as a transaction that owns the
-/// database needs it.
+/// A lock that is taken in one call and released in another. A transaction that owns the database
+/// needs such a lock.
 #[derive(Debug)]
 pub(crate) struct Exclusive {
-    /// The thread that holds the lock; zero if none does. Shared with [`NESTED`].
+    /// The number of the thread that holds the lock; zero if the lock is free. Shared with
+    /// [`NESTED`].
     holder: Arc<AtomicU64>,
-    // Boxed, like the turns: cache-padded, it would make the struct around it large.
+    // Boxed, like the turns: a parking is cache-padded, and would make the struct around it large.
     parking: Box<Parking>,
 }
 
-/// The reason for which a lock was not taken.
+/// The reason why a lock was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The thread would wait for itself: it holds the lock, or a lock for which the holder waits,
-    /// and so on.
+    /// The thread would wait for itself. It holds the lock; or it holds another lock, for which the
+    /// lock's holder waits, directly or through further holders.
     Nested,
     /// The deadline has passed.
     TooLate,
@@ -38,10 +39,11 @@ impl Default for Exclusive {
 
 #[cfg(not(any(loom, shuttle)))]
 thread_local! {
-    /// The number of locks that the thread holds. Its address is the thread's number.
+    /// The number of locks that the thread holds. The address of this variable is the thread's
+    /// number.
     static HELD: Cell<u32> = const { Cell::new(0) };
 }
-// All threads of a model run on one system thread.
+// Models have thread-locals of their own, since all threads of a model run on one system thread.
 #[cfg(loom)]
 loom::thread_local! {
     static HELD: Cell<u32> = Cell::new(0);
@@ -61,7 +63,7 @@ fn count_held(change: i32) {
 }
 
 impl Exclusive {
-    /// Waits for the lock, at most until `until` if that is given.
+    /// Waits for the lock, and takes it. Gives up at `until`; `None` means no time limit.
     #[inline]
     pub(crate) fn acquire(&self, until: Option<Instant>) -> Result<(), Refusal> {
         let me = thread_number();
@@ -74,7 +76,7 @@ impl Exclusive {
 
     #[inline]
     fn try_acquire(&self, me: u64) -> bool {
-        // Acquire: sees what the previous holder released (E2).
+        // Acquire: makes the previous holder's writes visible (E2).
         self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
@@ -109,11 +111,12 @@ impl Exclusive {
     }
 }
 
-/// Waits until `holder` is `me`; returns false if the wait is in vain.
+/// Waits until thread or session `me` is the holder. Returns false if the wait's time limit passes
+/// first.
 fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
     loop {
-        // A Relaxed load comes first, so that waiters share the cache line instead of taking it
-        // from the holder. Acquire: sees what the previous holder released (E2).
+        // A relaxed load comes first, so that waiters share the cache line instead of stealing it
+        // from one another. Acquire: makes the previous holder's writes visible (E2).
         let is_free = holder.load(Ordering::Relaxed) == 0;
         if is_free && holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             return true;
@@ -131,7 +134,7 @@ fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
     }
 }
 
-/// Frees a lock of this thread, or hands it over.
+/// Frees a lock that this thread holds, or hands the lock over to a waiter.
 #[inline]
 fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
     if parking.has_sleepers() {
@@ -144,21 +147,21 @@ fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
     }
 }
 
-/// Turns of transactions that have failed on the same row: one of them at a time tries again, and
-/// the others sleep.
+/// Turns of transactions that have failed on the same row. One transaction at a time has the turn
+/// and tries again, while the others sleep.
 ///
-/// A turn locks nothing and is waited for no longer than [`TURN_WAIT_MAX`]; so a transaction may
-/// run without its turn, and the holder of a turn may wait for anything.
+/// A turn locks nothing, and a transaction waits for its turn no longer than [`TURN_WAIT_MAX`]. So
+/// a transaction may go on without a turn, and the holder of a turn may wait for anything.
 #[derive(Debug)]
 pub(crate) struct Turns {
     owners: [CachePadded<AtomicU64>; TURNS],
 }
 
 const TURNS: usize = if MODELLED { 1 } else { 32 };
-/// The longest that a transaction waits for its turn.
+/// The longest time that a transaction waits for its turn.
 const TURN_WAIT_MAX: Duration = Duration::from_millis(10);
 
-/// The turn of a transaction, until it is dropped.
+/// The turn of a transaction. The turn ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     owner: &'a AtomicU64,
@@ -175,7 +178,8 @@ impl Turns {
         hash as usize % TURNS
     }
 
-    /// Waits in `parking` for the turn with a number, for session `id`.
+    /// Waits in `parking` for turn `number`, for session `id`. Returns `None` if the session does
+    /// not get the turn within [`TURN_WAIT_MAX`].
     pub(crate) fn wait<'a>(
         &'a self,
         parking: &'a Parking,
@@ -195,25 +199,29 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Returns where waiters for a turn sleep.
+/// Returns the address in the parking at which waiters for a turn sleep.
 fn place(owner: &AtomicU64) -> u64 {
     std::ptr::from_ref(owner).addr() as u64
 }
 
-/// The threads that hold a lock and wait for another one, with that lock's holder. Not part of what
-/// the models explore.
+/// The threads that hold a lock and wait for another one, each with the word that names the
+/// awaited lock's holder. The models do not explore this list.
 static NESTED: Mutex<Vec<(u64, Arc<AtomicU64>)>> = Mutex::new(Vec::new());
 
 /// An entry of [`NESTED`].
 struct Nested(u64);
 
 impl Nested {
-    /// Enters a thread that is going to wait for a lock, unless the lock's holder waits for the
-    /// thread.
+    /// Enters thread `me`, which is going to wait for `lock`, in [`NESTED`].
     ///
-    /// All threads of a circle are in the list when the last one enters: each of them waits for a
-    /// lock whose holder does not change, since that waits, too. A thread that is no longer waiting
-    /// when it is looked at holds the lock that it is entered with, so the search ends there.
+    /// Suppose that threads would wait for one another in a circle once the last of them, `me`,
+    /// waits. All others are then in the list. Each of them waits for a lock whose holder does not
+    /// change, since the holder waits, too. So the search along the holders finds the circle. A
+    /// thread in the list that no longer waits holds the lock with which it is listed. The search
+    /// ends at such a thread.
+    ///
+    /// # Errors
+    /// [`Refusal::Nested`] if the holder of `lock` waits for `me`, directly or through others.
     fn begin(me: u64, lock: &Arc<AtomicU64>) -> Result<Nested, Refusal> {
         if MODELLED {
             return Ok(Nested(0));
@@ -273,8 +281,8 @@ mod tests {
     use super::*;
     use crate::sync::thread;
 
-    /// Runs three threads, each of which owns something for a moment, twice. A sleeper that is not
-    /// woken would be a deadlock.
+    /// Runs three threads, each of which calls `take` twice and owns something during each call.
+    /// If a sleeper were not woken, that would be a deadlock.
     fn by_turns(take: impl Fn(u64, &dyn Fn()) + Send + Sync + 'static) {
         let (take, inside) = (Arc::new(take), Arc::new(AtomicU64::new(0)));
         let threads = [1, 2, 3].map(|id| {

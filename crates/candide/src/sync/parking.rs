@@ -1,42 +1,43 @@
 //! Sleeping until a lock is free.
 //!
 //! # Rules
-//! A waiter looks at its lock for [`ROUNDS_BUSY`] rounds, then *enters* the queue of its lock's
-//! bucket, looks once more, and sleeps. A running thread may take a free lock past all sleepers:
-//! that is what keeps a lock busy while sleepers wake up.
+//! A waiter looks at its lock for [`ROUNDS_BUSY`] rounds. Then it *enters* the queue of the lock's
+//! bucket, looks once more, and sleeps. A running thread may take a free lock although others
+//! sleep. This keeps a lock busy while sleepers wake up.
 //!
-//! A release wakes the first sleeper that wants to own the lock, and those before it that only want
-//! to look; but of the sleepers that want to own something, one per bucket and [`WOKEN_EVERY`]: the
-//! running threads take the lock again long before a sleeper is awake, and waking it for nothing
-//! costs as much as ten transactions. A release that leaves the sleeper asleep notes the bucket,
-//! and whatever thread goes to sleep next wakes its sleepers first ([`Parking::wake_unwoken`]). So
-//! the threads of a database do not all sleep while one of them waits for a free lock.
+//! A release wakes the first sleeper that wants to own the lock, and the sleepers before it that
+//! only want to look. But of the sleepers that want to own a lock, releases wake at most one per
+//! bucket in [`WOKEN_EVERY`]: running threads take the lock again long before a sleeper is awake,
+//! and waking a sleeper for nothing costs as much as ten transactions. A release that leaves a
+//! sleeper asleep for this reason notes the bucket. The next thread that goes to sleep first wakes
+//! the sleepers of the buckets noted ([`Parking::wake_unwoken`]). So the threads of a database do
+//! not all sleep while one of them waits for a free lock.
 //!
-//! A waiter that has slept for [`HANDED_AFTER`], or has lost [`LOST_MAX`] times after it was woken,
-//! is *handed* the lock: the owner gives it over without freeing it, so no running thread can come
-//! between. A bucket hands over once in [`HANDED_EVERY`] at most, since each time the lock is idle
-//! until the sleeper runs.
+//! A waiter that has slept for [`HANDED_AFTER`], or has found the lock taken again after
+//! [`LOST_MAX`] wake-ups, is *handed* the lock: the owner makes the waiter the owner without
+//! freeing the lock, so no running thread can take the lock first. A bucket hands over a lock at
+//! most once in [`HANDED_EVERY`], since the lock is idle from the hand-over until the sleeper runs.
 //!
 //! # Bounds
-//! The first of `n` sleepers at a lock is handed it at the first release after [`HANDED_AFTER`],
-//! and the last one `n` times [`HANDED_EVERY`] later: 16 ms for 64 threads, if the owners release
-//! it in time and threads are let run when they are woken. Where no thread releases the lock again,
-//! and none goes to sleep, because the last owner has left the engine, the first sleeper finds it
-//! free after [`SLICE_MAX`] at the latest.
+//! The first of `n` sleepers at a lock is handed the lock at the first release after
+//! [`HANDED_AFTER`], and the last one `n` times [`HANDED_EVERY`] later: 16 ms for 64 threads. This
+//! holds if the owners release the lock in time and the system runs threads once they are woken. If
+//! the last owner has left the engine, perhaps no thread releases the lock again or goes to sleep.
+//! Then the first sleeper finds the lock free after [`SLICE_MAX`] at the latest.
 //!
 //! # Cost
-//! An owner that releases a lock looks whether there are sleepers at all, in a word that changes
-//! when a bucket gets its first waiter or loses its last one. It takes the bucket's mutex, and asks
-//! the clock, only if its own bucket has some.
+//! An owner that releases a lock loads one word, which shows which buckets have waiters. The word
+//! changes when a bucket gets its first waiter or loses its last one. The owner takes a bucket's
+//! mutex and reads the clock only if the bucket of the released lock has waiters.
 //!
 //! # Lost wake-ups
 //! A sleeper has entered, then passed a fence, then seen its lock taken. The owner stores the free
-//! lock and then looks for sleepers. There is no fence between the two, which each release would
-//! have to pay for: so an owner may miss a waiter that enters while the store is on its way to
-//! memory, which takes less than a microsecond. Such a waiter looks again by itself after
-//! [`SLICE_FIRST`], and in doubling intervals up to [`SLICE_MAX`]. Nothing else rests on these
-//! times: under shuttle, where memory has one order, there are none, and a sleeper that nothing
-//! wakes is a deadlock. Under loom nothing sleeps.
+//! lock and then looks for sleepers. There is no fence between the store and this look, since each
+//! release would have to pay for it. So an owner may miss a waiter that enters while the store is
+//! on its way to memory, which takes less than a microsecond. Such a waiter looks again by itself
+//! after [`SLICE_FIRST`], and then in doubling intervals up to [`SLICE_MAX`]. These two times are
+//! needed for nothing else. Under shuttle, where memory has one order, sleepers do not look by
+//! themselves: a sleeper that nothing wakes is a deadlock. Under loom nothing sleeps.
 
 #![forbid(unsafe_code)]
 
@@ -47,36 +48,37 @@ use super::{
 use crossbeam_utils::CachePadded;
 use thread::Thread;
 
-/// The number of busy rounds before a waiter that wants to own something sleeps: some two
+/// The number of busy rounds before a waiter that wants to own its lock sleeps: some two
 /// microseconds, in which a running owner commits.
 const ROUNDS_BUSY: u32 = if MODELLED { 2 } else { 64 };
 /// The number of busy rounds of a waiter that was woken and has found the lock taken again.
 const ROUNDS_AGAIN: u32 = if MODELLED { 1 } else { 8 };
-/// The number of busy rounds of a waiter that only reads the cell: it waits for a commit in
-/// progress, not for a closure.
+/// The number of busy rounds before a waiter that only wants to look sleeps. Such a waiter waits
+/// for a commit in progress, not for a transaction's closure.
 const ROUNDS_LOOKING: u32 = if MODELLED { 2 } else { 64 };
-/// The time between two waiters of a bucket that are woken to own something.
+/// The least time between two wake-ups, in one bucket, of waiters that want to own a lock.
 const WOKEN_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 200 });
-/// The time asleep after which a waiter is handed its lock.
+/// The time since its entry after which a waiter is handed its lock.
 const HANDED_AFTER: Duration = Duration::from_micros(500);
-/// The number of lost wake-ups after which a waiter is handed its lock.
+/// The number of wake-ups after which a waiter that has not got its lock is handed the lock.
 const LOST_MAX: u32 = if MODELLED { 1 } else { 8 };
-/// The time between two locks of a bucket that are handed over.
+/// The least time between two hand-overs in one bucket.
 const HANDED_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 250 });
-/// The longest time of a waiter's first sleep, after which it checks the cell without being woken;
-/// each following sleep is twice as long.
+/// The length of the first sleep after which a waiter looks by itself. Each following sleep is
+/// twice as long.
 const SLICE_FIRST: Duration = Duration::from_millis(1);
-/// The longest sleep of a waiter that is not woken.
+/// The length of the longest sleep after which a waiter looks by itself.
 const SLICE_MAX: Duration = Duration::from_millis(4);
-/// The number of queues, to which addresses are distributed; each is a bit of a word.
+/// The number of buckets, over which the addresses of locks are distributed. Each bucket is one bit
+/// of a word.
 const BUCKETS: usize = if MODELLED { 1 } else { 64 };
 
-/// A parking lot: queues of sleeping waiters, by the address for which they wait.
+/// The queues of sleeping waiters, found by the addresses of the locks that they wait for.
 #[derive(Debug)]
 pub(crate) struct Parking {
-    /// The buckets that have waiters.
+    /// The buckets that have waiters, one bit for each.
     occupied: CachePadded<AtomicU64>,
-    /// The buckets in which a release has left a sleeper asleep.
+    /// The buckets in which a release has left a sleeper asleep, one bit for each.
     unwoken: CachePadded<AtomicU64>,
     buckets: Box<[CachePadded<Mutex<Bucket>>]>,
 }
@@ -86,13 +88,14 @@ struct Bucket {
     /// The waiters in the order of their entry.
     waiters: Vec<Waiter>,
     entered: u64,
-    /// The time of the last hand-over.
+    /// The time of the last hand-over; `None` if there was none.
     handed: Option<Instant>,
-    /// The time at which a waiter was last woken to own something.
+    /// The time at which a waiter that wants to own a lock was last woken. `None` if the next
+    /// one need not wait for [`WOKEN_EVERY`].
     woken: Option<Instant>,
 }
 
-/// A thread that has entered.
+/// A thread that has entered a queue.
 #[derive(Debug)]
 struct Waiter {
     number: u64,
@@ -107,9 +110,9 @@ struct Waiter {
 /// The purpose of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// To see a change.
+    /// To see a change of the lock, without owning it.
     Look,
-    /// To own the lock; with a number for the owner that hands it over.
+    /// To own the lock. An owner that hands the lock over stores this number in it.
     Own(u64),
 }
 
@@ -117,7 +120,7 @@ pub(crate) enum Wish {
 enum State {
     Asleep,
     Woken,
-    /// It owns the lock it waited for.
+    /// The waiter owns the lock for which it waited.
     Handed,
 }
 
@@ -126,9 +129,9 @@ enum State {
 pub(crate) enum Patience {
     /// A number of busy rounds, without sleeping.
     Rounds(u32),
-    /// Busy rounds, then sleep for this time.
+    /// Busy rounds, and then sleeps for this time in all.
     Lasting(Duration),
-    /// Until this time.
+    /// Busy rounds, and then sleeps until this time.
     Until(Instant),
     Endless,
 }
@@ -136,11 +139,11 @@ pub(crate) enum Patience {
 /// The result of a round of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// The waiter has to check the cell again.
+    /// The waiter is to look again.
     Again,
     /// The waiter owns the lock.
     Handed,
-    /// The waiter's patience is at an end.
+    /// The time limit of the wait has passed.
     InVain,
 }
 
@@ -149,7 +152,7 @@ impl Parking {
         Parking::with_buckets(BUCKETS)
     }
 
-    /// Makes a place for the waiters of one lock.
+    /// Makes a parking with one queue, for the waiters of one lock.
     pub(crate) fn of_one() -> Parking {
         Parking::with_buckets(1)
     }
@@ -160,21 +163,21 @@ impl Parking {
         Parking { occupied: bits(), unwoken: bits(), buckets }
     }
 
-    /// Returns whether any queue has waiters, except waiters that are just entering a queue.
+    /// Returns whether any queue has waiters. May miss waiters that are just entering.
     #[inline(always)]
     pub(crate) fn has_sleepers(&self) -> bool {
-        // Relaxed: see "Lost wake-ups". Under loom, waiters check again without being woken, and
-        // each load would be one more step to explore.
+        // Relaxed: see "Lost wake-ups". Under loom waiters look again by themselves, and each load
+        // would be one more step to explore.
         !cfg!(loom) && self.occupied.load(Ordering::Relaxed) != 0
     }
 
-    /// Returns the number of the bucket of an address.
+    /// Returns the number of the bucket to which `address` belongs.
     fn place(&self, address: u64) -> usize {
         let hash = (address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         hash as usize % self.buckets.len()
     }
 
-    /// Returns the addresses of sleeping waiters.
+    /// Returns the addresses for which sleeping waiters wait.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn waited_for(&self) -> Vec<u64> {
         let waiters = |bucket: &CachePadded<Mutex<Bucket>>| {
@@ -200,9 +203,9 @@ impl Parking {
         self.occupied.load(Ordering::Relaxed) & 1 << self.place(address) != 0
     }
 
-    /// Releases the lock at an address, which may have waiters: calls `free` with the number of the
-    /// waiter that is handed the lock and owns it from then on, or with `None`; then wakes the next
-    /// waiters.
+    /// Releases the lock at `address`, which may have waiters, and wakes the next waiters. If a
+    /// waiter is handed the lock, calls `free` with that waiter's number, and the waiter owns the
+    /// lock from then on. Otherwise calls `free` with `None`.
     #[cold]
     #[inline(never)]
     pub(crate) fn release(
@@ -227,8 +230,8 @@ impl Parking {
                 free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
                 waiter.state = State::Handed;
                 let thread = waiter.thread.clone();
-                // Waiters that only read see the lock as released, too. The new owner is the first
-                // waiter that wants to own the lock, so the wake-up ends there.
+                // Waiters that look see a change of the lock, so they are woken, too. The new owner
+                // is the first that wants to own the lock, so the wake-up ends there.
                 self.wake_next(bucket, address, now);
                 thread.unpark();
             }
@@ -239,7 +242,7 @@ impl Parking {
         }
     }
 
-    /// Wakes the next waiters at an address, which has been released.
+    /// Wakes the next waiters for the lock at `address`, which has been released.
     #[cold]
     #[inline(never)]
     pub(crate) fn wake(&self, address: u64) {
@@ -248,8 +251,9 @@ impl Parking {
         }
     }
 
-    /// Wakes the waiters at an address that only read, up to the first that wants to own the lock;
-    /// wakes that one, too, unless another waiter was woken less than [`WOKEN_EVERY`] ago.
+    /// Wakes the waiters for `address` that only look and come before the first that wants to own
+    /// the lock. Wakes this first one, too, unless a waiter of the bucket that wants to own a lock
+    /// was woken less than [`WOKEN_EVERY`] ago.
     fn wake_next(&self, mut bucket: MutexGuard<'_, Bucket>, address: u64, now: Instant) {
         let is_soon =
             bucket.woken.is_some_and(|woken| now.saturating_duration_since(woken) < WOKEN_EVERY);
@@ -290,7 +294,8 @@ impl Parking {
         }
     }
 
-    /// Wakes, in these buckets, the first waiter for each address that wants to own that.
+    /// Wakes sleepers in the buckets whose bits are set in `places`: for each address the first
+    /// waiter that wants to own the lock there.
     #[cold]
     fn wake_in(&self, mut places: u64) {
         while places != 0 {
@@ -319,8 +324,9 @@ impl Bucket {
         self.waiters.iter().position(|waiter| waiter.number == number).expect("it has entered")
     }
 
-    /// Returns the first waiter that wants to own the lock at an address, if it has waited long
-    /// enough to be handed the lock.
+    /// Returns the index of the first waiter that wants to own the lock at `address`; `None` if no
+    /// waiter wants to, or the first has not waited long enough to be handed the lock, or the
+    /// bucket's last hand-over is less than [`HANDED_EVERY`] ago.
     fn starving(&self, address: u64, now: Instant) -> Option<usize> {
         let wants = |waiter: &Waiter| waiter.address == address && waiter.wish != Wish::Look;
         let index = self.waiters.iter().position(wants)?;
@@ -333,7 +339,7 @@ impl Bucket {
     }
 }
 
-/// One wait, for as long as it takes within its patience.
+/// One wait for a lock, in as many rounds as it takes within `patience`.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
     parking: &'a Parking,
@@ -341,10 +347,10 @@ pub(crate) struct Wait<'a> {
     wish: Wish,
     patience: Patience,
     rounds: u32,
-    /// The number of its entry in the queue.
+    /// The number of the waiter's entry in the queue; `None` before it has entered.
     number: Option<u64>,
     slice: Duration,
-    /// Whether the waiter was woken and has not found the lock taken since then.
+    /// Whether the waiter was woken, and has not found the lock taken since.
     was_woken: bool,
 }
 
@@ -368,8 +374,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Waits for a round, or until it is woken. Out of line, so that loops which seldom wait stay
-    /// small.
+    /// Waits for one round, which is busy or a sleep. The function is never inlined, so that loops
+    /// that seldom wait stay small.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait(&mut self) -> Waited {
@@ -424,12 +430,12 @@ impl<'a> Wait<'a> {
             self.patience =
                 Instant::now().checked_add(duration).map_or(Patience::Endless, Patience::Until);
         }
-        // Before the waiter checks once more: an owner that does not see it in the queue has stored
-        // the free lock before that check (E1).
+        // The fence comes before the waiter's last look at the lock. An owner that does not see the
+        // waiter in the queue has stored the free lock before that look (E1).
         full_fence();
     }
 
-    /// Sleeps until it is woken, or for a slice.
+    /// Sleeps until the waiter is woken, or for one slice of time.
     fn sleep(&mut self, number: u64) -> Waited {
         if let Some(waited) = self.awoken(number) {
             return waited;
@@ -449,7 +455,7 @@ impl<'a> Wait<'a> {
         self.awoken(number).unwrap_or(Waited::Again)
     }
 
-    /// Returns the result of the wait if the waiter was woken.
+    /// Returns the result of this round if the waiter was woken; `None` if it was not.
     fn awoken(&mut self, number: u64) -> Option<Waited> {
         let mut bucket = self.parking.bucket(self.address);
         let place = bucket.place(number);
@@ -473,8 +479,9 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Leaves the queue, unless the waiter is handed the lock. If it was woken, it wakes the next
-    /// waiter in its place, also if the lock is free and it does not take it.
+    /// Leaves the queue. Returns [`Waited::Handed`] if the waiter was handed the lock before. A
+    /// waiter that was woken and leaves without the lock wakes the next waiter, even if the lock is
+    /// free.
     pub(crate) fn give_up(&mut self) -> Waited {
         let was_woken = std::mem::take(&mut self.was_woken);
         match self.leave() {
@@ -482,7 +489,7 @@ impl<'a> Wait<'a> {
             State::Asleep if !was_woken => {}
             State::Asleep | State::Woken => {
                 let mut bucket = self.parking.bucket(self.address);
-                // The next waiter is woken in place of this one.
+                // The next waiter is woken in place of this one, so it need not wait for the time.
                 bucket.woken = None;
                 self.parking.wake_next(bucket, self.address, Instant::now());
             }
@@ -506,8 +513,8 @@ impl<'a> Wait<'a> {
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
         let state = self.leave();
-        // A waiter that is handed the lock while it still waits has to free it: it has to
-        // `give_up`.
+        // A waiter may be handed the lock just before it stops waiting, and must then free the
+        // lock. So it has to call `give_up`, which returns whether it was handed the lock.
         debug_assert!(
             state != State::Handed || std::thread::panicking(),
             "nothing owns the lock now"
@@ -519,7 +526,7 @@ fn busy_round() {
     if MODELLED { thread::yield_now() } else { std::hint::spin_loop() }
 }
 
-/// Sleeps until the thread is woken; outside models for `_longest` at most.
+/// Sleeps until the thread is woken. Outside of models, sleeps for `_longest` at most.
 fn park_for(_longest: Duration) {
     #[cfg(not(any(loom, shuttle)))]
     thread::park_timeout(_longest);
@@ -533,7 +540,7 @@ mod tests {
 
     const PLACE: u64 = 8;
 
-    /// Waits until `wait` is in the queue.
+    /// Waits until the waiter of `wait` is in the queue.
     fn enter(wait: &mut Wait<'_>) {
         while wait.number.is_none() {
             assert_eq!(wait.wait(), Waited::Again);
@@ -546,7 +553,8 @@ mod tests {
         wait
     }
 
-    /// Releases the place, and returns the number of the waiter that was handed it.
+    /// Releases the lock at `PLACE`. Returns the number of the waiter that was handed the lock;
+    /// `None` if no waiter was.
     fn release(parking: &Parking, can_hand_over: bool) -> Option<u64> {
         let mut handed = None;
         parking.release(PLACE, can_hand_over, &mut |to| handed = to);
@@ -557,7 +565,7 @@ mod tests {
         wait.awoken(wait.number.unwrap())
     }
 
-    /// Wakes the next waiters, `times` times [`WOKEN_EVERY`] after `begun`.
+    /// Wakes the next waiters, as if the time were `times` times [`WOKEN_EVERY`] after `begun`.
     fn wake_at(parking: &Parking, begun: Instant, times: u32) {
         parking.wake_next(parking.bucket(PLACE), PLACE, begun + times * WOKEN_EVERY);
     }
@@ -641,7 +649,7 @@ mod tests {
         let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
         wake_at(&parking, Instant::now(), 0);
         assert_eq!(awoken(&mut first), Some(Waited::Again));
-        // It has looked, and does not take the free lock.
+        // The waiter has looked at the lock, and does not take it although it is free.
         assert_eq!(first.give_up(), Waited::InVain);
         assert_eq!(awoken(&mut second), Some(Waited::Again));
     }
