@@ -1,5 +1,5 @@
-//! `candide check`: records what transactions do, or what clients are told, and has a checker judge
-//! it.
+//! `candide check`: records the operations of transactions, or the values that clients receive, and
+//! has a checker judge the history.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,7 +24,8 @@ use candide_workloads_websites::recorded::{rubis, wikipedia};
 use crate::Ending;
 use crate::cli::{AnyWorkload, CheckArgs, CheckMode};
 
-/// Does what was asked and prints what was found. After Ctrl-C that is what was recorded by then.
+/// Runs the check and prints its findings. After Ctrl-C these are the findings about the history
+/// recorded so far.
 pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     if let Some(path) = &args.file {
         let verdict = judge_file(path, args.claim())?;
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     Ok(Ending { finding, early: false })
 }
 
-/// Says which protocols were not checked, and returns what was found of the others.
+/// Prints the protocols that were not checked, and returns the finding for the others.
 fn ended_early(left: &[Choice], finding: Finding) -> Result<Ending, Failure> {
     if !left.is_empty() {
         let names: Vec<_> = left.iter().map(|protocol| protocol.name()).collect();
@@ -90,16 +91,16 @@ fn drawn_seed() -> u64 {
         .map_or(1, |since| since.as_micros() as u64 % 1_000_000_000)
 }
 
-/// Where a history comes from.
+/// The source of a history.
 enum Source {
     /// Versions, as the engine says it read and wrote them.
     Versions(Box<dyn Recordable>),
-    /// Values, as clients were told.
+    /// The values that clients have received.
     Values(Box<dyn Clients>),
 }
 
 impl Source {
-    /// Makes a history under a protocol, on so many threads, and judges it.
+    /// Records a history under a protocol, on `threads` threads, and judges it.
     fn judge(
         &self,
         protocol: Choice,
@@ -114,12 +115,12 @@ impl Source {
 }
 
 impl CheckArgs {
-    /// Returns what a history is asked to be.
+    /// Returns the property that a history must have.
     fn claim(&self) -> Claim {
         Claim { strict: self.strict, opaque: self.opacity, horizon: self.horizon }
     }
 
-    /// Returns what is run, small enough for transactions to meet.
+    /// Returns the source of the history, small enough for transactions to conflict.
     fn source(&self, workload: AnyWorkload) -> Source {
         Source::Versions(match workload {
             AnyWorkload::Random => random(Random { keys: self.keys, operations: self.operations }),
@@ -171,7 +172,7 @@ impl CheckArgs {
         })
     }
 
-    /// What to run, if it goes with the mode.
+    /// Returns the workload to run; an error if it does not fit the mode.
     fn workload(&self) -> Result<AnyWorkload, String> {
         let default = match self.mode {
             CheckMode::White => AnyWorkload::Random,

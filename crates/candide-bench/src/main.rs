@@ -1,7 +1,7 @@
 //! The `candide` command: runs standard workloads on the Candide engine, measures them, and checks
-//! what they leave behind.
+//! the tables afterwards.
 //!
-//! The exit status is what `cli::EXIT_STATUS` says.
+//! `cli::EXIT_STATUS` lists the exit statuses.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -25,11 +25,11 @@ use clap::{ArgMatches, FromArgMatches};
 
 use cli::{Bench, Cli, Command, Common};
 
-/// How the command ended, if it did what it was told to.
+/// The outcome of a command that was carried out.
 struct Ending {
-    /// What was found of everything that was examined.
+    /// The worst finding of everything that was examined.
     finding: Finding,
-    /// Whether Ctrl-C ended it.
+    /// Whether Ctrl-C ended the command.
     early: bool,
 }
 
@@ -64,10 +64,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Answers arguments that are no command: with help, the version, or what is wrong with them.
+/// Answers arguments that are no command: prints the help, the version, or an error.
 fn answer(other: &clap::Error) -> ExitCode {
     if other.use_stderr() {
-        // What cannot be said is in the status.
+        // If printing fails, the exit status still says it.
         let _ = other.print();
         return ExitCode::from(2);
     }

@@ -95,9 +95,10 @@ pub trait LoadedDatabase: Send + Sync {
 
 /// An open session, and the number of the thread that is going to use it.
 pub trait PreparedWorker: Send {
-    /// Makes the worker, has `body` use it, once, and enters what it has committed in the account.
+    /// Makes the worker, calls `body` with it once, and adds the worker's commits to the account.
     ///
-    /// To be called by the thread that runs the transactions, so that the worker's memory is near.
+    /// The thread that runs the transactions calls this, so that the worker's memory is local to
+    /// it.
     fn work(self: Box<Self>, body: &mut dyn FnMut(&mut dyn Worker));
 }
 

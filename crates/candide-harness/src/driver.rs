@@ -60,7 +60,7 @@ pub(crate) struct Run {
     pub(crate) hottest: Option<Probes>,
     /// The results of the workload's phases; empty if the workload has none.
     pub(crate) phases: Vec<Phase>,
-    /// The results of the slices, if it was cut into slices. Slices of different runs are not
+    /// The results of the slices, if the run was cut into slices. Slices of different runs are not
     /// merged.
     pub(crate) slices: Vec<RunSlice>,
     /// Whether Ctrl-C ended the run. If so before the measurement began, `elapsed` is zero.
@@ -74,8 +74,8 @@ pub(crate) struct Kind {
     pub(crate) aborted: u64,
     /// Transactions that rolled themselves back.
     pub(crate) user_aborted: u64,
-    /// Nanoseconds from the first attempt to the end; where there is a rate, from the intended
-    /// beginning.
+    /// The nanoseconds from the first attempt to the end of each transaction; if a rate was given,
+    /// from its intended beginning.
     pub(crate) latency: Histogram<u64>,
 }
 
@@ -254,8 +254,8 @@ pub(crate) fn run(
     Ok(total)
 }
 
-/// Makes the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Returns how
-/// long that was. Calls `look` at the end of every `slice`; for the last one after the order to
+/// Makes the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Returns the
+/// measured time. Calls `look` at the end of every `slice`; for the last slice, after the order to
 /// stop.
 fn measure(
     duration: Duration,
@@ -281,9 +281,9 @@ fn measure(
     }
 }
 
-/// Makes the threads measure each phase of `duration`, and then stop; Ctrl-C ends the phase in
-/// which it is pressed, which is then the last. They meet in between, each having ended its
-/// transaction. Returns the lengths of the phases, without the meetings.
+/// Makes the threads measure each phase of `duration`, and then stop; Ctrl-C ends the current
+/// phase, which is then the last one. Between two phases, every thread ends its transaction and
+/// waits for the others. Returns the lengths of the phases, without these waits.
 fn measure_phases(
     duration: Duration,
     timeline: &Timeline,
@@ -327,11 +327,11 @@ struct Signals<'a> {
 
 /// Runs transactions until told to stop and counts those that begin while being measured.
 ///
-/// One clock reading per transaction: the end of one is the beginning of the next, unless there is
-/// a pace, by which it then is when it was intended to begin. A reading costs about 25 ns (measured
-/// on a virtualized x86-64), a transaction a microsecond or more, and every protocol pays alike. A
-/// look at the hottest row is in between: where there is a pace, the next transaction may have
-/// waited for it.
+/// The clock is read once per transaction: the end of a transaction is the beginning of the next
+/// one. If a pace is given, the beginning is the intended one instead. A reading costs about 25 ns
+/// (measured on a virtualized x86-64), while a transaction takes a microsecond or more; the cost is
+/// the same under every protocol. A read of the hottest row comes between two transactions, so
+/// under a pace the next transaction may have waited for it.
 fn repeat(
     worker: &mut dyn Worker,
     kinds: usize,
@@ -445,8 +445,8 @@ mod tests {
 
     const STEPS: u64 = 3 * hottest::EVERY + 1;
 
-    /// A worker of which each transaction is aborted once by a changed read, and each read of the
-    /// hottest row twice by a lock. The worker gives the order to stop.
+    /// A worker for tests. A changed read aborts each of its transactions once; a lock aborts each
+    /// of its reads of the hottest row twice. The worker gives the order to stop.
     struct Fake<'a> {
         orders: &'a AtomicU8,
         steps: u64,
@@ -513,9 +513,9 @@ mod tests {
         let (run, took) = repeated(true);
         assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
         assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
-        // A busy machine may take time from transactions, but all of them together have no more
-        // than there was without the looks, which take much; a recorded latency is true to a
-        // hundredth.
+        // A busy machine may take time from transactions, but all transactions together take no
+        // longer than the run without the reads of the hottest row, which take long; a recorded
+        // latency is exact to a hundredth.
         let latencies = &run.kinds[0].latency;
         let sum = latencies.mean() * latencies.len() as f64;
         assert!(sum <= 1.01 * took.as_nanos() as f64, "{sum} ns of {took:?}");

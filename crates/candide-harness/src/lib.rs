@@ -1,4 +1,4 @@
-//! Measures and checks workloads, whichever they are and whichever protocol runs them.
+//! Measures and checks any workload under any protocol.
 //!
 //! A [`AnyWorkload`] is a workload that can be measured, and a [`check::Recordable`] one whose
 //! transactions can be recorded. Both are trait objects, so that the drivers are compiled once,
@@ -6,8 +6,8 @@
 //! [workload](candide_workloads::Workload), which compiles it for each protocol: the crates in
 //! `crates/workloads` call them, and nothing else does.
 //!
-//! [`Suite`] measures the combinations that a [`Matrix`] gives; [`figure`], what a published figure
-//! shows. What comes of it is a [`Report`].
+//! [`Suite`] measures the combinations of a [`Matrix`]; [`figure`] measures the content of a
+//! published figure. Both return a [`Report`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -57,13 +57,14 @@ pub(crate) struct Measurement {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ended_early: bool,
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
-    /// Aborted attempts by what they met, the most frequent first; only where that was asked for.
+    /// The aborted attempts by their causes, the most frequent first; `None` if causes were not
+    /// requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) causes: Option<Vec<Aborted>>,
     /// Results of reads of the workload's hottest row; `None` if they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hottest: Option<Hottest>,
-    /// The types of which any transaction ended.
+    /// The types of transactions, without types of which no transaction has ended.
     pub(crate) transactions: BTreeMap<&'static str, Transactions>,
     /// Slice by slice, of workloads that change while they run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,11 +78,11 @@ pub(crate) struct Measurement {
     pub(crate) consistency: Consistency,
 }
 
-/// One transaction type, or all together. Latencies are from the first attempt to the end, retries
-/// included. Where there is a rate, they are from the *intended* beginning: if a transaction begins
-/// late, because the one before it took long, it has waited, and a client that asked for it would
-/// have waited, too. So one slow transaction is seen in all those that queued behind it, and is not
-/// left out because nothing was begun meanwhile.
+/// The results of one transaction type, or of all types together. Latencies are from the first
+/// attempt to the end, retries included. If a rate was given, they are from the *intended*
+/// beginning: a transaction that begins late, because the previous one took long, has waited, as a
+/// client would have. So one slow transaction also shows in the latencies of all transactions that
+/// queued behind it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Transactions {
     pub(crate) committed: u64,
@@ -158,14 +159,15 @@ impl Memory {
     }
 }
 
-/// The part of it that can be found out while others are being measured: the system has counted it
-/// already, where what is in huge pages takes it a walk through all pages, 8 ms for each GiB of
-/// small ones.
+/// The part of the memory use that can be read while transactions are being measured, because the
+/// system has counted it already. Counting huge pages makes the system walk through all pages,
+/// which takes 8 ms for each GiB of small pages.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Footprint {
     /// The bytes that the database has reserved.
     pub(crate) memory_bytes: u64,
-    /// What the process has in memory, pregenerated inputs included, if the system says.
+    /// The bytes that the process has in memory, pregenerated inputs included; `None` if the system
+    /// does not say it.
     pub(crate) rss_bytes: Option<u64>,
 }
 

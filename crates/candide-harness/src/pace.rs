@@ -4,10 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The time before an intended beginning from which a thread reads the clock instead of sleeping.
-/// Where sleeps are [exact](be_exact) they end 3 µs late at the median and 30 µs late once in a
-/// hundred times (measured on a virtualized x86-64, as what follows); a beginning that was waited
-/// for so is 0.1 µs late at the median. Waiting for 12,500 beginnings per second takes a quarter of
-/// a core, for a thousand 2 %.
+/// If sleeps are [exact](be_exact), they end 3 µs late at the median and 30 µs late once in a
+/// hundred times; after such a wait a transaction begins 0.1 µs late at the median. Waiting for
+/// 12,500 beginnings per second takes a quarter of a core, waiting for a thousand takes 2 %. (All
+/// measured on a virtualized x86-64.)
 const MARGIN: Duration = Duration::from_micros(20);
 
 /// The longest sleep between two looks at the orders to the thread.
@@ -16,11 +16,11 @@ const NAP: Duration = Duration::from_millis(5);
 /// The number of seconds ahead of a beginning that never comes; it can be added to any moment.
 const NEVER_S: f64 = 1e9;
 
-/// When one of several threads is to begin its transactions: evenly spaced, and between the
-/// beginnings of the others.
+/// The intended beginnings of the transactions of one of several threads: evenly spaced, and
+/// between the beginnings of the other threads.
 ///
-/// A thread that is late begins at once, and skips nothing: what happens to come at a bad moment is
-/// delayed by it, and counts that way, instead of not being there.
+/// A thread that is late begins at once and skips no transaction, so the delay is part of the
+/// latencies of the transactions behind it.
 pub(crate) struct Pace {
     /// Transactions per second of all threads together.
     rate: f64,

@@ -1,4 +1,4 @@
-//! What an invocation comes to: which databases are loaded, and with how many threads each is run.
+//! The plan of an invocation: the databases to load, and the numbers of threads to run each with.
 
 use candide::experiments::{Factor, Timestamps};
 
@@ -17,8 +17,8 @@ pub struct Matrix {
     pub cu: Vec<bool>,
     /// Whether each column group has a timestamp of its own.
     pub ts: Vec<bool>,
-    /// Where timestamps come from, under protocols that leave the choice; if there are none, as
-    /// these like best.
+    /// The sources of timestamps, for protocols that leave a choice; if empty, each protocol's
+    /// default.
     pub timestamps: Vec<Timestamps>,
     /// The bad choices, which all combinations have.
     pub factors: Vec<Factor>,
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Every combination that was asked for and can be run. It is an error if there is none.
+    /// Returns every requested combination that can be run; an error if there is none.
     pub(crate) fn new(matrix: &Matrix, cores: usize) -> Result<Plan, Failure> {
         let asked = &matrix.threads;
         let mut plan = Plan { cases: Vec::new(), notes: Vec::new() };
@@ -75,8 +75,8 @@ impl Plan {
     }
 }
 
-/// What is to be said if it was asked where timestamps come from: an error if none of the protocols
-/// leaves that choice, a note if some do not.
+/// Checks the requested sources of timestamps: an error if no protocol leaves a choice, a note if
+/// some protocols leave none.
 fn unconcerned(matrix: &Matrix) -> Result<Option<String>, Failure> {
     if matrix.timestamps.is_empty() {
         return Ok(None);
@@ -94,7 +94,7 @@ fn unconcerned(matrix: &Matrix) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Returns what is to be said if there are more threads than cores.
+/// Returns a note if there are more threads than cores.
 pub fn crowding(threads: &[usize], cores: usize) -> Option<String> {
     let most = threads.iter().max().filter(|&&threads| threads > cores)?;
     Some(format!(

@@ -17,7 +17,7 @@ use crate::interrupt;
 /// The time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The turns of an invocation, all of which take about as long as one another.
+/// The turns of an invocation, which all take about the same time.
 #[derive(Clone)]
 pub struct Agenda {
     begun: Instant,
@@ -45,8 +45,8 @@ impl Agenda {
         self.took = since_begun;
     }
 
-    /// Returns how long the turns that are left will take: as long as those that are over, but not
-    /// less than `turn_left` for the current one and `later` for each that follows.
+    /// Returns the estimated time of the remaining turns: that of the completed turns on average,
+    /// but at least `turn_left` for the current turn and `later` for each later one.
     fn left(&self, since_begun: Duration, turn_left: Duration, later: Duration) -> Duration {
         let count = |turns: usize| u32::try_from(turns).unwrap_or(u32::MAX);
         let per_turn =
@@ -82,8 +82,8 @@ fn bar(total: u64, template: &str) -> ProgressBar {
     ProgressBar::new(total).with_style(style)
 }
 
-/// Runs `work`, which adds to a counter what it has done of `total`, and draws a bar meanwhile. It
-/// comes before a turn, or before `each_turn`.
+/// Runs `work` and draws a progress bar meanwhile: `work` adds its progress, of `total`, to a
+/// counter. The work precedes a turn, or every turn if `each_turn` is set.
 pub(crate) fn with_bar<T: Send>(
     agenda: &Agenda,
     title: &str,
@@ -106,8 +106,8 @@ pub(crate) fn with_bar<T: Send>(
     result
 }
 
-/// Runs `work` that does not report progress, and draws how long it has taken so far, and what it
-/// took `before`.
+/// Runs `work` that does not report progress, and draws the time that it has taken so far, and the
+/// time that it took `before`.
 pub(crate) fn with_line<T: Send>(
     agenda: &Agenda,
     title: &str,
@@ -142,7 +142,7 @@ fn run_beside(work: &mut (dyn FnMut() + Send), draw: &dyn Fn()) {
     thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
         let worker = scope.spawn(move || {
-            // Dropped when the work is over, in whatever way.
+            // Dropped when the work ends, by a return or by a panic.
             let _ended = ended;
             work();
         });

@@ -7,7 +7,7 @@ use candide::{Chosen, Properties, Protocol};
 
 /// Something to do under a protocol that is chosen at run time.
 pub(crate) trait Job {
-    /// What comes of it.
+    /// The result.
     type Output;
 
     /// Does it, on databases of a policy.
@@ -47,7 +47,7 @@ impl Choice {
         self.run(Erase)
     }
 
-    /// Returns what its databases are like.
+    /// Returns the properties of the protocol's databases.
     pub(crate) fn properties(self) -> Properties {
         self.erased().properties()
     }
@@ -57,7 +57,7 @@ impl Choice {
         self.0
     }
 
-    /// Returns the one that is called so.
+    /// Returns the protocol with this name.
     pub fn named(name: &str) -> Option<Choice> {
         Choice::all().into_iter().find(|choice| choice.name() == name)
     }
@@ -105,7 +105,7 @@ impl Job for Erase {
     }
 }
 
-/// Returns what is in a list, each once, in the order in which they come first.
+/// Returns the elements of a list without repetitions, in the order of their first occurrence.
 pub fn each_once<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
     let first = |&(place, item): &(usize, &T)| !list[..place].contains(item);
     list.iter().enumerate().filter(first).map(|(_, &item)| item).collect()
@@ -116,7 +116,7 @@ pub fn each_once<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
 pub struct Choices(pub Vec<Choice>);
 
 impl Choices {
-    /// The names of those that leave a choice where their timestamps come from.
+    /// Returns the names of the protocols that leave a choice of the source of timestamps.
     pub(crate) fn with_timestamps() -> Vec<&'static str> {
         Choice::all()
             .iter()

@@ -16,14 +16,14 @@ use size::Room;
 pub(crate) struct Reproduction {
     outline: Outline,
     rules: Rules,
-    /// What has to be said beside the figure.
+    /// The notes that accompany the figure.
     notes: Vec<String>,
 }
 
-/// Bytes of memory that are taken to be free where nothing tells.
+/// The number of bytes of memory that are assumed to be free if the system does not say it.
 const FREE_UNKNOWN: u64 = 4 << 30;
 
-/// What a figure may depend on.
+/// The limits and choices on which the plan of a figure depends.
 struct Bounds {
     /// The numbers of threads, in ascending order.
     threads: Vec<usize>,
@@ -38,7 +38,7 @@ impl Bounds {
 }
 
 impl Reproduction {
-    /// What the arguments come to on this machine.
+    /// Returns the plan that follows from the arguments on this machine.
     pub(crate) fn plan(args: &ReproduceArgs) -> Result<Self, Failure> {
         let cores = Cores::allowed();
         let only_most = args.figure == FigureName::SeparateEffects;

@@ -46,7 +46,7 @@ fn empty(
     }
 }
 
-/// What protocols are here that are not what they are there.
+/// Notes the protocols that differ from those of the paper.
 fn compare_protocols(outline: &mut Outline) {
     let deviations = [
         "mvto is after MSTO: it adds versions at their timestamps and keeps updates that cannot fail as versions of their own until \
@@ -58,7 +58,7 @@ fn compare_protocols(outline: &mut Outline) {
     outline.deviations.extend(deviations.map(str::to_string));
 }
 
-/// The six workloads of Figures 8 and 12, of which some are wanted.
+/// Calls `each` with the workloads of Figures 8 and 12 whose numbers are in `wanted`.
 fn with_panels(bounds: &Bounds, wanted: &[usize], mut each: impl FnMut(usize, &Panel<'_>)) {
     let Bounds { threads, room } = bounds;
     let tpcc_one = || tpcc(room.tpcc(Tpcc::published(), 1));
@@ -287,7 +287,7 @@ pub(super) fn separate_effects(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// How rows are split here.
+/// Notes how rows are split, compared with the paper.
 fn splitting(outline: &mut Outline) {
     outline.deviations.push(
         "MSTO splits timestamps by splitting tables; here the groups of a row stay together under every protocol"

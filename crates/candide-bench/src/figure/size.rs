@@ -7,17 +7,17 @@ use candide_workloads::tpcc::Tpcc;
 use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Ycsb};
 
-/// How much room there is.
+/// The memory that tables may take.
 pub(super) struct Room {
     /// The most bytes that a database may have.
     most: u64,
-    /// How large tables are to be beside the published ones, if that was given.
+    /// The size of tables relative to the published ones, if it was given.
     fraction: Option<f64>,
     /// Which tables are smaller than published.
     reduced: RefCell<Vec<String>>,
 }
 
-/// What one core loads in some seconds.
+/// The number of bytes that one core loads in some seconds.
 const CORE_BYTES: u64 = 1 << 30;
 
 /// Memory of one warehouse, of a wide row, a narrow one, an item with its bids, a page: with the
@@ -29,8 +29,8 @@ const ITEM_BYTES: u64 = 8_000;
 const PAGE_BYTES: u64 = 500_000;
 
 impl Room {
-    /// On a machine with so many cores, and bytes of memory that are free: a database may have half
-    /// of those, but not more than the cores load in some seconds.
+    /// Returns the room on a machine with `cores` cores and `free` bytes of free memory. A database
+    /// may take half of the free memory, but not more than the cores load in some seconds.
     pub(super) fn new(free: u64, cores: usize, fraction: Option<f64>) -> Self {
         let most = (free / 2).min(cores as u64 * CORE_BYTES);
         Room { most, fraction, reduced: RefCell::default() }
@@ -112,7 +112,7 @@ impl Room {
         Wikipedia { users, pages, ..published }
     }
 
-    /// Keeps in mind that a workload is smaller than published, if it is.
+    /// Notes that a workload is smaller than published, if `scale` is below one.
     fn note(&self, scale: f64, what: impl FnOnce() -> String) {
         if scale < 1.0 {
             let why = if self.fraction.is_some() { "as asked" } else { "which suits this machine" };

@@ -15,8 +15,8 @@ pub struct Claim {
     pub strict: bool,
     /// Whether the reads of aborted attempts are checked, too.
     pub opaque: bool,
-    /// How many beginnings and ends of transactions later one may still have overtaken another,
-    /// unless it is strict.
+    /// The number of beginnings and ends of transactions within which a transaction may have
+    /// overtaken another one, under a protocol that is not strict.
     pub horizon: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct Verdict {
     problems: Vec<String>,
     /// The reason why the checker could not decide; `None` if it could, or has found a violation.
     doubt: Option<String>,
-    /// Whether it is the check of a run that went to its end and has committed nothing.
+    /// Whether the run went to its end but committed nothing.
     is_fruitless: bool,
     /// Whether Ctrl-C ended the recording; what was recorded by then was checked.
     pub ended_early: bool,

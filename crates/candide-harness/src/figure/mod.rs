@@ -1,8 +1,8 @@
-//! Measures what a published figure shows, and puts beside it what the paper's text says and in
-//! what this differs.
+//! Measures the content of a published figure, and shows beside it the claims of the paper's text
+//! and the differences from the paper.
 //!
-//! Everything is run once in each round, so that a slow moment of the machine hits all alike, and
-//! compared with what was run in the same round.
+//! Everything is run once in each round, so that a slow moment of the machine hits all lines alike;
+//! results are compared within a round.
 
 mod outcome;
 mod outline;

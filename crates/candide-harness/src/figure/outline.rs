@@ -23,7 +23,7 @@ pub struct Outline {
     pub deviations: Vec<String>,
 }
 
-/// What is run.
+/// A workload and variant that is run.
 pub struct Case {
     /// The workload.
     pub workload: Box<dyn AnyWorkload>,
@@ -133,8 +133,8 @@ impl Outline {
     }
 }
 
-/// Returns the plain variant of a protocol: one timestamp to a row, and updates that read what they
-/// change.
+/// Returns the plain variant of a protocol: one timestamp per row, and updates that read the
+/// columns that they change.
 ///
 /// # Panics
 /// If there is no protocol of that name.

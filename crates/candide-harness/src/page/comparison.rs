@@ -1,5 +1,4 @@
-//! The results in the order in which they are looked at: what is run, with which switches, under
-//! which protocol, on how many threads.
+//! The results in the order of the page: by workload, switches, protocol and number of threads.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +31,7 @@ impl Entry<'_> {
     }
 }
 
-/// A workload with its knobs: whatever is compared is compared within one.
+/// A workload with its knobs: results are compared only within one.
 pub(crate) struct Comparison<'a> {
     pub(crate) title: String,
     pub(crate) entries: Vec<Entry<'a>>,
@@ -42,9 +41,9 @@ pub(crate) struct Comparison<'a> {
 pub(crate) struct Facet<'a> {
     pub(crate) cu: bool,
     pub(crate) ts: bool,
-    /// Where timestamps come from, if it is not a counter.
+    /// The source of timestamps, if it is not a counter.
     pub(crate) timestamps: Option<&'static str>,
-    /// Whether there is anything to tell it from.
+    /// Whether the comparison has results with other switches.
     is_switched: bool,
     pub(crate) series: Vec<Series<'a>>,
 }
@@ -55,8 +54,8 @@ pub(crate) struct Series<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
 }
 
-/// What results of a comparison are told apart by: whether CU and TS are on, and where timestamps
-/// come from, if it is not a counter.
+/// The properties that distinguish the results of a comparison: whether CU and TS are on, and the
+/// source of timestamps, if it is not a counter.
 type Switches = (bool, bool, Option<&'static str>);
 
 fn switches_of(result: &Measurement) -> Switches {
@@ -115,7 +114,7 @@ fn title(result: &Measurement, comparisons: &[Comparison<'_>]) -> String {
     title
 }
 
-/// How workloads are known whose names on the command line are in lower case.
+/// The usual spelling of workloads whose names on the command line are in lower case.
 const NAMES: [(&str, &str); 7] = [
     ("tpcc", "TPC-C"),
     ("tpcb", "TPC-B"),
@@ -136,7 +135,7 @@ fn name(workload: &str) -> String {
 }
 
 impl<'a> Comparison<'a> {
-    /// One of its results, for what they have in common.
+    /// Returns one of the results, for the properties that all of them share.
     pub(crate) fn first(&self) -> &'a Measurement {
         self.entries[0].result
     }
@@ -201,7 +200,7 @@ impl<'a> Facet<'a> {
         self.series.iter().flat_map(|series| series.entries.iter().copied())
     }
 
-    /// Its results with so many threads.
+    /// Returns the results with `threads` threads.
     pub(crate) fn with(&self, threads: usize) -> Vec<Entry<'a>> {
         self.entries().filter(|entry| entry.result.threads == threads).collect()
     }

@@ -1,4 +1,4 @@
-//! What was done, where and by what, and whether all of it was right.
+//! The facts of a report: the workloads, the machine, the program, and the outcome of the checks.
 
 use super::comparison::Comparison;
 use super::markup::{escape, folded, list};
@@ -32,7 +32,7 @@ pub(crate) fn head(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     )
 }
 
-/// What was measured, in a few words.
+/// Returns a short description of the measurement.
 pub(crate) fn title(comparisons: &[Comparison<'_>]) -> String {
     match comparisons {
         [] => "nothing measured".to_string(),

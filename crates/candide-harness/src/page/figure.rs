@@ -1,5 +1,5 @@
-//! The published figure that a report was made after: what was measured in its terms, beside what
-//! its text says.
+//! The published figure that a report reproduces: the measurements in its terms, beside the claims
+//! of the paper's text.
 
 use super::charts;
 use super::markup::{Cell, Row, escape, list, section, table};
@@ -19,11 +19,11 @@ const HEADER: [&str; 8] = [
     "the paper",
 ];
 
-/// What has to be said of ratios, where there are any.
+/// The explanation of ratios, for figures that have ratios.
 const RATIOS: &str = "Ratios are to the line of the same panel that has none, with as many threads: the median of those within each \
                       round.";
 
-/// The section, if there is a figure.
+/// Returns the section; empty if the report reproduces no figure.
 pub(crate) fn figure(report: &Report) -> Option<String> {
     let figure = report.figure.as_ref()?;
     let panels: String = panels(figure).map(|panel| part(report, panel)).collect();

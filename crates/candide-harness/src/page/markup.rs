@@ -1,4 +1,4 @@
-//! Writing HTML: whatever comes from outside is made harmless here, and only here.
+//! Writing HTML: all text from outside is escaped here, and only here.
 
 /// `text` with what HTML would take for markup made harmless, in content and in quoted attributes.
 pub(crate) fn escape(text: &str) -> String {
@@ -15,7 +15,7 @@ pub(crate) fn in_script(json: &str) -> String {
     json.replace("</", "<\\/").replace("<!--", "\\u003c!--").replace("<script", "\\u003cscript")
 }
 
-/// A list, or nothing if there are no items.
+/// Returns a list; empty if there are no items.
 pub(crate) fn list(class: &str, items: impl Iterator<Item = String>) -> String {
     let items: String = items.map(|item| format!("<li>{}</li>\n", escape(&item))).collect();
     if items.is_empty() { items } else { format!("<ul class=\"{class}\">\n{items}</ul>\n") }
@@ -78,7 +78,7 @@ impl Cell {
     }
 }
 
-/// A row, with the place in the results of the one that its fields belong to.
+/// A row of the table, with the index of the result that its fields belong to.
 pub(crate) struct Row {
     pub(crate) result: usize,
     pub(crate) cells: Vec<Cell>,

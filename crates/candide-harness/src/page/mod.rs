@@ -23,7 +23,7 @@ use crate::report::Report;
 
 const STYLE: &str = include_str!("style.css");
 
-/// What the switches of the figures are called, for those who see the page first.
+/// The explanation of the names of switches, for readers who begin with this page.
 const SWITCHES: &str = "CU: commit-time updates, applied at commit without reading the row first. TS: timestamp splitting, a timestamp \
                         for each column group instead of one for the row.";
 
@@ -57,7 +57,7 @@ fn sections(report: &Report, comparisons: &[Comparison<'_>]) -> Vec<String> {
     sections
 }
 
-/// What the switches mean, and the charts.
+/// Returns the explanation of the switches, and the charts.
 fn body(comparison: &Comparison<'_>) -> String {
     format!("{}<div class=\"comparison\">\n{}</div>\n", about(comparison), charts::all(comparison))
 }
@@ -83,7 +83,7 @@ fn contents(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     format!("<nav>\n{}</nav>\n", links.collect::<String>())
 }
 
-/// What the switches mean, where they were used.
+/// Returns the explanation of the switches that were used.
 fn about(comparison: &Comparison<'_>) -> String {
     let handicaps = &comparison.first().factors;
     let switches = if comparison.is_switched() {

@@ -1,5 +1,5 @@
-//! How the page writes numbers: always to more than a hundredth of their value, so that they can be
-//! compared with the JSON.
+//! The format of numbers on the page: always exact to more than a hundredth of their value, so that
+//! they can be compared with the JSON.
 
 use crate::table::{MEBIBYTE, grouped};
 
@@ -13,7 +13,8 @@ pub(crate) fn rate(value: f64) -> String {
     if value < 100.0 { decimal(value) } else { grouped(value) }
 }
 
-/// A quantity of any size: to a thousandth if it is small, and the whole ones if it is large.
+/// A quantity of any size: exact to a thousandth if it is small, rounded to a whole number if it is
+/// large.
 pub(crate) fn decimal(value: f64) -> String {
     match value {
         0.0 => "0".to_string(),
@@ -23,7 +24,7 @@ pub(crate) fn decimal(value: f64) -> String {
     }
 }
 
-/// A part of a whole. What is little is told from nothing.
+/// A share of a whole. A very small share is not shown as zero.
 pub(crate) fn percent(part: f64) -> String {
     match part * 100.0 {
         0.0 => "0 %".to_string(),
@@ -42,7 +43,7 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
     decimal(bytes as f64 / MEBIBYTE)
 }
 
-/// A number at an axis, where there is little room.
+/// A number at an axis, in a short form.
 pub(crate) fn short(value: f64) -> String {
     let (value, suffix) = match value {
         value if value >= 1e6 => (value / 1e6, "M"),

@@ -1,5 +1,5 @@
-//! A protocol's looks: its colour, its marker and its dashes, by its place in the registry and the
-//! same in every chart.
+//! The colour, the marker and the dashes of each protocol, by its place in the registry. They are
+//! the same in every chart.
 //!
 //! The colours themselves are in `style.css`, for light and dark.
 
@@ -15,7 +15,7 @@ const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "4 2"];
 /// Half the width of a marker.
 const RADIUS: f64 = 4.5;
 
-/// How one protocol is drawn.
+/// The style in which a protocol is drawn.
 #[derive(Clone, Copy)]
 pub(crate) struct Look {
     place: usize,
@@ -41,8 +41,7 @@ impl Look {
         DASHES[self.place % DASHES.len()]
     }
 
-    /// Its marker around a point, which is also the middle of what the marker extends over.
-    /// `attributes` begin with a space.
+    /// Returns the protocol's marker, centred on a point. `attributes` begin with a space.
     pub(crate) fn marker(self, x: f64, y: f64, attributes: &str) -> String {
         let path = match self.place % 6 {
             0 => {
@@ -129,8 +128,8 @@ mod tests {
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
-    /// How people see who have all cones, no red ones, no green ones (Machado, Oliveira and
-    /// Fernandes 2009).
+    /// The colour vision of people with all cones, without red cones, and without green cones
+    /// (Machado, Oliveira and Fernandes 2009).
     const EYES: [[[f64; 3]; 3]; 3] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [

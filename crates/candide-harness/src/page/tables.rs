@@ -14,7 +14,7 @@ use crate::table::{
 };
 use crate::timeline::NamedPhase;
 
-/// All tables: those that are looked at most are open.
+/// Returns all tables; the most important ones are unfolded.
 pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     let mut tables = vec![
         format!(
@@ -61,10 +61,10 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     tables.concat()
 }
 
-/// What every table begins with, after the workload, which is told where there are several.
+/// The first columns of every table, after the workload, which is shown if there are several.
 const SETTING: [&str; 4] = ["protocol", "CU", "TS", "threads "];
 
-/// A row for a result, which begins with what was measured.
+/// Returns a row for a result, which begins with the setting of the measurement.
 fn row(workload: Option<&str>, entry: Entry<'_>, cells: Vec<Cell>) -> Row {
     let Measurement { protocol, cu, ts, threads, .. } = *entry.result;
     let switch = |on: bool| Cell::text(if on { "on" } else { "off" });
@@ -367,7 +367,7 @@ fn milliseconds(seconds: f64) -> String {
     if millis < 1.0 { format!("{millis:.6}") } else { format!("{millis:.3}") }
 }
 
-/// What all results of a comparison were asked for.
+/// The parameters that all results of a comparison share.
 fn parameters(comparison: &Comparison<'_>) -> String {
     let result = comparison.first();
     let mut entries = String::new();

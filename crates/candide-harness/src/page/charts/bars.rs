@@ -21,10 +21,10 @@ const LINE: f64 = 15.0;
 /// A bar.
 pub(crate) struct Bar {
     pub(crate) protocol: &'static str,
-    /// What stands before it.
+    /// The name before the bar.
     pub(crate) name: String,
     pub(crate) value: f64,
-    /// The smallest and the largest of the runs, where runs are told apart.
+    /// The smallest and the largest of the runs, if the runs are shown.
     pub(crate) range: Option<(f64, f64)>,
     /// The number as it is written behind the bar.
     pub(crate) words: String,
@@ -38,15 +38,15 @@ pub(crate) struct Block {
     pub(crate) bars: Vec<Bar>,
 }
 
-/// Where things are: it depends on the names.
+/// The places of the drawing's parts, which depend on the names.
 struct Frame {
     left: f64,
     /// Whether names are above their bars.
     above: bool,
 }
 
-/// The drawing of all blocks, up to `most`, with a line at `reference` if there is any. Gives its
-/// height, too.
+/// Returns the drawing of all blocks, up to `most`, with a line at `reference` if it is given; and
+/// the height of the drawing.
 pub(crate) fn bars(
     blocks: &[Block],
     most: f64,
@@ -144,7 +144,7 @@ fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String, f
     (Look::of(bar.protocol).group(bar.protocol, &drawn), format!("{name}{number}\n"), height)
 }
 
-/// A name in lines of at most so many letters, broken between words where that can be.
+/// Returns a name in lines of at most `letters` letters, broken between words if possible.
 fn broken(name: &str, letters: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split(' ') {

@@ -1,5 +1,5 @@
-//! A part of a published figure: a bar for each of its lines, as a multiple of the line it is
-//! compared with if it is.
+//! A part of a published figure: a bar for each of its lines, as a multiple of the line with which
+//! it is compared, if any.
 
 use super::super::number::{counted, rate, times};
 use super::bars::{Bar, Block, bars};
@@ -25,7 +25,7 @@ pub(crate) fn chart(report: &Report, lines: &[MeasuredLine]) -> String {
     let mut threads: Vec<usize> = points().map(|(_, point)| point.threads).collect();
     threads.sort_unstable();
     threads.dedup();
-    // Of those that are compared: what the others are compared with is 1.
+    // Only lines that are compared: the line with which others are compared is 1.
     let compared = points().filter(|(line, _)| !is_ratio || line.base.is_some());
     let Some((best, point)) = compared.max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)))
     else {

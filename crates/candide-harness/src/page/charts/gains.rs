@@ -1,16 +1,16 @@
-//! What commit-time updates and timestamp splitting are worth: throughput as a multiple of what it
-//! is without either.
+//! The benefit of commit-time updates and timestamp splitting: throughput as a multiple of the
+//! throughput without both.
 
 use super::super::comparison::Comparison;
 use super::super::number::{counted, times};
 use super::bars::{Bar, Block, bars};
 use super::{group, panel};
 
-/// The gains of a protocol with so many threads.
+/// The gains of a protocol with one number of threads.
 struct Gains {
     threads: usize,
     protocol: &'static str,
-    /// What is switched on, the result and the ratio.
+    /// The switches that are on, the result and the ratio.
     ratios: Vec<(&'static str, f64)>,
 }
 
@@ -49,13 +49,14 @@ pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
 }
 
 fn gains(comparison: &Comparison<'_>) -> Vec<Gains> {
-    // Of one kind of timestamps: what another is worth is no gain of a switch.
+    // Results with one source of timestamps only: the benefit of another source is no gain of a
+    // switch.
     let timestamps = comparison.first().other_timestamps();
     let results = || {
         let results = comparison.entries.iter().map(|entry| entry.result);
         results.filter(|result| result.other_timestamps() == timestamps)
     };
-    // A switch that was never off is on in what is compared with, too, and nothing is said of it.
+    // A switch that was never off is on in the base of the comparison, too, and is not mentioned.
     let (cu, ts) = (results().all(|result| result.cu), results().all(|result| result.ts));
     let switched = [("CU", (true, ts)), ("TS", (cu, true)), ("CU and TS", (true, true))];
     let beyond = [!cu, !ts, !cu && !ts];

@@ -27,8 +27,8 @@ const PERCENTILES: [Percentile; 4] = [
     Percentile { name: "slowest", field: "max_us", micros: |kind| kind.max_us },
 ];
 
-/// The results with the most threads are shown, those of fewer threads and of other switches
-/// unfolded.
+/// Shows the results with the most threads; results with fewer threads or other switches are folded
+/// away.
 pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
     let facets = comparison.facets();
     let threads = comparison.threads();

@@ -12,24 +12,24 @@ const RIGHT: f64 = WIDTH - 16.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 
-/// Lines of different protocols are drawn so far beside one another, or those that agree would hide
-/// each other.
+/// The distance between the lines of different protocols; without it, lines of equal values would
+/// hide each other.
 const ASIDE: f64 = 6.0;
 
 /// Numbers closer than that would run into one another.
 const APART: f64 = 22.0;
 
-/// What is drawn.
+/// The quantity that a chart draws.
 pub(crate) struct Quantity {
     /// Its field in the results, for comparison.
     pub(crate) field: &'static str,
-    /// What follows a number at the axis.
+    /// The text behind a number at the axis.
     pub(crate) unit: &'static str,
     /// The number itself, in that unit.
     pub(crate) value: fn(Entry<'_>) -> f64,
-    /// The smallest and the largest of the runs, where runs are told apart.
+    /// The smallest and the largest of the runs, if the runs are shown.
     pub(crate) range: Option<fn(Entry<'_>) -> (f64, f64)>,
-    /// How it is written.
+    /// The value as text.
     pub(crate) words: fn(f64) -> String,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn lines(
     (HEIGHT, format!("{levels}{axis}{}", series.collect::<String>()))
 }
 
-/// Ticks at zero and at the numbers of threads, each with its number where there is room.
+/// Ticks at zero and at the numbers of threads, each with its number if there is room.
 fn columns(threads: &[usize], place: impl Fn(usize) -> f64) -> String {
     let mut free = f64::MIN;
     let mut ticks = String::new();

@@ -1,9 +1,9 @@
-//! Charts: inline SVG, as wide as there is room, drawn for about the width of a phone so that they
-//! can be read there.
+//! Charts: inline SVG that fills the width of the page. They are drawn for the width of a phone, so
+//! that they can be read there, too.
 //!
-//! Whatever is drawn of a number carries that number: `data-mark` says in which direction its place
-//! counts and `data-value` how much it should be by the ticks (`data-axis`, `data-value`), so that
-//! a program can look whether the drawing tells the truth.
+//! Each mark that is drawn for a number carries that number: `data-mark` is the direction in which
+//! its position counts, and `data-value` the value that it should have by the ticks (`data-axis`,
+//! `data-value`). So a program can check that the drawing is right.
 
 mod aborts;
 mod bars;
@@ -35,8 +35,8 @@ pub(crate) fn all(comparison: &Comparison<'_>) -> String {
     charts.concat()
 }
 
-/// Charts of a kind under what they show and what there is to see; with a legend, unless each thing
-/// drawn has its name beside it.
+/// The charts of one kind, under a heading and a sentence on what they show; with a legend, unless
+/// each mark has its name beside it.
 fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
     format!(
         "<section class=\"charts\">\n<h3>{}</h3>\n<p>{}</p>\n{legend}<div class=\"panels\">\n{panels}</div>\n</section>\n",
@@ -45,8 +45,8 @@ fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
     )
 }
 
-/// One drawing, so many units high, under what it shows in particular, if that has to be said.
-/// `about` describes it for screen readers.
+/// One drawing, `height` units high, under a heading of its own if it needs one. `about` describes
+/// it for screen readers.
 fn panel(caption: &str, about: &str, height: f64, body: &str) -> String {
     let caption = if caption.is_empty() {
         String::new()
@@ -59,12 +59,12 @@ fn panel(caption: &str, about: &str, height: f64, body: &str) -> String {
     )
 }
 
-/// What a chart shows, with what a panel of it shows in particular.
+/// The heading of a chart, with that of one of its panels.
 fn about(what: &str, caption: &str) -> String {
     if caption.is_empty() { what.to_string() } else { format!("{what}, {caption}") }
 }
 
-/// The attributes of a mark that stands for a field of a result.
+/// The attributes of a mark that shows a field of a result.
 fn mark(direction: &str, value: f64, result: usize, field: &str) -> String {
     format!(
         " data-mark=\"{direction}\" data-value=\"{value}\" data-results=\"{result}\" data-field=\"{}\"",

@@ -5,9 +5,9 @@ use super::super::number::short;
 
 /// A linear scale from zero.
 pub(crate) struct Scale {
-    /// Where zero is drawn.
+    /// The position of zero.
     zero: f64,
-    /// Where `end` is drawn.
+    /// The position of `end`.
     far: f64,
     /// The round number that the scale ends with.
     end: f64,
@@ -19,7 +19,7 @@ impl Scale {
     pub(crate) fn new(most: f64, zero: f64, far: f64, ticks: usize) -> Scale {
         let most = if most > 0.0 { most } else { 1.0 };
         let step = round_step(most / ticks as f64);
-        // What divides evenly shall not take another step for the sake of the last bit.
+        // A range that divides evenly must not get another step because of a rounding error.
         let steps = (most / step - 1e-9).ceil().max(1.0);
         Scale { zero, far, end: steps * step, step }
     }

@@ -9,7 +9,7 @@ use crate::table::MEBIBYTE;
 
 struct Quantity {
     name: &'static str,
-    /// Unless the system does not tell.
+    /// Returns the value of a slice; `None` if the system does not say it.
     value: fn(&RunSlice) -> Option<f64>,
 }
 

@@ -8,7 +8,7 @@ use super::scale::{Scale, level, plumb};
 use super::{WIDTH, group, panel};
 use crate::timeline::{NamedPhase, Timeslices};
 
-/// How high a panel is.
+/// The height of a panel.
 pub(super) const HEIGHT: f64 = 190.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = WIDTH - 16.0;
