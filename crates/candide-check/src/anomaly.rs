@@ -1,4 +1,4 @@
-//! The anomalies of a history, by their names, and the evidence for them.
+//! The anomalies of a history, with their names and the evidence for them.
 //!
 //! Names are those of Adya's thesis ("Weak Consistency: A Generalized Theory and Optimistic
 //! Implementations for Distributed Transactions", MIT 1999) and of the papers on snapshot
@@ -13,48 +13,50 @@ use std::fmt;
 pub enum Anomaly {
     /// G0: a cycle of overwrites.
     DirtyWrite,
-    /// G1a: a version was read that was never committed.
+    /// G1a: a transaction read a version that was never committed.
     AbortedRead,
-    /// G1b: a version was read that its writer replaced before it committed.
+    /// G1b: a transaction read a version that its writer replaced before committing.
     IntermediateRead,
-    /// G1c: a cycle of writes and reads of them.
+    /// G1c: a cycle of overwrites and of reads of written versions.
     CircularInformation,
-    /// A transaction overwrote a version later than the one that it had read.
+    /// A transaction read one version and overwrote a later one.
     LostUpdate,
     /// G-single: a cycle with one anti-dependency.
     ReadSkew,
-    /// Two transactions each overwrote what the other one had read.
+    /// Two transactions each overwrote a version that the other had read.
     WriteSkew,
     /// G2-item: a cycle with several anti-dependencies.
     AntiDependencyCycle,
-    /// G2: a cycle that needs a key that came into a range, or left it.
+    /// G2: a cycle that involves a key that entered or left a scanned range.
     Phantom,
-    /// A cycle that needs the order of a session.
+    /// A cycle that involves the order of a session.
     SessionOrder,
-    /// A cycle that needs the order of transactions in real time.
+    /// A cycle that involves the order of transactions in real time.
     RealTime,
     /// Two transactions wrote the same version.
     TwoWriters,
-    /// A version was read with the row there, and written without it, or the other way round.
+    /// A version was written without a row and read with one, or the other way round.
     WrongPresence,
-    /// A transaction that looked back saw a later version, or missed one of its moment.
+    /// A transaction that looked back to a time read a version later than that time, or missed a
+    /// version that existed at that time.
     WrongMoment,
-    /// A transaction did not see its own writes, or saw a key change under it.
+    /// A transaction did not read its own writes, or read two values of a key that it had not
+    /// written.
     Internal,
     /// A value was read that was never written.
     UnknownValue,
     /// A list was read with the same element twice.
     DuplicateElement,
-    /// An append took effect, or was reported to, and is missing from a later read.
+    /// An append took effect, or its client was told so, but a later read does not contain it.
     LostAppend,
     /// Neither of two reads of a list is the beginning of the other.
     IncompatibleOrder,
-    /// Not the database's fault: a value was written to one key twice.
+    /// An error of the history, not of the database: a value was written to one key twice.
     RepeatedValue,
 }
 
 impl Anomaly {
-    /// Returns its name in the literature.
+    /// Returns the anomaly's name in the literature.
     pub fn name(self) -> &'static str {
         match self {
             Self::DirtyWrite => "G0, dirty write",
@@ -80,7 +82,7 @@ impl Anomaly {
         }
     }
 
-    /// Returns its meaning, in one sentence.
+    /// Returns the anomaly's meaning, in one sentence.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::DirtyWrite => "Transactions overwrote one another in both directions.",
@@ -132,7 +134,7 @@ impl Anomaly {
         }
     }
 
-    /// Returns the anomaly that a cycle of dependencies is.
+    /// Returns the anomaly that a cycle of dependencies shows.
     pub fn of_cycle(cycle: &[Step]) -> Self {
         let count = |kind| cycle.iter().filter(|step| step.kind == kind).count();
         if count(Kind::RealTime) > 0 {
@@ -166,7 +168,7 @@ impl fmt::Display for Anomaly {
     }
 }
 
-/// A transaction as a report names it.
+/// A transaction, as a report names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Party {
     /// Its session.
@@ -200,17 +202,17 @@ impl fmt::Display for Party {
 /// The unit that a dependency is about, and its versions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct About {
-    /// The table's number. `None` in a black-box history, which has keys without tables and groups,
-    /// and whose versions are the values that were written.
+    /// The table's number. `None` in a black-box history. Such a history has keys without tables
+    /// and groups, and its versions are the values that were written.
     pub table: Option<u16>,
     /// The row's key.
     pub key: Key,
     /// The column group.
     pub group: u8,
-    /// The version that was overwritten; of an edge from a writer to a reader, the one that was
-    /// read. `None` where the key had never been written, or where the history does not say.
+    /// The version that was overwritten, or, for a wr dependency, the version that was read. `None`
+    /// if the key had never been written, or if the history does not tell.
     pub before: Option<u64>,
-    /// The version that overwrote it. `None` of an edge from a writer to a reader.
+    /// The version that overwrote `before`. `None` for a wr dependency.
     pub after: Option<u64>,
 }
 
@@ -224,15 +226,15 @@ impl fmt::Display for About {
     }
 }
 
-/// A transaction of a cycle, and the reason why it comes before the next one; the last one comes
-/// before the first.
+/// A transaction of a cycle, and the reason why it comes before the next transaction. The last
+/// transaction of the cycle comes before the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The transaction.
     pub from: Party,
-    /// The reason why it comes before the next.
+    /// The reason why the transaction comes before the next.
     pub kind: Kind,
-    /// The unit of that dependency; none for sessions and real time.
+    /// The unit of that dependency; `None` for the order of a session and for real time.
     pub about: Option<About>,
 }
 
@@ -241,23 +243,23 @@ pub struct Step {
 pub enum Evidence {
     /// Each transaction has to come before the next, and the last before the first.
     Cycle(Vec<Step>),
-    /// One version is wrong by itself: its readers or writers, and its unit (`before`).
+    /// One version is wrong by itself.
     Version {
-        /// The transactions concerned, the one at fault first.
+        /// The transactions concerned. The one at fault comes first.
         parties: Vec<Party>,
         /// The unit, and the version in `before`.
         about: About,
     },
     /// A read is wrong by itself.
     Observation {
-        /// The transactions concerned, the one that read first.
+        /// The transactions concerned. The reader comes first.
         parties: Vec<Party>,
-        /// The value it read, and why that cannot be.
+        /// The value that was read, and why that value is impossible.
         observed: String,
     },
 }
 
-/// An anomaly and its evidence. It prints as a report of some lines.
+/// An anomaly and its evidence. A violation prints as a report of some lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The anomaly.
@@ -267,7 +269,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Returns a violation by a cycle, named by the kinds of its dependencies.
+    /// Returns the violation that a cycle shows, named by the kinds of its dependencies.
     pub fn cycle(cycle: Vec<Step>) -> Self {
         Self { anomaly: Anomaly::of_cycle(&cycle), evidence: Evidence::Cycle(cycle) }
     }
@@ -307,7 +309,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The reason why T`.1` comes before T`.2`.
+/// The reason why transaction number `.1` of a report comes before number `.2`.
 struct Reason<'s>(&'s Step, usize, usize);
 
 impl fmt::Display for Reason<'_> {
@@ -346,7 +348,7 @@ impl fmt::Display for Reason<'_> {
     }
 }
 
-/// A version, or that there was none.
+/// A version; `None` prints as no version.
 struct Version(Option<u64>);
 
 impl fmt::Display for Version {

@@ -1,19 +1,19 @@
-//! Why a file with a history could not be read.
+//! Errors of reading a file with a history.
 
 use std::fmt;
 use std::io;
 
-/// Why a file with a history could not be read.
+/// The reason why a file with a history could not be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FormatError {
     /// Reading failed.
     Io(io::Error),
-    /// A line is not what it should be.
+    /// A line is malformed.
     Line {
         /// The line's number, from 1.
         line: u64,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with the line, and what was expected.
         problem: String,
     },
 }

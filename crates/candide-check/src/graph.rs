@@ -1,32 +1,33 @@
 //! Dependencies between transactions, and the worst cycle among them.
 //!
-//! A transaction is a number below [`Graph::transactions`]. The numbers from there on are
-//! *moments*: nodes without a transaction, in a chain that carries real time from the transactions
-//! that ended before a moment to those that began after it. Through moments, real time costs as
-//! many edges as there are transactions instead of pairs of them.
+//! A transaction is a number below [`Graph::transactions`]. Higher numbers are *moments*: nodes
+//! without a transaction, in a chain. They carry real time from the transactions that ended before
+//! a moment to those that began after it. With moments, real time costs as many edges as there are
+//! transactions; without them, as many as there are pairs of transactions.
 
 use std::collections::VecDeque;
 use std::ops::BitOr;
 
-/// Why one transaction comes before another in every serial order that explains what was observed.
+/// The reason why a first transaction comes before a second one in every serial order that explains
+/// what was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// The other wrote the next version of what the one wrote.
+    /// The second wrote the next version of a unit that the first wrote.
     Ww,
-    /// The other read what the one wrote.
+    /// The second read a version that the first wrote.
     Wr,
-    /// The other wrote the next version of what the one read.
+    /// The second wrote the next version of a unit that the first read.
     Rw,
-    /// The other wrote a key that the one, going through a range, did not meet.
+    /// The second wrote a key that the first did not find when it scanned a range.
     Predicate,
-    /// The other follows the one in its session.
+    /// The second follows the first in their session.
     Session,
-    /// The other began after the one had ended.
+    /// The second began after the first had ended.
     RealTime,
 }
 
 impl Kind {
-    /// The set of just this kind.
+    /// Returns the set of only this kind.
     pub const fn alone(self) -> Kinds {
         Kinds(1 << self as u8)
     }
@@ -37,7 +38,7 @@ impl Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// Returns whether the kind is one of them.
+    /// Returns whether the set contains `kind`.
     pub const fn contain(self, kind: Kind) -> bool {
         self.0 & kind.alone().0 != 0
     }
@@ -58,21 +59,21 @@ pub struct Edge {
     pub from: u32,
     /// The node that comes after it.
     pub to: u32,
-    /// The unit it is about, by its number in the caller's books.
+    /// The unit of the dependency, by its number in the caller's tables.
     pub about: u32,
-    /// Why.
+    /// The kind of the dependency.
     pub kind: Kind,
 }
 
-/// How many edges one search for a smallest cycle looks at before it settles for the smallest cycle
-/// found so far.
+/// The number of edges that one search for a smallest cycle examines before it returns the smallest
+/// cycle found so far.
 ///
-/// Searching from each node of a strongly connected component takes the product of its nodes and
-/// edges. A component in which this exceeds the limit, which lets a thousand nodes with ten edges
-/// each pass, holds many cycles, and a short one is as good.
+/// Searching from each node of a strongly connected component takes time in proportion to the
+/// product of its nodes and edges. A thousand nodes with ten edges each stay within the limit. A
+/// component that exceeds it holds many cycles, and a short cycle serves as well as a smallest one.
 const EFFORT: usize = 10_000_000;
 
-/// Edges by the node they leave.
+/// Edges, sorted by the node that they leave.
 #[derive(Debug, Clone)]
 pub struct Graph {
     transactions: u32,
@@ -82,7 +83,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of `transactions` transactions and the moments that the edges name beyond them.
+    /// Creates the graph of `transactions` transactions, and of the moments that the edges name
+    /// beyond them.
     pub fn new(transactions: u32, mut edges: Vec<Edge>) -> Self {
         let named = edges.iter().map(|edge| edge.from.max(edge.to) + 1).max().unwrap_or(0);
         edges.sort_by_key(|edge| edge.from);
@@ -106,36 +108,38 @@ impl Graph {
         (self.starts.len() - 1) as u32
     }
 
-    /// All edges, by the node they leave.
+    /// Returns all edges, sorted by the node that they leave.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// The edges that leave a node.
+    /// Returns the edges that leave a node.
     pub fn edges_from(&self, node: u32) -> &[Edge] {
         &self.edges[self.starts[node as usize]..self.starts[node as usize + 1]]
     }
 
-    /// The strongly connected components of more than one node, looking at edges of these kinds
-    /// only, in linear time.
+    /// Returns the strongly connected components of more than one node, in linear time. Only edges
+    /// of `kinds` count.
     pub fn components(&self, kinds: Kinds) -> Vec<Vec<u32>> {
         Tarjan::new(self, kinds).run()
     }
 
-    /// The cycle that tells the most, contracted to transactions: each edge leads to where the next
-    /// one starts and the last one to where the first one starts. `None` if the graph has no cycle.
+    /// Returns the most informative cycle, contracted to transactions: each edge leads to the
+    /// transaction where the next edge starts, and the last edge to the start of the first. `None`
+    /// if the graph has no cycle.
     ///
-    /// A cycle without anti-dependencies is worse than one with a single one, and that is worse
-    /// than one with several. Predicates, sessions and real time come in only where there is no
-    /// cycle without them. Of the cycles of the worst sort it is a smallest, unless a strongly
-    /// connected component is so large that the search had to be cut off. Then a cycle with several
-    /// anti-dependencies may be found where there is one with a single one, too.
+    /// A cycle without anti-dependencies is worse than a cycle with one anti-dependency, which is
+    /// worse than a cycle with several. Predicates, sessions and real time are considered only if
+    /// there is no cycle without them. The result is a smallest cycle of the worst sort, unless a
+    /// strongly connected component is so large that the search is cut off. Then the result may
+    /// have several anti-dependencies although a cycle with one exists.
     pub fn worst_cycle(&self) -> Option<Vec<Edge>> {
         let dependencies = Kind::Ww.alone() | Kind::Wr.alone();
         let items = dependencies | Kind::Rw.alone();
         let data = items | Kind::Predicate.alone();
         let sessions = data | Kind::Session.alone();
-        // Each sort of cycle has an edge of one kind and goes back along edges of some kinds.
+        // A cycle of each sort starts with an edge of one kind and returns along edges of some
+        // kinds.
         let sorts = [
             (Kind::Ww, Kind::Ww.alone()),
             (Kind::Wr, dependencies),
@@ -152,12 +156,12 @@ impl Graph {
         sorts.into_iter().find_map(|(first, back)| self.smallest_cycle(first, back))
     }
 
-    /// The smallest cycle that leaves some transaction by an edge of one kind and comes back along
-    /// edges of some kinds.
+    /// Returns the smallest cycle that leaves some transaction by an edge of kind `first` and comes
+    /// back along edges of the kinds `back`.
     ///
-    /// In a strongly connected component that is too large to search it may be a longer one; and if
-    /// the kinds of the way back do not include the first, `None` may only mean that none was found
-    /// in time.
+    /// In a strongly connected component that is too large to search, the cycle may be longer than
+    /// the smallest. If `back` does not include `first`, `None` may only mean that no cycle was
+    /// found in time.
     pub fn smallest_cycle(&self, first: Kind, back: Kinds) -> Option<Vec<Edge>> {
         let mut search = Search::new(self);
         let mut best: Option<Vec<Edge>> = None;
@@ -168,8 +172,9 @@ impl Graph {
         }
         for start in components.into_iter().flatten().filter(|node| *node < self.transactions) {
             let length_max = best.as_ref().map_or(u32::MAX, |cycle| cycle.len() as u32 - 1);
-            // If the way back may use the first kind, the first start that has such an edge finds a
-            // cycle. If not, no start may find one, and that has to come to an end, too.
+            // If the way back may use the first kind, a cycle is found from the first start that
+            // has such an edge. If not, possibly no start finds a cycle, and the search has to end
+            // in that case, too.
             let settled = best.is_some() || !back.contain(first);
             if length_max < 2 || search.looked_at > EFFORT && settled {
                 break;
@@ -182,14 +187,14 @@ impl Graph {
     }
 }
 
-/// Tarjan's algorithm with a stack of its own, since a path can be as long as a history.
+/// Tarjan's algorithm with an explicit stack, since a path can be as long as a history.
 struct Tarjan<'g> {
     graph: &'g Graph,
     kinds: Kinds,
-    /// When a node was met, from 1; 0 before that.
+    /// The time at which each node was first visited, from 1; 0 before the first visit.
     met: Vec<u32>,
-    /// The earliest node that can be reached and is on the stack; `u32::MAX` once the component is
-    /// complete.
+    /// The earliest node on the stack that each node can reach; `u32::MAX` once the node's
+    /// component is complete.
     low: Vec<u32>,
     clock: u32,
     stack: Vec<u32>,
@@ -221,7 +226,7 @@ impl<'g> Tarjan<'g> {
 
     fn explore(&mut self, root: u32) {
         self.meet(root);
-        // The path from the root, each node with the number of its next edge.
+        // The path from the root. Each node has the number of its next edge.
         let mut path = vec![(root, self.graph.starts[root as usize])];
         while let Some((node, next)) = path.last_mut() {
             let node = *node as usize;
@@ -250,7 +255,8 @@ impl<'g> Tarjan<'g> {
         }
     }
 
-    /// Takes the component of `node`, the first of it that was met, from the stack.
+    /// Pops the component of `node` from the stack. `node` was the first of the component to be
+    /// visited.
     fn complete(&mut self, node: u32) {
         let first = self
             .stack

@@ -1,12 +1,14 @@
 //! The events of a run that a history records.
 //!
-//! A *unit* is what is read and written in versions of its own: one column group of the row of one
-//! key of one table. The row's existence is part of every unit: inserts and deletes write all
-//! groups. Group 0 is always there, so a key without a record is read as its group 0.
+//! A *unit* is the smallest thing with versions of its own: one column group of one row, identified
+//! by table, key and group. Whether the row exists is part of every unit: inserts and deletes write
+//! all groups. Group 0 always exists, so a read of a key without a record is a read of the key's
+//! group 0.
 
 use std::ops::Bound;
 
-/// A key, as the words a table orders it by; shorter keys with the same words come first.
+/// A key, as the words by which a table orders it. If one key is the beginning of another, the
+/// shorter key comes first.
 pub type Key = Box<[u64]>;
 
 /// A line of a history. Lines come in any order.
@@ -19,13 +21,13 @@ pub type Key = Box<[u64]>;
 pub enum Event {
     /// An attempt has ended.
     Transaction(Transaction),
-    /// The record of a deleted row has been removed.
+    /// The record of a deleted row was removed.
     Forgotten(Forgotten),
 }
 
 impl Event {
-    /// Returns the time by which it has to be fed: a checker that takes the history to be complete
-    /// up to a later time does not expect it.
+    /// Returns the time by which the event has to be fed. A checker that was told that the history
+    /// is complete up to a later time does not expect the event any more.
     pub fn due(&self) -> u64 {
         match self {
             Event::Transaction(transaction) => transaction.begun,
@@ -36,8 +38,8 @@ impl Event {
 
 /// One attempt, committed or not.
 ///
-/// Times are of one clock of all sessions, on which no two events have the same time: if one
-/// transaction `ended` before another had `begun`, it did so in real time.
+/// Times are of one clock of all sessions, on which no two events have the same time. If one
+/// transaction `ended` before another had `begun`, it also ended first in real time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -45,23 +47,24 @@ impl Event {
     serde(deny_unknown_fields)
 )]
 pub struct Transaction {
-    /// Its session, which runs one transaction at a time.
+    /// The session of the attempt. A session runs one transaction at a time.
     pub session: u64,
     /// The time before its first operation.
     pub begun: u64,
     /// The time after its last operation.
     pub ended: u64,
-    /// Whether it committed. An attempt that ended in an error of its own, having read a consistent
-    /// state, counts as committed without writes.
+    /// Whether the attempt committed. An attempt that read a consistent state and ended in an error
+    /// of its own counts as committed without writes.
     pub committed: bool,
-    /// The units it read, in order, without its own writes.
+    /// The units that the attempt read, in order, except reads of its own writes.
     pub reads: Vec<Access>,
-    /// The ranges it scanned.
+    /// The ranges that the attempt scanned.
     pub scans: Vec<Scan>,
-    /// The units it wrote, each once; empty unless it committed.
+    /// The units that the attempt wrote, each once; empty unless it committed.
     pub writes: Vec<Access>,
-    /// The time it looked back to, if it did: no version that it saw can be above this, or below
-    /// another one of the unit that is not above this. It has `begun` at that time or before.
+    /// The time to which the attempt looked back; `None` if it did not look back. The attempt
+    /// reads, of each unit, the latest version not above this time. This time is not before
+    /// `begun`.
     #[cfg_attr(feature = "formats", serde(default, skip_serializing_if = "Option::is_none"))]
     pub as_of: Option<u64>,
 }
@@ -80,17 +83,17 @@ pub struct Access {
     pub key: Key,
     /// The column group.
     pub group: u8,
-    /// The version: a number that grows from each write of the unit to the next, not zero. `None`
-    /// for reads of a key that had no record: the row never existed, or the version that deleted it
+    /// The version: a number that grows from each write of the unit to the next, never zero. `None`
+    /// for a read of a key that had no record: the row never existed, or the record of its deletion
     /// has been [`Forgotten`].
     pub version: Option<u64>,
-    /// Whether the row exists in this version. False in a write is a delete.
+    /// Whether the row exists in this version. In a write, false means a delete.
     pub present: bool,
 }
 
 /// A range of keys of a table that a transaction scanned.
-///
-/// It observed every key in it: those among its `reads` in the version said there, all others as
+/// The transaction observed every key in the range. Keys among its `reads` were observed in the
+/// version stated there, and all other keys as keys without a record.
 /// keys without a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
@@ -104,17 +107,19 @@ pub struct Scan {
     /// The beginning of the range.
     #[cfg_attr(feature = "formats", serde(with = "crate::json::bound"))]
     pub from: Bound<Key>,
-    /// The end of the range; the last key reached if the scan was given up there.
+    /// The end of the range. If the scan was given up early, the end is the last key that it
+    /// reached.
     #[cfg_attr(feature = "formats", serde(with = "crate::json::bound"))]
     pub to: Bound<Key>,
 }
 
-/// A deleted row whose record has been removed: from then on its key is read without a version.
+/// The removal of the record of a deleted row. From then on, reads of the key have no version.
 ///
-/// Every transaction that was running when the row was deleted has ended by then. So a read of a
-/// key without a version reads the latest version of it that was forgotten before the reader ended
-/// (for a reader that looked back, and may have been running before the row came: the latest not
-/// above its [`as_of`](Transaction::as_of)); if there is none, the initial version, without a row.
+/// Every transaction that was running when the row was deleted ended before the removal. So a read
+/// without a version read the latest version of the key that was forgotten before the reader ended.
+/// A reader that looked back may have been running before the row was inserted; it read the latest
+/// of these versions not above its [`as_of`](Transaction::as_of). If there is no such version, the
+/// reader read the initial version, without a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -126,7 +131,7 @@ pub struct Forgotten {
     pub table: u16,
     /// The row's key.
     pub key: Key,
-    /// The version that deleted it.
+    /// The version that deleted the row.
     pub version: u64,
     /// The time of the removal, on the clock of the transactions.
     pub at: u64,

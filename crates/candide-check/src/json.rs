@@ -1,7 +1,7 @@
-//! Histories as files of JSON lines: a header, then one event or transaction a line.
+//! Histories as files of JSON lines: a header, then one event or transaction per line.
 //!
-//! `docs/history-format.md` describes every field. Both directions stream: nothing keeps more than
-//! one line.
+//! `docs/history-format.md` describes every field. Reading and writing both stream: neither keeps
+//! more than one line in memory.
 //!
 //! ```
 //! use candide_check::json::{Header, Reader, Writer};
@@ -29,25 +29,25 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
 
-/// What the first line calls the format.
+/// The name of the format in the first line.
 const FORMAT: &str = "candide-history";
-/// Counts changes of the format that older readers would misunderstand.
+/// The version of the format. It is raised by changes that older readers would misunderstand.
 const VERSION: u64 = 1;
 
-/// What a history says of the run it comes from.
+/// The facts about the run that a history comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
     /// The protocol or system that ran.
     pub protocol: String,
-    /// The seed with which the run can be repeated; 0 if there is none.
+    /// The seed with which the run can be repeated; 0 if the run has no seed.
     pub seed: u64,
     /// Other facts for the file's reader.
     pub text: String,
 }
 
-/// What a line after the header may be; each file has lines of one kind.
+/// A type of line after the header. Each file has lines of one type.
 pub trait Line: Serialize + DeserializeOwned + sealed::Checked {
-    /// What the header calls the kind.
+    /// The name of the type in the header.
     const KIND: &'static str;
 }
 
@@ -75,7 +75,7 @@ struct FirstLine {
     text: String,
 }
 
-/// What the first line has in every version of the format.
+/// The fields of the first line that every version of the format has.
 #[derive(Deserialize)]
 struct Recognized {
     format: String,
@@ -90,7 +90,8 @@ pub struct Writer<W, L> {
 }
 
 impl<W: Write, L: Line> Writer<W, L> {
-    /// Writes the header. Every line is a few calls of `write`, so `out` should be buffered.
+    /// Creates a writer and writes the header. Every line takes a few calls of `write`, so `out`
+    /// should be buffered.
     ///
     /// # Errors
     /// Those of `out`.
@@ -110,14 +111,14 @@ impl<W: Write, L: Line> Writer<W, L> {
     /// Adds a line.
     ///
     /// # Errors
-    /// Those of `out`; and what a reader would refuse is not written
+    /// Those of `out`. A line that a reader would refuse is not written
     /// ([`io::ErrorKind::InvalidInput`]).
     pub fn write(&mut self, line: &L) -> io::Result<()> {
         line.checked().map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
         self.line(line)
     }
 
-    /// Flushes and gives back what was written to.
+    /// Flushes and returns the underlying writer.
     ///
     /// # Errors
     /// Those of `out`.
@@ -132,7 +133,7 @@ impl<W: Write, L: Line> Writer<W, L> {
     }
 }
 
-/// Reads a history: an iterator over its lines, which ends at the first that is damaged.
+/// Reads a history: an iterator over its lines, which ends at the first damaged line.
 #[derive(Debug)]
 pub struct Reader<R, L> {
     input: Numbered<R>,
@@ -142,10 +143,11 @@ pub struct Reader<R, L> {
 }
 
 impl<R: BufRead, L: Line> Reader<R, L> {
-    /// Reads the header.
+    /// Creates a reader and reads the header.
     ///
     /// # Errors
-    /// Those of `input`; the file is something else, of a later version, or of another kind.
+    /// Those of `input`. An error if the file is not a history, or if its version is later or its
+    /// type of lines another.
     pub fn new(input: R) -> Result<Reader<R, L>, FormatError> {
         let (first, input) = first_line(input)?;
         if first.kind != L::KIND {
@@ -161,7 +163,7 @@ impl<R: BufRead, L: Line> Reader<R, L> {
         Reader { input, header, ended: false, lines: PhantomData }
     }
 
-    /// What the first line said.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -184,10 +186,10 @@ impl<R: BufRead, L: Line> Iterator for Reader<R, L> {
     }
 }
 
-/// A reader of whichever kind the file is.
+/// A reader of a file of any type.
 #[derive(Debug)]
 pub enum AnyReader<R> {
-    /// A history with versions, for the checker that believes them.
+    /// A history with versions, for the checker that relies on versions.
     Versions(Reader<R, Event>),
     /// A black-box history of lists.
     Lists(Reader<R, black::Transaction<ListOp>>),
@@ -196,7 +198,7 @@ pub enum AnyReader<R> {
 }
 
 impl<R: BufRead> AnyReader<R> {
-    /// Reads the header.
+    /// Creates a reader of the type that the header names.
     ///
     /// # Errors
     /// As [`Reader::new`].
@@ -249,7 +251,7 @@ impl<R: BufRead> Numbered<R> {
         Ok(if self.advance()? { Some(self.parsed()?) } else { None })
     }
 
-    /// Goes to the next line, if there is one.
+    /// Advances to the next line. Returns false at the end of the file.
     fn advance(&mut self) -> Result<bool, FormatError> {
         self.text.clear();
         let length = self.input.read_line(&mut self.text).map_err(|error| match error.kind() {
@@ -270,7 +272,7 @@ impl<R: BufRead> Numbered<R> {
     }
 
     fn parsed<T: DeserializeOwned>(&self) -> Result<T, FormatError> {
-        // The parser sees one line at a time, so the line it names is always its first.
+        // The parser sees one line at a time, so its own line number is always 1.
         serde_json::from_str(&self.text).map_err(|error| {
             let column = error.column();
             let problem = error.to_string();
@@ -281,10 +283,10 @@ impl<R: BufRead> Numbered<R> {
     }
 }
 
-/// What a line must be beyond its fields having the right types.
+/// Requirements on a line beyond the types of its fields.
 mod sealed {
     pub trait Checked {
-        /// What is wrong and would be right, if something is.
+        /// Returns an error that says what is wrong with the line and what was expected.
         fn checked(&self) -> Result<(), String>;
     }
 }

@@ -1,20 +1,21 @@
 //! Histories of transactions, and checkers that say whether they are serializable.
 //!
-//! A history is a record of the transactions of a database, line by line: an [`Event`]
-//! says what one transaction read, went through and wrote, in which versions, and when, or that a
-//! deleted row has left no trace. A [`Checker`] takes the lines as they come, on one core some
-//! hundred thousand transactions a second, and forgets what can no longer matter, so that it can
-//! run beside a load for as long as that runs. Its verdict is about the whole history all the same:
-//! a cycle is found whatever time it spans. Where it forgot too much to say, it says so. A
-//! [`Violation`] prints as a report: the anomaly by its name, and a smallest cycle with the
-//! transactions, keys and versions that make each step of it.
+//! A history is a record of the transactions of a database, line by line. Each line is an
+//! [`Event`]. An event tells what one transaction read, scanned and wrote, in which versions, and
+//! when; or that the record of a deleted row has been removed. A [`Checker`] accepts the lines as
+//! they come, some hundred thousand transactions a second on one core. It forgets what can no
+//! longer affect the verdict, so it can run beside a load for as long as the load runs. Its verdict
+//! still covers the whole history: it finds a cycle over any span of time. If it has forgotten too
+//! much to decide, it reports that. A [`Violation`] prints as a report: the name of the anomaly,
+//! and a smallest cycle with the transactions, keys and versions of each step.
 //!
-//! A [black-box history](black) says only what clients asked for and were told; its checker trusts
-//! nothing the database says of versions. Both kinds can be kept in files, by `json` (with the
-//! feature `formats`, on by default) and [`edn`].
+//! A [black-box history](black) contains only what clients requested and what they were told. Its
+//! checker does not rely on versions from the database. Both kinds of history can be kept in files,
+//! by `json` (with the feature `formats`, on by default) and [`edn`].
 //!
-//! The crate knows nothing of the database that is checked, so whatever can note versions can be
-//! checked. What it cannot see is what was not noted: it is as honest as the history.
+//! The crate knows nothing of the database that is checked, so any database that can record
+//! versions can be checked. The checker cannot see what was not recorded: its verdict is only as
+//! reliable as the history.
 //!
 //! ```
 //! use candide_check::{Access, Anomaly, Checker, Event, Options, Transaction, Verdict};
@@ -48,8 +49,8 @@
 //! println!("{violation}");
 //! ```
 //!
-//! A long history is fed in windows. Between them, [`Checker::advance`] says how far it is
-//! complete:
+//! A long history is fed in windows. After each window, [`Checker::advance`] tells the checker up
+//! to which time the history is complete:
 //!
 //! ```
 //! # use candide_check::{Access, Checker, Event, Options, Transaction, Verdict};
@@ -71,11 +72,11 @@
 //! assert_eq!(checker.finish().verdict, Verdict::Serializable);
 //! ```
 //!
-//! Where the lines are in no order of time, as in a file, [`Windows`] says how far they are
-//! complete.
+//! If the lines are not in order of time, as in a file, [`Windows`] computes up to which time the
+//! history is complete after each window.
 //!
-//! How it works, what each dependency is and why linear time suffices is told where the checker is,
-//! in `white`; cycles are found in `graph` and named in `anomaly`.
+//! The module `white` explains how the checker works, what each dependency is and why linear time
+//! suffices. The module `graph` finds cycles, and `anomaly` names them.
 
 #![forbid(unsafe_code)]
 

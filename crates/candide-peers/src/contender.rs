@@ -1,4 +1,4 @@
-//! A map under measurement, its type forgotten.
+//! A map under measurement, with its type erased.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -11,13 +11,13 @@ use crate::counters::{Counters, Events};
 use crate::input::{Input, LONG, SHORT};
 use crate::{BATCH, Handle, Key, Kind, Map, Role};
 
-/// What is measured.
+/// The operation that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) enum Operation {
-    /// A lookup of a key that is there.
+    /// A lookup of a key that is present.
     #[serde(rename = "lookup")]
     Lookup,
-    /// An insert, while an empty map is filled.
+    /// An insert while an empty map is being filled.
     #[serde(rename = "insert")]
     Insert,
     /// A scan of ten rows.
@@ -29,7 +29,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The operations of a kind of map, in the order of the table.
+    /// Returns the operations of a kind of map, in the order of the table.
     pub(crate) fn of(kind: Kind) -> &'static [Operation] {
         use Operation::{Insert, Lookup, ScanLong, ScanShort};
         match kind {
@@ -38,7 +38,7 @@ impl Operation {
         }
     }
 
-    /// Its name in tables.
+    /// Returns the operation's name in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Operation::Lookup => "lookup",
@@ -49,53 +49,53 @@ impl Operation {
     }
 }
 
-/// How a measurement is made.
+/// The parameters of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// What is done.
+    /// The operation.
     pub(crate) operation: Operation,
-    /// By how many threads.
+    /// The number of threads.
     pub(crate) threads: usize,
-    /// For how long; a fifth of that comes before, for warming up.
+    /// The measured time. A warm-up of a fifth of it precedes the measurement.
     pub(crate) duration: Duration,
-    /// The number of the run, which decides where in the input it begins.
+    /// The number of the run, which determines where in the input the run begins.
     pub(crate) run: usize,
     /// Whether the processor's events are counted.
     pub(crate) counted: bool,
 }
 
-/// What one turn came to.
+/// The result of one turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// Operations in a second, of all threads together.
+    /// Operations per second, of all threads together.
     pub(crate) per_second: f64,
-    /// The processor's events per operation, of the first thread, if they were wanted and can be
-    /// counted.
+    /// The processor's events per operation, of the first thread. `None` if they were not requested
+    /// or cannot be counted.
     pub(crate) events: Option<Events>,
 }
 
 /// A map under measurement.
 pub(crate) trait Contender<K: Key> {
-    /// Its name.
+    /// Returns the map's name.
     fn name(&self) -> &'static str;
-    /// How it finds its rows.
+    /// Returns how the map finds its rows.
     fn kind(&self) -> Kind;
-    /// What it does among the others.
+    /// Returns the map's role among the others.
     fn role(&self) -> Role;
-    /// Drops what it holds and lets `threads` threads insert `keys` into an empty map; inserts in a
-    /// second.
+    /// Drops the current map and lets `threads` threads insert `keys` into an empty one. Returns
+    /// the inserts per second.
     fn fill(&mut self, keys: &[K], threads: usize) -> f64;
-    /// Makes the map perform an operation.
+    /// Measures an operation on the map.
     fn measure(&self, input: &Input<K>, turn: Turn) -> Sample;
-    /// Checks that all keys are found, and no others.
+    /// Checks that all keys are found, and no other keys.
     fn verify_lookups(&self, sorted: &[K]) -> Result<(), String>;
     /// Checks that scans are ordered and complete.
     fn verify_scans(&self, sorted: &[K]) -> Result<(), String>;
-    /// Drops what it holds.
+    /// Drops the current map.
     fn empty(&mut self);
 }
 
-/// A contender that holds an `M`.
+/// Returns a contender that holds an `M`.
 pub(crate) fn held<M: Map<K>, K: Key>() -> Box<dyn Contender<K>> {
     Box::new(Held::<M>(None))
 }
@@ -213,7 +213,7 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     if scan(&K::default(), sorted.len() + 1) != rows(sorted) {
         return Err("a scan of everything is not everything in order".to_string());
     }
-    // From keys that are there, all over the map and near its end.
+    // Scans begin at keys that are present, both all over the map and near its end.
     let near_end = sorted.len().saturating_sub(20)..sorted.len();
     for first in (0..sorted.len()).step_by(sorted.len() / 200 + 1).chain(near_end) {
         for count in [1, SHORT, LONG] {
@@ -241,8 +241,8 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     Ok(())
 }
 
-/// Runs `body` on threads of their own, each on a core of its own while there are enough, and gives
-/// them a barrier.
+/// Runs `body` on threads of their own and passes them a barrier. Each thread has a core of its
+/// own, while there are enough.
 pub(crate) fn on_threads<T: Send>(
     threads: usize,
     body: impl Fn(usize, &Barrier) -> T + Sync,
@@ -262,8 +262,8 @@ pub(crate) fn on_threads<T: Send>(
     })
 }
 
-/// Gives `step` one piece of the input after the other, `size` keys each, until the time is over.
-/// The clock is looked at after every `stride` of them.
+/// Passes the input to `step` in pieces of `size` keys until the time is over. The clock is read
+/// after every `stride` pieces.
 #[allow(clippy::too_many_arguments, reason = "called thrice, next to each other")]
 fn repeat<H, K>(
     handle: &mut H,

@@ -1,4 +1,4 @@
-//! Keeping threads where they are.
+//! Pinning threads to cores.
 
 /// The cores this process may use.
 pub(crate) struct Cores {
@@ -7,7 +7,7 @@ pub(crate) struct Cores {
 
 #[cfg(target_os = "linux")]
 impl Cores {
-    /// Those the calling thread may use, or as many as the system claims to have.
+    /// Returns the cores that the calling thread may use, or as many as the system claims to have.
     pub(crate) fn allowed() -> Cores {
         use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -20,7 +20,7 @@ impl Cores {
     }
 
     /// Pins the calling thread, number `thread` of a turn, to a core of its own while there are
-    /// enough. A system that refuses is left alone: the measurement is then noisier, not wrong.
+    /// enough. A refusal of the system is ignored: it makes the measurement noisier, not wrong.
     pub(crate) fn pin(&self, thread: usize) {
         let mut set = rustix::thread::CpuSet::new();
         set.set(self.numbers[thread % self.numbers.len()]);
@@ -30,7 +30,7 @@ impl Cores {
 
 #[cfg(not(target_os = "linux"))]
 impl Cores {
-    /// As many as the system claims to have.
+    /// Returns as many cores as the system claims to have.
     pub(crate) fn allowed() -> Cores {
         Self::claimed()
     }

@@ -1,11 +1,11 @@
-//! The processor's own counters, where the system gives them out.
+//! The processor's own counters, if the system grants access to them.
 
 use serde::Serialize;
 
 /// Events per operation, in user mode.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Events {
-    /// What the system's generic event `cache-misses` counts.
+    /// The count of the system's generic event `cache-misses`.
     pub(crate) misses: f64,
     /// Instructions retired.
     pub(crate) instructions: f64,
@@ -20,7 +20,7 @@ mod system {
 
     use super::Events;
 
-    /// Counters of the calling thread; nothing, if it may not have them.
+    /// The counters of the calling thread; `None` if the system refuses them.
     pub(crate) struct Counters(Option<Open>);
 
     struct Open {
@@ -41,7 +41,7 @@ mod system {
             Counters(open().ok())
         }
 
-        /// Why there are no counters, if there are none.
+        /// Returns why there are no counters; `None` if there are counters.
         pub(crate) fn refusal() -> Option<String> {
             open().err().map(|error| error.to_string())
         }
@@ -52,7 +52,7 @@ mod system {
             }
         }
 
-        /// What happened since the start, divided by `operations`.
+        /// Returns the events since the start, divided by `operations`.
         pub(crate) fn stop(&mut self, operations: f64) -> Option<Events> {
             let open = self.0.as_mut()?;
             open.group.disable().ok()?;
@@ -69,7 +69,7 @@ mod system {
 mod system {
     use super::Events;
 
-    /// Nothing.
+    /// Counters of a system without such counters. They count nothing.
     pub(crate) struct Counters;
 
     impl Counters {

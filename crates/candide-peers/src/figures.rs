@@ -1,4 +1,4 @@
-//! What was measured. The names of the fields are the interface to other programs.
+//! The results of measurements. The names of the fields are the interface to other programs.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::contender::Operation;
 use crate::counters::Events;
 use crate::{Kind, Role};
 
-/// A map and an operation, all runs taken together.
+/// The figures of one map and operation, over all runs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Throughput {
     pub(crate) rows: usize,
@@ -16,13 +16,13 @@ pub(crate) struct Throughput {
     pub(crate) kind: Kind,
     pub(crate) role: Role,
     pub(crate) operation: Operation,
-    /// Operations in a second, of all threads together: the median of the runs.
+    /// Operations per second, of all threads together: the median of the runs.
     pub(crate) ops_per_second: f64,
     pub(crate) runs: Vec<f64>,
 }
 
 impl Throughput {
-    /// The slowest and the fastest run.
+    /// Returns the slowest and the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
         self.runs
             .iter()
@@ -30,7 +30,7 @@ impl Throughput {
     }
 }
 
-/// What a lookup costs in a map of some size.
+/// The cost of a lookup in a map of one size.
 #[derive(Debug, Serialize)]
 pub(crate) struct Cost {
     pub(crate) rows: usize,
@@ -38,12 +38,12 @@ pub(crate) struct Cost {
     pub(crate) map: &'static str,
     pub(crate) kind: Kind,
     pub(crate) role: Role,
-    /// Medians of the runs, as are the events.
+    /// The median of the runs. The events are medians, too.
     pub(crate) nanoseconds: f64,
     pub(crate) events: Option<Events>,
 }
 
-/// The middle of `values`, or of the two in the middle.
+/// Returns the middle of `values`, or the mean of the two in the middle.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -2,20 +2,20 @@
 
 use crate::{BATCH, Key};
 
-/// Rows of a short and of a long scan.
+/// The numbers of rows of a short and of a long scan.
 pub(crate) const SHORT: usize = 10;
 pub(crate) const LONG: usize = 1000;
 
-/// The rows of one size, and what is asked of them.
+/// The rows of one size, and the keys of the operations on them.
 pub(crate) struct Input<K> {
-    /// In the order in which they are inserted, which is random.
+    /// The keys in the order in which they are inserted, which is random.
     pub(crate) keys: Vec<K>,
-    /// In ascending order.
+    /// The keys in ascending order.
     pub(crate) sorted: Vec<K>,
-    /// For each thread, keys that are there.
+    /// Present keys to look up, for each thread.
     pub(crate) lookups: Vec<Vec<K>>,
-    /// For each thread, keys that are there, with enough others behind them for a long scan if
-    /// there are so many at all.
+    /// Present keys at which scans start, for each thread. If there are rows enough at all, each
+    /// start has enough rows behind it for a long scan.
     pub(crate) starts: Vec<Vec<K>>,
 }
 
@@ -25,7 +25,7 @@ impl<K: Key> Input<K> {
         let mut sorted = keys.clone();
         sorted.sort_unstable();
         let mut random = fastrand::Rng::with_seed(seed);
-        // As many as are looked up in a while, so that no part of the rows is favoured.
+        // The draws last for some time, so that no part of the rows is favoured.
         let draws = (2 * rows).clamp(1 << 14, 1 << 22).next_multiple_of(BATCH);
         let lookups = (0..threads)
             .map(|_| (0..draws).map(|_| keys[random.usize(..rows)]).collect())

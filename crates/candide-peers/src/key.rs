@@ -6,26 +6,27 @@ use std::hash::Hash;
 /// A key of 24 bytes.
 pub type Wide = (u64, u64, u64);
 
-/// A key as every map wants it.
+/// A key, with the conversions that the maps need.
 pub trait Key: candide::Key + Ord + Hash + Debug + Default {
-    /// How many bytes it has.
+    /// The number of bytes of a key.
     const SIZE: usize;
-    /// The key as bytes.
+    /// The type of a key as bytes.
     type Bytes: AsRef<[u8]>;
 
-    /// The key number `index`: different for each index, and in no particular order.
+    /// Returns the key number `index`. The keys differ for all indexes, and come in no particular
+    /// order.
     fn nth(index: u64) -> Self;
 
-    /// What the key maps to.
+    /// Returns the value to which the key maps.
     fn value(&self) -> u64;
 
-    /// Bytes in the same order as the keys.
+    /// Returns bytes that are ordered as the keys are.
     fn to_bytes(&self) -> Self::Bytes;
 
-    /// The key whose bytes these are.
+    /// Returns the key whose bytes are `bytes`.
     ///
     /// # Panics
-    /// If there are too many or too few.
+    /// If `bytes` has another length than a key.
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 
@@ -57,7 +58,7 @@ impl Key for Wide {
     const SIZE: usize = 24;
     type Bytes = [u8; 24];
 
-    /// 64 first words, and a thousand second ones below each.
+    /// The keys have 64 first words, and a thousand second words for each first word.
     fn nth(index: u64) -> Wide {
         let mixed = mix(index);
         (mixed % 64, mixed / 64 % 1000, mixed)
@@ -88,7 +89,7 @@ impl Key for Wide {
     }
 }
 
-/// The finalizer of SplitMix64: a permutation of all numbers.
+/// Applies the finalizer of SplitMix64, a permutation of all numbers.
 fn mix(index: u64) -> u64 {
     let mut word = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

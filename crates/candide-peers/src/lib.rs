@@ -1,7 +1,7 @@
 //! Candide measured beside others, in one process. The command `maps` compares its tables with the
-//! concurrent maps of the Rust ecosystem, which is what the rest of this page is about; the command
-//! `stores` compares whole transactions with those of other stores, of SQL, of software
-//! transactional memory and of locks by hand: see [`stores`].
+//! concurrent maps of the Rust ecosystem; this page is about that command. The command `stores`
+//! compares whole transactions with those of other stores, of SQL, of software transactional memory
+//! and of locks by hand: see [`stores`].
 //!
 //! ```text
 //! cd crates/candide-peers
@@ -10,22 +10,22 @@
 //! cargo run --release --bin maps -- --misses --plot lookups.svg
 //! ```
 //!
-//! A workspace of its own, so that other projects are not compiled by accident. A map
-//! is one file in `src/maps` that implements [`Map`] and [`Handle`], and one line in the list
+//! The crate is a workspace of its own, so that the other projects are not compiled by accident. A
+//! map is one file in `src/maps` that implements [`Map`] and [`Handle`], and one line in the list
 //! there.
 //!
 //! # What is compared
-//! Lookups of keys that are there, inserts, and scans of ten and of a thousand rows from a key that
-//! is there. Keys are drawn uniformly, before the clock starts. The value is one word; of a scan,
-//! only values are summed up. Everything is measured in one process; in each run the maps take
-//! turns, and medians are compared. No lookup waits for another one's result, so the processor
-//! overlaps as many as it has room for; the fewer instructions a map needs, the more. Keys of 8
-//! bytes are spread over all of `u64`; keys of 24 bytes are three words, the first two of which
-//! many rows share, as in composite keys of tables.
+//! The comparison covers lookups of present keys, inserts, and scans of ten and of a thousand rows
+//! from a present key. Keys are drawn uniformly before the clock starts. The value is one word, and
+//! scans sum up only the values. Everything is measured in one process. In each run the maps take
+//! turns, and medians are compared. No lookup waits for the result of another, so the processor
+//! overlaps as many lookups as it has room for: the fewer instructions a lookup needs, the more of
+//! them overlap. Keys of 8 bytes are spread over all of `u64`. Keys of 24 bytes are three words.
+//! Many rows share the first two words, as in composite keys of tables.
 //!
-//! *Inserts* fill an empty map, which is not told how large it will become, in random order. The
-//! figure therefore contains all growing and all first touches of memory. Memory that `malloc` got
-//! back from an earlier map it need not ask for again; Candide maps its memory anew each time.
+//! *Inserts* fill an empty map in random order. The map is not told its final size, so the figure
+//! contains all growing and all first touches of memory. `malloc` need not request memory again
+//! that it got back from an earlier map; Candide maps its memory anew each time.
 //!
 //! # What is not comparable
 //! - **The maps give no atomicity beyond one key.** Each of their operations stands for itself, and
@@ -58,7 +58,7 @@
 //! - `btreemap` is the standard library's map behind an `RwLock`: a yardstick for what concurrency
 //!   costs, not a peer.
 
-// Only where a peer cannot be had otherwise.
+// Unsafe code is used only for peers that cannot be used otherwise.
 #![deny(unsafe_code)]
 
 pub mod cli;
@@ -78,81 +78,81 @@ mod table;
 pub use key::{Key, Wide};
 pub use suite::{check, run};
 
-/// Lookups or inserts that an adaptor is given at once.
+/// The number of lookups or inserts that an adaptor gets at once.
 pub const BATCH: usize = 10;
 
 /// How a map finds its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// By hash: it cannot scan.
+    /// By hash. Such a map cannot scan.
     Hash,
     /// In order.
     Ordered,
 }
 
-/// What a map does among the others.
+/// The role of a map in the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// It is Candide, used in some way.
+    /// Candide, used in some way.
     Candide,
-    /// Candide is compared with the best of these.
+    /// A peer. Candide is compared with the best of the peers.
     Peer,
-    /// It is there for orientation.
+    /// A yardstick, for orientation only.
     Yardstick,
 }
 
-/// A map under measurement: from keys to one word.
+/// A map under measurement, from keys to values of one word.
 pub trait Map<K: Key>: Sync + Sized + 'static {
-    /// Its name, as in `--only`.
+    /// The map's name, as in `--only`.
     const NAME: &'static str;
-    /// How it finds its rows.
+    /// How the map finds its rows.
     const KIND: Kind;
-    /// What it does among the others.
+    /// The map's role in the comparison.
     const ROLE: Role;
 
-    /// What a thread needs to use it.
+    /// A thread's handle to the map.
     type Handle<'m>: Handle<K>
     where
         Self: 'm;
 
-    /// An empty map of no particular size.
+    /// Creates an empty map of no particular size.
     fn new() -> Self;
 
-    /// A handle for the calling thread.
+    /// Returns a handle for the calling thread.
     fn handle(&self) -> Self::Handle<'_>;
 }
 
-/// One thread's way into a map.
+/// One thread's handle to a map.
 pub trait Handle<K: Key> {
-    /// Inserts keys that are not there yet, each with its [value](Key::value).
+    /// Inserts keys that are not present yet, each with its [value](Key::value).
     fn insert(&mut self, keys: &[K]);
 
-    /// Looks the keys up; the sum of their values, or `None` if one is not there.
+    /// Looks the keys up. Returns the sum of their values; `None` if a key is missing.
     fn lookup(&mut self, keys: &[K]) -> Option<u64>;
 
-    /// Visits at most `count` rows in ascending order, beginning with the first whose key is not
-    /// below `from`. Only called on ordered maps.
+    /// Passes at most `count` rows to `step` in ascending order, beginning with the first row whose
+    /// key is not below `from`. Only called on ordered maps.
     ///
-    /// It starts from `A::default()` whenever it starts again.
+    /// If the map repeats the scan, each repetition begins with `A::default()`.
     fn scan<A: Default>(&mut self, from: &K, count: usize, step: impl Fn(&mut A, &K, u64)) -> A;
 
-    /// The sum of the values that a scan visits: what is measured. For maps that can do without the
-    /// keys.
+    /// Returns the sum of the values that a scan visits. This is what is measured. Maps that can
+    /// scan without building keys override this method.
     #[inline]
     fn scan_values(&mut self, from: &K, count: usize) -> u64 {
         self.scan(from, count, |sum: &mut u64, _, value| *sum = sum.wrapping_add(value))
     }
 }
 
-/// The sum of the values that `get` finds for `keys`; `None` if it misses one.
+/// Returns the sum of the values that `get` finds for `keys`; `None` if a key is missing.
 #[inline]
 pub fn sum_of<K>(keys: &[K], mut get: impl FnMut(&K) -> Option<u64>) -> Option<u64> {
     keys.iter().try_fold(0u64, |sum, key| Some(sum.wrapping_add(get(key)?)))
 }
 
-/// Lets `step` see at most `count` of `rows`.
+/// Passes at most `count` of `rows` to `step`.
 #[inline]
 pub fn fold_rows<K, A: Default>(
     rows: impl Iterator<Item = (K, u64)>,

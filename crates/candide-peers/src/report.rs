@@ -1,4 +1,4 @@
-//! Everything that is told of an invocation.
+//! The report of an invocation.
 
 use std::fmt;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::cores::Cores;
 use crate::counters::Counters;
 use crate::figures::{Cost, Throughput};
 
-/// The results and what they were made with.
+/// The results, and the settings and the machine of the measurement.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]
@@ -22,7 +22,7 @@ pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) lookup_costs: Vec<Cost>,
-    /// What a reader must know.
+    /// The facts that a reader must know.
     pub(crate) notes: Vec<String>,
 }
 
@@ -44,19 +44,19 @@ impl Report {
     }
 }
 
-/// What everything ran on, and when.
+/// The machine and the time of the measurement.
 #[derive(Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
     pub(crate) cores: usize,
-    /// When the kernel gives out transparent huge pages, the choice in brackets.
+    /// The kernel's setting for transparent huge pages, with the choice in brackets.
     pub(crate) huge_pages: String,
-    /// When the measurement began, in UTC.
+    /// The time at which the measurement began, in UTC.
     pub(crate) time: String,
 }
 
 impl Machine {
-    /// This one, now.
+    /// Describes this machine, at the current time.
     pub(crate) fn here() -> Machine {
         let unknown = || "unknown".to_string();
         Machine {
@@ -67,8 +67,8 @@ impl Machine {
         }
     }
 
-    /// What must be said of huge pages, if some of those who are compared get them and others do
-    /// not.
+    /// Returns the note about huge pages; `None` unless some of the compared maps get them and
+    /// others do not.
     pub(crate) fn huge_pages_note(&self) -> Option<String> {
         let asked =
             std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));

@@ -1,4 +1,4 @@
-//! Who is measured when.
+//! The order of the measurements.
 
 use std::error::Error;
 use std::fs;
@@ -12,12 +12,12 @@ use crate::maps::Maps;
 use crate::report::Report;
 use crate::{Kind, Role, Wide, plot, table};
 
-/// Measures what was asked for, prints tables as they get ready, and writes the files.
+/// Measures what the options select, prints tables as they become ready, and writes the files.
 ///
 /// # Errors
-/// If a map is wanted that is not there, a map lost what it was given, or a file cannot be written.
+/// If an unknown map is selected, if a map has lost a key, or if a file cannot be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
-    // Maps that take all keys take narrow ones.
+    // Every map that takes wide keys also takes narrow ones, so the narrow list has all maps.
     let known: Vec<_> =
         u64::all(options.hasher).iter().map(|map| (map.name(), map.kind(), map.role())).collect();
     if let Some(unknown) =
@@ -45,11 +45,11 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fills every map with `rows` rows by two threads and looks whether they are there. Gives the
+/// Fills every map with `rows` rows from two threads and checks that they are found. Returns the
 /// peers whose scans are wrong, each with the size of its keys.
 ///
 /// # Errors
-/// If a map lost a row, or Candide's scans are wrong.
+/// If a map has lost a row, or Candide's scans are wrong.
 pub fn check(rows: usize) -> Result<Vec<(&'static str, usize)>, String> {
     fn of<K: Maps>(rows: usize, wrong: &mut Vec<(&'static str, usize)>) -> Result<(), String> {
         let input = Input::<K>::draw(rows, 1, 1);
@@ -67,8 +67,8 @@ pub fn check(rows: usize) -> Result<Vec<(&'static str, usize)>, String> {
     Ok(wrong)
 }
 
-/// Looks whether a map can be measured; what is wrong with its scans, if something is. Of Candide
-/// nothing may be.
+/// Checks whether a map can be measured. Returns what is wrong with its scans; `None` if they are
+/// right. Wrong scans of Candide are an error.
 fn verify<K: Maps>(map: &dyn Contender<K>, input: &Input<K>) -> Result<Option<String>, String> {
     map.verify_lookups(&input.sorted)?;
     match map.verify_scans(&input.sorted) {
@@ -80,7 +80,7 @@ fn verify<K: Maps>(map: &dyn Contender<K>, input: &Input<K>) -> Result<Option<St
 
 type Contenders<K> = Vec<Box<dyn Contender<K>>>;
 
-/// Maps of one kind and key, with all numbers of rows.
+/// Measures maps of one kind and key, with all numbers of rows.
 fn measure<K: Maps>(
     options: &Options,
     kind: Kind,
@@ -112,8 +112,8 @@ fn measure<K: Maps>(
     Ok(())
 }
 
-/// Every operation of maps that take turns, and what must be said about them; each map is left
-/// filled.
+/// Measures every operation of the maps, which take turns. Returns the figures and the notes for
+/// the report. Each map is left filled.
 fn throughputs<K: Maps>(
     options: &Options,
     maps: &mut Contenders<K>,
@@ -174,7 +174,7 @@ fn throughputs<K: Maps>(
     Ok((figures, notes))
 }
 
-/// What lookups cost in maps that take turns.
+/// Measures what lookups cost in the maps, which take turns.
 fn costs<K: Maps>(
     options: &Options,
     maps: &mut Contenders<K>,

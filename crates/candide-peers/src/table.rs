@@ -1,4 +1,4 @@
-//! The results as text, for people.
+//! The results as text for readers.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -7,7 +7,7 @@ use crate::figures::{Cost, Throughput};
 use crate::report::Report;
 use crate::{Kind, Role};
 
-/// Prints the notes, which a reader must know beside the tables.
+/// Prints the notes that a reader must know beside the tables.
 pub(crate) fn print_notes(report: &Report) {
     println!("{}", report.machine);
     for note in &report.notes {
@@ -15,8 +15,7 @@ pub(crate) fn print_notes(report: &Report) {
     }
 }
 
-/// Prints what maps of one kind, size, key and number of threads came to, and what must be said
-/// about them.
+/// Prints the figures of maps of one kind, size, key and number of threads, and their notes.
 pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
     let Some(first) = figures.first() else { return };
     let operations = Operation::of(first.kind);
@@ -35,7 +34,7 @@ pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
         figures.iter().find(|figure| figure.map == map && figure.operation == operation)
     };
     let names = |role| {
-        // Each map has one figure of inserts.
+        // Each map has exactly one figure of inserts.
         let one_each = figures
             .iter()
             .filter(move |figure| figure.role == role && figure.operation == Operation::Insert);
@@ -70,7 +69,7 @@ pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
     }
 }
 
-/// Prints what lookups of maps of one kind and key cost.
+/// Prints what lookups cost in maps of one kind and key.
 pub(crate) fn print_costs(costs: &[Cost]) {
     let Some(first) = costs.first() else { return };
     let what = if costs.iter().any(|cost| cost.events.is_some()) {
@@ -125,7 +124,7 @@ fn cell(figure: &Throughput) -> String {
     format!("{} ({}-{})", millions(figure.ops_per_second), millions(slowest), millions(fastest))
 }
 
-/// A table all of whose columns but the first are aligned as numbers are.
+/// Returns a table. All its columns except the first are aligned as numbers.
 pub(crate) fn table<T: ToString>(header: &[T]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header.iter().map(T::to_string));
@@ -137,12 +136,12 @@ pub(crate) fn table<T: ToString>(header: &[T]) -> Table {
     table
 }
 
-/// A number in millions, with three digits that mean something.
+/// Formats a number in millions, with three significant digits.
 fn millions(value: f64) -> String {
     short(value / 1e6)
 }
 
-/// A number with three digits that mean something.
+/// Formats a number with three significant digits.
 pub(crate) fn short(value: f64) -> String {
     let digits = match value {
         100.0.. => 0,
@@ -155,7 +154,7 @@ pub(crate) fn short(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// A number, its digits in groups of three.
+/// Formats a number with its digits in groups of three.
 pub(crate) fn grouped(value: usize) -> String {
     let digits = value.to_string();
     let mut text = String::new();

@@ -1,24 +1,27 @@
-//! The causes of aborts that a workload can tell: the reason, the place and the types it met.
+//! The causes of aborts that a workload can tell apart: the reason, the place, and the types of the
+//! transactions in conflict.
 
 use std::collections::HashMap;
 
 use candide::{Abort, Conflict};
 
-/// One sort of aborted attempts.
+/// A cause of aborted attempts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// The engine's reason.
     pub reason: Abort,
-    /// The table; `None` if it was about no table: the attempt gave way to a transaction that had
-    /// failed too often.
+    /// The table of the conflict. `None` if the conflict was about no table: the attempt gave way
+    /// to a transaction that had failed too often.
     pub table: Option<String>,
-    /// The column group of the row, `"*"` without timestamp splitting; `None` if it was about a key
-    /// that was absent.
+    /// The column group of the row, `"*"` without timestamp splitting. `None` if the conflict was
+    /// about a key without a row.
     pub group: Option<&'static str>,
-    /// The type that was aborted, an index into [`Workload::KINDS`](crate::Workload::KINDS).
+    /// The type of the aborted transaction, an index into
+    /// [`Workload::KINDS`](crate::Workload::KINDS).
     pub aborted: usize,
-    /// The types it met, in ascending order; more than one if it was one of these, none if that is
-    /// not known. What it means to have met a type is the workload's to say.
+    /// The types of transaction that the aborted one conflicted with, in ascending order. If there
+    /// are several, it was one of them; if there are none, the type is not known. Each workload
+    /// defines when its transactions conflict with a type.
     pub met: Vec<usize>,
 }
 
@@ -43,17 +46,17 @@ impl Cause {
     }
 }
 
-/// Aborted attempts by cause.
+/// The numbers of aborted attempts, by cause.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Causes(HashMap<Cause, u64>);
 
 impl Causes {
-    /// Counts one more.
+    /// Counts one more attempt aborted by `cause`.
     pub(crate) fn count(&mut self, cause: Cause) {
         *self.0.entry(cause).or_default() += 1;
     }
 
-    /// Adds what others have counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Causes) {
         for (cause, count) in &other.0 {
             *self.0.entry(cause.clone()).or_default() += count;
@@ -65,10 +68,10 @@ impl Causes {
         self.0.values().sum()
     }
 
-    /// All causes with their counts, the most frequent first.
+    /// Returns all causes with their counts, the most frequent first.
     pub fn by_frequency(&self) -> Vec<(&Cause, u64)> {
         let mut causes: Vec<_> = self.0.iter().map(|(cause, &count)| (cause, count)).collect();
-        // Names decide between equals, so that the order is the same each time.
+        // Causes with equal counts are ordered by name, so that the order is the same each time.
         causes.sort_by_cached_key(|(cause, count)| {
             (u64::MAX - count, cause.place(), cause.reason.name(), cause.aborted, cause.met.clone())
         });

@@ -1,31 +1,31 @@
-//! The row that a workload's transactions want most: reading it, and how many versions of it are
-//! kept.
+//! Probes of the row that a workload's transactions access most: reading it, and counting the
+//! versions of it that are kept.
 
 use std::hint::black_box;
 
 use candide::{Abort, Protocol, Record, Session, Table, Whole};
 
-/// The most rows that all count as hot if they are drawn uniformly.
+/// If rows are drawn uniformly from at most this many, all of them count as hot.
 const FEW: u64 = 100;
 
-/// A look at the hottest row, which a driver may take between two transactions of a
+/// A probe of the hottest row. A driver may use the probe between two transactions of a
 /// [`Worker`](crate::Worker).
 pub trait Probe {
-    /// Reads the whole row in a transaction of its own, which only reads. Attempts that conflicts
-    /// end are among the worker's [`stats`](crate::Worker::stats).
+    /// Reads the whole row in a read-only transaction of its own. Attempts aborted by conflicts are
+    /// counted in the worker's [`stats`](crate::Worker::stats).
     ///
     /// # Errors
     /// None that are expected.
     fn read(&mut self) -> Result<(), Abort>;
 
-    /// Returns how many versions of it there are, as [`Table::versions_of`] counts them.
+    /// Returns the number of versions of the row, as [`Table::versions_of`] counts them.
     ///
     /// # Errors
     /// None that are expected.
     fn versions(&mut self) -> Result<usize, Abort>;
 }
 
-/// The probe of a row, for a worker to give: its session, the table, and the key.
+/// Makes the probe of a row from the worker's session, the table and the key.
 pub(crate) fn probe<'a, R: Record, P: Protocol>(
     session: &'a mut Session<P>,
     table: &'a Table<R, P>,
@@ -51,8 +51,8 @@ impl<R: Record, P: Protocol> Probe for HotRow<'_, R, P> {
     }
 }
 
-/// The first of so many rows, if it stands out: it is drawn more often than others, or there are
-/// few of them.
+/// Returns `first`, the name of the first of `rows` rows, if that row is hot: it is drawn more
+/// often than others, or there are few rows. Otherwise returns `None`.
 pub(crate) fn if_hot(first: &'static str, rows: u64, theta: f64) -> Option<&'static str> {
     (theta > 0.0 || rows <= FEW).then_some(first)
 }

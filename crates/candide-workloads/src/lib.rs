@@ -1,7 +1,7 @@
 //! Standard workloads for Candide, each written once and generic over the protocol that runs it.
 //!
-//! A [`Workload`] is a set of knobs. Loading it into a database gives a [`Loaded`], which makes one
-//! [`Worker`] per thread and can check afterwards that what the tables hold is what the committed
+//! A [`Workload`] is a set of knobs. Loading it into a database gives a [`Loaded`]. A [`Loaded`]
+//! makes one [`Worker`] per thread. Afterwards it can check that the tables hold what the committed
 //! transactions wrote. Nothing here measures: a driver calls [`Worker::step`] in a loop and keeps
 //! the time.
 //!
@@ -20,13 +20,13 @@
 //! | [`voter::Voter`] | contestants, area codes, votes, two counts of them | votes by telephone |
 //! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
 //!
-//! [`clients`] are for checking only: they note what they are told.
+//! [`clients`] are for checking only: they record their requests and the answers.
 //!
-//! Where one row is wanted more than others, [`Workload::hottest`] says which one, and workers give
+//! If one row is accessed more often than others, [`Workload::hottest`] names it, and workers give
 //! a [`Probe`] of it.
 //!
-//! Inputs are drawn before a transaction's first attempt and used again by every retry, so a retry
-//! repeats the same work.
+//! Inputs are drawn before a transaction's first attempt. Every retry uses the same inputs, so a
+//! retry repeats the same work.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -7,31 +7,33 @@ use candide::{Abort, Database, Protocol, Session, Tx};
 
 use crate::Failure;
 
-/// Rows per loading transaction: enough to make a commit's own cost small, few enough that a write
-/// set stays in cache.
+/// Rows per loading transaction. The batch is large enough to make the cost of the commit itself
+/// small, and small enough for its write set to stay in cache.
 const BATCH: u64 = 16;
 
-/// How to load: by how many threads, from which seed, whom to tell and whom to ask.
+/// How to load: the number of threads, the seed, and the callbacks for progress and for stopping.
 pub struct Loading<'a> {
-    /// Loader threads, each with a session of its own and an equal segment of the keys.
+    /// The number of loader threads. Each thread has a session of its own and an equal segment of
+    /// the keys.
     pub threads: usize,
-    /// Everything random in the workload follows from it.
+    /// The seed of everything random in the workload.
     pub seed: u64,
-    /// Told by the loader threads, after each transaction, how many more keys are in.
+    /// The callback for progress. After each transaction, a loader thread passes it the number of
+    /// keys that the transaction has inserted.
     pub progress: &'a (dyn Fn(u64) + Sync),
-    /// Asked by the loader threads, between transactions, whether to give up. Then loading fails
-    /// with [`Failure::Stopped`].
+    /// Returns whether to give up. The loader threads call it between transactions. Once it returns
+    /// true, loading fails with [`Failure::Stopped`].
     pub stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Loading<'_> {
-    /// Fails if loading is to stop.
+    /// Returns an error if loading is to stop.
     pub(crate) fn go_on(&self) -> Result<(), Failure> {
         if (self.stopped)() { Err(Failure::Stopped) } else { Ok(()) }
     }
 
-    /// Calls `insert` once for each key below `keys`, a batch of them per transaction. An attempt
-    /// may be repeated, so what `insert` writes must depend on the key alone.
+    /// Calls `insert` once for each key below `keys`, with a batch of keys per transaction. An
+    /// attempt may be repeated, so what `insert` writes must depend on the key alone.
     pub(crate) fn fill<P: Protocol>(
         &self,
         db: &Database<P>,
@@ -59,9 +61,9 @@ impl Loading<'_> {
         run_all(loaders.collect::<Result<_, Failure>>()?)
     }
 
-    /// Calls `work` once for each of so many parts. A loader that is done with one takes the next,
-    /// so parts may differ in size; a part of many transactions asks in between [whether to go
-    /// on](Loading::go_on).
+    /// Calls `work` once for each part. A loader that has finished one part takes the next, so
+    /// parts may differ in size. A part of many transactions has to check between them [whether to
+    /// go on](Loading::go_on).
     pub(crate) fn share<P: Protocol>(
         &self,
         db: &Database<P>,
@@ -88,10 +90,10 @@ impl Loading<'_> {
     }
 }
 
-/// What one loader thread does.
+/// The work of one loader thread.
 type Loader<'a> = Box<dyn FnOnce() -> Result<(), Failure> + Send + 'a>;
 
-/// Runs each on a thread of its own and waits for all of them. Returns the first failure.
+/// Runs each loader on a thread of its own and waits for all of them. Returns the first failure.
 fn run_all(loaders: Vec<Loader<'_>>) -> Result<(), Failure> {
     thread::scope(|scope| {
         let threads: Vec<_> = loaders.into_iter().map(|load| scope.spawn(load)).collect();
@@ -102,7 +104,8 @@ fn run_all(loaders: Vec<Loader<'_>>) -> Result<(), Failure> {
     })
 }
 
-/// Runs a transaction that is not measured. All such closures of a protocol share this code.
+/// Runs a transaction that is not measured. All such transactions of a protocol share this code,
+/// since `body` is a trait object.
 #[inline(never)]
 pub(crate) fn run_unmeasured<P: Protocol>(
     session: &mut Session<P>,

@@ -1,6 +1,5 @@
-//! Reading tables after the workers have stopped, in the two ways that must agree: through fresh
-//! transactions, which see what any later program would, and by raw iteration, which also sees what
-//! no lookup finds.
+//! Reading tables after the workers have stopped, in two ways that must agree. Fresh transactions
+//! see what any later program would see. Raw iteration also sees rows that no lookup finds.
 
 use std::cell::RefCell;
 use std::ops::Bound;
@@ -9,12 +8,13 @@ use candide::{Abort, Error, Ordered, Protocol, Record, Session, Table, Whole};
 
 use crate::load::run_unmeasured;
 
-/// Keys, or rows of a scan, per reading transaction.
+/// The number of keys, or of scanned rows, per reading transaction.
 const BATCH: usize = 64;
 
-/// A table as a check reads it, the same for every protocol, so that checks are compiled once.
+/// A table as a check reads it. The trait is the same for every protocol, so that checks are
+/// compiled once.
 pub(crate) trait Rows<R: Record> {
-    /// Shows the rows of those keys that have one, looked up by transactions, in the order of
+    /// Looks up `keys` by transactions and passes each row that exists to `visit`, in the order of
     /// `keys`.
     fn by_keys(
         &self,
@@ -22,14 +22,15 @@ pub(crate) trait Rows<R: Record> {
         visit: &mut dyn FnMut(&R),
     ) -> Result<(), Abort>;
 
-    /// Shows all rows by raw iteration, which also meets what no lookup finds, and returns their
-    /// number.
+    /// Passes all rows to `visit` by raw iteration, also rows that no lookup finds. Returns the
+    /// number of rows.
     fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error>;
 }
 
 /// An ordered table as a check reads it.
 pub(crate) trait OrderedRows<R: Record<Index = Ordered>>: Rows<R> {
-    /// Shows the rows between two bounds, scanned by transactions, in the order of their keys.
+    /// Scans the range between two bounds by transactions and shows the rows in the order of their
+    /// keys.
     fn by_scans(
         &self,
         from: Bound<R::Key>,
@@ -38,7 +39,7 @@ pub(crate) trait OrderedRows<R: Record<Index = Ordered>>: Rows<R> {
     ) -> Result<(), Abort>;
 }
 
-/// Returns the rows of a table, read by transactions of that session.
+/// Returns the rows of `table`, read by transactions of `session`.
 pub(crate) fn rows<'a, R: Record, P: Protocol>(
     table: &'a Table<R, P>,
     session: &'a RefCell<Session<P>>,
@@ -46,7 +47,7 @@ pub(crate) fn rows<'a, R: Record, P: Protocol>(
     TableRows { table, session }
 }
 
-/// The rows of a table, and a session to read them in.
+/// The rows of a table, and a session in which to read them.
 pub(crate) struct TableRows<'a, R: Record, P: Protocol> {
     table: &'a Table<R, P>,
     session: &'a RefCell<Session<P>>,
@@ -110,8 +111,8 @@ impl<R: Record<Index = Ordered>, P: Protocol> OrderedRows<R> for TableRows<'_, R
     }
 }
 
-/// A fingerprint of one row. Their wrapping sum over a table does not depend on the order the rows
-/// are met in.
+/// Returns a fingerprint of one row. The wrapping sum of a table's fingerprints does not depend on
+/// the order of the rows.
 pub(crate) fn fingerprint(key: u64, bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(mix(key), |hash, chunk| {
         let mut word = [0; 8];
@@ -120,7 +121,7 @@ pub(crate) fn fingerprint(key: u64, bytes: &[u8]) -> u64 {
     })
 }
 
-/// Spreads every bit of a word over the whole of it.
+/// Spreads every bit of a word over the whole word.
 fn mix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     (word ^ (word >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)

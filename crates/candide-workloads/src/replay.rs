@@ -1,19 +1,19 @@
-//! Inputs that are made before the clock starts.
+//! Inputs that are drawn before the clock starts.
 
-/// Says whether to give up.
+/// Returns whether to give up.
 pub type Stopped<'a> = &'a dyn Fn() -> bool;
 
-/// The inputs of so many transactions are drawn between questions whether to give up.
+/// The number of transactions whose inputs are drawn between two calls of a [`Stopped`].
 const ASK_EVERY: usize = 1 << 12;
 
-/// Counts to `count`, but not beyond the first question that `stopped` answers with yes, which is
-/// asked after at least one.
+/// Counts to `count`, but ends at the first call of `stopped` that returns true. The first call
+/// comes after at least one number.
 pub(crate) fn until(count: usize, stopped: Stopped<'_>) -> impl Iterator<Item = usize> {
     (0..count)
         .take_while(move |&drawn| drawn == 0 || !drawn.is_multiple_of(ASK_EVERY) || !stopped())
 }
 
-/// Draws an input for each of `count` transactions, or for fewer, if `stopped` says so.
+/// Draws an input for each of `count` transactions, or for fewer if `stopped` returns true.
 pub(crate) fn draw_all<T>(
     count: usize,
     stopped: Stopped<'_>,
@@ -24,10 +24,10 @@ pub(crate) fn draw_all<T>(
     inputs
 }
 
-/// Pregenerated inputs, handed out over and over, a fixed number at a time.
+/// Pregenerated inputs, handed out in a cycle, a fixed number at a time.
 ///
-/// Drawing from a skewed distribution costs as much as a short transaction; a driver that draws
-/// while it measures would measure itself.
+/// Drawing from a skewed distribution costs as much as a short transaction. A driver that drew
+/// inputs while it measures would measure its own drawing.
 pub(crate) struct Replay<T> {
     inputs: Vec<T>,
     stride: usize,
@@ -35,7 +35,8 @@ pub(crate) struct Replay<T> {
 }
 
 impl<T> Replay<T> {
-    /// Will hand out `inputs` in slices of `stride`, which must divide their number.
+    /// Makes a cycle that hands out `inputs` in slices of `stride`, which must divide the number of
+    /// inputs.
     pub(crate) fn new(inputs: Vec<T>, stride: usize) -> Self {
         assert!(
             !inputs.is_empty() && inputs.len().is_multiple_of(stride),
@@ -44,7 +45,7 @@ impl<T> Replay<T> {
         Replay { inputs, stride, next: 0 }
     }
 
-    /// The next transaction's inputs.
+    /// Returns the next transaction's inputs.
     pub(crate) fn next(&mut self) -> &[T] {
         let first = self.next;
         let end = first + self.stride;

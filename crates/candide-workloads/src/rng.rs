@@ -1,11 +1,11 @@
-//! Independent random streams out of one seed, and lots by weight.
+//! Independent random streams from one seed, and weighted draws.
 
 use fastrand::Rng;
 
-/// The random stream number `stream` of `seed`.
+/// Returns the random stream number `stream` of `seed`.
 ///
-/// Seeds that differ in a bit give a small generator streams that begin alike, so the pair is mixed
-/// first (the finalizer of SplitMix64).
+/// If two seeds differ in only one bit, the streams of a small generator begin alike. So the pair
+/// of numbers is mixed first (the finalizer of SplitMix64).
 pub fn stream(seed: u64, stream: u64) -> Rng {
     let mut word = seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -13,7 +13,7 @@ pub fn stream(seed: u64, stream: u64) -> Rng {
     Rng::with_seed(word ^ (word >> 31))
 }
 
-/// Draws the number of a type by weight. One weight at least must be more than 0.
+/// Draws the number of a type by weight. At least one weight must be more than 0.
 pub(crate) fn draw_kind(weights: &[u32], rng: &mut Rng) -> usize {
     let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
     let mut lot = rng.u64(..total);

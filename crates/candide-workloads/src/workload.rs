@@ -1,4 +1,4 @@
-//! What a driver needs to know of a workload, whichever it is and whichever protocol runs it.
+//! The traits and types through which a driver runs any workload under any protocol.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::replay::Stopped;
 use crate::{Causes, Consistency, Loading, Probe, THETA_MAX};
 
-/// A workload before any table exists: knobs that can fill a database of any protocol.
+/// A workload before any table exists: knobs from which a database of any protocol can be filled.
 ///
-/// Serializing it gives the parameters to report beside the measurements.
+/// Serializing the workload gives the parameters to report beside the measurements.
 pub trait Workload: Serialize + Sync {
     /// This workload with its tables filled.
     type Loaded<P: Protocol>: Loaded<P>;
@@ -25,37 +25,38 @@ pub trait Workload: Serialize + Sync {
     /// Returns the number of keys that will be reported to [`Loading::progress`].
     fn keys(&self) -> u64;
 
-    /// Returns about how much memory it takes with these knobs.
+    /// Returns about how much memory the workload takes with these knobs.
     fn size(&self) -> Size;
 
-    /// Returns what the check leaves out with these knobs, for a report to state.
+    /// Returns what the check leaves out with these knobs, for a report to state; `None` if the
+    /// check leaves nothing out.
     fn unchecked(&self) -> Option<&'static str>;
 
-    /// In what these knobs make it differ from the standard it is named after, for a report to
-    /// admit.
+    /// Returns the differences that these knobs make between the workload and the standard of its
+    /// name, for a report to admit.
     fn differences(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Returns whether its tables grow while it runs: then each run should begin with new ones, as
-    /// large as those of the others.
+    /// Returns whether the workload's tables grow while it runs. If they do, each run should begin
+    /// with new tables, so that all runs begin with tables of one size.
     fn grows(&self) -> bool {
         false
     }
 
-    /// Returns how the workload changes while it runs, if it does.
+    /// Returns how the workload changes while it runs; `None` if it does not change.
     fn timeline(&self) -> Option<Timeline> {
         None
     }
 
-    /// The row that its transactions want most, by its table and key, such as `usertable[0]`;
-    /// `None` if with these knobs none stands out: many rows are wanted alike. If there is one, its
-    /// [workers](Worker::hottest) can look at it.
+    /// Returns the table and key of the row that the transactions access most, such as
+    /// `usertable[0]`. `None` if no row stands out with these knobs, since many rows are accessed
+    /// equally often. If there is such a row, the [workers](Worker::hottest) can read it.
     fn hottest(&self) -> Option<&'static str> {
         None
     }
 
-    /// Says which knob is out of range and which values it may have.
+    /// Checks the knobs. The error names the knob that is out of range and the values it may have.
     fn validate(&self) -> Result<(), String>;
 
     /// Creates the tables and fills them. The knobs must be valid.
@@ -66,30 +67,30 @@ pub trait Workload: Serialize + Sync {
     ) -> Result<Self::Loaded<P>, Failure>;
 }
 
-/// A workload whose tables are filled, and the account of what was committed to them since.
+/// A workload whose tables are filled, and the account of what has been committed to them since.
 ///
-/// Any number of rounds of workers can follow one another; the check is against all of them
-/// together.
+/// Any number of rounds of workers can follow one another. The check covers all of them together.
 pub trait Loaded<P: Protocol>: Send + Sync {
     /// Runs transactions on one thread.
     type Worker: Worker;
 
-    /// Says how many workers the next round will have, for workloads that share out their data
-    /// among them.
+    /// Announces the number of workers of the next round, for workloads that divide their data
+    /// among their workers.
     fn expect_workers(&self, _workers: usize) {}
 
-    /// Begins a phase of the workload's [`Timeline`], counted from 0; until then it is in that one.
-    /// Transactions that are running may end as they began.
+    /// Begins a phase of the workload's [`Timeline`], numbered from 0. Before the first call, the
+    /// workload is in phase 0. Transactions that are running may end in the previous phase's
+    /// manner.
     fn enter_phase(&self, _phase: usize) {}
 
-    /// Makes a worker that repeats the inputs of thread number `thread`. No two of one number may
-    /// be alive at a time.
+    /// Makes a worker that repeats the inputs of thread number `thread`. No two workers with one
+    /// number may be alive at the same time.
     fn worker(&self, session: Session<P>, thread: usize) -> Self::Worker {
         self.worker_unless(session, thread, &|| false)
     }
 
-    /// Makes the same worker, but ends the drawing of inputs once `stopped` says so: then they are
-    /// fewer, those of one transaction at least.
+    /// Makes the same worker, but stops drawing inputs once `stopped` returns true. The worker then
+    /// has fewer inputs, but at least those of one transaction.
     fn worker_unless(
         &self,
         session: Session<P>,
@@ -97,7 +98,7 @@ pub trait Loaded<P: Protocol>: Send + Sync {
         stopped: Stopped<'_>,
     ) -> Self::Worker;
 
-    /// Adds what `worker` committed to the account that [`Loaded::check`] settles.
+    /// Adds what `worker` committed to the account that [`Loaded::check`] compares with the tables.
     fn absorb(&self, worker: Self::Worker);
 
     /// Compares the tables with the account. No worker may be alive.
@@ -107,20 +108,21 @@ pub trait Loaded<P: Protocol>: Send + Sync {
 /// The transactions of one thread.
 pub trait Worker {
     /// Runs the next transaction until it has committed or rolled itself back. An error means that
-    /// the workload cannot go on: no transaction here meets a missing key or runs out of memory by
-    /// design.
+    /// the workload cannot go on: by design, no transaction here fails for a missing key or for
+    /// lack of memory.
     fn step(&mut self) -> Result<Step, Abort>;
 
-    /// The session's counters, of which the aborts by reason are of interest.
+    /// Returns the session's counters, of which the aborts by reason are of interest.
     fn stats(&self) -> Stats;
 
-    /// A look at the workload's [hottest row](Workload::hottest); `None` if no row of it can be.
+    /// Returns a probe of the workload's [hottest row](Workload::hottest); `None` if the worker
+    /// cannot read such a row.
     fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
         None
     }
 
-    /// Why attempts were aborted since the last call; `None` if the workload has not been told to
-    /// find out, or cannot.
+    /// Returns why attempts were aborted since the last call. `None` if the workload was not told
+    /// to find out, or cannot find out.
     fn take_causes(&mut self) -> Option<Causes> {
         None
     }
@@ -129,28 +131,28 @@ pub trait Worker {
 /// How one transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Its type, an index into [`Workload::KINDS`].
+    /// The transaction's type, an index into [`Workload::KINDS`].
     pub kind: usize,
-    /// Whether it committed; if not, it rolled itself back.
+    /// Whether the transaction committed; otherwise it rolled itself back.
     pub committed: bool,
-    /// How many attempts conflicts cost it before the one that counted.
+    /// The number of attempts that conflicts aborted before the final one.
     pub retries: u64,
 }
 
-/// About how much memory a workload takes, without what it inserts while it runs. Sums that are too
-/// large for a number are the largest number.
+/// The approximate memory that a workload takes, without what it inserts while it runs. Sums that
+/// overflow saturate at the largest number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Bytes of its tables when they are filled.
+    /// Bytes of the filled tables.
     pub tables: u64,
-    /// What tables hold, fewer of which take less memory, such as `rows`.
+    /// The name of what the tables hold, such as `rows`. Fewer of them take less memory.
     pub of: &'static str,
     /// Bytes of the inputs that are drawn for each thread.
     pub inputs: u64,
 }
 
 impl Size {
-    /// Returns that of `count` things called `of`, of so many `bytes` each, and of no inputs.
+    /// Returns the size of `count` things called `of`, of `bytes` bytes each, without inputs.
     pub(crate) fn of(count: u64, of: &'static str, bytes: u64) -> Size {
         Size { tables: count.saturating_mul(bytes), of, inputs: 0 }
     }
@@ -166,33 +168,34 @@ impl Size {
     }
 }
 
-/// How a workload changes while it runs, and how finely to report what comes of it.
+/// How a workload changes while it runs, and how finely to report the effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
-    /// What the phases are called, which follow one another over and over.
+    /// The names of the phases. The phases follow one another in a cycle.
     pub phases: &'static [&'static str],
-    /// How long each of them lasts.
+    /// The duration of each phase.
     pub phase: Duration,
-    /// How long the slices of a phase are whose throughput is reported.
+    /// The duration of one slice of a phase. Throughput is reported per slice.
     pub slice: Duration,
 }
 
-/// One knob's range: whether the knob is in it, and what to say if not.
+/// Checks one knob: `holds` says whether the knob is in range, and `message` gives the error if
+/// not.
 pub(crate) fn require(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(message()) }
 }
 
-/// The range of a skew.
+/// Checks that a skew is in range.
 pub(crate) fn require_theta(theta: f64) -> Result<(), String> {
     require((0.0..=THETA_MAX).contains(&theta), || {
         format!("theta must be from 0 (uniform) to {THETA_MAX}, not {theta}")
     })
 }
 
-/// The most transactions that are generated for a thread: gigabytes of them.
+/// The most transactions that are generated for a thread. So many take gigabytes.
 const TRANSACTIONS_MAX: usize = 100_000_000;
 
-/// The range of the number of pregenerated transactions.
+/// Checks that the number of pregenerated transactions is in range.
 pub(crate) fn require_transactions(transactions: usize) -> Result<(), String> {
     require((1..=TRANSACTIONS_MAX).contains(&transactions), || {
         "at least one transaction must be generated per thread, and at most a hundred million"
@@ -200,14 +203,15 @@ pub(crate) fn require_transactions(transactions: usize) -> Result<(), String> {
     })
 }
 
-/// That something can be drawn by the weights of `kinds`.
+/// Checks that at least one of the weights of `kinds` is more than zero, so that a kind can be
+/// drawn.
 pub(crate) fn require_weights(weights: &[u32], kinds: &[&str]) -> Result<(), String> {
     require(weights.iter().any(|&weight| weight > 0), || {
         format!("at least one weight must be more than 0; they are for {}", kinds.join(", "))
     })
 }
 
-/// Runs a transaction, and counts the attempts that were in vain.
+/// Runs a transaction. Returns its result and the number of attempts before the last one.
 pub(crate) fn run_counted<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -223,7 +227,7 @@ pub(crate) fn look_counted<T, E: From<Abort>, P: Protocol>(
     run_as(session, RunOptions::new().read_only(), body)
 }
 
-/// As [`run_counted`], in a given way.
+/// As [`run_counted`], with the given options.
 pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
     options: RunOptions<'_>,
@@ -242,7 +246,7 @@ pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
 pub enum Failure {
     /// The database refused a table or a session.
     Setup(Error),
-    /// A transaction met an outcome that loading and checking do not expect.
+    /// A transaction ended in a way that loading and checking do not expect.
     Transaction(Abort),
     /// Loading was told to stop.
     Stopped,

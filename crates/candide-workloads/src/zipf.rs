@@ -11,25 +11,28 @@ pub const THETA_MAX: f64 = 2.0;
 ///
 /// This is rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates
 /// from monotone discrete distributions", 1996). It is exact for every exponent, 1 included, and
-/// needs no sum over the ranks, unlike the closed form YCSB is usually driven with, which
-/// approximates, fails from exponent 1 on, and takes a pass over all ranks to set up. The idea: the
-/// area under the curve x^-theta over [k - 1/2, k + 1/2] is at least k^-theta, since the curve is
-/// convex. So draw a point under the curve by inverting its integral, round to the nearest k, and
-/// reject what exceeds k^-theta.
+/// needs no sum over the ranks. YCSB is usually driven with a closed form, which only approximates,
+/// fails from exponent 1 on, and takes a pass over all ranks to set up. The idea: the area under
+/// the curve x^-theta over [k - 1/2, k + 1/2] is at least k^-theta, since the curve is convex. So
+/// the sampler draws a point under the curve by inverting the curve's integral, rounds to the
+/// nearest k, and rejects the part of the area that exceeds k^-theta.
 #[derive(Debug, Clone, Copy)]
 pub struct Zipf {
     ranks: f64,
     theta: f64,
-    /// The integral at the left end of the first bar, which is made exactly as wide as its share.
+    /// The integral at the left end of the first bar. The first bar is exactly as wide as its
+    /// share.
     integral_low: f64,
     /// The integral at the right end of the last bar.
     integral_high: f64,
-    /// A point closer than this above its rounded rank is accepted without a look at the curve.
+    /// A point that is less than this above its rounded rank is accepted without evaluating the
+    /// curve.
     sure: f64,
 }
 
 impl Zipf {
-    /// A sampler of `ranks` ranks (at least one) with exponent `theta` (from 0 to [`THETA_MAX`]).
+    /// Creates a sampler of `ranks` ranks (at least one) with exponent `theta` (from 0 to
+    /// [`THETA_MAX`]).
     pub fn new(ranks: u64, theta: f64) -> Self {
         assert!(
             ranks > 0 && (0.0..=THETA_MAX).contains(&theta),
@@ -55,31 +58,31 @@ impl Zipf {
         }
     }
 
-    /// k^-theta.
+    /// Returns k^-theta.
     fn weight(&self, k: f64) -> f64 {
         (-self.theta * k.ln()).exp()
     }
 
-    /// The integral of x^-theta from 1 to `x`: (x^(1-theta) - 1) / (1 - theta), whose limit at
-    /// theta 1 is ln x.
+    /// Returns the integral of t^-theta from 1 to `x`: (x^(1-theta) - 1) / (1 - theta), whose limit
+    /// at theta 1 is ln x.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         log * expm1_over((1.0 - self.theta) * log)
     }
 
-    /// The `x` whose [`Zipf::integral`] is `area`.
+    /// Returns the `x` whose [`Zipf::integral`] is `area`.
     fn inverse(&self, area: f64) -> f64 {
         let t = ((1.0 - self.theta) * area).max(-1.0);
         (area * ln1p_over(t)).exp()
     }
 }
 
-/// (e^x - 1) / x, with its limit near 0, where the quotient loses all digits.
+/// Returns (e^x - 1) / x. Near 0, where the quotient loses all digits, returns its series.
 fn expm1_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
 }
 
-/// ln(1 + x) / x, with its limit near 0.
+/// Returns ln(1 + x) / x. Near 0, returns its series.
 fn ln1p_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x / 2.0 }
 }

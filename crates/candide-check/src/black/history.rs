@@ -1,10 +1,10 @@
-//! What clients know of a run: what they asked for and what they were told.
+//! A run as its clients know it: their requests and the answers.
 
 /// One transaction as its client saw it, with operations on lists ([`ListOp`]) or on registers
 /// ([`RegisterOp`]).
 ///
-/// Times are of one clock of all clients. A transaction `completed` before another was `invoked`
-/// only if it did so in real time; equal times say nothing.
+/// Times are of one clock of all clients. If one transaction `completed` before another was
+/// `invoked`, it also did so in real time. Equal times do not order transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -12,19 +12,21 @@
     serde(deny_unknown_fields)
 )]
 pub struct Transaction<O> {
-    /// Its session, which runs one transaction at a time.
+    /// The session of the transaction. A session runs one transaction at a time.
     pub session: u64,
-    /// Before the client sent the first of it.
+    /// A time before the client sent the first operation.
     pub invoked: u64,
-    /// After the client was told the outcome, or when it stopped waiting.
+    /// A time after the client was told the outcome, or the time at which the client stopped
+    /// waiting.
     pub completed: u64,
-    /// What the client was told in the end.
+    /// The outcome that the client was told.
     pub outcome: Outcome,
-    /// What it did, in order. What reads returned counts only if the transaction committed.
+    /// The operations of the transaction, in order. Results of reads count only if the transaction
+    /// committed.
     pub operations: Vec<O>,
 }
 
-/// How a transaction ended, as far as its client knows.
+/// The outcome of a transaction, as far as its client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(
     feature = "formats",
@@ -32,16 +34,16 @@ pub struct Transaction<O> {
     serde(rename_all = "lowercase")
 )]
 pub enum Outcome {
-    /// It took effect, between `invoked` and `completed`.
+    /// The transaction took effect between `invoked` and `completed`.
     Committed,
-    /// It had no effect and never will.
+    /// The transaction has had no effect and never will.
     Aborted,
-    /// It is not known: it took effect at some time after it was invoked, also after the client
-    /// stopped waiting, or never.
+    /// The client does not know. The transaction either never took effect, or took effect at some
+    /// time after it was invoked, possibly after the client had stopped waiting.
     Unknown,
 }
 
-/// An operation on lists, one for each key, all empty in the beginning.
+/// An operation on lists. Each key has a list, which is empty in the beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -60,12 +62,12 @@ pub enum ListOp {
     Read {
         /// The list.
         key: u64,
-        /// All that was in it.
+        /// All elements of the list.
         values: Vec<u64>,
     },
 }
 
-/// An operation on registers, one for each key, all without a value in the beginning.
+/// An operation on registers. Each key has a register, which has no value in the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -77,14 +79,14 @@ pub enum RegisterOp {
     Write {
         /// The register.
         key: u64,
-        /// Its new value.
+        /// The register's new value.
         value: u64,
     },
     /// Reads the value.
     Read {
         /// The register.
         key: u64,
-        /// What it held; `None` if nothing had been written yet.
+        /// The value of the register; `None` if nothing had been written yet.
         value: Option<u64>,
     },
 }

@@ -1,4 +1,4 @@
-//! The part that both black-box checkers share: collecting faults and the order of transactions.
+//! The common part of both black-box checkers: collecting violations and the order of transactions.
 
 use super::{Options, Outcome, Transaction};
 use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
@@ -6,10 +6,10 @@ use crate::graph::{Edge, Graph, Kind};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// Transactions by their place in the history.
+/// The place of a transaction in the history.
 pub(super) type Place = u32;
 
-/// What an edge is about: a key, and the values that the one and the other saw or wrote.
+/// The subject of an edge: a key, and the values that its two transactions read or wrote.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Values {
     pub(super) key: u64,
@@ -17,10 +17,10 @@ pub(super) struct Values {
     pub(super) after: Option<u64>,
 }
 
-/// What is known of a history so far.
+/// The knowledge of a history so far.
 pub(super) struct Inference<'h, O> {
     pub(super) history: &'h [Transaction<O>],
-    /// Of the transactions with an unknown outcome, those of which something was read.
+    /// For each transaction, whether one of its writes was read. Needed if its outcome is unknown.
     seen: Vec<bool>,
     observations: Vec<Violation>,
     edges: Vec<Edge>,
@@ -43,14 +43,15 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// The transactions that committed as their clients know, whose reads count.
+    /// Returns the transactions that committed, as far as their clients know. Only their reads
+    /// count.
     pub(super) fn committed(
         &self,
     ) -> impl Iterator<Item = (Place, &'h Transaction<O>)> + use<'h, O> {
         (0..).zip(self.history).filter(|(_, transaction)| transaction.outcome == Outcome::Committed)
     }
 
-    /// Notes that what a transaction wrote was read.
+    /// Records that a write of `writer` was read.
     pub(super) fn see(&mut self, writer: Place) {
         self.seen[writer as usize] = true;
     }
@@ -59,7 +60,7 @@ impl<'h, O> Inference<'h, O> {
         self.history[of as usize].outcome
     }
 
-    /// Returns whether its writes count.
+    /// Returns whether the writes of `writer` count.
     pub(super) fn effective(&self, writer: Place) -> bool {
         match self.outcome(writer) {
             Outcome::Committed => true,
@@ -68,7 +69,7 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Something is wrong by itself. Only the first of each anomaly is kept.
+    /// Records a violation that needs no cycle. Only the first violation of each anomaly is kept.
     pub(super) fn observe(
         &mut self,
         anomaly: Anomaly,
@@ -83,7 +84,7 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// The one comes before the other, unless they are the same.
+    /// Adds an edge by which `from` comes before `to`, unless they are the same.
     pub(super) fn edge(&mut self, from: Place, to: Place, kind: Kind, values: Values) {
         if from != to {
             let about = self.about(values);
@@ -101,9 +102,10 @@ impl<'h, O> Inference<'h, O> {
         self.nodes - 1
     }
 
-    /// A crowd of writers of a key, each with its value.
+    /// Creates the crowd of a key's writers. `members` are the writers, each with its value.
     pub(super) fn crowd(&mut self, key: u64, members: Vec<(Place, u64)>) -> Crowd {
-        // Node `n` of the tree leads to nodes `2n` and `2n + 1`; the last half are the members.
+        // Node `n` of the tree leads to nodes `2n` and `2n + 1`. The last half of the nodes are the
+        // members.
         let count = members.len();
         let mut nodes = vec![0; count];
         nodes.extend(members.iter().map(|(writer, _)| *writer));
@@ -118,7 +120,7 @@ impl<'h, O> Inference<'h, O> {
         Crowd { key, nodes, members, places }
     }
 
-    /// The one comes before those of a crowd in that range, itself excepted.
+    /// Adds edges by which `from` comes before each member of a range of a crowd, except itself.
     pub(super) fn before_crowd(
         &mut self,
         from: Place,
@@ -163,7 +165,7 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// The worst of what was found, or of the cycles that there are.
+    /// Returns the worst violation among those recorded and the cycles of the edges.
     pub(super) fn conclude(mut self, options: Options) -> Result<(), Violation> {
         const WORST_FIRST: [Anomaly; 8] = [
             Anomaly::RepeatedValue,
@@ -212,11 +214,11 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Leads from every transaction through a chain of moments to those that were invoked after it
-    /// had completed.
+    /// Adds edges for real time: from every transaction, through a chain of moments, to those that
+    /// were invoked after it had completed.
     fn order_real_time(&mut self) {
-        // At equal times invocations come first, so that nothing is taken to have completed before
-        // them.
+        // At equal times, invocations come first, so that no transaction counts as completed before
+        // an invocation of the same time.
         let mut events: Vec<(u64, bool, Place)> = Vec::with_capacity(2 * self.history.len());
         for (place, transaction) in
             (0..).zip(self.history).filter(|(place, _)| self.effective(*place))
@@ -261,8 +263,8 @@ impl<'h, O> Inference<'h, O> {
             && violation.anomaly == Anomaly::WriteSkew
             && key_of(&steps[0]) == key_of(&steps[1])
         {
-            // Each read what the other overwrote: whichever came last, it had not read what it
-            // wrote over.
+            // Each of the two transactions read what the other overwrote. So the later one had not
+            // read the version that it overwrote.
             violation.anomaly = Anomaly::LostUpdate;
         }
         violation
@@ -276,7 +278,8 @@ impl<'h, O> Inference<'h, O> {
         let mut kind = edge.kind;
         let mut values = self.abouts[edge.about as usize];
         if edge.kind == Kind::Ww && values.before.is_none() {
-            // It leads through a crowd, and only its last part is here. The first part knows why.
+            // The edge leads through a crowd, and `edge` is only the last part of the way. The kind
+            // is at the first part.
             let first = graph.edges_from(edge.from).iter().find(|first| {
                 first.to >= graph.transactions()
                     && first.kind < Kind::Session
@@ -296,13 +299,13 @@ impl<'h, O> Inference<'h, O> {
     }
 }
 
-/// Writers of a key, some range of which comes after a reader: a tree, so that a range costs few
-/// edges.
+/// The writers of a key, ordered, as a tree. If a reader comes before a range of them, the tree
+/// keeps the number of edges small.
 pub(super) struct Crowd {
     key: u64,
     nodes: Vec<u32>,
     members: Vec<(Place, u64)>,
-    /// Where a writer is among the members.
+    /// The position of each writer among the members.
     places: HashMap<Place, usize>,
 }
 
@@ -312,7 +315,7 @@ impl Crowd {
     }
 }
 
-/// The transactions of each session, in its order.
+/// Returns the transactions of each session, in the session's order.
 pub(super) fn sessions<O>(history: &[Transaction<O>]) -> BTreeMap<u64, Vec<Place>> {
     let mut sessions: BTreeMap<u64, Vec<Place>> = BTreeMap::new();
     for (place, transaction) in (0..).zip(history) {

@@ -1,4 +1,4 @@
-//! Histories of lists: every read shows the order of what was appended.
+//! Histories of lists. Every read of a list shows the order of the appends.
 
 use super::inference::{Inference, Place, Values};
 use super::{ListOp, Options, Outcome, Transaction};
@@ -6,10 +6,11 @@ use crate::anomaly::{Anomaly, Violation};
 use crate::graph::Kind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Checks whether a serial order of the transactions explains everything that committed ones read.
+/// Checks whether a serial order of the transactions explains everything that committed
+/// transactions read.
 ///
-/// Takes time and memory in proportion to the operations and the elements that were read, except
-/// that finding a smallest cycle in a history that is refused can take some seconds more.
+/// Takes time and memory in proportion to the operations and the elements that were read. If the
+/// history is refused, finding a smallest cycle can take some seconds more.
 ///
 /// # Errors
 /// The worst anomaly, with the transactions that show it; [`Anomaly::RepeatedValue`] if the history
@@ -42,11 +43,11 @@ pub fn check_lists(history: &[Transaction<ListOp>], options: Options) -> Result<
 /// One append.
 struct Append {
     writer: Place,
-    /// The value that the transaction appended to the key just before it.
+    /// The value that the same transaction appended to the key just before this one.
     before: Option<u64>,
-    /// Whether the transaction appended more to the key.
+    /// Whether the same transaction appended to the key again.
     intermediate: bool,
-    /// The position in the longest read of the list.
+    /// The position of the value in the longest read of the list.
     position: Option<usize>,
 }
 
@@ -57,8 +58,8 @@ type Appends = HashMap<(u64, u64), Append>;
 struct Read<'h> {
     reader: Place,
     values: &'h [u64],
-    /// The number of its elements that others appended; none if it is not the first read of that
-    /// list in its transaction.
+    /// The number of the elements that other transactions appended. `None` unless this is the
+    /// transaction's first read of the list.
     others: Option<usize>,
 }
 
@@ -66,7 +67,7 @@ struct Read<'h> {
 #[derive(Default)]
 struct List<'h> {
     reads: Vec<Read<'h>>,
-    /// The number of the longest read.
+    /// The index of the longest read.
     longest: usize,
 }
 
@@ -103,9 +104,9 @@ fn appends(inference: &mut Inference<'_, ListOp>) -> Appends {
     appends
 }
 
-/// Sorts reads by list, and checks that no transaction contradicts itself.
+/// Groups reads by list, and checks that no transaction contradicts itself.
 fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
-    /// The current transaction's knowledge of a list.
+    /// What the current transaction knows of a list.
     struct Known<'h> {
         reader: Place,
         read: Option<&'h [u64]>,
@@ -159,8 +160,8 @@ fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
     lists
 }
 
-/// Checks that the reads of a list have one order, and every element one append. Notes the
-/// positions of the appends in it.
+/// Checks that the reads of a list agree on one order, and that every element was appended. Records
+/// the positions of the appends in that order.
 fn order(
     inference: &mut Inference<'_, ListOp>,
     appends: &mut Appends,
@@ -211,7 +212,7 @@ fn order(
     ordered
 }
 
-/// Returns whether the value read at a position was appended, and not by an aborted transaction.
+/// Returns whether the value read at a position was appended by a transaction that did not abort.
 fn exists(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -242,8 +243,8 @@ fn exists(
     true
 }
 
-/// Checks that the elements that a transaction appended before one that was read were read too, and
-/// before it.
+/// Checks the order of a transaction's own appends: if one of its elements was read, the elements
+/// that it appended earlier must be read too, at earlier positions.
 fn own_order(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -287,7 +288,7 @@ fn intermediate_reads(
     }
 }
 
-/// Checks that no transaction read what it appended only later.
+/// Checks that no transaction read an element that it appended only later.
 fn later_appends(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -329,8 +330,8 @@ fn unread(inference: &Inference<'_, ListOp>, appends: &Appends) -> HashMap<u64, 
     unread
 }
 
-/// Checks that elements appended before another element's append was invoked were read if that one
-/// was.
+/// Checks that no append was lost: if an element was read, elements whose append had completed
+/// before that element's append was invoked must be read as well.
 fn lost(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -355,7 +356,7 @@ fn lost(
     }
 }
 
-/// Notes the order of transactions that the order of one list shows.
+/// Adds the edges between transactions that the order of one list shows.
 fn dependencies(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -398,7 +399,7 @@ fn dependencies(
     }
 }
 
-/// A list in a message, which shows the end of a long one.
+/// A list in a message, which shows only the end of a long list.
 struct Shown<'v>(&'v [u64]);
 
 impl std::fmt::Display for Shown<'_> {

@@ -1,9 +1,9 @@
-//! Checking what clients saw, without believing anything the database says of itself.
+//! Checks of what clients saw, without relying on anything that the database says of itself.
 //!
 //! Clients append values to lists and read whole lists ([`check_lists`]), or write and read
-//! registers ([`check_registers`]), never one value twice to a key; so a read says whose writes it
-//! saw. The method is that of Elle (K. Kingsbury and P. Alvaro, "Elle: Inferring Isolation
-//! Anomalies from Experimental Observations", PVLDB 14(3), 2020).
+//! registers ([`check_registers`]). No value is written to a key twice, so a read shows whose
+//! writes it saw. The method is that of Elle (K. Kingsbury and P. Alvaro, "Elle: Inferring
+//! Isolation Anomalies from Experimental Observations", PVLDB 14(3), 2020).
 //!
 //! ```
 //! use candide_check::Anomaly;
@@ -27,14 +27,14 @@
 //!
 //! # What is refused, and what is not
 //!
-//! *Lists.* The longest read of a list by a committed transaction gives the order of its elements,
-//! and every other read must be the beginning of it. Elements that committed transactions appended
-//! and none read come after it, in an order that does not matter. From that follows the order of
-//! transactions, and a history is refused if and only if no serial order explains what its
-//! committed transactions read: with the order of sessions or of real time too, if [`Options`] say
-//! so.
+//! *Lists.* The longest read of a list by a committed transaction gives the order of its elements.
+//! Every other read must be a prefix of that order. Elements that committed transactions appended
+//! and no transaction read come after it, in any order. From the order of elements follows the
+//! order of transactions. A history is refused if and only if no serial order explains what its
+//! committed transactions read. If [`Options`] say so, the serial order must also respect the order
+//! of sessions or of real time.
 //!
-//! *Registers.* The order of values is known in part, and only that is used:
+//! *Registers.* The order of values is known only in part. The check uses this part:
 //! 1. A transaction that read a value comes after the one that wrote it.
 //! 2. A register has no value before the first write to it: a transaction that read none comes
 //!    before all that wrote.
@@ -43,9 +43,9 @@
 //! 4. With the order of sessions or of real time, what was written later in a session, or in a
 //!    transaction that was invoked after another completed, is a later value.
 //!
-//! So a refused history has no serial order, but not the other way round: of two values whose order
-//! none of the four tells, either order is taken to be possible, each time it matters. (To decide
-//! it exactly is NP-complete.) Prefer lists.
+//! So a refused history has no serial order, but an accepted history may have none, either. If none
+//! of the four rules orders two values, the check takes both orders to be possible, separately for
+//! each conclusion. (To decide this exactly is NP-complete.) Prefer lists.
 //!
 //! ```
 //! use candide_check::Anomaly;
@@ -65,8 +65,9 @@
 //! assert_eq!(violation.anomaly, Anomaly::RealTime);
 //! ```
 //!
-//! An unknown outcome counts as committed if a committed transaction read a write of it, otherwise
-//! as aborted. Reads of transactions that did not commit are not examined.
+//! A transaction with an unknown outcome counts as committed if a committed transaction read one of
+//! its writes, and otherwise as aborted. Reads of transactions that did not commit are not
+//! examined.
 //!
 //! # What this cannot see
 //!
@@ -87,12 +88,12 @@ pub use history::{ListOp, Outcome, RegisterOp, Transaction};
 pub use lists::check_lists;
 pub use registers::check_registers;
 
-/// The orders that a serial order has to respect besides that of reads and writes.
+/// The orders that a serial order has to respect besides the order of reads and writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Transactions of a session come in the order of the session.
+    /// Whether transactions of a session have to come in the order of the session.
     pub sessions: bool,
-    /// A transaction comes before those that were invoked after it had completed (strict
-    /// serializability).
+    /// Whether a transaction has to come before those that were invoked after it had completed
+    /// (strict serializability).
     pub real_time: bool,
 }

@@ -1,4 +1,4 @@
-//! Histories of registers: a read shows the writer of its value, and little of the order of writes.
+//! Histories of registers. A read shows the writer of its value, but little of the order of writes.
 
 use super::inference::{Crowd, Inference, Place, Values, sessions};
 use super::{Options, Outcome, RegisterOp, Transaction};
@@ -6,12 +6,12 @@ use crate::anomaly::{Anomaly, Violation};
 use crate::graph::Kind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Checks whether the known order of writes leaves room for a serial order that explains everything
-/// that committed transactions read. `Ok` does not mean that there is one; the module's
+/// Checks whether the known order of writes permits a serial order that explains everything that
+/// committed transactions read. `Ok` does not mean that such an order exists; the module's
 /// documentation says what is known.
 ///
-/// Takes time and memory in proportion to the operations, up to a logarithm, except that finding a
-/// smallest cycle in a history that is refused can take some seconds more.
+/// Takes time and memory in proportion to the operations, up to a logarithm. If the history is
+/// refused, finding a smallest cycle can take some seconds more.
 ///
 /// # Errors
 /// The worst anomaly, with the transactions that show it; [`Anomaly::RepeatedValue`] if the history
@@ -46,7 +46,7 @@ struct Write {
 /// All writes of a history, by key and value.
 type Writes = HashMap<(u64, u64), Write>;
 
-/// The first read by a committed transaction of a key that it had not written before.
+/// A committed transaction's first read of a key that it had not written before.
 struct Read {
     key: u64,
     reader: Place,
@@ -56,9 +56,10 @@ struct Read {
 /// The known reads and writes of one register.
 #[derive(Default)]
 struct Register {
-    /// The readers of each value, and those that found none.
+    /// The readers of each value. `None` is the key for readers that found no value.
     readers: BTreeMap<Option<u64>, Vec<Place>>,
-    /// The last writes to it of all transactions that took effect, by the time they were invoked.
+    /// The last write to the register by each transaction that took effect, in the order in which
+    /// the transactions were invoked.
     writers: Vec<(Place, u64)>,
 }
 
@@ -85,10 +86,11 @@ fn writes(inference: &mut Inference<'_, RegisterOp>) -> Writes {
     writes
 }
 
-/// Checks each read by itself, and keeps those that tell something of other transactions.
+/// Checks each read by itself, and returns the reads that show something of other transactions.
 fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read> {
     let mut reads = Vec::new();
-    // For each key, the current transaction's place, the key's value, and whether it wrote that.
+    // For each key: the place of the current transaction, the value, and whether the transaction
+    // wrote that value.
     let mut known: HashMap<u64, (Place, Option<u64>, bool)> = HashMap::new();
     for (reader, transaction) in inference.committed() {
         for operation in &transaction.operations {
@@ -123,7 +125,8 @@ fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read
     reads
 }
 
-/// Returns whether another transaction wrote the value as its last write there, and did not abort.
+/// Returns whether another transaction, which did not abort, wrote the value as its last write to
+/// the key.
 fn exists(
     inference: &mut Inference<'_, RegisterOp>,
     writes: &Writes,
@@ -180,7 +183,7 @@ fn registers(
     registers
 }
 
-/// Notes the order of transactions that one register shows.
+/// Adds the edges between transactions that one register shows.
 fn dependencies(
     inference: &mut Inference<'_, RegisterOp>,
     writes: &Writes,
@@ -197,7 +200,8 @@ fn dependencies(
                 inference.edge(writer, *reader, Kind::Wr, Values { key, before, after: None });
             }
         }
-        // Rule 3. There should be one transaction that overwrote it; two are a cycle.
+        // Rule 3. At most one reader should have overwritten the value; two such readers form a
+        // cycle.
         let next: Vec<(Place, u64)> =
             readers.iter().filter_map(|reader| Some((*reader, *wrote.get(reader)?))).collect();
         for &(next, value) in &next {

@@ -1,27 +1,28 @@
-//! EDN, one form at a time, from a stream: all of its specification, and what Clojure writes
-//! besides (metadata, maps with a namespace, `##Inf`).
+//! EDN, read one form at a time from a stream. The reader accepts all of the specification, and
+//! what Clojure writes besides (metadata, maps with a namespace, `##Inf`).
 //!
-//! It is here because no crate reads all of this and says where it fails: `clojure-reader` 0.7 has
-//! no metadata and no `\u0041`, `edn-format` 3.3 and `edn-rs` 0.19 have no metadata and no
-//! positions, and all of them want the whole text in memory.
+//! No crate reads all of this and says where reading fails: `clojure-reader` 0.7 has no metadata
+//! and no `\u0041`, `edn-format` 3.3 and `edn-rs` 0.19 have no metadata and no positions, and all
+//! of them need the whole text in memory.
 
 use crate::format::FormatError;
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use std::fmt;
 use std::io::BufRead;
 
-/// Forms within forms beyond this are no history, and could exhaust the stack.
+/// The most forms within forms. No history nests deeper, and deeper nesting could exhaust the
+/// stack.
 const DEPTH_MAX: usize = 32;
 
-/// A piece of EDN. Equal is what EDN has as equal: a list and a vector of the same forms, sets and
-/// maps in whatever order they are written.
+/// A piece of EDN. Forms are equal if EDN defines them as equal: a list equals a vector of the same
+/// forms, and sets and maps are equal in any order.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     Nil,
     Number(i128),
-    /// Without its colon.
+    /// A keyword, without its colon.
     Keyword(String),
-    /// Without quotation marks and escapes.
+    /// A text, without quotation marks and escapes.
     Text(String),
     /// A vector or a list.
     Sequence(Vec<Form>),
@@ -29,7 +30,7 @@ pub enum Form {
     Set(BTreeSet<Form>),
     /// A tag, and the form after it.
     Tagged(String, Box<Form>),
-    /// Anything that may stand where no history needs to look: symbols, characters, fractions.
+    /// Any form that can stand only where a history is not read: symbols, characters, fractions.
     Other(String),
 }
 
@@ -42,7 +43,7 @@ impl Form {
         }
     }
 
-    /// Returns what it is, for messages; a long one is cut off.
+    /// Returns the form as text for messages. Long text is cut off.
     pub(super) fn shown(&self) -> String {
         const CHARACTERS_MAX: usize = 60;
         let mut text = self.to_string();
@@ -88,14 +89,15 @@ impl fmt::Display for Form {
     }
 }
 
-/// Where the input is: the line and the character of it that come next, from 1.
+/// The position in the input: the line and the character of the next byte, from 1.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     line: u64,
     column: u64,
 }
 
-/// Where a form begins, and its first byte; nothing at the end of the input. A `#` has been taken.
+/// The position of a form, and its first byte; `None` at the end of the input. A `#` has been
+/// consumed.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     first: Option<u8>,
@@ -103,17 +105,18 @@ struct Start {
 }
 
 impl Start {
-    /// Returns whether no form begins there.
+    /// Returns whether no form begins at this position.
     fn is_end(self) -> bool {
         matches!(self.first, None | Some(b']' | b')' | b'}'))
     }
 }
 
-/// Reads forms, and knows where it is.
+/// Reads forms, and keeps track of the position.
 pub(super) struct Forms<R> {
     input: R,
     place: Place,
-    /// Whether all forms are within one vector, as some tools write them.
+    /// Whether all forms are within one vector, as some tools write them; `None` before the first
+    /// form.
     enclosed: Option<bool>,
 }
 
@@ -158,8 +161,8 @@ impl<R: BufRead> Forms<R> {
         }
     }
 
-    /// Skips spaces, comments and discarded forms up to the start of the next form. `depth` is the
-    /// number of forms that enclose it.
+    /// Skips spaces, comments and discarded forms up to the start of a form at nesting depth
+    /// `depth`.
     fn start(&mut self, depth: usize) -> Result<Start, FormatError> {
         let mut to_discard = 0_u64;
         loop {
@@ -217,7 +220,7 @@ impl<R: BufRead> Forms<R> {
         }
     }
 
-    /// Returns the form after a tag or the like, which there has to be.
+    /// Returns the form that has to follow `what`, such as a tag.
     fn after(&mut self, what: &str, depth: usize) -> Result<Form, FormatError> {
         let start = self.start(depth + 1)?;
         if start.is_end() {
@@ -226,7 +229,7 @@ impl<R: BufRead> Forms<R> {
         self.form(start, depth + 1)
     }
 
-    /// Takes metadata, which tells nothing of a history.
+    /// Reads and drops metadata, which says nothing about a history.
     fn metadata(&mut self, depth: usize) -> Result<(), FormatError> {
         self.bump();
         match self.after("a ^", depth)? {
@@ -242,7 +245,7 @@ impl<R: BufRead> Forms<R> {
         }
     }
 
-    /// Reads a form that begins with a `#`, which has been taken and discards nothing.
+    /// Reads a form that begins with `#`. The `#` has been consumed and does not discard a form.
     fn dispatch(&mut self, depth: usize) -> Result<Form, FormatError> {
         match self.peek()? {
             Some(b'{') => {
@@ -306,7 +309,7 @@ impl<R: BufRead> Forms<R> {
         Ok(Form::Set(forms))
     }
 
-    /// Returns a map, whose keywords have that namespace if they have none of their own.
+    /// Reads a map. Keywords without a namespace of their own get `namespace`.
     fn map(&mut self, namespace: Option<&str>, depth: usize) -> Result<Form, FormatError> {
         let mut entries = BTreeMap::new();
         while let Some((place, key)) = self.until(b'}', depth)? {
@@ -331,8 +334,8 @@ impl<R: BufRead> Forms<R> {
         Ok(Form::Map(entries))
     }
 
-    /// Returns the next form of those up to a closing bracket, and where it begins; takes the
-    /// bracket.
+    /// Returns the next form before a closing bracket, and where the form begins. At the bracket,
+    /// consumes it and returns `None`.
     fn until(&mut self, closing: u8, depth: usize) -> Result<Option<(Place, Form)>, FormatError> {
         let start = self.start(depth + 1)?;
         if start.first == Some(closing) {
@@ -342,7 +345,7 @@ impl<R: BufRead> Forms<R> {
         Ok(Some((start.place, self.form(start, depth + 1)?)))
     }
 
-    /// Reads a text, whose quotation mark has been taken.
+    /// Reads a text whose quotation mark has been consumed.
     fn text(&mut self) -> Result<Form, FormatError> {
         let mut bytes = Vec::new();
         loop {
@@ -355,7 +358,7 @@ impl<R: BufRead> Forms<R> {
         }
     }
 
-    /// Reads an escape in a text, whose backslash has been taken.
+    /// Reads an escape of a text. Its backslash has been consumed.
     fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), FormatError> {
         let Some(byte) = self.take()? else {
             return Err(self.wrong("the file ends within a text"));
@@ -381,7 +384,7 @@ impl<R: BufRead> Forms<R> {
                 }
                 match unicode(&code) {
                     Some(character) => bytes.extend(character.encode_utf8(&mut [0; 4]).bytes()),
-                    // Half of a pair, as Java has them: kept as it is written.
+                    // Half of a surrogate pair, as in Java's strings. It is kept as written.
                     None => bytes.extend(format!("\\u{code}").bytes()),
                 }
                 return Ok(());
@@ -394,7 +397,7 @@ impl<R: BufRead> Forms<R> {
         Ok(())
     }
 
-    /// Reads a character, whose backslash has been taken.
+    /// Reads a character whose backslash has been consumed.
     fn character(&mut self) -> Result<Form, FormatError> {
         let first = match self.take()? {
             None => return Err(self.wrong("the file ends within a character")),
@@ -425,7 +428,7 @@ impl<R: BufRead> Forms<R> {
         }
     }
 
-    /// Returns the rest of a word, after what has been taken of it.
+    /// Returns a word that begins with the consumed `bytes`.
     fn word(&mut self, mut bytes: Vec<u8>) -> Result<String, FormatError> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -447,7 +450,7 @@ impl<R: BufRead> Forms<R> {
         String::from_utf8(bytes).map_err(|_| self.wrong("is not text in UTF-8"))
     }
 
-    /// Returns the first byte that is no space, comma or comment.
+    /// Returns the next byte that is not a space, a comma or part of a comment.
     fn skip_space(&mut self) -> Result<Option<u8>, FormatError> {
         while let Some(byte) = self.peek()? {
             match byte {
@@ -471,7 +474,7 @@ impl<R: BufRead> Forms<R> {
         Ok(self.input.fill_buf()?.first().copied())
     }
 
-    /// Goes past the byte that was peeked at, and so is in the buffer.
+    /// Consumes the byte that was peeked at, and so is in the buffer.
     fn bump(&mut self) {
         match self.input.fill_buf().ok().and_then(|buffer| buffer.first().copied()) {
             Some(b'\n') => self.place = Place { line: self.place.line + 1, column: 1 },
@@ -486,7 +489,7 @@ impl<R: BufRead> Forms<R> {
     }
 }
 
-/// Says that a map or a set has a form twice, of which the second begins at `place`.
+/// Returns the error that a map or a set has a form twice. The second one begins at `place`.
 fn twice(what: &str, form: &Form, Place { line, column }: Place) -> FormatError {
     let form = form.shown();
     FormatError::at(
@@ -504,13 +507,14 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | 0x1c..=b' ' | b',')
 }
 
-/// Returns the character with this number of four hexadecimal digits, if it is one.
+/// Returns the character with the number of four hexadecimal digits in `code`; `None` if there is
+/// no such character.
 fn unicode(code: &str) -> Option<char> {
     let is_hexadecimal = code.bytes().all(|digit| digit.is_ascii_hexdigit());
     u32::from_str_radix(code, 16).ok().filter(|_| is_hexadecimal).and_then(char::from_u32)
 }
 
-/// Returns what a word means, or why it means nothing.
+/// Returns the form that a word means, or why it means none.
 fn meaning(word: &str) -> Result<Form, String> {
     if word == "nil" {
         return Ok(Form::Nil);
@@ -531,7 +535,7 @@ fn meaning(word: &str) -> Result<Form, String> {
         .ok_or_else(|| format!("{word} is nothing in EDN"))
 }
 
-/// Returns a number, of which the digits come after the sign.
+/// Returns the number that a word means. `digits` are the word without its sign.
 fn number(word: &str, digits: &str) -> Option<Form> {
     let all_digits =
         |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -543,7 +547,7 @@ fn number(word: &str, digits: &str) -> Option<Form> {
         return number.filter(|_| is_hexadecimal).map(Form::Number);
     }
     if all_digits(integer) {
-        // With a zero in front it would be octal to some, and not to others.
+        // Some readers would take a number with a leading zero as octal, and others would not.
         let is_clear = integer.len() == 1 || !integer.starts_with('0');
         let number = word.strip_suffix('N').unwrap_or(word).parse();
         return is_clear.then(|| {
@@ -560,15 +564,15 @@ fn number(word: &str, digits: &str) -> Option<Form> {
     Some(Form::Other(if is_exact { format!("{sign}{digits}") } else { format!("{sign}{value:?}") }))
 }
 
-/// Returns whether a word is a symbol: true and false are, too.
+/// Returns whether a word is a symbol. `true` and `false` count as symbols.
 fn is_symbol(word: &str) -> bool {
     !word.starts_with(|first: char| first.is_ascii_digit() || ":#'".contains(first))
         && !word.is_empty()
         && word.chars().all(is_of_symbols)
 }
 
-/// Returns whether symbols and keywords may have this character: more than EDN says, what Clojure
-/// lets pass.
+/// Returns whether symbols and keywords may contain this character. Clojure accepts more than EDN
+/// specifies, and so does this.
 fn is_of_symbols(character: char) -> bool {
     match character.is_ascii() {
         true => character.is_ascii_alphanumeric() || ".*+!-_?$%&=<>/:#'|".contains(character),

@@ -1,27 +1,27 @@
-//! Black-box histories as Jepsen writes and Elle reads them, in EDN.
+//! Black-box histories in EDN, as Jepsen writes them and Elle reads them.
 //!
-//! A transaction is two maps, its invocation and its completion, in the order of their times among
-//! those of the others:
+//! A transaction is two maps, its invocation and its completion. The maps of all transactions are
+//! in the order of their times:
 //!
 //! ```text
 //! {:index 0, :time 10, :type :invoke, :process 0, :f :txn, :value [[:append 3 1] [:r 4 nil]]}
 //! {:index 1, :time 25, :type :ok, :process 0, :f :txn, :value [[:append 3 1] [:r 4 [7 8]]]}
 //! ```
 //!
-//! The completion is `:ok`, `:fail` for a transaction without effect, or `:info` if that is
-//! unknown. Registers are written by `[:w 3 1]`, and `[:r 3 1]` or `[:r 3 nil]` reads them. Elle
-//! checks such a file as `list-append` or `rw-register`.
+//! The completion is `:ok`, `:fail` for a transaction without effect, or `:info` if the outcome is
+//! unknown. `[:w 3 1]` writes a register, and `[:r 3 1]` or `[:r 3 nil]` reads one. Elle checks
+//! such a file as `list-append` or `rw-register`.
 //!
-//! Reading takes more than writing makes: all of EDN, and metadata, which Clojure has besides.
-//! Tags, metadata and other keys of the maps tell nothing; lists stand for vectors; forms after a
-//! `#_` are not there. All maps may be in one vector. Processes that are no numbers (a nemesis) are
-//! passed over. A `:time` that is missing, `nil` or -1 is not known, as Jepsen has it: if that of
-//! any client is, the place in the file is the time of all. An invocation without a completion is a
-//! transaction with an unknown outcome.
+//! The reader accepts more than the writer produces: all of EDN, and also Clojure's metadata. Tags,
+//! metadata and other keys of the maps are ignored. A list counts as a vector. A form after `#_` is
+//! skipped. All maps may be in one vector. Maps of processes that are not numbers (a nemesis) are
+//! skipped. As in Jepsen, a `:time` that is missing, `nil` or -1 is unknown. If the time of any
+//! client's map is unknown, the places in the file serve as the times of all maps. An invocation
+//! without a completion is a transaction with an unknown outcome.
 //!
-//! What keeps a file from being read: keys and values that are not whole numbers from 0;
-//! completions without an invocation; a map with a key or a set with a form twice, which is no EDN;
-//! lines without a time among others whose times go back.
+//! A file is refused for keys or values that are not whole numbers from 0; for completions without
+//! an invocation; for a form that is twice in a set or twice a key of a map, which is not EDN; and
+//! for lines without a time in a file in which other times go back.
 //!
 //! ```
 //! use candide_check::black::{ListOp, Outcome};
@@ -53,21 +53,21 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
-/// What a transaction of Elle's is made of.
+/// An operation of a transaction in Elle's format.
 pub trait Operation: Sized + Micro {}
 
 impl Operation for ListOp {}
 impl Operation for RegisterOp {}
 
-/// Writes a history, ordered by time; at equal times invocations come first, so that no order is
-/// claimed which is not known.
+/// Writes a history, ordered by time. At equal times invocations come first, so that the file
+/// claims no order that is unknown.
 ///
-/// What reads returned in transactions that did not commit is left out, since Elle has no place for
-/// it.
+/// Results of reads in transactions that did not commit are omitted, since Elle has no place for
+/// them.
 ///
 /// # Errors
 /// Those of `out`. A session that begins a transaction no later than its last one completed is
-/// refused ([`io::ErrorKind::InvalidInput`]): Elle would take one's completion for the other's.
+/// refused ([`io::ErrorKind::InvalidInput`]), since Elle would confuse their completions.
 pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> io::Result<()> {
     let mut events: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * history.len());
     for (at, transaction) in history.iter().enumerate() {
@@ -109,10 +109,10 @@ pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> i
     out.flush()
 }
 
-/// Reads a history; transactions come in the order of their invocations in the file.
+/// Reads a history. Transactions are in the order of their invocations in the file.
 ///
 /// # Errors
-/// Those of `input`, and the line that is not understood.
+/// Those of `input`, and for the first line that is not understood.
 pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, FormatError> {
     let mut forms = Forms::new(input);
     let mut history: Vec<Transaction<O>> = Vec::new();
@@ -182,23 +182,24 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
     Ok(history)
 }
 
-/// What the events of clients tell of their order.
+/// What the maps of clients show about their order.
 #[derive(Default)]
 struct Order {
-    /// How many maps there have been.
+    /// The number of maps so far.
     place: u64,
     /// The latest time.
     latest: u64,
     /// The first line without a time.
     untimed: Option<u64>,
-    /// The first line whose time is before that of an earlier one; both times.
+    /// The first line whose time is before that of an earlier line, and both times.
     goes_back: Option<(u64, u64, u64)>,
-    /// Where each transaction was invoked, and completed if it was.
+    /// The places of each transaction's invocation and, if there is one, its completion.
     places: Vec<(u64, Option<u64>)>,
 }
 
 impl Order {
-    /// Notes the time of an event; returns it, or the latest one where there is none.
+    /// Records the time of an event. Returns the time, or the latest time so far if `time` is
+    /// `None`.
     fn note(&mut self, line: u64, time: Option<u64>) -> u64 {
         match time {
             None => _ = self.untimed.get_or_insert(line),
@@ -210,7 +211,7 @@ impl Order {
         time.unwrap_or(self.latest)
     }
 
-    /// Takes places for times if some times are missing.
+    /// Replaces times by places if some times are missing.
     fn settle<O>(self, history: &mut [Transaction<O>]) -> Result<(), FormatError> {
         let Some(untimed) = self.untimed else { return Ok(()) };
         if let Some((line, from, to)) = self.goes_back {
@@ -235,7 +236,7 @@ enum Kind {
     Info,
 }
 
-/// What matters of one map.
+/// The relevant contents of one map.
 struct Event<'a> {
     kind: Kind,
     process: u64,
@@ -244,7 +245,7 @@ struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Returns what a map says, and nothing if no client did it.
+    /// Returns the contents of a map; `None` if the map is not of a client.
     fn new(form: &'a Form) -> Result<Option<Event<'a>>, String> {
         let Form::Map(entries) = form.bare() else {
             return Err(format!(
@@ -305,7 +306,7 @@ fn not_an_operation(form: &Form) -> String {
     format!("an operation is {}, should be a vector like [:r 3 nil]", form.shown())
 }
 
-/// Returns a number that histories have.
+/// Returns a number that may be in a history.
 fn number(form: &Form, what: &str) -> Result<u64, String> {
     match form.bare() {
         Form::Number(number) => u64::try_from(*number).ok(),

@@ -6,16 +6,15 @@ use crate::black::{ListOp, RegisterOp};
 use std::fmt::Write;
 
 pub trait Micro {
-    /// Understands `[name key value]`; what a read returned counts only once the transaction is
-    /// `done`.
+    /// Parses `[name key value]`. The result of a read counts only if the transaction is `done`.
     fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<Self, String>
     where
         Self: Sized;
 
-    /// The opposite.
+    /// Prints the operation as [`parse`](Self::parse) reads it.
     fn print(&self, done: bool, out: &mut String);
 
-    /// Returns whether it is `asked` with only the values that were read filled in.
+    /// Returns whether the operation is `asked`, except that the values of reads are filled in.
     fn answers(&self, asked: &Self) -> bool;
 }
 

@@ -18,8 +18,8 @@ impl Checker {
         }
         let writes = fed.first + fed.reads as usize;
         let end = writes + fed.writes as usize;
-        // Loads that do not wait for one another: the units looked at one by one below are fetched
-        // here at once.
+        // These loads do not wait for one another. They fetch all the units at once, before the
+        // loop below looks at the units one by one.
         let newest = self.items[fed.first..end].iter().map(|item| self.units.unpin(item.unit));
         black_box(newest.fold(0, |all, newest| all ^ newest));
         for number in fed.first..writes {
@@ -44,7 +44,7 @@ impl Checker {
         }
     }
 
-    /// Puts a transaction after the last moment before it began.
+    /// Adds the edge to a transaction from the last moment before its begin.
     fn follow_real_time(&mut self, node: NodeId, begun: u64) {
         let after = self.moments.partition_point(|(time, _)| *time < begun);
         if let Some((_, moment)) = after.checked_sub(1).and_then(|last| self.moments.get(last))
@@ -54,7 +54,7 @@ impl Checker {
         }
     }
 
-    /// Puts a moment after a transaction and after all earlier moments.
+    /// Adds the moment of a transaction's end, after the transaction and after all earlier moments.
     fn end_in_real_time(&mut self, node: NodeId, party: Party) {
         let moment = self.live.add(party, true);
         self.live.edge(node.slot, moment.slot, u32::MAX, Kind::RealTime);
@@ -116,8 +116,8 @@ impl Checker {
         }
     }
 
-    /// Notes that a transaction looked back to a time and read a version of a unit. Returns false
-    /// if that is not the version there was.
+    /// Records that a transaction looked back to a time and read a version of a unit. Returns false
+    /// if that version is not the one of that time.
     fn look_back(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind, as_of: u64) -> bool {
         let by = self.live.party(node.slot);
         if version > as_of {
@@ -144,8 +144,8 @@ impl Checker {
         true
     }
 
-    /// Reports the transactions that looked back to the time of a new version or later and read an
-    /// earlier version.
+    /// Reports the transactions that looked back to the time of a new version, or to a later time,
+    /// and read an earlier version.
     fn meet_look_backs(&mut self, node: NodeId, unit: u32, before: u64, version: u64) {
         let Some((seen, as_of, by)) = self.units.get(unit).looked_back(before, version) else {
             return;
@@ -199,7 +199,8 @@ impl Checker {
             live.edge(slot, node.slot, unit, Kind::Ww);
         }
         let before = before.number;
-        // Versions in between may turn out not to exist, so their readers are overwritten, too.
+        // The versions in between may turn out not to exist, so the new version overwrites what
+        // their readers read, too.
         units.live_readers(unit, before, version - 1, live, readers);
         for (reader, kind) in readers {
             live.edge(reader.slot, node.slot, unit, *kind);
@@ -207,8 +208,8 @@ impl Checker {
         self.meet_look_backs(node, unit, before, version);
     }
 
-    /// Puts the writer of a version that was read before it came before its readers. Returns false
-    /// if they read something else.
+    /// Handles the arrival of a version that was read before its writer was processed: the writer
+    /// comes before the readers. Returns false if the readers saw something else.
     fn meet_readers(&mut self, node: NodeId, unit: u32, place: usize, present: bool) -> bool {
         let Self { units, live, readers, .. } = self;
         let version = &mut units.get_mut(unit).versions[place];
@@ -225,8 +226,8 @@ impl Checker {
             self.wrong_presence(unit, number, last, Some(node.slot));
         }
         if foresight {
-            // What a transaction has written itself is not among its reads, so it comes before
-            // itself.
+            // A transaction's reads do not include its own writes, so this transaction would come
+            // before itself.
             let (from, about) =
                 (self.live.party(node.slot), Some(self.about(unit, Some(number), None)));
             self.violated(Violation::cycle(vec![Step { from, kind: Kind::Wr, about }]));
@@ -249,7 +250,7 @@ impl Checker {
         self.scans.push(LiveScan { node, sight, scan: scan.clone() });
     }
 
-    /// Notes that a scan did not meet a key.
+    /// Records that a scan did not find a key.
     fn miss(&mut self, node: NodeId, head: u32, sight: Sight) {
         self.read_item(
             node,
@@ -259,7 +260,7 @@ impl Checker {
         );
     }
 
-    /// Finds the scans that were processed before a key came and so did not meet it.
+    /// Finds the scans that did not find a new key because they were processed before the key came.
     pub(super) fn meet_new_keys(&mut self) {
         let mut missed = Vec::new();
         for table in (0..=u16::MAX).take(self.units.tables()) {
@@ -284,7 +285,7 @@ impl Checker {
         missed.into_iter().for_each(|(node, unit, sight)| self.miss(node, unit, sight));
     }
 
-    /// Judges reads of versions whose writers would have come by now.
+    /// Judges the pending reads whose versions' writers would have been processed by now.
     pub(super) fn judge_pending(&mut self, watermark: u64) {
         while let Some(Pending { deadline, unit, version, reader }) = self.pending.front().copied()
         {
@@ -402,8 +403,8 @@ impl Checker {
         });
     }
 
-    /// Puts a transaction before the writer of a unit's floor, which has been peeled, and so was
-    /// closed before this transaction began.
+    /// Adds the dependency of a transaction on the writer of a unit's floor, which the transaction
+    /// has to precede. That writer has been peeled, so it was closed before the transaction began.
     fn overtaken(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind) {
         let floor = self.units.get(unit).floor();
         match self.units.overwriter(unit) {
@@ -443,7 +444,7 @@ fn words(bound: &Bound<Key>) -> Bound<&[u64]> {
     bound.as_ref().map(|key| &**key)
 }
 
-/// Returns whether no key can be in the range; maps do not take all such ranges.
+/// Returns whether the range can contain no key. Maps panic on some of such ranges.
 fn is_empty(scan: &Scan) -> bool {
     match (&scan.from, &scan.to) {
         (Bound::Included(from), Bound::Included(to)) => from > to,

@@ -1,9 +1,9 @@
 //! The transactions that can still take part in a cycle, and the dependencies between them.
 //!
-//! A transaction without a live predecessor that can get no new one is on no cycle, now or later;
-//! it is *peeled* off, and its successors lose a predecessor. So a whole history is taken apart in
-//! time linear in its dependencies, as in Kahn's topological sort, and what is never peeled holds
-//! all its cycles.
+//! A transaction that has no live predecessor and can get no new one is on no cycle, now or later.
+//! It is *peeled* off, and each of its successors loses a predecessor. As in Kahn's topological
+//! sort, a whole history is taken apart in time linear in its dependencies. The transactions that
+//! are never peeled contain all cycles.
 
 use crate::anomaly::Party;
 use crate::graph::{Edge, Kind};
@@ -11,10 +11,11 @@ use crate::graph::{Edge, Kind};
 /// No node, tie or unit.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The greatest generation. It leaves a bit free for structures that keep many of them.
+/// The greatest generation. It leaves a bit free for structures that keep many generations.
 pub(super) const GENERATION_MAX: u32 = u32::MAX >> 1;
 
-/// A node that may have been peeled since: its place is taken again, under another generation.
+/// A reference to a node that may have been peeled. The slot of a peeled node is used again, with
+/// another generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeId {
     pub(super) slot: u32,
@@ -26,9 +27,10 @@ pub(super) struct NodeId {
 struct Node {
     party: Party,
     generation: u32,
-    /// Edges from live nodes, and holds.
+    /// The number of edges from live nodes, and of holds.
     predecessors: u32,
-    /// A peeled node leaves the place for them to the next one in its slot.
+    /// The ties of the node. The next node in the slot uses the memory of a peeled node's ties
+    /// again.
     ties: Vec<Tie>,
     moment: bool,
     /// Whether the node can get no new predecessors.
@@ -36,16 +38,16 @@ struct Node {
     live: bool,
 }
 
-/// An edge or a write that goes when a node is peeled.
+/// An edge of a node, or a write of it. It is removed when the node is peeled.
 #[derive(Debug, Clone, Copy)]
 struct Tie {
-    /// The successor, or `NONE` if this is the node's write of `unit`.
+    /// The successor, or `NONE` if the tie is the node's write of `unit`.
     to: u32,
     unit: u32,
     kind: Kind,
 }
 
-/// The number of ties above which a peeled node gives their memory back.
+/// A peeled node with more ties than this frees their memory.
 const TIES_KEPT: usize = 256;
 
 #[derive(Debug, Default)]
@@ -101,7 +103,8 @@ impl Live {
         self.nodes[slot as usize].party
     }
 
-    /// Makes one node come before another. Both are live; nothing comes before itself.
+    /// Adds an edge by which `from` comes before `to`. Both must be live. Nothing happens if they
+    /// are the same.
     pub(super) fn edge(&mut self, from: u32, to: u32, unit: u32, kind: Kind) {
         if from != to {
             self.edges += 1;
@@ -110,12 +113,13 @@ impl Live {
         }
     }
 
-    /// Notes that a node wrote a unit.
+    /// Records that a node wrote a unit.
     pub(super) fn wrote(&mut self, slot: u32, unit: u32) {
         self.nodes[slot as usize].ties.push(Tie { to: NONE, unit, kind: Kind::Ww });
     }
 
-    /// Keeps a node from being peeled until [`release`](Self::release) was called as often.
+    /// Keeps a node from being peeled until [`release`](Self::release) has been called as often as
+    /// this.
     pub(super) fn hold(&mut self, slot: u32) {
         self.nodes[slot as usize].predecessors += 1;
     }
@@ -165,8 +169,8 @@ impl Live {
         self.nodes[slot as usize].ties.iter().filter(|tie| tie.to != NONE)
     }
 
-    /// Returns the nodes that would be left if all were closed: those on cycles and those that come
-    /// after them, moments last. Holds do not count. Nothing is changed.
+    /// Returns the nodes that would be left if all were closed: those on cycles and those after
+    /// them, moments last. Holds do not count. The graph is not changed.
     pub(super) fn knot(&self) -> Vec<u32> {
         let mut predecessors = vec![0; self.nodes.len()];
         let live = (0..self.nodes.len() as u32).filter(|slot| self.nodes[*slot as usize].live);
@@ -188,8 +192,8 @@ impl Live {
         knot
     }
 
-    /// Returns the edges among some nodes, which are numbered by their places in the list, and the
-    /// number of transactions.
+    /// Returns the number of transactions among `nodes`, and the edges among `nodes`. The edges
+    /// number the nodes by their places in the list.
     pub(super) fn edges_among(&self, nodes: &[u32]) -> (u32, Vec<Edge>) {
         let mut number = vec![NONE; self.nodes.len()];
         (0..).zip(nodes).for_each(|(place, slot)| number[*slot as usize] = place);

@@ -1,14 +1,14 @@
-//! The checker of histories that say which version each read saw.
+//! The checker of histories that tell which version each read saw.
 //!
 //! # Why linear time suffices
 //!
-//! To tell from values alone whether a history is serializable is NP-complete (Papadimitriou, "The
-//! serializability of concurrent database updates", JACM 1979), since the order of the writes of
-//! each unit has to be guessed. Here the versions say it. Then which of two transactions comes
-//! first is forced wherever they access the same unit, and a history is serializable exactly if
-//! these dependencies have no cycle (Adya, "Weak Consistency", MIT 1999; "Elle", VLDB 2020, finds
-//! them in histories of other databases). A cycle is found, or its absence shown, in time linear in
-//! the dependencies, and between neighbouring versions there are not more of them than there are
+//! To decide from values alone whether a history is serializable is NP-complete (Papadimitriou,
+//! "The serializability of concurrent database updates", JACM 1979), since the order of the writes
+//! of each unit has to be guessed. Here the versions give that order. So if two transactions access
+//! the same unit and one of them writes it, their order is determined. A history is serializable
+//! exactly if these dependencies have no cycle (Adya, "Weak Consistency", MIT 1999; "Elle", VLDB
+//! 2020, finds them in histories of other databases). Whether there is a cycle is decided in time
+//! linear in the dependencies. Between neighbouring versions, there are no more dependencies than
 //! reads and writes.
 //!
 //! # The dependencies
@@ -16,36 +16,39 @@
 //! * ww: from the writer of a version of a unit to the writer of its next one.
 //! * wr: from the writer of a version to every reader of it.
 //! * rw: from every reader of a version to the writer of the next one.
-//! * predicate: an rw whose reader scanned a range and did not meet the key, or met no row. What it
-//!   saw is the version that [`Forgotten`] says, or the initial version of the key, so the next
-//!   version is the insert that it missed. From the delete that it saw to the reader there is a wr.
+//! * predicate: an rw whose reader scanned a range and did not find the key, or found no row. The
+//!   reader saw the version that [`Forgotten`] states, or the initial version of the key. So the
+//!   next version is the insert that the reader missed. If the reader saw a delete, there is a wr
+//!   from the writer of that delete to the reader.
 //! * real time, in a strict order: from each transaction to those that began after it had ended.
-//!   Each end is a moment, and moments are a chain; a transaction comes before the moment of its
-//!   end and after the last moment before its begin.
+//!   Each end is a moment, and the moments form a chain. A transaction comes before the moment of
+//!   its end and after the last moment before its begin.
 //!
-//! A transaction that looked back to a time ([`Transaction::as_of`]) saw of each unit the highest
-//! version that is not above it. That is no dependency but a check: no version that it read may be
-//! above that time, and no version between the one read and that time may turn out to exist.
+//! A transaction that looked back to a time ([`Transaction::as_of`]) saw, of each unit, the highest
+//! version not above that time. This is not a dependency but a check: no version that the
+//! transaction read may be above that time, and no version may exist between the version read and
+//! that time.
 //!
-//! A dependency on a later version than the next one follows from these. So the dependencies found
-//! before stay true when a version turns out to lie between two others.
+//! A dependency on a version later than the next one follows from these dependencies. So the
+//! dependencies found so far remain true if a version is later found to lie between two others.
 //!
 //! # Bounded memory
 //!
-//! Transactions are processed in the order in which they ended, once the watermark is past that. A
-//! transaction is *closed* when all unprocessed ones began later than it ended, by more than the
-//! horizon. If then nothing live comes before it, it is on no cycle, whatever follows, and is
-//! peeled off (`live`). The versions it overwrote are forgotten. A later transaction that refers to
-//! one of them all the same missed a transaction that ended before it began: a violation if the
-//! order is to be strict, and otherwise something that a longer horizon could decide, so that the
-//! verdict is [`Inconclusive`](Verdict::Inconclusive). Transactions on a cycle, and what comes
-//! after them, are never peeled; so no cycle is lost, however many windows it spans.
+//! Transactions are processed in the order of their ends, once the watermark has passed the end. A
+//! transaction is *closed* when every unprocessed transaction began after it ended, by more than
+//! the horizon. If no live transaction then comes before the closed one, it can never be on a
+//! cycle, and is peeled off (`live`). The versions that it overwrote are forgotten. If a later
+//! transaction refers to such a version, it missed a transaction that ended before it began. In a
+//! strict order that is a violation. Otherwise a longer horizon could decide it, and the verdict is
+//! [`Inconclusive`](Verdict::Inconclusive). Transactions on a cycle, and those after them, are
+//! never peeled. So no cycle is lost, however many windows it spans.
 //!
-//! Keys without a row are dropped when no live transaction saw them. The versions of the last
-//! 65,536 of a table are remembered, and beyond these only the greatest of all, so a key that is
-//! written again in a version not above that one is inconclusive, too. So is a key in a version not
-//! above the latest time to which a forgotten transaction looked back that may have missed it.
-//! Databases whose versions grow with time never come near this.
+//! Keys without a row are dropped when no live transaction has seen that they have none. For the
+//! last 65,536 dropped keys of a table the versions are remembered, and for earlier ones only the
+//! greatest of all their versions. If such a key is written again in a version not above that
+//! greatest version, the verdict is inconclusive, too. The same holds for a version not above the
+//! latest time to which a forgotten transaction looked back that may have missed the key. Databases
+//! whose versions grow with time never come near these limits.
 
 mod derive;
 mod live;
@@ -64,21 +67,20 @@ use units::Units;
 /// The options of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the serial order has to agree with real time: a transaction that began after another
-    /// one had ended comes after it.
+    /// Whether the serial order has to agree with real time: if a transaction began after another
+    /// had ended, it comes after the other.
     pub strict: bool,
-    /// Whether attempts that did not commit have to have seen a state of the same serial order,
-    /// too.
+    /// Whether attempts that did not commit must also have seen a state of the same serial order.
     pub opaque: bool,
-    /// How long after its end a transaction may be overtaken by one that begins then, on the clock
-    /// of the transactions. Costs memory for all transactions of that time. A strict order needs
-    /// none, since it allows no overtaking.
+    /// How long after a transaction's end a transaction that begins then may still precede it in
+    /// the serial order, on the clock of the transactions. All transactions of that time are kept
+    /// in memory. A strict order needs no horizon, since it allows no such precedence.
     pub horizon: u64,
 }
 
 impl Default for Options {
-    /// Returns options for serializability in any order, with memory for the whole history, so that
-    /// the verdict is never inconclusive.
+    /// Returns options for serializability in any order. The whole history is kept in memory, so
+    /// that the verdict is never inconclusive.
     fn default() -> Self {
         Self { strict: false, opaque: false, horizon: u64::MAX }
     }
@@ -91,8 +93,8 @@ pub enum Verdict {
     Serializable,
     /// The history is not serializable.
     Violated(Box<Violation>),
-    /// No violation was found, but something referred to what had been forgotten already. The text
-    /// says to what, and what to do.
+    /// No violation was found, but some event referred to forgotten versions. The text says to
+    /// which, and what to do.
     Inconclusive(String),
 }
 
@@ -101,21 +103,23 @@ pub enum Verdict {
 pub struct Summary {
     /// The verdict.
     pub verdict: Verdict,
-    /// Transactions that were checked, among them aborted attempts if the options are opaque.
+    /// The number of transactions that were checked, including aborted attempts if the options are
+    /// opaque.
     pub transactions: u64,
-    /// Transactions that committed. If there are none, the verdict shows nothing.
+    /// The number of transactions that committed. If it is zero, the verdict shows nothing.
     pub committed: u64,
-    /// Aborted attempts, checked or not.
+    /// The number of aborted attempts, checked or not.
     pub aborted: u64,
-    /// Versions read, without those that scans did not meet.
+    /// The number of versions read, except those of keys that scans did not find.
     pub reads: u64,
-    /// Versions written.
+    /// The number of versions written.
     pub writes: u64,
-    /// Ranges gone through.
+    /// The number of ranges scanned.
     pub scans: u64,
-    /// Dependencies between transactions that were live at once, moments included.
+    /// The number of dependencies between transactions that were live at the same time, moments
+    /// included.
     pub edges: u64,
-    /// The most transactions and moments that were held at once.
+    /// The most transactions and moments that were held at the same time.
     pub live_max: usize,
 }
 
@@ -124,19 +128,19 @@ pub struct Summary {
 struct Fed {
     party: Party,
     sight: Sight,
-    /// The place of its reads and then its writes in `items`.
+    /// The index in `items` of its reads, which its writes follow.
     first: usize,
     reads: u32,
     writes: u32,
     scans: Box<[Scan]>,
-    /// The earliest begin among the fed transactions that do not end before this one.
+    /// The earliest begin among this transaction and the fed transactions that end after it.
     begun_min: u64,
 }
 
 /// An access to an interned unit.
 #[derive(Debug, Clone, Copy)]
 struct Item {
-    /// The version; 0 for none.
+    /// The version; 0 if there is none.
     version: u64,
     unit: u32,
     present: bool,
@@ -150,63 +154,64 @@ struct LiveScan {
     scan: Scan,
 }
 
-/// The times that say which deletes a transaction has seen by finding no record, and which other
-/// versions it can have seen.
+/// The times that determine which deletes a transaction has seen by finding no record, and which
+/// other versions it can have seen.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     ended: u64,
-    /// The time it looked back to, if it did: of each unit it saw the highest version not above
-    /// this.
+    /// The time to which the transaction looked back. It saw, of each unit, the highest version not
+    /// above this time. `None` if it did not look back.
     as_of: Option<u64>,
 }
 
-/// A read of a version whose writer has not been processed so far.
+/// A read of a version whose writer has not been processed yet.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
-    /// The time by which the version's writer has been processed if it has one.
+    /// The time by which the version's writer, if there is one, has been processed.
     deadline: u64,
     unit: u32,
     version: u64,
     reader: Party,
 }
 
-/// A checker of a history of any length, fed as it comes.
+/// A checker of a history of any length. The history is fed while it is recorded.
 #[derive(Debug)]
 pub struct Checker {
     options: Options,
     units: Units,
     live: Live,
-    /// The fed transactions; those that end last come first, unless `unsorted`.
+    /// The fed transactions. Those that end last come first, unless `unsorted`.
     fed: Vec<Fed>,
     unsorted: bool,
     items: Vec<Item>,
     items_live: usize,
-    /// Every transaction that begins before this has been fed.
+    /// Every transaction that began before this time has been fed.
     watermark: u64,
     /// The latest end of all fed transactions.
     ended_max: u64,
-    /// The transactions processed and not yet closed, in the order of their ends.
+    /// The transactions that are processed and not yet closed, in the order of their ends.
     closing: VecDeque<(u64, u32)>,
     /// The moments of ends that are live.
     moments: VecDeque<(u64, NodeId)>,
     scans: Vec<LiveScan>,
     pending: VecDeque<Pending>,
-    /// A buffer that readers are collected in.
+    /// A buffer for collecting readers.
     readers: Vec<(NodeId, Kind)>,
     processed: u64,
-    /// The number of processed transactions at which cycles are looked for next.
+    /// The number of processed transactions at which the next search for cycles takes place.
     look_at: u64,
     violation: Option<Box<Violation>>,
     doubt: Option<String>,
     summary: Summary,
 }
 
-/// The least number of transactions between two searches for cycles. The number is also several
-/// times that of the transactions live at the last search, so that searching costs little.
+/// The least number of transactions between two searches for cycles. The actual number is also
+/// several times the number of transactions that were live at the last search, so that searching
+/// costs little.
 const LOOK_MIN: u64 = 1 << 14;
 
-/// The number of transactions after which peeling is done within a window, too, since what is held
-/// then stays in the caches.
+/// The number of transactions after which nodes are also peeled within a window. The data held then
+/// stays in the caches.
 const PEEL_EVERY: u64 = 512;
 
 impl Checker {
@@ -248,14 +253,14 @@ impl Checker {
         }
     }
 
-    /// Takes a line of the history. Lines may come in any order, as far as
-    /// [`advance`](Self::advance) allows.
+    /// Feeds a line of the history. Lines may come in any order, within the limits that
+    /// [`advance`](Self::advance) sets.
     ///
     /// # Panics
     ///
-    /// If the line came too late, that is, after an [`advance`](Self::advance) that says it had
-    /// been fed; if a transaction did not end after it had begun, or ended at `u64::MAX`; or if a
-    /// write has no version, or version 0.
+    /// If the line comes too late, that is, after an [`advance`](Self::advance) to a later time. If
+    /// a transaction does not end after its begin, or ends at `u64::MAX`. If a write has no
+    /// version, or version 0.
     pub fn feed(&mut self, event: &Event) {
         if self.violation.is_some() {
             return;
@@ -294,7 +299,7 @@ impl Checker {
         let writes: &[Access] = if party.committed { &transaction.writes } else { &[] };
         let first = self.items.len();
         for access in &transaction.reads {
-            // A key without a record has no groups but the first.
+            // A key without a record has only its first group.
             let group = if access.version.is_none() { 0 } else { access.group };
             self.feed_access(access, group);
         }
@@ -335,9 +340,9 @@ impl Checker {
         self.items.push(Item { version, unit, present: access.present });
     }
 
-    /// Processes the transactions that can be. Says that every transaction that began before
-    /// `watermark` has been fed, and every row that was forgotten before it. A watermark below an
-    /// earlier one says nothing new.
+    /// Processes the transactions that can be processed. The caller asserts that every transaction
+    /// that began before `watermark`, and every row that was forgotten before it, has been fed. A
+    /// watermark below an earlier one has no effect.
     pub fn advance(&mut self, watermark: u64) {
         self.watermark = self.watermark.max(watermark);
         self.sort_fed();
@@ -366,8 +371,9 @@ impl Checker {
         }
     }
 
-    /// Returns a violation that was found so far. Most show only some time after they were fed.
-    /// Lines fed after it are not checked.
+    /// Returns a violation that has been found; `None` if there is none so far. Most violations are
+    /// found only some time after their transactions were fed. Lines fed after a violation are not
+    /// checked.
     pub fn violation(&self) -> Option<&Violation> {
         self.violation.as_deref()
     }
@@ -382,7 +388,7 @@ impl Checker {
         self.units.count()
     }
 
-    /// Says that everything has been fed, and returns the verdict.
+    /// Ends the history and returns the verdict.
     pub fn finish(mut self) -> Summary {
         self.advance(u64::MAX);
         if self.violation.is_none() {
@@ -408,7 +414,7 @@ impl Checker {
         }
     }
 
-    /// Moves the items together when most have been processed.
+    /// Moves the remaining items together when most items have been processed.
     fn compact_items(&mut self) {
         if self.items.len() > 2 * self.items_live + 1024 {
             let mut items = Vec::with_capacity(2 * self.items_live + 1024);
@@ -421,8 +427,8 @@ impl Checker {
         }
     }
 
-    /// Closes the transactions that ended before everything unprocessed began, by more than the
-    /// horizon.
+    /// Closes the transactions that ended before every unprocessed transaction began, by more than
+    /// the horizon.
     fn close(&mut self, watermark: u64) {
         let begun_min = self.fed.last().map_or(u64::MAX, |fed| fed.begun_min).min(watermark);
         let horizon = self.options.horizon;

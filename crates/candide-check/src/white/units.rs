@@ -1,5 +1,5 @@
-//! The units of a history, by number, and the versions of each that a live transaction may still
-//! refer to.
+//! The units of a history, by number, and those versions of each to which a live transaction may
+//! still refer.
 
 use super::Sight;
 use super::live::{Live, NONE, NodeId};
@@ -14,7 +14,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 pub(super) enum Writer {
     /// No writer, or a transaction that has been peeled.
     Gone,
-    /// The version was read, but its writer has not come yet.
+    /// The version was read, but its writer has not been processed yet.
     Unknown,
     /// The live transaction of this slot.
     Live(u32),
@@ -27,17 +27,17 @@ pub(super) struct Version {
     pub(super) present: bool,
 }
 
-/// Lists of readers are pruned when they have doubled, but not below this length.
+/// A list of readers is pruned when its length has doubled, but not below this length.
 const READERS_MIN: u32 = 16;
 
-/// The reader of a version, and its kind of read. Two words, since readers are most of what is held
-/// of a unit that is often read.
+/// The reader of a version, and its kind of read. A reader takes two words, since readers are most
+/// of the memory of a unit that is often read.
 #[derive(Debug, Clone, Copy)]
 struct Reader {
     version: u64,
     slot: u32,
-    /// The node's generation, and in the lowest bit whether the reader scanned a range and did not
-    /// meet the key.
+    /// The node's generation, shifted by one. The lowest bit is set if the reader scanned a range
+    /// and did not find the key.
     generation: u32,
 }
 
@@ -51,19 +51,20 @@ impl Reader {
         NodeId { slot: self.slot, generation: self.generation >> 1 }
     }
 
-    /// Returns the kind of dependency that a write over the version makes of the read.
+    /// Returns the kind of dependency between the read and a write over its version.
     fn kind(self) -> Kind {
         if self.generation & 1 == 0 { Kind::Rw } else { Kind::Predicate }
     }
 }
 
-/// The deletes of a key that have left no record: version and time.
+/// The deletes of a key whose records have been removed: version and time of each.
 #[derive(Debug, Default)]
 struct Forgets {
     /// The deletes, in order if `is_sorted`.
     deletes: Vec<(u64, u64)>,
     is_sorted: bool,
-    /// Whether they were forgotten in the order of their versions, as in every correct history.
+    /// Whether the deletes were forgotten in the order of their versions, as in every correct
+    /// history.
     is_in_time: bool,
 }
 
@@ -73,12 +74,13 @@ impl Forgets {
         if last.is_none() {
             (self.is_sorted, self.is_in_time) = (true, true);
         }
-        // Deletes come in this order; otherwise they are sorted when they are read.
+        // Deletes usually come in this order. Otherwise they are sorted when they are next read.
         self.is_sorted &= last.is_none_or(|(before, then)| before < version && then <= at);
         self.deletes.push((version, at));
     }
 
-    /// Sorts the deletes. Takes out those of versions below the floor once they are more than half.
+    /// Sorts the deletes. Removes those of versions below the floor once they are more than half of
+    /// all.
     fn settle(&mut self, floor: u64) {
         if !self.is_sorted {
             self.deletes.sort_unstable();
@@ -92,8 +94,8 @@ impl Forgets {
         }
     }
 
-    /// Returns the latest version up to `as_of` that was forgotten before a time. Needs a settled
-    /// list.
+    /// Returns the latest version not above `as_of` that was forgotten before `time`. The list must
+    /// be settled.
     fn latest(&self, time: u64, as_of: u64) -> Option<u64> {
         let seen = &self.deletes[..self.deletes.partition_point(|(version, _)| *version <= as_of)];
         let last = match self.is_in_time {
@@ -103,17 +105,18 @@ impl Forgets {
         last.map(|(version, _)| *version)
     }
 
-    /// Returns the latest version, if it is not below another one. Needs a settled list.
+    /// Returns the latest version, unless it is below `version`. The list must be settled.
     fn last_from(&self, version: u64) -> Option<(u64, u64)> {
         self.deletes.last().copied().filter(|(last, _)| *last >= version)
     }
 }
 
-/// The latest time to which a transaction looked back that saw a version.
+/// The latest look-back that saw a version.
 #[derive(Debug, Clone, Copy)]
 struct ReadView {
     as_of: u64,
-    /// The transaction; none if a forgotten one, which cannot be named, may have looked back.
+    /// The transaction. `None` if a forgotten transaction, which cannot be named, may have looked
+    /// back.
     by: Option<Party>,
 }
 
@@ -121,9 +124,9 @@ struct ReadView {
 pub(super) struct Unit {
     pub(super) table: u16,
     pub(super) group: u8,
-    /// Whether the unit waits to be looked at by [`Units::sweep`].
+    /// Whether the unit is queued for [`Units::sweep`].
     candidate: bool,
-    /// The number of items yet to be processed and of reads yet to be judged.
+    /// The number of items that are not processed yet and of reads that are not judged yet.
     pub(super) pins: u32,
     key: Key,
     first_word: u64,
@@ -132,27 +135,27 @@ pub(super) struct Unit {
     pub(super) head: u32,
     /// The unit of the next group of the same key.
     next_group: u32,
-    /// The last transaction with scans that read the key.
+    /// The stamp of the last transaction with scans that read the key.
     pub(super) stamp: u64,
-    /// The versions, in order. The first is the *floor*: older ones have been forgotten. It begins
-    /// as version 0, without a row.
+    /// The versions, in order. The first is the *floor*: older versions have been forgotten. In the
+    /// beginning the floor is version 0, without a row.
     pub(super) versions: VecDeque<Version>,
-    /// The readers, in the order of the versions they read. Some may have been peeled since.
+    /// The readers, in the order of the versions they read. Some of them may have been peeled
+    /// since.
     readers: VecDeque<Reader>,
-    /// The length at which peeled readers are taken out.
+    /// The length of `readers` at which peeled readers are removed.
     readers_max: u32,
-    /// The deletes without a record; only of group 0.
+    /// The deletes without a record. Only group 0 has them.
     forgotten: Forgets,
-    /// By version, the look-back to the latest time that saw it.
+    /// For each version, the look-back to the latest time that saw the version.
     look_backs: BTreeMap<u64, ReadView>,
-    /// The latest time to which a transaction looked back that read the unit, in whatever version,
-    /// and not by a scan.
+    /// The latest time of a look-back that read the unit in any version, other than by a scan.
     looked_back: u64,
 }
 
 impl Unit {
     fn is_of(&self, key: &[u64]) -> bool {
-        // Most keys are short, and telling them apart by their first word fetches no memory.
+        // Most keys are short, and comparing their first words needs no further access to memory.
         self.first_word == key.first().copied().unwrap_or(0)
             && self.words == key.len() as u32
             && (key.len() <= 1 || *self.key == *key)
@@ -166,7 +169,7 @@ impl Unit {
         self.versions[0].number
     }
 
-    /// Returns the version that a reader that found no record read.
+    /// Returns the version that a reader saw by finding no record.
     pub(super) fn unversioned(&mut self, reader: Sight) -> u64 {
         self.settle_forgotten();
         self.forgotten.latest(reader.ended, reader.as_of.unwrap_or(u64::MAX)).unwrap_or(0)
@@ -177,15 +180,15 @@ impl Unit {
         self.forgotten.settle(floor);
     }
 
-    /// Returns whether a transaction that ends from this time on and finds no record reads the
-    /// floor, until there is a new version. Needs the forgotten deletes settled.
+    /// Returns whether every transaction that ends from this time on and finds no record reads the
+    /// floor, until there is a new version. The forgotten deletes must be settled.
     fn is_traceless(&self, time: u64) -> bool {
         let floor = self.floor();
         let is_past = |(version, at)| version == floor && at < time;
         self.forgotten.last_from(floor).map_or(floor == 0, is_past)
     }
 
-    /// Notes that a transaction looked back and saw a version.
+    /// Records that a transaction looked back and saw a version.
     pub(super) fn look_back(&mut self, version: u64, as_of: u64, by: Party, kind: Kind) {
         let by = Some(by);
         let latest = self.look_backs.entry(version).or_insert(ReadView { as_of, by });
@@ -197,8 +200,8 @@ impl Unit {
         }
     }
 
-    /// Returns a look-back to a version or later that saw an earlier one, from `before` on: the
-    /// version seen, the time, and the transaction.
+    /// Returns a look-back to the time of `version` or later that saw an earlier version, from
+    /// `before` on: the version seen, the time, and the transaction.
     pub(super) fn looked_back(
         &self,
         before: u64,
@@ -210,7 +213,7 @@ impl Unit {
         Some((*seen, *as_of, *by))
     }
 
-    /// Inserts a version at a place from [`find`](Self::find).
+    /// Inserts a version at an index from [`find`](Self::find).
     pub(super) fn insert(&mut self, place: usize, version: Version) {
         if place == self.versions.len() {
             self.versions.push_back(version)
@@ -219,9 +222,10 @@ impl Unit {
         }
     }
 
-    /// Returns the place of a version, or where it would be.
+    /// Returns the index of a version; if it is missing, the error is the index for inserting it.
     pub(super) fn find(&self, number: u64) -> Result<usize, usize> {
-        // Histories are processed in the order of time, so most searches are for one of the last.
+        // Histories are processed in the order of time, so most searches are for one of the last
+        // versions.
         let last = self.versions.len() - 1;
         match self.versions[last].number {
             newest if newest == number => Ok(last),
@@ -231,7 +235,7 @@ impl Unit {
     }
 }
 
-/// Deleted keys whose last version is remembered exactly after everything else of them was dropped.
+/// The number of dropped keys whose last versions are remembered exactly.
 const DROPPED_MAX: usize = 1 << 16;
 
 /// The last version of a unit, and its writer.
@@ -245,31 +249,30 @@ struct Floor {
 #[derive(Debug, Default)]
 struct Table {
     keys: BTreeMap<Key, u32>,
-    /// The keys that came since this list was last taken.
+    /// The keys that are new since this list was last taken.
     new: Vec<u32>,
     /// Dropped keys, with the versions that deleted them.
     dropped: HashMap<Key, Box<[Floor]>>,
     dropped_order: VecDeque<Key>,
-    /// The greatest version of dropped keys that are no longer remembered.
+    /// The greatest version of the dropped keys that are no longer remembered.
     suspect: u64,
-    /// The latest time to which a forgotten transaction looked back that may have missed any new
-    /// key.
+    /// The latest time of a look-back by a forgotten transaction that may have missed any new key.
     looked_back: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Units {
-    /// Whether to note the writers of the floors.
+    /// Whether to record the writers of the floors.
     strict: bool,
     units: Vec<Unit>,
     /// The writer of the floor of each unit.
     overwriters: Vec<Option<Party>>,
     free: Vec<u32>,
-    /// The number that hashes begin with, drawn anew each time, so that no history can have all its
-    /// keys collide.
+    /// The seed of the hashes, drawn anew for each checker, so that no history can be made whose
+    /// keys all collide.
     seed: u64,
-    /// The slots, in open addressing: the numbers of the units of group 0, with the upper half of
-    /// their hashes.
+    /// The slots of a hash table with open addressing: the numbers of the units of group 0, with
+    /// the upper half of their hashes.
     slots: Vec<(u32, u32)>,
     taken: usize,
     tables: Vec<Table>,
@@ -277,7 +280,8 @@ pub(super) struct Units {
 }
 
 fn hash(seed: u64, table: u16, key: &[u64]) -> u64 {
-    // Multiplying to twice the width and folding mixes every bit of a word into every other.
+    // Multiplying to twice the width and folding the halves mixes every bit of a word into every
+    // other bit.
     key.iter().fold(u64::from(table) ^ seed, |hash, word| {
         let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f_u128;
         (product as u64) ^ ((product >> 64) as u64)
@@ -294,12 +298,13 @@ impl Units {
         hash(self.seed, unit.table, &unit.key)
     }
 
-    /// Returns the writer of a unit's floor, if the order is strict and there was one.
+    /// Returns the writer of a unit's floor; `None` if the order is not strict, or the floor has no
+    /// writer.
     pub(super) fn overwriter(&self, unit: u32) -> Option<Party> {
         self.overwriters.get(unit as usize).copied().flatten()
     }
 
-    /// Takes a pin away. Returns the newest version.
+    /// Removes a pin of the unit. Returns its newest version.
     pub(super) fn unpin(&mut self, unit: u32) -> u64 {
         let unit = self.get_mut(unit);
         unit.pins -= 1;
@@ -327,7 +332,7 @@ impl Units {
         &mut self.tables[table]
     }
 
-    /// Returns the number of a unit, new or not.
+    /// Returns the number of a unit. The unit is created if it is new.
     pub(super) fn intern(&mut self, table: u16, key: &Key, group: u8) -> u32 {
         let mut unit = self.head(table, key);
         while self.units[unit as usize].group != group {
@@ -345,7 +350,7 @@ impl Units {
         unit
     }
 
-    /// Returns the last version of a unit that was dropped, or the initial version.
+    /// Returns the last version of a unit that was dropped, or otherwise the initial version.
     fn restored_floor(&self, table: u16, key: &Key, group: u8) -> Floor {
         let floors = self.tables.get(usize::from(table)).and_then(|table| table.dropped.get(key));
         let floor = floors.and_then(|floors| floors.iter().find(|floor| floor.group == group));
@@ -395,7 +400,8 @@ impl Units {
         }
     }
 
-    /// Takes a unit of group 0 out of the slots, and moves those behind it that it had displaced.
+    /// Removes a unit of group 0 from the slots, and moves back the units behind it that it had
+    /// displaced.
     fn unlink(&mut self, unit: u32) {
         let mask = self.slots.len() - 1;
         let mut hole = self.hash_of(unit) as usize & mask;
@@ -462,7 +468,7 @@ impl Units {
         unit
     }
 
-    /// Takes the keys of a table that came since the last call, in order.
+    /// Takes the keys of a table that are new since the last call, in order.
     pub(super) fn take_new(&mut self, table: u16) -> Vec<u32> {
         let mut new = std::mem::take(&mut self.table(table).new);
         new.sort_by(|one, other| self.get(*one).key.cmp(&self.get(*other).key));
@@ -479,7 +485,7 @@ impl Units {
         &self.table(table).keys
     }
 
-    /// Returns whether a version of a unit that was never seen may be one that has been dropped.
+    /// Returns whether a version that was never seen of a unit may be one that has been dropped.
     pub(super) fn is_suspect(&self, unit: u32, number: u64) -> bool {
         let unit = self.get(unit);
         unit.floor() == 0 && number > 0 && number <= self.tables[usize::from(unit.table)].suspect
@@ -490,14 +496,14 @@ impl Units {
         self.consider(unit);
     }
 
-    /// Forgets a transaction that looked back to a time and would have missed any new key of a
+    /// Forgets a transaction that looked back to a time and would have missed any new key of the
     /// table.
     pub(super) fn forget_look_back(&mut self, table: u16, as_of: u64) {
         let books = self.table(table);
         books.looked_back = books.looked_back.max(as_of);
     }
 
-    /// Makes the next sweeps look at a key.
+    /// Queues a key for the next sweeps.
     pub(super) fn consider(&mut self, unit: u32) {
         if !std::mem::replace(&mut self.get_mut(unit).candidate, true) {
             self.candidates.push_back(unit);
@@ -528,8 +534,8 @@ impl Units {
         }
     }
 
-    /// Collects the live readers of the versions from one to another, both included, each with the
-    /// kind of dependency that a write over its version makes.
+    /// Collects the live readers of the versions of a range, both ends included. Each reader comes
+    /// with the kind of dependency between its read and a write over the version.
     pub(super) fn live_readers(
         &self,
         unit: u32,
@@ -546,8 +552,7 @@ impl Units {
         found.extend(readers.filter(|(node, _)| live.is_live(*node)));
     }
 
-    /// Returns the latest version of `unit` below `before` that the live transaction in `slot` has
-    /// read.
+    /// Returns the latest version before `before` that the live transaction of `slot` read.
     pub(super) fn last_read(&self, unit: u32, slot: u32, before: u64, live: &Live) -> Option<u64> {
         let own = |reader: &&Reader| {
             reader.slot == slot && reader.version < before && live.is_live(reader.node())
@@ -555,7 +560,8 @@ impl Units {
         self.get(unit).readers.iter().rev().find(own).map(|reader| reader.version)
     }
 
-    /// Forgets the versions behind the first one with a live writer, which has now been peeled.
+    /// Forgets the versions before the first one with a live writer. `overwriter` has now been
+    /// peeled.
     pub(super) fn raise_floor(&mut self, unit: u32, overwriter: Party) {
         if self.strict {
             self.overwriters[unit as usize] = Some(overwriter);
@@ -577,9 +583,8 @@ impl Units {
         }
     }
 
-    /// Drops keys that have no row and no live reader that saw that. Looks at no more than `count`
-    /// of those that were considered. Transactions that ended before `watermark` have been
-    /// processed.
+    /// Drops keys that have no row and no live reader that saw that. Examines at most `count` of
+    /// the queued keys. Transactions that ended before `watermark` have been processed.
     pub(super) fn sweep(&mut self, count: usize, watermark: u64, live: &Live) {
         for _ in 0..count.min(self.candidates.len()) {
             let head = self.candidates.pop_front().expect("there are that many");
@@ -588,7 +593,7 @@ impl Units {
             let forgotten = self.get(head).forgotten.last_from(floor.max(1)).is_some();
             let row = newest > 0 || self.get(head).versions[0].present;
             if row && !forgotten {
-                // It has a row, and is considered again when that has been deleted.
+                // The key has a row. It is queued again when the row has been deleted.
                 self.get_mut(head).candidate = false;
             } else if self.is_droppable(head, watermark, live) {
                 self.drop_key(head);
@@ -614,7 +619,7 @@ impl Units {
             && self.groups(head).into_iter().all(|group| {
                 let unit = self.get(group);
                 let quiet = unit.versions.len() == 1 && unit.pins == 0 && !unit.versions[0].present;
-                // A live scan meets the key again if it comes back.
+                // If the key is inserted again, a live scan is compared with the new key anyway.
                 let holds =
                     |reader: &Reader| reader.kind() == Kind::Rw && live.is_live(reader.node());
                 let read = unit.readers.iter().any(holds);
@@ -629,8 +634,8 @@ impl Units {
         let table = self.get(head).table;
         let key = std::mem::take(&mut self.get_mut(head).key);
         for unit in groups {
-            // Look-backs of live scans are noted with the ranges, so only the others are noted
-            // here.
+            // Look-backs of live scans are recorded with the ranges, so only the others are
+            // recorded here.
             let (floor, looked_back) = (self.get(unit).floor(), self.get(unit).looked_back);
             if looked_back > floor {
                 self.forget_look_back(table, looked_back);
@@ -641,7 +646,7 @@ impl Units {
         }
         let books = self.table(table);
         books.keys.remove(&key);
-        // Groups that were not met since the key was dropped the last time.
+        // The groups that have not been accessed since the key was last dropped.
         let before = books.dropped.remove(&key).unwrap_or_default();
         let unmet =
             before.into_iter().filter(|old| floors.iter().all(|floor| floor.group != old.group));
@@ -665,7 +670,7 @@ mod tests {
 
     #[test]
     fn no_history_has_all_its_keys_in_one_place() {
-        // With the number that hashes began with before it was drawn, these keys have one hash.
+        // With the fixed seed that was used before seeds were drawn, all these keys have one hash.
         let seed = 0x9e37_79b9_7f4a_7c15;
         let keys = (0..4_000).map(|first| -> Key { [first, hash(seed, 0, &[first]) ^ 1].into() });
         let mut units = Units::new(false);
@@ -704,7 +709,7 @@ mod tests {
             forgets.settle(6);
             assert_eq!(forgets.deletes, [(9, 30)]);
         }
-        // A later version was forgotten before an earlier one, in a history that cannot be.
+        // A later version was forgotten before an earlier one, which happens in no correct history.
         let mut forgets = Forgets::default();
         [(5, 30), (2, 40), (9, 20), (5, 35)]
             .into_iter()

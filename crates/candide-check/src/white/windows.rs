@@ -1,9 +1,9 @@
-//! Histories whose lines are in no order of time, cut in windows.
+//! Windows of histories whose lines are not in order of time.
 
 use crate::history::Event;
 
-/// Finds out how far a history is complete after each window of lines, whatever the order of the
-/// lines, by going through it once before it is fed.
+/// Computes up to which time a history is complete after each window of lines, for lines in any
+/// order. It needs to see the whole history once before the history is fed.
 ///
 /// ```
 /// use candide_check::{Checker, Event, Forgotten, Options, Windows};
@@ -26,10 +26,10 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The number of lines in a window: enough for the work between windows to cost little.
+    /// The number of lines in a window, large enough for the work between windows to cost little.
     pub const LINES: usize = 10_000;
 
-    /// Takes note of the next line.
+    /// Takes the next line into account.
     pub fn note(&mut self, event: &Event) {
         if self.lines.is_multiple_of(Self::LINES) {
             self.dues.push(u64::MAX);
@@ -41,7 +41,7 @@ impl Windows {
     }
 
     /// Returns, for each window, the time up to which the history is complete once that window has
-    /// been fed: nothing that follows is due before.
+    /// been fed: no later line is due before that time.
     pub fn watermarks(mut self) -> Vec<u64> {
         let mut due = u64::MAX;
         for window in self.dues.iter_mut().rev() {

@@ -1,4 +1,4 @@
-//! A peer under measurement, its type forgotten, and what is done with it.
+//! A peer under measurement, with its type erased, and its measurement.
 
 use std::marker::PhantomData;
 use std::sync::Barrier;
@@ -14,18 +14,18 @@ use super::{Failure, Peer, Session, Size, Store};
 use crate::Role;
 use crate::contender::on_threads;
 
-/// What a reader must know of a peer.
+/// The facts about a peer that a reader must know.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct About {
     pub(crate) name: &'static str,
     pub(crate) role: Role,
-    /// The crate, unless it is the standard library.
+    /// The crate; `None` for the standard library.
     #[serde(rename = "crate")]
     pub(crate) crate_name: Option<&'static str>,
     pub(crate) version: Option<&'static str>,
     #[serde(rename = "use")]
     pub(crate) usage: &'static str,
-    /// How many threads can use it at a time.
+    /// The most threads that can use the peer at the same time.
     #[serde(skip)]
     pub(crate) threads_max: usize,
 }
@@ -34,7 +34,7 @@ pub(crate) struct About {
 pub(crate) trait Contender {
     fn about(&self) -> About;
 
-    /// Opens a store, fills it, runs transactions on it, and examines what they have left.
+    /// Opens a store, fills it, runs transactions on it, and checks the rows that they have left.
     fn measure(&self, job: &Job, turn: Turn) -> Result<Sample, Failure>;
 }
 
@@ -67,14 +67,14 @@ impl<P: Peer> Contender for Of<P> {
     }
 }
 
-/// How a measurement is made.
+/// The parameters of a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// By how many threads.
+    /// The number of threads.
     pub(crate) threads: usize,
-    /// For how long; a fifth of that comes before, for warming up.
+    /// The measured time. A warm-up of a fifth of it precedes the measurement.
     pub(crate) duration: Duration,
-    /// The number of the run, which decides where in the input it begins.
+    /// The number of the run, which determines where in the input the run begins.
     pub(crate) run: usize,
 }
 
@@ -97,7 +97,7 @@ impl Job {
         }
     }
 
-    /// Rows in each table.
+    /// Returns the number of rows in each table.
     pub(crate) fn rows(&self) -> u64 {
         match self {
             Job::Transfer(drawn) => drawn.workload.rows(),
@@ -108,22 +108,22 @@ impl Job {
     }
 }
 
-/// How inputs are drawn.
+/// The parameters for drawing inputs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lots {
     pub(crate) threads: usize,
-    /// Transactions for each thread, which are replayed over and over.
+    /// The number of transactions for each thread, which are replayed in a cycle.
     pub(crate) each: usize,
     pub(crate) seed: u64,
 }
 
-/// What each thread is to do.
+/// The drawn requests of each thread.
 pub(crate) struct Drawn<W: Workload> {
     workload: W,
     requests: Vec<Vec<W::Request>>,
 }
 
-/// The clock is looked at after so many transactions.
+/// The number of transactions between two looks at the clock.
 const STRIDE: usize = 16;
 
 impl<W: Workload> Drawn<W> {
@@ -137,12 +137,12 @@ impl<W: Workload> Drawn<W> {
     }
 }
 
-/// What one thread has done.
+/// The work of one thread.
 #[derive(Default)]
 struct Tally {
     committed: u64,
     retries: u64,
-    /// By how much the sum over all rows has grown.
+    /// The growth of the sum over all rows.
     growth: i128,
 }
 
@@ -170,8 +170,8 @@ fn measure<P: Peer, W: Workload>(drawn: &Drawn<W>, turn: Turn) -> Result<Sample,
     Ok(total)
 }
 
-/// One thread's part: what it came to in the measured time, and by how much the sum over all rows
-/// has grown in all.
+/// Runs one thread's part. Returns its work in the measured time, and the growth of the sum over
+/// all rows, warm-up included.
 fn work<W: Workload>(
     drawn: &Drawn<W>,
     session: Result<impl Session<W::Value>, Failure>,
@@ -200,7 +200,7 @@ fn work<W: Workload>(
     };
     let warm =
         session.and_then(|mut session| Ok((spend(&mut session, turn.duration / 5)?, session)));
-    // A thread that fails waits for the others all the same, since they wait for it.
+    // A thread that fails still waits at the barrier, since the other threads wait there for it.
     start.wait();
     let ((before, _), mut session) = warm?;
     let (tally, elapsed) = spend(&mut session, turn.duration)?;

@@ -1,4 +1,4 @@
-//! What was measured. The names of the fields are the interface to other programs.
+//! The results of measurements. The names of the fields are the interface to other programs.
 
 use serde::Serialize;
 
@@ -6,42 +6,43 @@ use super::driver::{About, Job};
 use crate::Role;
 use crate::figures::median;
 
-/// What a peer came to with one workload and number of threads, all runs taken together.
+/// The figures of one peer for one workload and number of threads, over all runs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     pub(crate) workload: &'static str,
-    /// In each table.
+    /// The number of rows in each table.
     pub(crate) rows: u64,
     pub(crate) threads: usize,
     pub(crate) peer: &'static str,
     pub(crate) role: Role,
-    /// Committed transactions in a second, of all threads together: the median of the runs.
+    /// Committed transactions per second, of all threads together: the median of the runs.
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
-    /// Transactions that committed in the measured time.
+    /// The number of transactions that committed in the measured time.
     pub(crate) committed: u64,
-    /// How often they had to be repeated in all.
+    /// The number of repetitions of these transactions after conflicts.
     pub(crate) retries: u64,
-    /// The throughput divided by that of [`BASELINE`], if it took part.
+    /// The throughput divided by that of [`BASELINE`]; `None` if the baseline was not measured.
     pub(crate) of_candide: Option<f64>,
-    /// Why it cannot be trusted, or could not be measured.
+    /// Why the figures cannot be trusted, or why the peer could not be measured; `None` if all is
+    /// well.
     pub(crate) failure: Option<String>,
 }
 
 /// The peer that all others are compared with: Candide's default.
 pub(crate) const BASELINE: &str = "candide-occ";
 
-/// What a turn came to.
+/// The result of one turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// Committed transactions in a second, of all threads together.
+    /// Committed transactions per second, of all threads together.
     pub(crate) per_second: f64,
     pub(crate) committed: u64,
     pub(crate) retries: u64,
 }
 
 impl Figure {
-    /// Of a peer that has not had a turn yet.
+    /// Creates the figures of a peer that has not had a turn yet.
     pub(crate) fn new(job: &Job, threads: usize, peer: About) -> Figure {
         Figure {
             workload: job.name(),
@@ -58,7 +59,7 @@ impl Figure {
         }
     }
 
-    /// Takes another turn in.
+    /// Adds the sample of another turn.
     pub(crate) fn add(&mut self, sample: Sample) {
         self.tps_runs.push(sample.per_second);
         self.throughput_tps = median(&self.tps_runs);
@@ -66,7 +67,7 @@ impl Figure {
         self.retries += sample.retries;
     }
 
-    /// The slowest and the fastest run.
+    /// Returns the slowest and the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
         self.tps_runs
             .iter()
@@ -74,7 +75,7 @@ impl Figure {
     }
 }
 
-/// Says of each how it compares with the baseline.
+/// Compares each figure with the baseline.
 pub(crate) fn compare(figures: &mut [Figure]) {
     let sound = |figure: &Figure| figure.failure.is_none();
     let baseline = figures.iter().find(|figure| figure.peer == BASELINE && sound(figure));

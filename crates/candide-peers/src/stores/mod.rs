@@ -1,5 +1,5 @@
-//! Candide beside what a program would use instead: other stores, SQL, software transactional
-//! memory, locks by hand.
+//! Candide beside the alternatives of a program: other stores, SQL, software transactional memory,
+//! and locks by hand.
 //!
 //! ```text
 //! cd crates/candide-peers
@@ -76,36 +76,36 @@ pub use cli::Options;
 pub use suite::run;
 pub use value::Value;
 
-/// Why something cannot go on.
+/// The reason why a measurement cannot go on.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// Something to measure, whatever its rows hold.
+/// A store to measure, for any type of rows.
 pub trait Peer: 'static {
     /// Its name, as in `--peers`.
     const NAME: &'static str;
-    /// The crate whose version is told, unless it is the standard library's.
+    /// The crate whose version is reported; `None` for the standard library.
     const CRATE: Option<&'static str>;
-    /// How it is used here, and what makes its transactions serializable.
+    /// How the peer is used here, and what makes its transactions serializable.
     const USE: &'static str;
-    /// What it does among the others.
+    /// The peer's role among the others.
     const ROLE: crate::Role;
-    /// How many threads can use it at a time.
+    /// The most threads that can use the peer at the same time.
     const THREADS_MAX: usize = usize::MAX;
 
-    /// It, with rows that hold a `V`.
+    /// The peer's store, with rows that hold a `V`.
     type Store<V: Value>: Store<V>;
 }
 
-/// How many tables and rows there will be.
+/// The numbers of tables and rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
-    /// How many tables.
+    /// The number of tables.
     pub tables: usize,
-    /// In each table, with keys from 0.
+    /// The number of rows in each table, with keys from 0.
     pub rows: u64,
 }
 
-/// Where a row is.
+/// The place of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The table's number, from 0.
@@ -116,71 +116,74 @@ pub struct Place {
 
 /// An open store.
 pub trait Store<V: Value>: Sized + Sync {
-    /// What a thread needs to use it.
+    /// A thread's session with the store.
     type Session<'s>: Session<V>
     where
         Self: 's;
 
-    /// One that is empty.
+    /// Opens an empty store.
     fn open(size: Size) -> Result<Self, Failure>;
 
-    /// Fills a table. No other thread uses the store.
+    /// Fills a table. No other thread may use the store meanwhile.
     fn load(
         &mut self,
         table: usize,
         rows: impl Iterator<Item = (u64, V)> + Send,
     ) -> Result<(), Failure>;
 
-    /// A session for the calling thread.
+    /// Returns a session for the calling thread.
     fn session(&self) -> Result<Self::Session<'_>, Failure>;
 }
 
-/// One thread's way into a store. Both methods run a transaction until it has committed, and repeat
-/// it after conflicts.
+/// One thread's session with a store. Both methods run a transaction until it has committed, and
+/// repeat it after conflicts.
 pub trait Session<V: Value> {
-    /// Runs one that only reads.
+    /// Runs a transaction that only reads.
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure>;
 
-    /// Runs one that may write.
+    /// Runs a transaction that may write.
     fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure>;
 }
 
 /// A transaction that has committed.
 #[derive(Debug, Clone, Copy)]
 pub struct Done<T> {
-    /// What came out.
+    /// The result of the transaction's body.
     pub output: T,
-    /// How often it had to be repeated.
+    /// The number of repetitions after conflicts.
     pub retries: u64,
 }
 
 /// The body of a transaction that only reads.
 pub trait Reading<V: Value> {
-    /// What comes out.
+    /// The result of the body.
     type Output;
 
-    /// All rows that it may touch, for stores that have to know. None comes twice.
+    /// Returns all rows that the body may touch, each once, for stores that have to know them
+    /// beforehand.
     fn places(&self) -> impl Iterator<Item = Place>;
 
-    /// Does it. May be called several times.
+    /// Runs the body. It may run several times.
     fn run<X: Read<V>>(&self, tx: &mut X) -> Result<Self::Output, Stopped>;
 }
 
 /// The body of a transaction that may write.
 pub trait Writing<V: Value> {
-    /// What comes out.
+    /// The result of the body.
     type Output;
 
-    /// All rows that it may touch, for stores that have to know. None comes twice.
+    /// Returns all rows that the body may touch, each once, for stores that have to know them
+    /// beforehand.
     fn places(&self) -> impl Iterator<Item = Place>;
 
-    /// Does it. May be called several times. Whether it writes is decided before it does.
+    /// Runs the body. It may run several times. It decides whether to write before its first write.
     fn run<X: Write<V>>(&self, tx: &mut X) -> Result<Self::Output, Stopped>;
 }
 
 /// A transaction that is running.
 pub trait Read<V: Value> {
-    /// Returns the contents of a row, which is never missing: all were loaded, and none is deleted.
+    /// Returns the contents of a row. No row is ever missing: all rows were loaded, and none is
+    /// deleted.
     fn get(&mut self, place: Place) -> Result<V, Stopped>;
 }
 
@@ -189,8 +192,8 @@ pub trait Write<V: Value>: Read<V> {
     /// Overwrites a row.
     fn put(&mut self, place: Place, value: V) -> Result<(), Stopped>;
 
-    /// Reads a row and overwrites it, for stores that find it only once for that. Gives what
-    /// `change` gives.
+    /// Reads a row and overwrites it, and returns the result of `change`. Stores that can do both
+    /// with one lookup override this method.
     fn modify<T>(&mut self, place: Place, change: impl Fn(&mut V) -> T) -> Result<T, Stopped> {
         let mut value = self.get(place)?;
         let output = change(&mut value);
@@ -199,12 +202,12 @@ pub trait Write<V: Value>: Read<V> {
     }
 }
 
-/// Why the body of a transaction could not be finished.
+/// The reason why the body of a transaction was not finished.
 #[derive(Debug)]
 pub enum Stopped {
     /// There was a conflict: the transaction has to be repeated.
     Conflict,
-    /// It makes no sense to go on.
+    /// The transaction cannot be completed.
     Failed(Failure),
 }
 
@@ -214,18 +217,18 @@ impl From<Abort> for Stopped {
     }
 }
 
-/// An error that is no conflict.
+/// Makes a [`Stopped`] of an error that is not a conflict.
 fn failed(error: impl Into<Failure>) -> Stopped {
     Stopped::Failed(error.into())
 }
 
-/// What was found, which has to be there.
+/// Returns the contents of a row, or an error if the row was not found.
 #[inline]
 fn there<T>(found: Option<T>, place: Place) -> Result<T, Stopped> {
     found.ok_or_else(|| failed(format!("row {} of table {} is not there", place.key, place.table)))
 }
 
-/// Repeats `attempt` at once for as long as it meets conflicts.
+/// Repeats `attempt` without a pause while it ends in conflicts.
 #[cfg(any(feature = "surrealmx", feature = "fjall", feature = "rocksdb"))]
 fn repeat<T>(mut attempt: impl FnMut() -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
     let mut retries = 0;
@@ -238,7 +241,7 @@ fn repeat<T>(mut attempt: impl FnMut() -> Result<T, Stopped>) -> Result<Done<T>,
     }
 }
 
-/// Runs `attempt` in a store where nothing conflicts.
+/// Runs `attempt` once, in a store without conflicts.
 fn once<T>(attempt: impl FnOnce() -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
     match attempt() {
         Ok(output) => Ok(Done { output, retries: 0 }),

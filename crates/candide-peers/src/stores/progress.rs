@@ -2,8 +2,8 @@
 
 use std::io::{IsTerminal, stderr};
 
-/// A line at the bottom of a terminal that is written over again and again. Where there is no
-/// terminal, there is no line.
+/// A line at the bottom of a terminal that is overwritten with each turn. Without a terminal, no
+/// line is shown.
 pub(crate) struct Progress {
     shown: bool,
     turns: usize,
@@ -11,12 +11,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of so many turns.
+    /// Creates the progress of `turns` turns.
     pub(crate) fn new(turns: usize) -> Progress {
         Progress { shown: stderr().is_terminal(), turns, done: 0 }
     }
 
-    /// Another turn begins.
+    /// Shows that another turn begins.
     pub(crate) fn begin(&mut self, what: &str) {
         self.done += 1;
         if self.shown {
@@ -24,7 +24,7 @@ impl Progress {
         }
     }
 
-    /// Makes room for other output.
+    /// Clears the line for other output.
     pub(crate) fn clear(&self) {
         if self.shown {
             eprint!("\r\x1b[K");

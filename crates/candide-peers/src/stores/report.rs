@@ -1,4 +1,4 @@
-//! Everything that is told of an invocation.
+//! The report of an invocation.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::driver::About;
 use super::figures::Figure;
 use crate::report::Machine;
 
-/// The results and what they were made with.
+/// The results, and the settings and the machine of the measurement.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]
@@ -17,7 +17,7 @@ pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) peers: Vec<About>,
     pub(crate) results: Vec<Figure>,
-    /// What a reader must know.
+    /// The facts that a reader must know.
     pub(crate) notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Who is measured when.
+//! The order of the measurements.
 
 use std::error::Error;
 use std::fs;
@@ -10,15 +10,15 @@ use super::progress::Progress;
 use super::report::Report;
 use super::{peers, table};
 
-/// Transactions that are drawn for each thread: what their inputs take is more than the nearer
-/// caches hold, as it would be if they came from outside.
+/// The number of transactions that are drawn for each thread. Their inputs take more memory than
+/// the caches near the core hold, as inputs from outside would.
 const REQUESTS: usize = 1 << 16;
 
-/// Measures what was asked for, prints tables as they get ready, and writes the file.
+/// Measures what the options select, prints tables as they become ready, and writes the file.
 ///
 /// # Errors
-/// If the transactions of a peer have left what they could not have, if it failed otherwise, or if
-/// the file cannot be written.
+/// If the transactions of a peer have left rows that they cannot have left, if a peer failed
+/// otherwise, or if the file cannot be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let mut peers = peers::all();
     peers.retain(|peer| options.wants(peer.about().name));
@@ -29,7 +29,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     verdict(&report.results)
 }
 
-/// An error if anything failed.
+/// Returns an error if a measurement failed.
 pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
     let failures = results.iter().filter_map(|figure| {
         let failure = figure.failure.as_ref()?;
@@ -39,7 +39,7 @@ pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ").into()) }
 }
 
-/// Measures some peers. What fails is in the figures.
+/// Measures some peers. Failures are recorded in the figures.
 pub(crate) fn measure(
     options: &Options,
     peers: &[Box<dyn Contender>],
@@ -71,7 +71,7 @@ pub(crate) fn measure(
     Ok(report)
 }
 
-/// One workload and number of threads: peer after peer, run after run.
+/// Measures one workload with one number of threads: peer after peer, run after run.
 fn turns_of<'p>(
     options: &Options,
     workload: Choice,

@@ -1,27 +1,27 @@
-//! What rows hold.
+//! The contents of rows.
 
 use candide::{Buffer, Bytes, Field};
 
-/// Bytes in a column of YCSB.
+/// The number of bytes in a column of YCSB.
 pub(crate) const COLUMN_BYTES: usize = 100;
 
 /// A column of YCSB.
 pub(crate) type Column = Bytes<COLUMN_BYTES>;
 
-/// What a row holds besides its key, in the forms that peers want.
+/// The contents of a row besides its key, in the forms that peers need.
 pub trait Value: Field + PartialEq + std::fmt::Debug {
-    /// As bytes.
+    /// The value as bytes.
     type Bytes: AsRef<[u8]>;
-    /// As words: Candide's.
+    /// The value as words, for Candide.
     type Image: Buffer;
 
-    /// Its bytes, as many for all values of the type.
+    /// Returns the value's bytes. All values of a type have equally many.
     fn to_bytes(&self) -> Self::Bytes;
 
-    /// The value whose bytes these are.
+    /// Returns the value whose bytes are `bytes`.
     ///
     /// # Panics
-    /// If there are too many or too few.
+    /// If `bytes` has another length than the values of the type.
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 

@@ -1,9 +1,9 @@
-//! Which versions of the peers' crates are built in.
+//! The versions of the peers' crates that are built in.
 
-/// Compiled in, so that it says what this program was built with.
+/// The lock file, compiled in, so that it names the versions with which this program was built.
 const LOCK_FILE: &str = include_str!("../../Cargo.lock");
 
-/// The version of a crate that is in the lock file.
+/// Returns the version of a crate in the lock file; `None` if the crate is not in it.
 pub(crate) fn version_of(name: &str) -> Option<&'static str> {
     let mut lines = LOCK_FILE.lines();
     let name = format!("name = \"{name}\"");

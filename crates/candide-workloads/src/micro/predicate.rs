@@ -1,5 +1,5 @@
-//! STO's micro-benchmark of predicates: a transaction looks whether a balance is above ten, and
-//! takes one off it if so, or else fills it up with a thousand.
+//! STO's micro-benchmark of predicates. A transaction checks whether a balance is above ten. If so,
+//! it subtracts one; otherwise it adds a thousand.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -18,44 +18,44 @@ use crate::{
     Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng,
 };
 
-/// What is loaded into a balance.
+/// The loaded balance.
 const INITIAL: i64 = 1000;
-/// What a balance has to be above for one to be taken off it.
+/// A balance above this is decremented.
 const ENOUGH: i64 = 10;
-/// What is put into one that is not.
+/// The sum that is added to a balance that is not above [`ENOUGH`].
 const REFILL: i64 = 1000;
-/// What a balance can be.
+/// The range of possible balances.
 const POSSIBLE: RangeInclusive<i64> = ENOUGH..=ENOUGH + REFILL;
 
-/// What a balance takes.
+/// The bytes of a balance.
 const BALANCE_BYTES: u64 = 70;
 
 /// A balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 pub struct Balance {
-    /// The session's number.
+    /// The balance's number.
     #[key]
     pub id: u64,
-    /// How much it is.
+    /// The amount.
     pub amount: i64,
 }
 
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Predicate {
-    /// Balances, with numbers from 0.
+    /// The number of balances, which are numbered from 0.
     pub rows: u64,
-    /// Which share of transactions only looks.
+    /// The share of transactions that only check the balance.
     pub read_only: f64,
     /// The skew of the numbers: 0 is uniform.
     pub theta: f64,
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
 impl Predicate {
-    /// As STO has it: uniform, and every transaction writes. How many balances there are was an
-    /// argument; here, a thousand.
+    /// Returns STO's knobs: a uniform distribution, and every transaction writes. In STO the number
+    /// of balances is an argument; here it is a thousand.
     pub fn published() -> Self {
         Predicate { rows: 1000, read_only: 0.0, theta: 0.0, transactions: 200_000 }
     }
@@ -119,7 +119,7 @@ pub struct PredicateTables<P: Protocol> {
     pub table: Table<Balance, P>,
     knobs: Predicate,
     seed: u64,
-    /// What should be in all of them together.
+    /// The sum that all balances together should have.
     due: Mutex<i128>,
 }
 
@@ -182,12 +182,12 @@ fn settle(table: &dyn Rows<Balance>, rows: u64, due: i128) -> Result<Consistency
     Ok(consistency)
 }
 
-/// The balances in a few numbers.
+/// The balances, summed up.
 #[derive(Debug, Default)]
 struct Sum {
     rows: u64,
     amount: i128,
-    /// Balances that no sequence of transactions leads to.
+    /// The number of balances that no sequence of transactions produces.
     impossible: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Cicada's benchmark of scans: most transactions scan up to a hundred rows from a key on, the
-//! others read and write the row of one.
+//! Cicada's benchmark of scans. Most transactions scan up to a hundred rows from a key on. The
+//! others read and write the row of one key.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,27 +18,27 @@ use crate::{
     Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, Zipf, rng,
 };
 
-/// The random stream of a thread's ranges is that of its number with this bit: the number itself
-/// has that of its columns.
+/// A thread's ranges are drawn from the random stream of the thread's number with this bit set. The
+/// stream of the number itself serves for the columns.
 const RANGE_STREAM: u64 = 1 << 40;
 
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ranges {
-    /// Rows in the table, with keys from 0.
+    /// The number of rows in the table. Their keys start from 0.
     pub rows: u64,
     /// The most rows that a transaction scans; the least is one.
     pub scan: u64,
-    /// Which share of transactions scans. The others read and write one row.
+    /// The share of transactions that scan. The others read and write one row.
     pub read_only: f64,
     /// The skew of the keys: 0 is uniform.
     pub theta: f64,
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
 impl Ranges {
-    /// As it was published (SIGMOD 2017), with records of 100 bytes.
+    /// Returns the published knobs (SIGMOD 2017), with records of 100 bytes.
     pub fn published() -> Self {
         Ranges { rows: 10_000_000, scan: 99, read_only: 0.95, theta: 0.99, transactions: 200_000 }
     }

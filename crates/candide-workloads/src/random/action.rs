@@ -1,4 +1,5 @@
-//! What a transaction does, drawn before it begins, so that every attempt does the same.
+//! The operations of a transaction. They are drawn before it begins, so that every attempt does the
+//! same.
 
 use std::ops::Bound;
 use std::thread;
@@ -13,12 +14,12 @@ use super::tables::{Item, Piece, Tables};
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) actions: Vec<Action>,
-    /// Whether the first missing key or duplicate ends it; otherwise it goes on.
+    /// Whether the transaction ends at the first missing key or duplicate. Otherwise it continues.
     pub(super) stops: bool,
     pub(super) turn: Turn,
 }
 
-/// How a transaction ends, if it gets there.
+/// The planned end of a transaction, unless an error ends it earlier.
 #[derive(Debug)]
 pub(super) enum Turn {
     Commit,
@@ -119,7 +120,7 @@ impl Script {
 
 impl Action {
     fn draw(knobs: &Random, rng: &mut Rng) -> Action {
-        // Going through a whole table meets everyone; once in a while is enough.
+        // Operations on a whole table conflict with all others, so only a few of them are drawn.
         let what = match ALL[rng.usize(..ALL.len())] {
             What::Everything | What::PieceEvery if rng.u8(0..4) > 0 => What::ReadCount,
             what => what,
@@ -130,7 +131,7 @@ impl Action {
         Action { what, key, other: rng.u32(0..knobs.keys * 2), limit: rng.usize(1..5) }
     }
 
-    /// The range between its two numbers.
+    /// Returns the range between the two numbers of the action.
     fn range(&self) -> (Bound<u32>, Bound<u32>) {
         let (from, to) = (self.key.min(self.other), self.key.max(self.other).min(self.key + 8));
         let to =
@@ -140,8 +141,7 @@ impl Action {
 }
 
 impl<P: Protocol> Tables<P> {
-    /// Carries one operation out. Outcomes are what is to be expected; they end the transaction if
-    /// it `stops` at them.
+    /// Runs one operation. Expected errors end the transaction only if it `stops` at them.
     pub(super) fn carry_out(
         &self,
         tx: &Tx<'_, P>,

@@ -1,4 +1,4 @@
-//! Whether rows and indexes agree.
+//! The check that rows and indexes agree.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use candide::{Abort, Protocol, Session, Whole};
 use super::tables::{Item, Tables};
 use crate::{Consistency, Failure};
 
-/// Compares the rows as they lie there with what transactions find, by key and by each index.
+/// Compares the rows of raw iteration with those that transactions find, by key and by each index.
 pub(super) fn check<P: Protocol>(
     tables: &Tables<P>,
     mut session: Session<P>,

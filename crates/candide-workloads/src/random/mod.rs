@@ -1,9 +1,9 @@
-//! Transactions drawn at random from everything the engine can do, on few keys: nothing to measure,
-//! all to check.
+//! Transactions drawn at random from all operations of the engine, on few keys. The workload serves
+//! for checking and not for measuring.
 //!
-//! Made for recording histories: rows come, go and come back, every kind of operation meets every
-//! other, some transactions fail, some panic. What is left at the end must at least agree with its
-//! own indexes.
+//! The workload is made for recording histories. Rows are inserted, deleted and inserted again, and
+//! every kind of operation conflicts with every other. Some transactions fail, and some panic. At
+//! the end, the tables must at least agree with their own indexes.
 
 mod action;
 mod audit;
@@ -24,17 +24,17 @@ pub use tables::{Item, Piece, Tables};
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Random {
-    /// Keys of each table, from 0; half of them have a row at first.
+    /// The number of keys of each table, from 0. Half of them have a row at first.
     pub keys: u32,
     /// The most operations of a transaction.
     pub operations: usize,
 }
 
-/// What a key takes in all tables when they are filled.
+/// The bytes of a key in all tables when they are filled.
 const ROW_BYTES: u64 = 150;
 
 impl Default for Random {
-    /// Few enough keys that most transactions meet others.
+    /// Returns few enough keys for most transactions to conflict with others.
     fn default() -> Random {
         Random { keys: 24, operations: 8 }
     }
@@ -83,7 +83,7 @@ impl Workload for Random {
     }
 }
 
-/// The tables, with some rows in them.
+/// The tables, with their loaded rows.
 pub struct RandomTables<P: Protocol> {
     /// The tables.
     pub tables: Tables<P>,
@@ -111,7 +111,7 @@ impl<P: Protocol> Loaded<P> for RandomTables<P> {
     }
 }
 
-/// Draws the transactions of one thread, and carries them out.
+/// The worker that draws and runs the transactions of one thread.
 pub struct RandomWorker<P: Protocol> {
     session: Session<P>,
     tables: Tables<P>,
@@ -119,7 +119,7 @@ pub struct RandomWorker<P: Protocol> {
     rng: Rng,
 }
 
-/// What a transaction panics with that was drawn to panic.
+/// The payload of a planned panic.
 struct Drawn;
 
 impl<P: Protocol> Worker for RandomWorker<P> {

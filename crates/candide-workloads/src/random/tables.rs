@@ -9,16 +9,16 @@ pub struct Item {
     /// Its key.
     #[key]
     pub id: u32,
-    /// What several items have in common.
+    /// A value that several items have in common.
     #[index]
     pub kind: u8,
-    /// What no other item has.
+    /// A value that no other item has.
     #[unique]
     pub tag: u32,
-    /// Goes up and down.
+    /// A number that operations increment and decrement.
     #[group(count)]
     pub count: i64,
-    /// Is replaced.
+    /// A value that operations replace.
     #[group(note)]
     pub note: u64,
 }
@@ -29,18 +29,18 @@ pub struct Piece {
     /// Its key.
     #[key]
     pub id: u32,
-    /// Goes up and down.
+    /// A number that operations increment and decrement.
     pub count: i64,
-    /// Is replaced.
+    /// A value that operations replace.
     #[group(note)]
     pub note: u64,
 }
 
 /// The tables of the random workload.
 pub struct Tables<P: Protocol> {
-    /// Ordered by its keys.
+    /// The ordered table.
     pub items: Table<Item, P>,
-    /// Hashed.
+    /// The hash table.
     pub pieces: Table<Piece, P>,
 }
 
@@ -51,7 +51,7 @@ impl<P: Protocol> Clone for Tables<P> {
 }
 
 impl Item {
-    /// An item; `tag` decides everything else.
+    /// Returns an item. `tag` determines all columns but the key.
     pub(super) fn new(id: u32, tag: u32) -> Item {
         Item { id, kind: (tag % 4) as u8, tag, count: 5, note: u64::from(tag) }
     }
@@ -62,7 +62,7 @@ impl<P: Protocol> Tables<P> {
         Ok(Tables { items: db.table("items")?, pieces: db.table("pieces")? })
     }
 
-    /// The rows that are there at first under a key.
+    /// Inserts the initial rows of a key.
     pub(super) fn load(&self, tx: &Tx<'_, P>, key: u32) -> Result<(), Abort> {
         if key.is_multiple_of(2) {
             self.items.insert(tx, Item::new(key, key))?;

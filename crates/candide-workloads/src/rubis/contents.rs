@@ -1,4 +1,4 @@
-//! What the tables come to, item by item, however they are read.
+//! The contents of the tables, item by item, in either way of reading.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use super::transactions::Tally;
 use crate::Consistency;
 use crate::read_back::fingerprint;
 
-/// All items, and what bids and purchases say of them.
+/// All items, and the sums over their bids and purchases.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     items: HashMap<u64, Account>,
     bids: u64,
     purchases: u64,
-    /// Bids and purchases of items that are not there.
+    /// The number of bids and purchases of items that do not exist.
     astray: u64,
     fingerprint: u64,
 }
 
-/// One item, as it says itself and as bids and purchases say.
+/// One item, by its own row and by its bids and purchases.
 #[derive(Debug)]
 struct Account {
     quantity: i64,
@@ -29,12 +29,12 @@ struct Account {
     bids_found: u32,
     max_bid_found: u32,
     bought: i64,
-    /// Whether a purchase was made when the auction ended.
+    /// Whether a purchase was made at the time at which the auction ended.
     is_ended_by_purchase: bool,
 }
 
 impl Contents {
-    /// Items have to be entered before their bids and purchases.
+    /// Adds an item. Items have to be added before their bids and purchases.
     pub(super) fn item(&mut self, row: &Item) {
         let &Item { id, quantity, bids, max_bid, end_date, .. } = row;
         self.print(
@@ -67,7 +67,7 @@ impl Contents {
         }
     }
 
-    /// `loaded` is the number of the last purchase that is none of ours.
+    /// Adds a purchase. `loaded` is the number of the last loaded purchase.
     pub(super) fn purchase(&mut self, row: &Purchase, loaded: u64) {
         self.print(row.id, 2, [row.item, row.user, u64::from(row.quantity), u64::from(row.date)]);
         self.purchases += 1;
@@ -86,17 +86,17 @@ impl Contents {
         self.fingerprint = self.fingerprint.wrapping_add(fingerprint(id ^ table << 62, &bytes));
     }
 
-    /// Returns whether two ways of reading have met the same rows.
+    /// Returns whether two ways of reading have found the same rows.
     pub(super) fn agrees(&self, other: &Contents) -> bool {
         self.counts() == other.counts()
     }
 
-    /// Rows of the three tables, and the sum of their fingerprints.
+    /// Returns the number of rows of the three tables, and the sum of their fingerprints.
     pub(super) fn counts(&self) -> [u64; 4] {
         [self.items.len() as u64, self.bids, self.purchases, self.fingerprint]
     }
 
-    /// Examines what can be examined of one way of reading.
+    /// Examines the contents that one way of reading found.
     pub(super) fn settle(
         &self,
         way: &str,
@@ -132,7 +132,7 @@ impl Contents {
         each("have been sold more often than they were there", &|item| {
             !knobs.refuse_sold_out || item.quantity >= 0
         });
-        // One at a time is bought, so an item below zero has been at zero.
+        // Purchases take one piece at a time, so an item below zero has been at zero.
         each("ended neither as planned nor by the purchase of the last one", &|item| {
             if item.quantity <= 0 {
                 item.end_date > YEAR && item.is_ended_by_purchase

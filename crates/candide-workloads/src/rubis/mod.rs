@@ -1,11 +1,12 @@
-//! The core of RUBiS, an auction site: bids, purchases at a fixed price, and looks at an item, as
-//! STOv2 (VLDB 2020) takes them from the original's 26 pages. Of the two tables that only grow
-//! nothing is ever read but by the check.
+//! The core of RUBiS, an auction site: bids, purchases at a fixed price, and views of an item.
+//! STOv2 (VLDB 2020) selected them from the original's 26 pages. Only the check reads the two
+//! tables that only grow.
 //!
-//! [`Rubis::strict`] sells no more than there is and lets bids raise the price;
-//! [`Rubis::published`] is what was measured, which differs in the ways that
-//! [`Workload::differences`] names. Dates count seconds at loading and a worker's transactions
-//! later, from the first second that loading has not used, so all of it follows from the seed.
+//! [`Rubis::strict`] sells no more pieces than are in stock, and bids raise the price.
+//! [`Rubis::published`] follows the published measurements, which differ in the ways that
+//! [`Workload::differences`] names. At loading, dates count seconds. Later they count a worker's
+//! transactions, from the first second that loading has not used. So all dates follow from the
+//! seed.
 
 mod audit;
 mod contents;
@@ -34,35 +35,36 @@ const KINDS: [&str; 3] = ["place-bid", "buy-now", "view-item"];
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Rubis {
-    /// Items for sale, with numbers from 0.
+    /// The number of items for sale, which are numbered from 0.
     pub items: u64,
-    /// Users, with numbers from 1; there is no table of them.
+    /// The number of users, who are numbered from 1. There is no table of users.
     pub users: u64,
-    /// Bids on each item at first.
+    /// The number of loaded bids on each item.
     pub bids: u32,
-    /// Purchases at a fixed price at first. They do not count against the stock of their items.
+    /// The number of loaded purchases at a fixed price. They do not count against the stock of
+    /// their items.
     pub purchases: u64,
-    /// How many of each item there are to be bought.
+    /// The number of pieces of each item that are for sale.
     pub stock: u32,
-    /// Skew of the items: 0 is uniform, and the smaller the number the more often it is drawn.
+    /// The skew of the items: 0 is uniform. Items with smaller numbers are drawn more often.
     pub theta_items: f64,
-    /// Skew of the users.
+    /// The skew of the users.
     pub theta_users: f64,
-    /// How often each transaction type is drawn, relative to the others.
+    /// The frequency of each transaction type, relative to the others.
     pub weights: [u32; KINDS.len()],
-    /// Whether bids vary so much that they raise an item's price, as they do not in the published
-    /// code.
+    /// Whether bids vary so much that they raise an item's price. In the published code they do
+    /// not.
     pub vary_bids: bool,
-    /// Whether a purchase of what is sold out is refused, as it is not in the published code.
+    /// Whether a purchase of a sold-out item is refused. In the published code it is not.
     pub refuse_sold_out: bool,
-    /// Whether items are hashed; if not, they are ordered like the other tables.
+    /// Whether the table of items is hashed. If not, it is ordered like the other tables.
     pub hash_index: bool,
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
 impl Rubis {
-    /// Returns what was measured: half a million items, ten bids on each.
+    /// Returns the knobs of the measurements: half a million items, with ten bids on each.
     pub fn published() -> Self {
         Rubis {
             items: 500_000,
@@ -80,8 +82,8 @@ impl Rubis {
         }
     }
 
-    /// A fifth of that, and an honest seller, who has so much of each item that only the most
-    /// wanted ones sell out within seconds.
+    /// Returns a fifth of the published items, without overselling. There are so many pieces of
+    /// each item that only the most popular items sell out within seconds.
     pub fn strict() -> Self {
         Rubis {
             items: 100_000,
@@ -96,7 +98,7 @@ impl Rubis {
     }
 }
 
-/// What an item takes without its bids, each of these, and a purchase.
+/// The bytes of an item without its bids, of a bid, and of a purchase.
 const ITEM_BYTES: u64 = 500;
 const BID_BYTES: u64 = 100;
 const PURCHASE_BYTES: u64 = 130;
@@ -195,7 +197,7 @@ impl Workload for Rubis {
     }
 }
 
-/// The auction, open.
+/// The filled tables of the auction site.
 pub struct RubisTables<P: Protocol> {
     /// The tables.
     pub auction: Auction<P>,

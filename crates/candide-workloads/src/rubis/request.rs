@@ -1,4 +1,4 @@
-//! What a user will ask for, drawn before the clock starts.
+//! The requests of users, drawn before the clock starts.
 
 use fastrand::Rng;
 
@@ -8,9 +8,9 @@ use crate::Zipf;
 use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;
 
-/// How far bids that vary go beyond the first ones: far enough that hardly two are alike. The
-/// inputs are drawn once and come again and again, so after their first turn no bid is above the
-/// price any more.
+/// How far varying bids exceed the first bids. The range is so large that hardly two bids are
+/// equal. The inputs are drawn once and then repeated. So from the second repetition on, no bid
+/// exceeds the price.
 const RISE: u32 = 1_000_000;
 
 /// One transaction's inputs.
@@ -22,7 +22,7 @@ pub(super) enum Request {
 }
 
 impl Request {
-    /// The number of the type, in the order of [`super::KINDS`].
+    /// Returns the number of the type, in the order of [`super::KINDS`].
     pub(super) fn kind(&self) -> usize {
         match self {
             Request::PlaceBid { .. } => 0,
@@ -31,7 +31,7 @@ impl Request {
         }
     }
 
-    /// The requests of one thread.
+    /// Draws the requests of one thread.
     pub(super) fn draw_all(knobs: &Rubis, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Request> {
         let items = Zipf::new(knobs.items, knobs.theta_items);
         let users = Zipf::new(knobs.users, knobs.theta_users);
@@ -79,7 +79,7 @@ mod tests {
         for (drawn, weight) in kinds.into_iter().zip(knobs.weights) {
             assert!(drawn.abs_diff(weight * 1000) < 1000, "{kinds:?}");
         }
-        // One in H(1000) = 7.485.
+        // The first item has a share of 1 / H(1000), where H(1000) = 7.485.
         assert!((12_900..13_900).contains(&first), "{first}");
         assert!(highest > 900_000, "{highest}");
     }

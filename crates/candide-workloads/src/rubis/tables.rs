@@ -1,4 +1,4 @@
-//! The tables, how they are filled, and where numbers of bids and purchases come from.
+//! The tables, their loading, and the counters for the numbers of bids and purchases.
 
 use candide::{Abort, Database, Error, Protocol, Record, Table, TableOptions, Text, Tx};
 
@@ -6,48 +6,49 @@ use super::Rubis;
 use crate::counter::Counter;
 use crate::{Failure, Loading, Zipf, rng};
 
-/// What every item costs at first, and what has been bid for it.
+/// The initial price of every item, and the highest of its loaded bids.
 const FIRST_PRICE: u32 = 50;
 pub(super) const FIRST_BID: u32 = 40;
 
-/// Dates at loading are within a year, in seconds; what happens later is later.
+/// Dates at loading are within a year, in seconds. Later dates are beyond that year.
 pub(super) const YEAR: u32 = 365 * 24 * 60 * 60;
 
-/// Random streams below are those of the threads that run transactions.
+/// The first random stream of the loader. Lower streams belong to the threads that run
+/// transactions.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// Something for sale. What an auction changes is apart from what describes it.
+/// An item for sale. The columns that an auction changes are in other groups than its description.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Item {
-    /// The session's number.
+    /// The item's number.
     #[key]
     pub id: u64,
     /// Its name.
     pub name: Text<100>,
-    /// What there is to say about it.
+    /// The item's description.
     pub description: Text<255>,
-    /// What it cost at first.
+    /// The initial price.
     pub initial_price: u32,
-    /// What has to be bid for it to be sold.
+    /// The lowest bid for which the item is sold.
     pub reserve_price: u32,
-    /// What it costs without an auction.
+    /// The price without an auction.
     pub buy_now: u32,
-    /// When its auction began.
+    /// The date on which the item's auction began.
     pub start_date: u32,
-    /// Who sells it.
+    /// The user that sells the item.
     pub seller: u64,
-    /// Of which kind it is.
+    /// The category of the item.
     pub category: u64,
-    /// How many there are; fewer than none, if more may be sold than there are.
+    /// The number of pieces left; negative if more pieces were sold than there were.
     #[group(auction)]
     pub quantity: i32,
-    /// How many bids there are.
+    /// The number of bids.
     #[group(auction)]
     pub bids: u32,
-    /// The highest of them.
+    /// The highest bid.
     #[group(auction)]
     pub max_bid: u32,
-    /// When its auction ends, or when the last one was bought.
+    /// The date on which the item's auction ends, or on which the last piece was bought.
     #[group(auction)]
     pub end_date: u32,
 }
@@ -62,7 +63,7 @@ pub struct Bid {
     /// The user.
     #[key]
     pub user: u64,
-    /// The session's number.
+    /// The bid's number.
     #[key]
     pub id: u64,
     /// The number of pieces.
@@ -85,7 +86,7 @@ pub struct Purchase {
     /// The user.
     #[key]
     pub user: u64,
-    /// The session's number.
+    /// The purchase's number.
     #[key]
     pub id: u64,
     /// The number of pieces.
@@ -96,7 +97,7 @@ pub struct Purchase {
 
 /// All tables.
 pub struct Auction<P: Protocol> {
-    /// What is for sale.
+    /// Items for sale.
     pub items: Table<Item, P>,
     /// Bids, by item and user.
     pub bids: Table<Bid, P>,
@@ -126,7 +127,7 @@ impl<P: Protocol> Auction<P> {
         })
     }
 
-    /// Puts item number `id` up for sale, with its first bids.
+    /// Inserts item number `id` with its first bids.
     fn offer(
         &self,
         tx: &Tx<'_, P>,
@@ -169,7 +170,7 @@ impl<P: Protocol> Auction<P> {
     }
 }
 
-/// The text of no characters.
+/// Returns the empty text.
 fn nothing<const N: usize>() -> Text<N> {
     Text::new("").expect("nothing always fits")
 }
@@ -193,14 +194,14 @@ pub(super) fn load<P: Protocol>(
     })
 }
 
-/// Where the numbers of bids and purchases come from.
+/// The counters for the numbers of bids and purchases.
 pub(super) struct Numbers {
     pub(super) bids: Counter,
     pub(super) purchases: Counter,
 }
 
 impl Numbers {
-    /// The numbers after those of the loaded rows.
+    /// Creates counters that continue after the numbers of the loaded rows.
     pub(super) fn after(knobs: &Rubis) -> Self {
         let bids = knobs.items * u64::from(knobs.bids);
         Numbers { bids: Counter::after(bids), purchases: Counter::after(knobs.purchases) }

@@ -1,4 +1,4 @@
-//! The three transactions, and the worker that carries them out.
+//! The three transactions, and the worker that runs them.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::replay::Replay;
 use crate::workload::{look_counted, run_counted};
 use crate::{Probe, Step, Worker};
 
-/// How many of an item are bid for or bought at a time.
+/// The number of pieces in a bid or a purchase.
 const QUANTITY: u32 = 1;
 
-/// Takes one of an item away, and ends its auction when none is left.
+/// Takes one piece of an item away, and ends the item's auction when none is left.
 #[derive(Debug, Clone, Copy)]
 struct Sell {
     date: u32,
@@ -42,7 +42,7 @@ impl Updater<Item> for Sell {
     }
 }
 
-/// What committed transactions have done.
+/// The work of committed transactions.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) bids: u64,
@@ -56,7 +56,7 @@ impl Tally {
     }
 }
 
-/// Carries out the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct RubisWorker<P: Protocol> {
     session: Session<P>,
     auction: Auction<P>,
@@ -116,7 +116,7 @@ impl<P: Protocol> Worker for RubisWorker<P> {
         };
         let committed = match end {
             Ok(()) => true,
-            // Of all updates only a sale may refuse.
+            // A sale is the only update that may refuse.
             Err(Abort::Guard) => false,
             Err(abort) => return Err(abort),
         };

@@ -8,7 +8,7 @@ use super::tables::{Account, Balance, Bank, Customer, name_of};
 use crate::read_back::{Rows, fingerprint, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, whatever protocol they are under.
+/// The tables, independent of their protocol.
 struct Tables<'a> {
     accounts: &'a dyn Rows<Account>,
     customers: &'a dyn Rows<Customer>,
@@ -59,16 +59,16 @@ fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistenc
     Ok(consistency)
 }
 
-/// The bank in a few numbers that do not depend on the order its rows are met in.
+/// The bank in a few numbers that do not depend on the order of its rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Contents {
     accounts: u64,
     customers: u64,
     savings: u64,
     checking: u64,
-    /// Accounts and customers whose number and name do not go together.
+    /// The number of accounts and customers whose number and name do not match.
     misnamed: u64,
-    /// Savings accounts below zero.
+    /// The number of savings accounts below zero.
     overdrawn: u64,
     money: i128,
     fingerprint: u64,
@@ -103,7 +103,7 @@ impl Contents {
             .wrapping_add(fingerprint(row.id ^ table << 63, &row.cents.to_le_bytes()));
     }
 
-    /// Examines what can be examined of one way of reading.
+    /// Examines the contents that one way of reading found.
     fn settle(&self, way: &str, customers: u64, money: i128, consistency: &mut Consistency) {
         let rows = [self.accounts, self.customers, self.savings, self.checking];
         consistency.expect(rows == [customers; 4], || {

@@ -1,5 +1,5 @@
-//! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008) rather
-//! than those of later harnesses, some of which lose money. Balances are cents.
+//! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008). Some
+//! later harnesses have other semantics, by which money gets lost. Balances are in cents.
 
 mod audit;
 mod request;
@@ -29,35 +29,36 @@ const KINDS: [&str; 6] = [
     "write-check",
 ];
 
-/// The share of customers drawn from the hotspot, if there is one.
+/// The share of customers that are drawn from the hotspot, if there is a hotspot.
 const HOT_SHARE: f64 = 0.9;
 
-/// Which customers come.
+/// The distribution of customers.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Customers {
-    /// By a Zipf distribution with this exponent; 0 is uniform.
+    /// A Zipf distribution with this exponent; 0 is uniform.
     Theta(f64),
-    /// Nine in ten from so many first accounts, the others from the rest.
+    /// Nine in ten customers are among this many first accounts, and the others among the rest.
     Hotspot(u64),
 }
 
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct SmallBank {
-    /// Accounts, with numbers from 0.
+    /// The number of accounts, which are numbered from 0.
     pub accounts: u64,
-    /// Which customers come.
+    /// The distribution of customers.
     pub customers: Customers,
-    /// How often each transaction type is drawn, relative to the others.
+    /// The frequency of each transaction type, relative to the others.
     pub weights: [u32; KINDS.len()],
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
 impl SmallBank {
-    /// The paper's scale: 18,000 customers, nine in ten transactions on a thousand of them, its
-    /// five types alike. `send-payment` was added by others later.
+    /// Returns the paper's scale: 18,000 customers, with nine in ten transactions on a thousand of
+    /// them. The paper's five types are equally frequent. `send-payment` was added by later
+    /// authors.
     pub fn published() -> Self {
         SmallBank {
             accounts: 18_000,
@@ -67,7 +68,7 @@ impl SmallBank {
         }
     }
 
-    /// BenchBase's scale and mix: a million customers, all alike.
+    /// Returns BenchBase's scale and mix: a million customers, drawn uniformly.
     pub fn bench_base() -> Self {
         SmallBank {
             accounts: 1_000_000,
@@ -78,7 +79,7 @@ impl SmallBank {
     }
 }
 
-/// What a customer takes in all tables.
+/// The bytes of a customer in all tables.
 const ACCOUNT_BYTES: u64 = 500;
 
 impl Workload for SmallBank {
@@ -148,14 +149,14 @@ impl Workload for SmallBank {
     }
 }
 
-/// The bank, open.
+/// The filled tables of the bank.
 pub struct SmallBankTables<P: Protocol> {
     /// The tables.
     pub bank: Bank<P>,
     knobs: SmallBank,
     seed: u64,
-    /// What should be in the bank: what was there at first and what committed transactions brought
-    /// or took.
+    /// The sum that should be in the bank: the loaded sum, and the changes by committed
+    /// transactions.
     money: Mutex<i128>,
 }
 

@@ -1,4 +1,4 @@
-//! What a customer will ask for, drawn before the clock starts.
+//! The requests of customers, drawn before the clock starts.
 
 use fastrand::Rng;
 
@@ -7,14 +7,14 @@ use crate::Zipf;
 use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;
 
-/// What BenchBase lets its customers move, in cents.
+/// The sums that customers move in BenchBase, in cents.
 const DEPOSIT: i64 = 130;
 const SAVING: i64 = 2020;
 const CHECK: i64 = 500;
 const PAYMENT: i64 = 500;
 
-/// One transaction's inputs; customers are numbers where the transaction looks for numbers, and
-/// become names where it looks for names.
+/// One transaction's inputs. Customers are numbers here. Transactions that look up names convert
+/// them to names.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Request {
     Amalgamate { from: u64, to: u64 },
@@ -26,7 +26,7 @@ pub(super) enum Request {
 }
 
 impl Request {
-    /// The number of the type, in the order of [`super::KINDS`].
+    /// Returns the number of the type, in the order of [`super::KINDS`].
     pub(super) fn kind(&self) -> usize {
         match self {
             Request::Amalgamate { .. } => 0,
@@ -38,7 +38,7 @@ impl Request {
         }
     }
 
-    /// The requests of one thread.
+    /// Draws the requests of one thread.
     pub(super) fn draw_all(knobs: &SmallBank, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Request> {
         let crowd = Crowd::new(knobs);
         draw_all(knobs.transactions, stopped, || Self::draw(knobs, &crowd, rng))
@@ -55,8 +55,8 @@ impl Request {
                 to: crowd.sample_other(customer, rng),
                 cents: PAYMENT,
             },
-            // Both signs, so that all savings together neither drain nor grow. Those of one
-            // customer do: the inputs come again and again.
+            // Both signs occur, so that all savings together neither drain nor grow. The savings of
+            // one customer may drain or grow, since the inputs are repeated.
             4 => Request::TransactSavings {
                 customer,
                 cents: if rng.bool() { SAVING } else { -SAVING },
@@ -66,7 +66,7 @@ impl Request {
     }
 }
 
-/// Who comes.
+/// The customers to draw from.
 enum Crowd {
     Zipf(Zipf),
     Hotspot { hot: u64, accounts: u64 },

@@ -1,4 +1,4 @@
-//! The tables: accounts, the names that lead to them, and the two balances of each.
+//! The tables: accounts, the index from names to accounts, and the two balances of each account.
 
 use candide::{Abort, Database, Error, Protocol, Record, Table, TableOptions, Text, Tx};
 use fastrand::Rng;
@@ -6,7 +6,7 @@ use fastrand::Rng;
 /// A customer's name.
 pub(super) type CustomerName = Text<64>;
 
-/// The name of customer number `id`: the number, padded with zeros.
+/// Returns the name of customer number `id`: the number, padded with zeros.
 pub(super) fn name_of(id: u64) -> CustomerName {
     let mut digits = [b'0'; 64];
     let mut rest = id;
@@ -31,7 +31,7 @@ pub struct Account {
     pub name: Text<64>,
 }
 
-/// A customer, by name: the index that most transactions begin with.
+/// A customer, by name. Most transactions begin with a lookup in this index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 pub struct Customer {
     /// The customer's name.
@@ -57,7 +57,7 @@ pub struct Bank<P: Protocol> {
     pub accounts: Table<Account, P>,
     /// Customers by name.
     pub customers: Table<Customer, P>,
-    /// Savings accounts, never overdrawn.
+    /// Savings accounts, which are never overdrawn.
     pub savings: Table<Balance, P>,
     /// Checking accounts.
     pub checking: Table<Balance, P>,
@@ -75,7 +75,7 @@ impl<P: Protocol> Clone for Bank<P> {
 }
 
 impl<P: Protocol> Bank<P> {
-    /// Creates the tables, with room for so many customers.
+    /// Creates the tables, with room for `customers` customers.
     pub(super) fn create(db: &Database<P>, customers: u64) -> Result<Self, Error> {
         let room = || TableOptions::default().capacity(customers as usize);
         Ok(Bank {
@@ -86,7 +86,7 @@ impl<P: Protocol> Bank<P> {
         })
     }
 
-    /// Enters customer number `id` with random balances.
+    /// Inserts customer number `id` with random balances.
     pub(super) fn enter(&self, tx: &Tx<'_, P>, id: u64, rng: &mut Rng) -> Result<(), Abort> {
         let name = name_of(id);
         self.accounts.insert(tx, Account { id, name })?;
@@ -96,11 +96,11 @@ impl<P: Protocol> Bank<P> {
     }
 }
 
-/// A normally distributed balance between 10,000 and 50,000 dollars, which are two standard
-/// deviations from the middle. What lies outside is drawn again.
+/// Draws a normally distributed balance. The bounds, 10,000 and 50,000 dollars, are two standard
+/// deviations from the mean. A balance outside of them is drawn again.
 fn initial_cents(rng: &mut Rng) -> i64 {
     loop {
-        // Box and Muller; 1 - f64() is never 0, whose logarithm is not finite.
+        // The method of Box and Muller. 1 - f64() is never 0, so its logarithm is finite.
         let normal =
             (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (std::f64::consts::TAU * rng.f64()).cos();
         if normal.abs() <= 2.0 {

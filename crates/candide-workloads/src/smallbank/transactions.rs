@@ -1,4 +1,4 @@
-//! The six transactions, and the worker that carries them out.
+//! The six transactions, and the worker that runs them.
 
 use candide::{Abort, Protocol, Row, RunOptions, Session, Stats, Tx};
 
@@ -9,15 +9,15 @@ use crate::replay::Replay;
 use crate::workload::run_as;
 use crate::{Probe, Step, Worker};
 
-/// What an overdraft costs, in cents.
+/// The penalty for an overdraft, in cents.
 const PENALTY: i64 = 100;
 
-/// Carries out the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct SmallBankWorker<P: Protocol> {
     session: Session<P>,
     bank: Bank<P>,
     requests: Replay<Request>,
-    /// What committed transactions brought into the bank, less what they took out.
+    /// The sum that committed transactions have paid in, less the sum that they have paid out.
     brought: i128,
 }
 
@@ -58,11 +58,11 @@ impl<P: Protocol> Worker for SmallBankWorker<P> {
     }
 }
 
-/// Why a transaction did not go through.
+/// The reason why a transaction was refused.
 enum Refusal {
-    /// A deposit must not be negative.
+    /// The deposit was negative.
     NegativeDeposit,
-    /// The engine's reason. A failed guard means that the money was not there.
+    /// The engine's reason. A failed guard means that the account did not hold the money.
     Engine(Abort),
 }
 
@@ -73,7 +73,7 @@ impl From<Abort> for Refusal {
 }
 
 impl<P: Protocol> Bank<P> {
-    /// Does what `request` asks for and gives the cents that came into the bank by it.
+    /// Runs the transaction that `request` asks for. Returns the cents that it paid in.
     fn carry_out(&self, tx: &Tx<'_, P>, request: &Request) -> Result<i64, Refusal> {
         match *request {
             Request::Amalgamate { from, to } => self.amalgamate(tx, from, to)?,
@@ -120,8 +120,8 @@ impl<P: Protocol> Bank<P> {
         self.checking.update(tx, &to, Balance::CENTS.add(cents))
     }
 
-    /// Pays a check, with a penalty if the customer's money does not cover it. Gives what was
-    /// taken.
+    /// Pays a check, with a penalty if the customer's money does not cover it. Returns the sum that
+    /// was paid out.
     fn write_check(&self, tx: &Tx<'_, P>, customer: u64, cents: i64) -> Result<i64, Abort> {
         let [savings, checking] = self.balances(tx, customer)?;
         let covered = savings.read(Balance::CENTS)? + checking.read(Balance::CENTS)? >= cents;
@@ -130,8 +130,8 @@ impl<P: Protocol> Bank<P> {
         Ok(taken)
     }
 
-    /// The savings and the checking account of a customer known by name, their cache misses
-    /// overlapped.
+    /// Returns the savings and the checking account of a customer. The customer is looked up by
+    /// name, and the cache misses of the accounts overlap.
     fn balances<'t>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -145,7 +145,7 @@ impl<P: Protocol> Bank<P> {
         Ok([savings, checking])
     }
 
-    /// Looks a customer up by name, as a teller would.
+    /// Looks a customer up by name, as a teller would do.
     fn id_of(&self, tx: &Tx<'_, P>, customer: u64) -> Result<u64, Abort> {
         self.customers.read(tx, &name_of(customer), Customer::ID)
     }

@@ -12,7 +12,7 @@ use super::worker::Tally;
 use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, whatever protocol they are under.
+/// The tables, independent of their protocol.
 struct Tables<'a> {
     branches: &'a dyn Rows<Branch>,
     tellers: &'a dyn Rows<Teller>,

@@ -1,4 +1,4 @@
-//! What the tables come to, however they are read.
+//! The contents of the tables, in either way of reading.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use super::worker::Tally;
 use crate::Consistency;
 use crate::read_back::fingerprint;
 
-/// A balance, and what history says of it.
+/// A balance, and the sum of its changes in the history.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Entry {
     balance: i64,
     moved: i64,
 }
 
-/// The bank in numbers that do not depend on the order its rows are met in.
+/// The bank in numbers that do not depend on the order of its rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     branches: HashMap<u64, Entry>,
@@ -23,9 +23,9 @@ pub(super) struct Contents {
     accounts: HashMap<u64, Entry>,
     history: u64,
     moved: i128,
-    /// Rows that name another branch than theirs, or something that is not there.
+    /// The number of rows that name a wrong branch, or a row that does not exist.
     astray: u64,
-    /// What each branch's tellers hold.
+    /// The sum of the balances of each branch's tellers.
     held: HashMap<u64, i64>,
     fingerprint: u64,
 }
@@ -49,7 +49,7 @@ impl Contents {
         self.accounts.insert(row.id, Entry { balance: row.balance, moved: 0 });
     }
 
-    /// Everything else has to be entered before.
+    /// Adds a row of the history. All rows of the other tables have to be added before.
     pub(super) fn history(&mut self, row: &History) {
         let &History { worker, number, account, teller, branch, amount, .. } = row;
         let columns = [number, account, teller, branch, amount as u64].map(u64::to_le_bytes);
@@ -73,14 +73,14 @@ impl Contents {
         self.fingerprint = self.fingerprint.wrapping_add(fingerprint(table << 62 ^ id, columns));
     }
 
-    /// Rows of the four tables, and the sum of their fingerprints.
+    /// Returns the number of rows of the four tables, and the sum of their fingerprints.
     pub(super) fn counts(&self) -> [u64; 5] {
         let rows =
             [&self.branches, &self.tellers, &self.accounts].map(|entries| entries.len() as u64);
         [rows[0], rows[1], rows[2], self.history, self.fingerprint]
     }
 
-    /// Examines what can be examined of one way of reading.
+    /// Examines the contents that one way of reading found.
     pub(super) fn settle(
         &self,
         way: &str,

@@ -1,11 +1,12 @@
 //! TPC-B: a bank's tellers move money in and out of accounts, one small update after another. The
-//! transaction and the consistency conditions of the standard (revision 2.0), without terminals and
-//! durability; so its figures are none of the Transaction Processing Performance Council's.
+//! module has the transaction and the consistency conditions of the standard (revision 2.0),
+//! without terminals and durability. So its figures are not results of the Transaction Processing
+//! Performance Council.
 //!
-//! [`TpcB::strict`] follows the standard. [`TpcB::published`] is what FOEDUS (SIGMOD 2015)
-//! measures, which differs in the ways that [`Workload::differences`] names. The standard's history
-//! has no key; here it has the worker and the number of its transaction, so each worker writes
-//! at a place of its own.
+//! [`TpcB::strict`] follows the standard. [`TpcB::published`] follows the measurements of FOEDUS
+//! (SIGMOD 2015), which differ in the ways that [`Workload::differences`] names. The standard's
+//! history has no key. Here the key is the worker and the number of the worker's transaction, so
+//! each worker writes at a place of its own.
 
 mod audit;
 mod contents;
@@ -31,29 +32,30 @@ pub use worker::TpcBWorker;
 /// The only transaction type.
 const KINDS: [&str; 1] = ["deposit"];
 
-/// Accounts of a branch in the standard.
+/// The number of accounts of a branch in the standard.
 const ACCOUNTS: u64 = 100_000;
 
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct TpcB {
-    /// Branches, with ten tellers each.
+    /// The number of branches. Each has ten tellers.
     pub branches: u64,
-    /// Accounts of each branch. The standard has 100,000.
+    /// The number of accounts of each branch. The standard has 100,000.
     pub accounts: u64,
-    /// How many of a hundred customers come to a teller of another branch, if there is one.
+    /// The percentage of customers that go to a teller of another branch. Ignored with only one
+    /// branch.
     pub remote_pct: u32,
-    /// Whether customers are drawn and go to the tellers of their accounts, instead of tellers
-    /// being drawn and then customers.
+    /// Whether a customer is drawn first, and a teller of the account's branch then. If not, the
+    /// teller is drawn first.
     pub account_first: bool,
-    /// Whether a transaction gives the account's balance, and so observes it.
+    /// Whether a transaction returns the account's balance and therefore reads it.
     pub observe_balance: bool,
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
 impl TpcB {
-    /// The standard's transaction, for ten branches.
+    /// Returns the standard's transaction, for ten branches.
     pub fn strict() -> Self {
         TpcB {
             branches: 10,
@@ -65,7 +67,8 @@ impl TpcB {
         }
     }
 
-    /// Returns what FOEDUS measures: a hundred branches, and updates that read nothing.
+    /// Returns the knobs of FOEDUS's measurements: a hundred branches, and updates that read
+    /// nothing.
     pub fn published() -> Self {
         TpcB {
             branches: 100,
@@ -81,7 +84,7 @@ impl TpcB {
     }
 }
 
-/// What an account takes.
+/// The bytes of an account.
 const ACCOUNT_BYTES: u64 = 200;
 
 impl Workload for TpcB {
@@ -167,14 +170,14 @@ impl Workload for TpcB {
     }
 }
 
-/// The bank, open.
+/// The filled tables of the bank.
 pub struct TpcBTables<P: Protocol> {
     /// The tables.
     pub bank: Bank<P>,
     knobs: TpcB,
     seed: u64,
     tally: Mutex<Tally>,
-    /// How many workers there have been. Each keeps its history under a number of its own.
+    /// The number of workers so far. Each worker writes its history under a number of its own.
     workers: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! Who comes to which teller, drawn before the clock starts.
+//! The pairs of an account and a teller, drawn before the clock starts.
 
 use fastrand::Rng;
 
@@ -16,7 +16,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The requests of one thread.
+    /// Draws the requests of one thread.
     pub(super) fn draw_all(knobs: &TpcB, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Request> {
         draw_all(knobs.transactions, stopped, || Self::draw(knobs, rng))
     }

@@ -1,30 +1,30 @@
-//! The tables, with rows as long as the standard asks for. Each has its balance apart from the
-//! rest.
+//! The tables, with rows as long as the standard requires. In each row, the balance is in a group
+//! of its own.
 
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 
 use super::TpcB;
 
-/// Tellers of a branch.
+/// The number of tellers of a branch.
 pub const TELLERS: u64 = 10;
 
 /// A branch.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Branch {
-    /// The session's number.
+    /// The branch's number.
     #[key]
     pub id: u64,
-    /// What is paid in there, less what is paid out.
+    /// The sum paid in, less the sum paid out.
     #[group(money)]
     pub balance: i64,
-    /// Whatever else there is to say.
+    /// Filler up to the standard's length.
     pub filler: Bytes<84>,
 }
 
 /// A teller of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Teller {
-    /// His number.
+    /// The teller's number.
     #[key]
     pub id: u64,
     /// Its branch.
@@ -32,22 +32,22 @@ pub struct Teller {
     /// The sum paid in, less the sum paid out.
     #[group(money)]
     pub balance: i64,
-    /// Whatever else there is to say.
+    /// Filler up to the standard's length.
     pub filler: Bytes<76>,
 }
 
 /// An account.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Account {
-    /// The session's number.
+    /// The account's number.
     #[key]
     pub id: u64,
     /// Its branch.
     pub branch: u64,
-    /// What is on it.
+    /// The balance.
     #[group(money)]
     pub balance: i64,
-    /// Whatever else there is to say.
+    /// Filler up to the standard's length.
     pub filler: Bytes<76>,
 }
 
@@ -55,7 +55,7 @@ pub struct Account {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct History {
-    /// The worker that wrote it.
+    /// The worker that inserted the row.
     #[key]
     pub worker: u64,
     /// The number of the worker's transaction, from 0.
@@ -65,13 +65,13 @@ pub struct History {
     pub account: u64,
     /// The teller.
     pub teller: u64,
-    /// Its branch.
+    /// The teller's branch.
     pub branch: u64,
     /// The amount.
     pub amount: i64,
     /// The date.
     pub time: u64,
-    /// Whatever else there is to say.
+    /// Filler up to the standard's length.
     pub filler: Bytes<22>,
 }
 
@@ -83,7 +83,7 @@ pub struct Bank<P: Protocol> {
     pub tellers: Table<Teller, P>,
     /// Accounts.
     pub accounts: Table<Account, P>,
-    /// What was done.
+    /// The history of payments.
     pub history: Table<History, P>,
 }
 
@@ -110,7 +110,7 @@ impl<P: Protocol> Bank<P> {
         })
     }
 
-    /// Opens a branch with its tellers.
+    /// Inserts a branch with its tellers.
     pub(super) fn open_branch(&self, tx: &Tx<'_, P>, id: u64) -> Result<(), Abort> {
         self.branches.insert(tx, Branch { id, balance: 0, filler: blank() })?;
         (0..TELLERS).try_for_each(|teller| {
@@ -120,13 +120,13 @@ impl<P: Protocol> Bank<P> {
         })
     }
 
-    /// Opens an account.
+    /// Inserts an account.
     pub(super) fn open_account(&self, tx: &Tx<'_, P>, id: u64, branch: u64) -> Result<(), Abort> {
         self.accounts.insert(tx, Account { id, branch, balance: 0, filler: blank() })
     }
 }
 
-/// Nothing else to say.
+/// Returns a filler of spaces.
 pub(super) fn blank<const N: usize>() -> Bytes<N> {
     Bytes::new([b' '; N])
 }

@@ -1,4 +1,4 @@
-//! The transaction, and the worker that carries it out.
+//! The transaction, and the worker that runs it.
 
 use candide::{Abort, Protocol, Session, Stats, Tx};
 
@@ -9,7 +9,7 @@ use crate::replay::Replay;
 use crate::workload::run_counted;
 use crate::{Probe, Step, Worker};
 
-/// What committed transactions have done.
+/// The work of committed transactions.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) transactions: u64,
@@ -23,7 +23,7 @@ impl Tally {
     }
 }
 
-/// Carries out the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct TpcBWorker<P: Protocol> {
     session: Session<P>,
     bank: Bank<P>,
@@ -80,7 +80,8 @@ impl<P: Protocol> Worker for TpcBWorker<P> {
 }
 
 impl<P: Protocol> Bank<P> {
-    /// Does what `row` will say was done. Gives the account's balance, if it is asked for.
+    /// Makes the payment that `row` describes. Returns the account's balance if the knobs ask for
+    /// it.
     fn deposit(
         &self,
         tx: &Tx<'_, P>,
@@ -92,7 +93,8 @@ impl<P: Protocol> Bank<P> {
         account.update(Account::BALANCE.add(amount))?;
         let balance = if observe_balance { Some(account.read(Account::BALANCE)?) } else { None };
         self.history.insert(tx, row)?;
-        // What all write and none reads: an addition that cannot fail may be put off.
+        // All transactions write these columns and none reads them. An addition cannot fail, so it
+        // may be deferred.
         self.tellers.update(tx, &teller, Teller::BALANCE.wrapping_add(amount))?;
         self.branches.update(tx, &branch, Branch::BALANCE.wrapping_add(amount))?;
         Ok(balance)

@@ -1,7 +1,7 @@
-//! Audit: the first four consistency conditions, in one transaction while others work.
+//! Audit: the first four consistency conditions, in one transaction while other transactions run.
 //!
-//! Conditions on all orders of a district are examined on its newest ones only, since reading all
-//! would keep any order from being entered meanwhile.
+//! Conditions on all orders of a district are examined on its newest orders only, since reading all
+//! orders would prevent new orders from committing meanwhile.
 
 use std::fmt;
 
@@ -51,7 +51,8 @@ impl<P: Protocol> Store<P> {
         for order in tables.orders.scan(tx, range, Order::CARRIER) {
             undelivered += u32::from(order?.1 == 0);
         }
-        // An order that is there has drawn its number before; the counter may be ahead.
+        // An existing order has drawn its number before, but the counter may be ahead of the
+        // orders.
         let (next, is_exact) = match self.knobs.order_ids {
             OrderIds::PerAttempt | OrderIds::Once => {
                 (self.numbers.next_order(warehouse, district), false)
@@ -118,8 +119,8 @@ impl Waiting {
     }
 
     /// Returns whether condition 3 holds. Numbers that are drawn outside the database and then not
-    /// used leave holes; but of the orders between the first and the last exactly those not
-    /// delivered must be new ones.
+    /// used leave holes. But between the first and the last new order, exactly the undelivered
+    /// orders must be new ones.
     pub(super) fn agrees(&self, is_exact: bool, undelivered: u32) -> bool {
         let span = if self.count == 0 { 0 } else { self.last - self.first + 1 };
         undelivered == self.count && (!is_exact || span == self.count)
@@ -132,8 +133,8 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Returns whether condition 2 holds. With numbers from outside the database an order may be the
-/// newest and delivered while an older one, which came in later, is not.
+/// Returns whether condition 2 holds. With numbers from outside the database, the newest order may
+/// be delivered while an older order, entered later, is not.
 pub(super) fn numbers_agree(
     is_exact: bool,
     next: OrderId,

@@ -1,4 +1,4 @@
-//! The consistency conditions: TPC-C's twelve, and others that this engine has to meet as well.
+//! The consistency conditions: TPC-C's twelve, and others that this engine has to satisfy as well.
 
 use candide::{Protocol, Session};
 
@@ -10,14 +10,14 @@ use super::worker::Tally;
 use super::{OrderIds, Store, Tpcc, gather};
 use crate::{Consistency, Failure};
 
-/// Conditions between what is written down and what is counted, which do not hold where only the
-/// latter goes on.
+/// Conditions between inserted rows and counters. They do not hold if transactions only count and
+/// insert nothing.
 const OF_WRITTEN_DOWN: [&str; 6] = ["2", "8", "9", "10", "13", "14"];
 
-/// Conditions that an audit examines.
+/// The number of conditions that an audit examines.
 const AUDITED: usize = 4;
 
-/// A condition on many rows: how many fail it, and what is wrong with the first.
+/// A condition on many rows: the number of rows that violate it, and what is wrong with the first.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Condition {
     name: &'static str,
@@ -43,7 +43,7 @@ impl Condition {
         }
     }
 
-    /// Enters what was found.
+    /// Adds the result to `consistency`.
     fn report(&self, way: &str, consistency: &mut Consistency) {
         consistency.expect(self.failures == 0, || {
             let first = self.first.as_deref().unwrap_or_default();
@@ -57,7 +57,7 @@ impl Condition {
     }
 }
 
-/// Examines all conditions, on what transactions read and on what raw iteration reads.
+/// Examines all conditions, both on the rows that transactions read and on those of raw iteration.
 pub(super) fn check<P: Protocol>(
     store: &Store<P>,
     session: Session<P>,
@@ -69,7 +69,7 @@ pub(super) fn check<P: Protocol>(
     Ok(compare(&looked_up, &iterated, knobs, numbers, tally))
 }
 
-/// Examines all conditions on both contents, and whether they are the same.
+/// Examines all conditions on both contents, and checks that the contents are the same.
 fn compare(
     looked_up: &Contents,
     iterated: &Contents,
@@ -95,8 +95,8 @@ fn compare(
     consistency
 }
 
-/// No order can have this number or a higher one; with some left over, so that what should not be
-/// there is found as what it is.
+/// Returns a number that is higher than that of any order. The bound has some room, so that an
+/// order that should not exist is recognised as such.
 fn order_bound(knobs: &Tpcc, next: &Numbers, tally: &Tally) -> OrderId {
     let entered = if knobs.inserts { tally.orders as OrderId } else { 0 };
     let districts =
@@ -108,7 +108,7 @@ fn order_bound(knobs: &Tpcc, next: &Numbers, tally: &Tally) -> OrderId {
     drawn.max(OrderId::from(knobs.customers) + entered) + 1000
 }
 
-/// Examines one way of reading.
+/// Examines the contents that one way of reading found.
 fn settle(
     contents: &Contents,
     knobs: &Tpcc,
@@ -139,7 +139,7 @@ fn settle(
     }
 }
 
-/// Conditions 1, 8 and 9: what has been taken.
+/// Conditions 1, 8 and 9: the payments received.
 fn takings(contents: &Contents) -> [Condition; 3] {
     let [mut districts, mut warehouse_paid, mut district_paid] =
         ["1", "8", "9"].map(Condition::new);
@@ -247,13 +247,13 @@ fn orders(contents: &Contents) -> [Condition; 5] {
 /// Conditions 10, 12 and 13: customers' accounts.
 fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
     let [mut balance, mut ytd, mut counts] = ["10", "12", "13"].map(Condition::new);
-    // What was delivered to each, and how many orders since loading.
+    // The sum delivered to each customer, and the number of its orders since loading.
     let mut received = vec![(0i64, 0u32); contents.customers.len()];
     let customers = usize::from(knobs.customers);
     for (district, book) in contents.districts.iter().enumerate() {
         for (id, order) in book.orders.iter().enumerate().filter(|(_, order)| order.is_there) {
             let place = usize::from(order.customer).wrapping_sub(1);
-            // An order without a customer is missing from the index, which is condition 15.
+            // An order without a customer is missing from the index, which violates condition 15.
             if place < customers {
                 let (amount, count) = &mut received[district * customers + place];
                 *amount += order.amount;
@@ -312,7 +312,7 @@ fn stocks(contents: &Contents) -> [Condition; 1] {
     [counts]
 }
 
-/// Conditions 11, 16 and 17: the tables against what the workers have counted.
+/// Conditions 11, 16 and 17: the tables against the workers' counts.
 fn totals(contents: &Contents, knobs: &Tpcc, tally: &Tally) -> [Condition; 3] {
     let [mut per_district, mut committed, mut delivered] = ["11", "16", "17"].map(Condition::new);
     let (mut orders, mut waiting) = (0, 0);
@@ -338,7 +338,7 @@ fn totals(contents: &Contents, knobs: &Tpcc, tally: &Tally) -> [Condition; 3] {
     committed.expect(contents.payments == loaded + made, || {
         format!("there are {} payments; {loaded} were loaded and {made} made", contents.payments)
     });
-    // Each customer was loaded with a payment.
+    // Each customer was loaded with one payment.
     let before = loaded as i64 * super::loader::FIRST_PAYMENT;
     let taken: i64 = contents.warehouses.iter().map(|warehouse| warehouse.ytd).sum();
     committed.expect(taken == before + tally.paid, || {
@@ -353,8 +353,7 @@ fn totals(contents: &Contents, knobs: &Tpcc, tally: &Tally) -> [Condition; 3] {
     [per_district, committed, delivered]
 }
 
-/// Condition 19: where nothing is written down, the counters have gone on by what the workers have
-/// counted.
+/// Condition 19: if nothing is inserted, the counters have grown by the workers' counts.
 fn counted(contents: &Contents, knobs: &Tpcc, tally: &Tally) -> Condition {
     let mut counters = Condition::new("19");
     let loaded = OrderId::from(knobs.customers) + 1;
@@ -394,7 +393,7 @@ fn counted(contents: &Contents, knobs: &Tpcc, tally: &Tally) -> Condition {
             tally.paid
         )
     });
-    // Counters go on from where they were loaded, and around beyond 32 bits.
+    // Counters continue from their loaded values, and wrap around beyond 32 bits.
     let gone_on = |of: fn(&StockBook) -> (u32, u32)| {
         let sum = |sum: u32, stock| of(stock).0.wrapping_sub(of(stock).1).wrapping_add(sum);
         contents.stocks.iter().fold(0, sum)

@@ -10,8 +10,8 @@ use super::rows::{
 };
 use super::tables::{district_at, district_index};
 
-/// All tables in numbers that do not depend on the order their rows are met in, within a table.
-/// Items, stocks and customers are met before what refers to them.
+/// All tables in numbers that do not depend on the order of the rows within a table. Items, stocks
+/// and customers must be read before the rows that refer to them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Contents {
     pub(super) warehouses: Vec<Takings>,
@@ -22,9 +22,9 @@ pub(super) struct Contents {
     prices: Vec<u32>,
     /// Rows of payments.
     pub(super) payments: u64,
-    /// Whether rows are where rows can be.
+    /// Whether all rows are in places where rows can be.
     pub(super) places: Condition,
-    /// Whether customers are found by their names.
+    /// Whether customers are found by their last names.
     pub(super) names: Condition,
     /// Whether order lines agree with items and stocks.
     pub(super) lines: Condition,

@@ -8,7 +8,7 @@ use super::rows::{Customer, DISTRICTS, NewOrder, Order, OrderId, OrderLine, Ware
 use super::tables::{district_index, find_up_to};
 use super::trail::Announcer;
 
-/// The order that was delivered in each district; 0 where there was none.
+/// The order that was delivered in each district; 0 if the district had none.
 pub(super) type Delivered = [OrderId; DISTRICTS as usize];
 
 /// The order number at which to look for the next order of each district.
@@ -25,15 +25,15 @@ impl Hints {
         &self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)]
     }
 
-    /// Remembers the orders that a committed delivery found. Where it found none the next one
-    /// begins at the beginning.
+    /// Remembers the orders that a committed delivery found. In a district where it found none, the
+    /// next search starts at the beginning.
     pub(super) fn remember(&mut self, warehouse: WarehouseId, delivered: &Delivered) {
         self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)].copy_from_slice(delivered);
     }
 }
 
 impl<P: Protocol> Store<P> {
-    /// Delivers the oldest order of each district, looking for it from a hint on.
+    /// Delivers the oldest order of each district. The search starts at the district's hint.
     pub(super) fn delivery(
         &self,
         tx: &Tx<'_, P>,

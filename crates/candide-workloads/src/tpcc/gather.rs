@@ -1,4 +1,4 @@
-//! Reading all tables into contents, in the two ways that must agree.
+//! Reading all tables into contents, in two ways that must agree.
 
 use std::cell::RefCell;
 use std::ops::Bound::Unbounded;
@@ -15,7 +15,7 @@ use super::{Tpcc, text};
 use crate::Failure;
 use crate::read_back::{OrderedRows, Rows, rows};
 
-/// The tables, whatever protocol they are under.
+/// The tables, independent of their protocol.
 pub(super) struct Reader<'a> {
     items: &'a dyn Rows<Item>,
     stocks: &'a dyn Rows<Stock>,
@@ -55,7 +55,7 @@ pub(super) fn read<P: Protocol>(
 }
 
 impl Reader<'_> {
-    /// Reads by transactions: by key where tables are hashed, by scans where they are ordered.
+    /// Reads by transactions: by key if a table is hashed, by scans if it is ordered.
     fn looked_up(&self, knobs: &Tpcc, orders: OrderId) -> Result<Contents, Failure> {
         let mut contents = Contents::new(knobs, orders);
         let warehouses = || 1..=knobs.warehouses;
@@ -88,7 +88,7 @@ impl Reader<'_> {
         Ok(contents)
     }
 
-    /// Reads by raw iteration, which also meets rows that no lookup finds.
+    /// Reads by raw iteration, which also finds rows that no lookup finds.
     fn iterated(&self, knobs: &Tpcc, orders: OrderId) -> Result<Contents, Failure> {
         let mut contents = Contents::new(knobs, orders);
         self.items.by_iteration(&mut |row| contents.item(row))?;

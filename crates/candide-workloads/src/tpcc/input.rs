@@ -55,7 +55,7 @@ pub(super) struct PaymentInput {
     pub(super) date: u32,
 }
 
-/// The customer whose newest order is asked for.
+/// The customer whose newest order is requested.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OrderStatusInput {
     pub(super) warehouse: WarehouseId,
@@ -71,7 +71,7 @@ pub(super) struct DeliveryInput {
     pub(super) date: u32,
 }
 
-/// The district, and the stock below which an item counts.
+/// The district, and the quantity below which the stock of an item counts as low.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StockLevelInput {
     pub(super) warehouse: WarehouseId,
@@ -87,7 +87,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Creates the inputs of thread number `thread` of `threads`.
+    /// Creates the inputs of thread number `thread` out of `threads`.
     pub(super) fn new(rng: Rng, knobs: &Tpcc, thread: usize, threads: usize) -> Self {
         let home = match knobs.homes {
             Homes::Range => home(knobs.warehouses, thread, threads),
@@ -96,7 +96,7 @@ impl Inputs {
         Inputs { rng, home, date: 1 }
     }
 
-    /// Draws the number of a transaction type, by the percentages of each.
+    /// Draws the number of a transaction type, by the percentages of the types.
     pub(super) fn kind(&mut self, percentages: &[u8; 5]) -> usize {
         let mut lot = self.rng.u8(..100);
         let mut kind = 0;
@@ -170,7 +170,7 @@ impl Inputs {
         self.rng.u8(1..=DISTRICTS)
     }
 
-    /// Draws a customer. Six of ten are given by last name.
+    /// Draws a customer. Six of ten customers are given by last name.
     fn who(&mut self, knobs: &Tpcc) -> Who {
         if self.rng.u32(..100) < 60 {
             Who::Name(text::last_name(text::name_asked_for(&mut self.rng, knobs.names())))
@@ -179,15 +179,15 @@ impl Inputs {
         }
     }
 
-    /// Returns a date, which is not 0.
+    /// Returns the next date, which is never 0.
     fn now(&mut self) -> u32 {
         self.date = self.date.wrapping_add(1).max(1);
         self.date
     }
 }
 
-/// Returns, with the given percentage, a warehouse other than `warehouse`, if there is one;
-/// otherwise `warehouse`.
+/// Returns a warehouse other than `warehouse` with the given percentage, provided that there is
+/// another one. Otherwise returns `warehouse`.
 fn other_warehouse(
     rng: &mut Rng,
     percentage: u32,
@@ -201,7 +201,8 @@ fn other_warehouse(
     if other < warehouse { other } else { other + 1 }
 }
 
-/// Returns the warehouses of one thread: its share, or the one it shares with its neighbours.
+/// Returns the warehouses of one thread: its share of them, or one warehouse that it shares with
+/// its neighbours.
 fn home(warehouses: WarehouseId, thread: usize, threads: usize) -> RangeInclusive<WarehouseId> {
     let count = usize::from(warehouses);
     if count < threads {
@@ -227,7 +228,8 @@ mod tests {
         for (warehouses, threads) in [(1, 1), (1, 4), (3, 4), (4, 4), (7, 2), (9, 4)] {
             let homes = (0..threads).flat_map(|thread| home(warehouses, thread, threads));
             assert!(homes.clone().all(|warehouse| (1..=warehouses).contains(&warehouse)));
-            // Rounding up leaves the last warehouses alone if threads are few more than warehouses.
+            // Rounding up leaves the last warehouses without threads if there are only a few more
+            // threads than warehouses.
             if usize::from(warehouses) >= threads {
                 assert!(homes.eq(1..=warehouses), "{warehouses} warehouses, {threads} threads");
             }

@@ -64,13 +64,15 @@ impl FromStr for Mix {
     }
 }
 
-/// The source of the numbers of new orders.
+/// The source of the numbers of new orders. The choice decides which numbers stay unused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OrderIds {
-    /// A counter outside the database, asked again by every attempt: aborts leave holes.
+    /// A counter outside the database, from which every attempt draws a new number: aborts leave
+    /// holes.
     PerAttempt,
-    /// A counter outside the database, asked once for each transaction: only rollbacks leave holes.
+    /// A counter outside the database, from which each transaction draws one number: only rollbacks
+    /// leave holes.
     Once,
     /// The district's row, as in the standard: no holes, and new orders of one district conflict.
     District,
@@ -80,7 +82,8 @@ pub enum OrderIds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HistoryKeys {
-    /// In the order of their numbers: all payments of a warehouse's customers are put at one end.
+    /// In the order of their numbers: all payments of a warehouse's customers are inserted at one
+    /// end.
     Sequential,
     /// By customer.
     Customer,
@@ -90,70 +93,73 @@ pub enum HistoryKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Homes {
-    /// Those of its own share of the warehouses; where there are fewer warehouses than threads, of
-    /// the one it shares.
+    /// Orders of the thread's own share of the warehouses. If there are fewer warehouses than
+    /// threads, several threads share one warehouse.
     Range,
-    /// Those of any warehouse, drawn for each transaction.
+    /// Orders of any warehouse, drawn for each transaction.
     Random,
 }
 
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tpcc {
-    /// Warehouses.
+    /// The number of warehouses.
     pub warehouses: WarehouseId,
-    /// Customers of each of the ten districts of a warehouse, and orders of each that are there
-    /// from the beginning. The standard has 3,000.
+    /// The number of customers in each of the ten districts of a warehouse, and of each district's
+    /// initial orders. The standard has 3,000.
     pub customers: u16,
-    /// Items. The standard has 100,000.
+    /// The number of items. The standard has 100,000.
     pub items: u32,
     /// The shares of the transaction types.
     pub mix: Mix,
-    /// The percentage of order lines that ask for an item of another warehouse, if there is one.
+    /// The percentage of order lines that ask for an item of another warehouse. Ignored with only
+    /// one warehouse.
     pub remote_item_pct: u32,
-    /// The percentage of payments by customers of another warehouse, if there is one.
+    /// The percentage of payments by customers of another warehouse. Ignored with only one
+    /// warehouse.
     pub remote_payment_pct: u32,
     /// The percentage of new orders whose last item does not exist, so that they roll back.
     pub rollback_pct: u32,
     /// The source of the numbers of new orders.
     pub order_ids: OrderIds,
-    /// Whether deliveries are queued for the one thread that makes those of a warehouse, or made by
-    /// the thread that draws them.
+    /// Whether deliveries are queued for the thread that makes all deliveries of the warehouse. If
+    /// not, the thread that draws a delivery makes it.
     pub delivery_queue: bool,
-    /// Whether a delivery looks for the next order where the last one was found, instead of at the
-    /// beginning.
+    /// Whether a delivery starts its search for the next order where the last order was found,
+    /// instead of at the beginning.
     pub delivery_hint: bool,
-    /// Whether the parts of keys of orders have words of their own, so that districts do not share
+    /// Whether the parts of an order's key have words of their own, so that districts do not share
     /// leaves.
     pub contention_aware_keys: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
     pub hash_index: bool,
     /// The order in which payments are kept.
     pub history_keys: HistoryKeys,
-    /// Whether a payment returns the customer's balance, and so reads it.
+    /// Whether a payment returns the customer's balance and therefore reads it.
     pub payment_observes_balance: bool,
-    /// Whether customers of one last name are sorted by first name; transactions take the middle
+    /// Whether customers of one last name are sorted by first name. Transactions take the middle
     /// one.
     pub sorted_names: bool,
-    /// Whether transactions read and compute all that the standard wants printed, except what new
-    /// orders leave in stock: reading that conflicts with all orders that take of it.
+    /// Whether transactions read and compute everything that the standard wants printed. New orders
+    /// never read the quantity that they leave in stock, since that read would conflict with all
+    /// other orders of the item.
     pub full_output: bool,
-    /// Whether stock level scans nothing, as it does in the code behind the published measurements,
-    /// which gives its bounds in the wrong order.
+    /// Whether stock level scans nothing. The code behind the published measurements scans nothing,
+    /// since it passes the bounds of the scan in the wrong order.
     pub stock_level_empty_scan: bool,
     /// Whether orders, their lines and payments are inserted. If not, they are only counted, and
-    /// there is nothing to deliver or to look up.
+    /// there are no orders to deliver or to look up.
     pub inserts: bool,
-    /// Whether payments of customers of bad credit are noted in their rows.
+    /// Whether payments of customers with bad credit are recorded in the customers' rows.
     pub credit_data: bool,
     /// The warehouses whose orders a thread enters.
     pub homes: Homes,
     /// The number of transactions after which a worker audits a district, that is, examines
-    /// consistency conditions while others work; never, if 0.
+    /// consistency conditions while others work. Workers never audit if it is 0.
     pub audit_every: u64,
-    /// Whether workers find out, for each attempt that a conflict ends, where that was and which
-    /// types of transactions met. They then announce their writes to one another, which slows them
-    /// down by some percent.
+    /// Whether workers find out, for each attempt aborted by a conflict, the place of the conflict
+    /// and the types of transactions involved. Workers then announce their writes to one another,
+    /// which slows them down by some percent.
     pub causes: bool,
 }
 
@@ -186,8 +192,8 @@ impl Tpcc {
         }
     }
 
-    /// Returns what was measured for the papers on optimistic engines: Huang et al., VLDB 2020, and
-    /// its code of that time.
+    /// Returns the knobs of the measurements in the papers on optimistic engines: Huang et al.,
+    /// VLDB 2020, and its code of that time.
     pub fn published() -> Self {
         Tpcc {
             rollback_pct: 0,
@@ -201,9 +207,9 @@ impl Tpcc {
         }
     }
 
-    /// Returns what was measured on FOEDUS, and for MOCC (Wang and Kimura, VLDB 2016), there with
-    /// as many warehouses as threads: numbers of orders from the districts' rows, and deliveries
-    /// made by the thread that draws them.
+    /// Returns the knobs of the measurements on FOEDUS and for MOCC (Wang and Kimura, VLDB 2016).
+    /// These had as many warehouses as threads. Numbers of orders come from the districts' rows,
+    /// and the thread that draws a delivery makes it.
     pub fn foedus() -> Self {
         Tpcc {
             order_ids: OrderIds::District,
@@ -216,8 +222,8 @@ impl Tpcc {
     }
 
     /// Returns DBx1000's form of TPC-C: as many payments as new orders, which insert nothing and
-    /// never roll back. There no order has two lines of one item, as it may have in the standard
-    /// and here.
+    /// never roll back. In DBx1000, no order has two lines of one item. In the standard and here,
+    /// an order may have such lines.
     pub fn dbx1000() -> Self {
         Tpcc {
             mix: Mix::Even,
@@ -235,7 +241,7 @@ impl Tpcc {
         self.customers.min(LAST_NAMES)
     }
 
-    /// Returns the last of the loaded orders of a district that has been delivered.
+    /// Returns the number of the last loaded order of a district that has been delivered.
     pub(super) fn delivered(&self) -> u32 {
         u32::from(self.customers) * 7 / 10
     }

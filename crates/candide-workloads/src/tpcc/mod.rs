@@ -1,29 +1,30 @@
-//! TPC-C: a company of warehouses that takes orders, delivers them and is paid. The five
-//! transactions of the standard and its consistency conditions, without terminals, their users'
-//! thinking times and durability; so its figures are none of the Transaction Processing Performance
-//! Council's.
+//! TPC-C: a company of warehouses that takes orders, delivers them and is paid. The module has the
+//! five transactions of the standard and its consistency conditions. It has no terminals, no
+//! thinking times of users and no durability, so its figures are not results of the Transaction
+//! Processing Performance Council.
 //!
-//! [`Tpcc::strict`] follows the standard. [`Tpcc::published`] is what the papers of engines like
-//! this one measured, which differs in the ways that [`Workload::differences`] names.
+//! [`Tpcc::strict`] follows the standard. [`Tpcc::published`] follows the papers on engines like
+//! this one, which differ from the standard in the ways that [`Workload::differences`] names.
 //!
-//! Dates count a worker's transactions instead of seconds, and all inputs follow from the seed, so
-//! one thread leaves the same state behind under every protocol.
+//! Dates count a worker's transactions instead of seconds, and all inputs follow from the seed. So
+//! one thread leaves the same final state under every protocol.
 //!
 //! # Which transactions meet
-//! With [`Tpcc::causes`] workers find out, for each attempt that a conflict ends, where the
-//! conflict was and which types of transactions the attempt met
-//! ([`Worker::take_causes`](crate::Worker::take_causes)). The place and the reason are the
-//! engine's. The types that it *met* are those of the attempts that wrote that column group of that
-//! row (for an absent key: inserted into that table) and overlapped with the aborted one, whether
-//! they committed or not. If that is one type, a transaction of this type was in the way; of
-//! several, it was one of them. There may be none, and the cause is unknown: where the engine
-//! removed a deleted row or an empty leaf, which no transaction does; where the attempt gave way to
-//! one that had failed too often; and where it took so long that what others did meanwhile is
-//! forgotten. An attempt with several conflicts reports the first that the engine came upon, so a
-//! new order whose warehouse has changed does not tell that its district has, too.
+//! With [`Tpcc::causes`], workers find out, for each attempt aborted by a conflict, the place of
+//! the conflict and the types of transactions that the attempt met
+//! ([`Worker::take_causes`](crate::Worker::take_causes)). The engine reports the place and the
+//! reason. An attempt *met* every attempt that overlapped with it and wrote the same column group
+//! of the same row, whether that attempt committed or not. For an absent key, it met those that
+//! inserted into the same table. If the met attempts are of one type, a transaction of this type
+//! caused the conflict; if they are of several, a transaction of one of these did. If there are
+//! none, the cause is unknown. This happens in three cases: the engine removed a deleted row or an
+//! empty leaf, which no transaction does; the attempt gave way to one that had failed too often; or
+//! the attempt took so long that the overlapping attempts are no longer remembered. An attempt with
+//! several conflicts reports the first that the engine found. So a new order whose warehouse has
+//! changed does not report that its district has changed, too.
 //!
-//! With one warehouse and numbers of orders from outside the database, under protocols that
-//! validate what was read:
+//! With one warehouse and with numbers of orders from outside the database, under protocols that
+//! validate reads:
 //!
 //! | aborted, met | neither splitting nor commit-time updates | both |
 //! |---|---|---|
@@ -38,9 +39,9 @@
 //! | stock-level, new-order | the district's latest lines, the stock of their items | the same |
 //! | stock-level, delivery | the district's latest lines | never |
 //!
-//! *Locks*: a transaction that updates without reading does not mind what others do, but has to
-//! wait for the lock of the row, in vain if its owner has lost the processor. A new order that
-//! rolls back reads what it would have updated.
+//! *Locks*: a transaction that updates without reading does not conflict with the writes of others,
+//! but has to wait for the lock of the row. The wait is in vain if the lock's owner has lost the
+//! processor. A new order that rolls back reads the rows that it would have updated.
 
 mod audit;
 mod conditions;
@@ -81,13 +82,13 @@ use trail::Trails;
 pub use worker::TpccWorker;
 use worker::{Queues, Tally};
 
-/// The transaction types. The last one is not TPC-C's: it examines consistency conditions while
-/// others work.
+/// The transaction types. The last one is not part of TPC-C: it examines consistency conditions
+/// while other transactions run.
 const KINDS: [&str; 6] =
     ["new-order", "payment", "order-status", "delivery", "stock-level", "audit"];
 
-/// The bytes that a customer takes with the loaded orders, and that a stock takes; a warehouse of
-/// the standard takes 200 MB in all.
+/// The bytes of a customer together with its loaded orders, and the bytes of a stock. A warehouse
+/// of the standard takes 200 MB in all.
 const CUSTOMER_BYTES: u64 = 4_500;
 const STOCK_BYTES: u64 = 650;
 
@@ -137,7 +138,8 @@ impl Workload for Tpcc {
             "without inserts the mix must be two, even or new-order, and the numbers of orders the district's"
                 .to_string()
         })?;
-        // Below, a district would have no name for its customers or no order to deliver.
+        // With fewer customers, a district would have a last name without customers, or no order to
+        // deliver.
         require((10..=3000).contains(&self.customers), || {
             format!("customers per district must be from 10 to 3000, not {}", self.customers)
         })?;
@@ -180,18 +182,19 @@ struct Store<P: Protocol> {
     tables: Tables<P>,
     numbers: Numbers,
     queues: Queues,
-    /// The running transactions and their writes, if causes are asked for.
+    /// The running transactions and their writes; `None` if causes were not requested.
     trails: Option<Arc<Trails>>,
     knobs: Tpcc,
 }
 
-/// The company at work.
+/// The filled tables, and the account of the finished workers.
 pub struct TpccTables<P: Protocol> {
     store: Arc<Store<P>>,
     seed: u64,
     /// The work of all workers that have finished.
     tally: Mutex<Tally>,
-    /// The number of workers in this round. Written between rounds, read by workers at their start.
+    /// The number of workers in this round. It is written between rounds, and workers read it when
+    /// they start.
     workers: AtomicUsize,
 }
 

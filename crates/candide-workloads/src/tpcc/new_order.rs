@@ -25,7 +25,7 @@ impl From<Abort> for Refusal {
     }
 }
 
-/// Takes some of an item out of stock, and restocks before it runs out.
+/// Takes pieces of an item out of stock, and restocks the item before it runs out.
 #[derive(Debug, Clone, Copy)]
 struct Take {
     quantity: i32,
@@ -55,7 +55,8 @@ impl Updater<Stock> for Take {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Enters an order and returns its price. `drawn` is its number, if it was drawn before.
+    /// Enters an order and returns its price. `drawn` is the order's number, if it was drawn
+    /// before.
     pub(super) fn new_order(
         &self,
         tx: &Tx<'_, P>,
@@ -124,18 +125,18 @@ impl<P: Protocol> Store<P> {
             6..=10 => self.enter_lines::<10>(tx, &order, lines)?,
             _ => self.enter_lines::<15>(tx, &order, lines)?,
         };
-        // Two factors in ten-thousandths.
+        // Both factors are in ten-thousandths.
         Ok(sum * (10_000 - i64::from(discount)) / 10_000 * (10_000 + tax) / 10_000)
     }
 
-    /// Enters the lines of an order, `N` at most, and returns their price.
+    /// Enters the lines of an order, at most `N`, and returns their price.
     fn enter_lines<const N: usize>(
         &self,
         tx: &Tx<'_, P>,
         order: &Order,
         lines: &[Line],
     ) -> Result<i64, Refusal> {
-        // Places that are left over get the last line's keys, which cost nothing more.
+        // Unused places get the last line's keys, whose lookups cost little.
         let padded: [Line; N] = std::array::from_fn(|index| lines[index.min(lines.len() - 1)]);
         let items = self.tables.items.find_many(tx, &padded.map(|line| line.item))?;
         let stocks =
@@ -166,7 +167,8 @@ impl<P: Protocol> Store<P> {
             let (price, dist_info) =
                 match self.take(&items[index], &stocks[index], line, order.district, is_remote) {
                     Ok(taken) => taken,
-                    // The lines before it are entered, and undone with the rest.
+                    // The lines before this one are already entered. They are undone with the rest
+                    // of the order.
                     Err(Refusal::UnusedItem) => {
                         refusal = Some(Refusal::UnusedItem);
                         break;
@@ -187,8 +189,8 @@ impl<P: Protocol> Store<P> {
         refusal.map_or(Ok(sum), Err)
     }
 
-    /// Takes the items of one line out of stock. Returns the price of one and the text to print on
-    /// the line.
+    /// Takes the items of one line out of stock. Returns the price of one piece and the text to
+    /// print on the line.
     fn take(
         &self,
         item: &Row<'_, Item, P>,

@@ -13,10 +13,11 @@ use super::{Store, text};
 /// The mark of bad credit.
 const BAD_CREDIT: Bytes<2> = Bytes::new(*b"BC");
 
-/// The most customers of one name among which the published code looks for the middle one.
+/// The most customers of one name that the published code considers when it looks for the middle
+/// one.
 const NAMESAKES_PUBLISHED: u16 = 100;
 
-/// Puts the payment and its place before all other text about a customer of bad credit.
+/// Inserts the payment and its place before all other text about a customer of bad credit.
 #[derive(Debug, Clone, Copy)]
 struct Remark([u64; 6]);
 
@@ -42,7 +43,7 @@ impl Updater<Customer> for Remark {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Makes a payment. `number` is the payment's among those of the customer's warehouse.
+    /// Makes a payment. `number` is the payment's number among those of the customer's warehouse.
     pub(super) fn payment(
         &self,
         tx: &Tx<'_, P>,
@@ -75,7 +76,8 @@ impl<P: Protocol> Store<P> {
             writes.update::<Warehouse>(&warehouse, "takings");
             writes.update::<District>(&(warehouse, district), "takings");
         });
-        // What all payments write and none reads: an addition that cannot fail may be put off.
+        // All payments write this column and none reads it. The addition cannot fail, so it may be
+        // deferred.
         home.update(Warehouse::YTD.wrapping_add(amount))?;
         std::hint::black_box(address);
         let address = (
@@ -157,7 +159,8 @@ impl<P: Protocol> Store<P> {
         )
     }
 
-    /// Returns the number of a customer; of several of one name, that of the one in the middle.
+    /// Returns the number of a customer. If several have the given name, returns the number of the
+    /// middle one.
     pub(super) fn customer_of(
         &self,
         tx: &Tx<'_, P>,
@@ -189,7 +192,7 @@ pub(super) fn history_id(
 ) -> u64 {
     match keys {
         HistoryKeys::Sequential => number,
-        // Numbers stay below 2^44 for longer than any run.
+        // Numbers stay below 2^44, since no run lasts long enough to reach it.
         HistoryKeys::Customer => u64::from(district) << 60 | u64::from(customer) << 44 | number,
     }
 }

@@ -1,8 +1,8 @@
 //! The rows of the nine tables, and of the two that serve as indexes.
 //!
-//! Columns read by many and hardly ever written are in the group `row`; those most transactions
-//! write have a group of their own. Money is in cents, taxes and discounts are in ten-thousandths.
-//! Numbers begin with 1, and zero means that there is none: no carrier, not delivered.
+//! Columns that many transactions read and hardly any writes are in the group `row`. Columns that
+//! most transactions write have a group of their own. Money is in cents; taxes and discounts are in
+//! ten-thousandths. Numbers begin with 1. Zero means none: no carrier, or not delivered.
 
 use candide::{Bytes, Key, Record, Text};
 
@@ -31,7 +31,7 @@ pub const NAMESAKES_MAX: usize = 128;
 /// A warehouse.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Warehouse {
-    /// The session's number.
+    /// The warehouse's number.
     #[key]
     pub id: WarehouseId,
     /// Its name.
@@ -59,7 +59,7 @@ pub struct District {
     /// Its warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// The session's number.
+    /// The district's number.
     #[key]
     pub id: DistrictId,
     /// Its name.
@@ -93,7 +93,7 @@ pub struct Customer {
     /// Its district.
     #[key]
     pub district: DistrictId,
-    /// The session's number.
+    /// The customer's number.
     #[key]
     pub id: CustomerId,
     /// Its first name.
@@ -114,7 +114,7 @@ pub struct Customer {
     pub zip: Bytes<9>,
     /// Its telephone number.
     pub phone: Bytes<16>,
-    /// The date on which it became a customer.
+    /// The date on which the customer was registered.
     pub since: u32,
     /// Its credit: "GC" is good, "BC" is bad.
     pub credit: Bytes<2>,
@@ -169,8 +169,8 @@ pub struct History {
     /// The customer's warehouse.
     #[key]
     pub customer_warehouse: WarehouseId,
-    /// The payment's number among those of the warehouse's customers, perhaps led by the customer's
-    /// own.
+    /// The payment's number among those of the warehouse's customers. The customer's number may
+    /// precede it.
     #[key]
     pub id: u64,
     /// The customer.
@@ -199,7 +199,7 @@ pub struct NewOrder {
     /// Its district.
     #[key]
     pub district: DistrictId,
-    /// The session's number.
+    /// The order's number.
     #[key]
     pub id: OrderId,
 }
@@ -214,7 +214,7 @@ pub struct Order {
     /// Its district.
     #[key]
     pub district: DistrictId,
-    /// The session's number.
+    /// The order's number.
     #[key]
     pub id: OrderId,
     /// The customer.
@@ -223,7 +223,7 @@ pub struct Order {
     pub entered: u32,
     /// The number of its lines.
     pub lines: u8,
-    /// Whether everything comes from its own warehouse.
+    /// Whether all items come from the order's own warehouse.
     pub all_local: bool,
     /// The number of the carrier that delivered it.
     #[group(delivery)]
@@ -272,7 +272,7 @@ pub struct OrderLine {
     pub quantity: u8,
     /// The price of all pieces together.
     pub amount: u32,
-    /// The text that the stock has printed on it.
+    /// The text that the stock prints on the line.
     pub dist_info: DistInfo,
     /// The date of its delivery.
     #[group(delivery)]
@@ -282,7 +282,7 @@ pub struct OrderLine {
 /// An item for sale.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Item {
-    /// The session's number.
+    /// The item's number.
     #[key]
     pub id: ItemId,
     /// The number of its picture.
@@ -314,10 +314,10 @@ pub struct Stock {
     /// The number of pieces ordered, modulo 2³².
     #[group(supply)]
     pub ytd: u32,
-    /// The number of order lines that have asked for it, modulo 2³².
+    /// The number of order lines that have asked for the item, modulo 2³².
     #[group(supply)]
     pub orders: u32,
-    /// The number of those in orders of other warehouses, modulo 2³².
+    /// The number of such lines in orders of other warehouses, modulo 2³².
     #[group(supply)]
     pub remote_orders: u32,
 }

@@ -29,7 +29,7 @@ pub struct Tables<P: Protocol> {
     pub orders: Table<Order, P>,
     /// Orders by customer.
     pub customer_orders: Table<CustomerOrder, P>,
-    /// Their lines.
+    /// Lines of orders.
     pub order_lines: Table<OrderLine, P>,
     /// The items that can be ordered.
     pub items: Table<Item, P>,
@@ -47,8 +47,8 @@ impl<P: Protocol> Tables<P> {
             let options = TableOptions::default().capacity(rows);
             if knobs.hash_index { options } else { options.ordered() }
         };
-        // Order lines and orders by customer keep their components apart in the published
-        // measurements whatever others do.
+        // In the published measurements, the keys of order lines and of orders by customer are
+        // always contention-aware, whatever the other tables do.
         let orders = || TableOptions::default().contention_aware_keys(knobs.contention_aware_keys);
         Ok(Tables {
             warehouses: db.table_with("warehouses", hashed(warehouses))?,
@@ -87,9 +87,9 @@ impl<P: Protocol> Tables<P> {
     }
 }
 
-/// Finds the rows of at least one key and at most `N`, with their cache misses overlapped, and
-/// calls `each` with their number and the row. Places that are left over are filled with the last
-/// key, which is at hand by then.
+/// Finds the rows of at least one and at most `N` keys, with their cache misses overlapped. Calls
+/// `each` with the number of each key and its row. Unused places are filled with the last key,
+/// whose row is in the cache by then.
 pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abort>>(
     table: &'t Table<R, P>,
     tx: &'t Tx<'_, P>,
@@ -105,16 +105,16 @@ pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abo
 #[repr(align(128))]
 struct Counter<T>(T);
 
-/// Numbers given out outside of concurrency control: a number that was drawn is used up, whether
-/// its transaction commits or not.
+/// Numbers drawn outside of concurrency control. A drawn number is used up, whether its transaction
+/// commits or not.
 pub(super) struct Numbers {
     orders: Box<[Counter<AtomicU32>]>,
     payments: Box<[Counter<AtomicU64>]>,
 }
 
 impl Numbers {
-    /// Creates the numbers after those of `loaded` orders in each district and as many payments of
-    /// each district's customers.
+    /// Creates counters that continue after `loaded` orders in each district and after the same
+    /// number of payments of each district's customers.
     pub(super) fn after(warehouses: WarehouseId, loaded: OrderId) -> Self {
         let districts = usize::from(warehouses) * usize::from(DISTRICTS);
         let payments = u64::from(loaded) * u64::from(DISTRICTS);
@@ -144,12 +144,12 @@ impl Numbers {
     }
 }
 
-/// Returns the place of a district in a list of all.
+/// Returns the index of a district in a list of all districts.
 pub(super) fn district_index(warehouse: WarehouseId, district: DistrictId) -> usize {
     (usize::from(warehouse) - 1) * usize::from(DISTRICTS) + usize::from(district) - 1
 }
 
-/// Returns the district at a place of that list.
+/// Returns the district at an index of that list.
 pub(super) fn district_at(place: usize) -> (WarehouseId, DistrictId) {
     let districts = usize::from(DISTRICTS);
     ((place / districts) as WarehouseId + 1, (place % districts) as DistrictId + 1)

@@ -1,17 +1,16 @@
-//! Which transactions meet: each worker announces what its transactions write, so that an aborted
-//! attempt can look up the types of the attempts it met.
+//! The trails by which an aborted attempt finds what it met. Each worker announces what its
+//! transactions write, so that an aborted attempt can look up the types of the attempts it met.
 //!
-//! The engine says in which row and group, or in which table for an absent key, an attempt met a
-//! conflict, not with which transaction. So every attempt announces its writes before it makes
-//! them, and its end is noted with the time, a counter. The aborted attempt has *met* the types of
-//! all attempts that announced a write of that row and group (an insert into that table, for an
-//! absent key) and ended after it began, or have not ended. The attempt that changed or locked the
-//! row is among them: it announced the write before, and had not ended when the aborted attempt
-//! began to read. So if all are of one type, it was that type.
+//! The engine reports in which row and group an attempt had a conflict (for an absent key: in which
+//! table), but not with which transaction. So every attempt announces its writes before it makes
+//! them, and records the time at its end. The time is a counter. The aborted attempt has *met* all
+//! attempts that announced a write of that row and group (for an absent key: an insert into that
+//! table), and that ended after it began or have not ended. The attempt that changed or locked the
+//! row is among them. It announced the write before changing the row, and had not ended when the
+//! aborted attempt began to read. So if all of them are of one type, that type caused the conflict.
 //!
-//! The set is empty where a record is removed after its row was deleted or a leaf has become empty,
-//! since no transaction does that, and where the aborted attempt took so long that not every end in
-//! between is remembered.
+//! The set is empty in two cases: a record or an empty leaf is removed, which no transaction does;
+//! or the aborted attempt took so long that not every end in between is remembered.
 //!
 //! The trails are kept only if [`Tpcc::causes`](super::Tpcc::causes) is set.
 
@@ -27,10 +26,11 @@ use super::KINDS;
 use crate::causes::{Cause, Causes};
 
 /// The number of attempts of each worker that are remembered. An attempt that loses the processor
-/// midway finds what two others did in two or three of the scheduler's turns.
+/// midway can look up the attempts of two other workers in two or three of the scheduler's time
+/// slices.
 const REMEMBERED: usize = 2048;
 
-/// The most words of a key that a conflict names.
+/// The most words of a key that a conflict reports.
 const KEY_WORDS: usize = 4;
 
 /// The part of a row that is written.
@@ -47,7 +47,7 @@ enum What {
 /// A write that was announced.
 #[derive(Debug, Clone, Copy)]
 struct Write {
-    /// The table, of which there is one for each type of rows.
+    /// The type of the table's rows. Each table has a type of its own.
     row: TypeId,
     key: [u64; KEY_WORDS],
     what: What,
@@ -56,7 +56,7 @@ struct Write {
 /// The place of a conflict.
 struct Place<'a> {
     row: TypeId,
-    /// The key and the group, unless it was about an absent key.
+    /// The key and the group; `None` if the conflict was about an absent key.
     at: Option<([u64; KEY_WORDS], &'a str)>,
 }
 
@@ -120,18 +120,18 @@ struct Past {
 /// The writes that one worker has announced.
 #[derive(Debug, Default)]
 struct Trail {
-    /// The running attempt: its type, and what it has announced.
+    /// The type of the running attempt, and the writes that it has announced.
     kind: usize,
     writes: Writes,
-    /// The attempts that have ended and had announced a write, the latest last.
+    /// The ended attempts that had announced a write. The latest is last.
     past: VecDeque<Past>,
-    /// The time at which the latest attempt that is no longer remembered ended.
+    /// The time at which the latest of the attempts ended that are no longer remembered.
     forgotten: u64,
 }
 
 impl Trail {
-    /// Adds the types of all attempts that were writing at a place and had not ended at a time.
-    /// Returns false if not all are remembered.
+    /// Marks in `kinds` the types of all attempts that were writing at `place` and had not ended at
+    /// the time `since`. Returns false if not all of them are remembered.
     fn look(&self, place: &Place<'_>, since: u64, kinds: &mut [bool; KINDS.len()]) -> bool {
         let at_work = self.past.iter().rev().take_while(|past| past.ended > since);
         let attempts =
@@ -142,7 +142,7 @@ impl Trail {
         self.forgotten <= since
     }
 
-    /// Notes that the running attempt ended at a time.
+    /// Records that the running attempt ended at the time `ended`.
     fn end(&mut self, ended: u64) {
         if self.writes.0.is_empty() {
             return;
@@ -162,9 +162,10 @@ impl Trail {
 /// The trails of all workers.
 #[derive(Debug)]
 pub(super) struct Trails {
-    /// The number of attempts that have ended.
+    /// The number of attempts that have ended. It serves as the time.
     time: AtomicU64,
-    /// The trails by worker. The trail of a finished worker passes to the next one of its number.
+    /// The trails by worker. The trail of a finished worker passes to the next worker of the same
+    /// number.
     all: RwLock<Vec<Arc<Mutex<Trail>>>>,
     /// The tables' names.
     tables: Vec<(String, TypeId)>,
@@ -189,8 +190,8 @@ impl Trails {
         }
     }
 
-    /// Returns the types of all attempts, except those of `own`, that were writing where a conflict
-    /// was and had not ended at a time; none if that is not known.
+    /// Returns the types of all attempts that were writing at the place of a conflict and had not
+    /// ended at the time `since`, except those of `own`. Returns no types if they are not known.
     fn met(&self, conflict: &Conflict, since: u64, own: &Arc<Mutex<Trail>>) -> Vec<usize> {
         let table = self.tables.iter().find(|(name, _)| conflict.table.as_ref() == Some(name));
         let Some(&(_, row)) = table else { return Vec::new() };
@@ -234,21 +235,22 @@ impl Tracer {
         self.causes.take()
     }
 
-    /// Notes that an attempt of a type begins.
+    /// Records that an attempt of type `kind` begins.
     fn begin(&self, kind: usize) {
         lock(&self.own).kind = kind;
-        // Acquire: what an attempt did that had ended by then happens before this attempt's reads.
+        // Acquire: the actions of an attempt that has ended by this time happen before this
+        // attempt's reads.
         self.since.set(self.trails.time.load(Ordering::Acquire));
     }
 
-    /// Notes that the running attempt has ended.
+    /// Records that the running attempt has ended.
     fn end(&self) {
         // Release: see `begin`.
         let ended = self.trails.time.fetch_add(1, Ordering::AcqRel) + 1;
         lock(&self.own).end(ended);
     }
 
-    /// Notes that the running attempt has ended in a conflict.
+    /// Records that the running attempt was aborted by a conflict.
     fn aborted(&self, conflict: &Conflict) {
         let met = self.trails.met(conflict, self.since.get(), &self.own);
         self.causes.borrow_mut().count(Cause::new(conflict, lock(&self.own).kind, met));
@@ -256,7 +258,7 @@ impl Tracer {
     }
 }
 
-/// The place where transactions announce their writes, if causes are asked for.
+/// The place where a transaction announces its writes; `None` if causes were not requested.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Announcer<'a>(Option<&'a Tracer>);
 

@@ -1,4 +1,4 @@
-//! The worker: draws transactions, carries them out, and counts what they did.
+//! The worker draws transactions, runs them, and counts what they did.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use super::trail::{Announcer, Tracer};
 use crate::hottest::probe;
 use crate::{Causes, Probe, Step, Worker, rng};
 
-/// The transaction types, as [`super::KINDS`] numbers them.
+/// The transaction types, numbered as in [`super::KINDS`].
 const NEW_ORDER: usize = 0;
 const PAYMENT: usize = 1;
 const ORDER_STATUS: usize = 2;
@@ -24,10 +24,11 @@ const DELIVERY: usize = 3;
 const STOCK_LEVEL: usize = 4;
 const AUDIT: usize = 5;
 
-/// Deliveries that have been asked for, of each warehouse. Any worker asks, one makes them.
+/// The number of requested deliveries of each warehouse. Any worker may request one, and one worker
+/// makes them.
 pub(super) struct Queues(Box<[Queue]>);
 
-/// On cache lines of its own.
+/// The requests of one warehouse, on cache lines of its own.
 #[repr(align(128))]
 struct Queue(AtomicU64);
 
@@ -48,27 +49,27 @@ impl Queues {
         self.of(warehouse).load(Ordering::Relaxed) > 0
     }
 
-    /// Takes what has been done off the queue.
+    /// Takes one finished delivery off the queue.
     fn done(&self, warehouse: WarehouseId) {
         self.of(warehouse).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// What committed transactions have done.
+/// The work of committed transactions.
 #[derive(Debug)]
 pub(super) struct Tally {
     /// Orders that were entered.
     pub(super) orders: u64,
-    /// The lines of these orders, and how many items they took out of stock.
+    /// The lines of these orders, and the number of pieces that they took out of stock.
     pub(super) lines: u64,
     pub(super) taken: u64,
-    /// Payments.
+    /// The number of payments.
     pub(super) payments: u64,
-    /// What was paid.
+    /// The sum of the payments.
     pub(super) paid: i64,
-    /// Orders that were delivered, in each district.
+    /// The number of orders that were delivered, in each district.
     pub(super) delivered: Vec<u64>,
-    /// Audits.
+    /// The number of audits.
     pub(super) audits: usize,
     /// A sentence for each condition that an audit found not to hold.
     pub(super) failures: Vec<String>,
@@ -106,13 +107,14 @@ impl Tally {
     }
 }
 
-/// Carries out the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct TpccWorker<P: Protocol> {
     session: Session<P>,
     store: Arc<Store<P>>,
     inputs: Inputs,
     percentages: [u8; 5],
-    /// The warehouses whose queued deliveries it makes, and which of them it looks at next.
+    /// The warehouses whose queued deliveries the worker makes, and the index of the next one to
+    /// check.
     owned: Vec<WarehouseId>,
     looked_at: usize,
     hints: Hints,
@@ -120,7 +122,7 @@ pub struct TpccWorker<P: Protocol> {
     items: Vec<ItemId>,
     until_audit: u64,
     tally: Tally,
-    /// The tracer of conflicts, if causes are asked for.
+    /// The tracer of conflicts; `None` if causes were not requested.
     tracer: Option<Tracer>,
 }
 
@@ -152,8 +154,8 @@ impl<P: Protocol> TpccWorker<P> {
         self.tally
     }
 
-    /// The next of its warehouses, if a delivery is queued there. One warehouse a time is looked
-    /// at, however many it owns.
+    /// Checks the next of the worker's warehouses, and returns it if a delivery is queued there.
+    /// One call checks only one warehouse, even if the worker has several.
     fn next_queued(&mut self) -> Option<WarehouseId> {
         let warehouse = *self.owned.get(self.looked_at)?;
         self.looked_at =
@@ -230,7 +232,7 @@ impl<P: Protocol> TpccWorker<P> {
             store.delivery(tx, &input, hints.of(warehouse), announcer)
         });
         let delivered = end?;
-        // Only now: an attempt that was aborted has delivered nothing.
+        // The hint is set only after the commit: an aborted attempt has delivered nothing.
         if store.knobs.delivery_hint {
             hints.remember(warehouse, &delivered);
         }
@@ -300,13 +302,13 @@ impl<P: Protocol> Worker for TpccWorker<P> {
     }
 }
 
-/// Makes the deliveries that are still queued, and says how many these were.
+/// Makes the deliveries that are still queued, and returns their number.
 pub(super) fn drain<P: Protocol>(
     session: &mut Session<P>,
     store: &Store<P>,
     tally: &mut Tally,
 ) -> Result<u64, Abort> {
-    // A stream that no thread has.
+    // This stream belongs to no thread.
     let mut inputs = Inputs::new(rng::stream(0, u64::MAX), &store.knobs, 0, 1);
     let hints = Hints::new(store.knobs.warehouses);
     let mut drained = 0;
@@ -323,7 +325,7 @@ pub(super) fn drain<P: Protocol>(
     Ok(drained)
 }
 
-/// Runs a transaction of a type and counts the attempts that were in vain.
+/// Runs a transaction of a type and counts its aborted attempts.
 fn run<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
     announcer: Announcer<'_>,

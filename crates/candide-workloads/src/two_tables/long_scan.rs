@@ -1,5 +1,6 @@
-//! The long scan: a transaction reads the row of the small table, scans a thousand of the large
-//! one, and then writes the row that it read first, which others have written meanwhile.
+//! The long scan: a transaction reads the row of the small table, scans a thousand rows of the
+//! large one, and then writes the row that it read first. Other transactions have written that row
+//! meanwhile.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -15,23 +16,23 @@ use crate::workload::{require, require_transactions};
 use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer, scan_all};
 use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, rng};
 
-/// The random stream of a thread's scans is that of its number with this bit: the number itself has
-/// that of its columns.
+/// A thread's scans are drawn from the random stream of the thread's number with this bit set. The
+/// stream of the number itself serves for the columns.
 const SCAN_STREAM: u64 = 1 << 40;
 
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct LongScan {
-    /// Rows of the large table.
+    /// The number of rows of the large table.
     pub rows: u64,
-    /// How many of them a transaction scans.
+    /// The number of rows that a transaction scans.
     pub scan: u64,
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
 impl LongScan {
-    /// As it was published: a thousand of a million rows.
+    /// Returns the published knobs: scans of a thousand of a million rows.
     pub fn published() -> Self {
         LongScan { rows: 1_000_000, scan: 1_000, transactions: 200_000 }
     }
@@ -92,13 +93,13 @@ impl Workload for LongScan {
     }
 }
 
-/// The tables, and an account of the scans.
+/// The filled tables, and an account of the scans.
 pub struct LongScanTables<P: Protocol> {
     /// The tables.
     pub tables: TwoTables<P, JointInOrder>,
     knobs: LongScan,
     seed: u64,
-    /// Committed scans that did not give each row of their range once, in order.
+    /// The number of committed scans that did not return each row of their range once, in order.
     wrong: AtomicU64,
 }
 
@@ -150,9 +151,9 @@ impl<P: Protocol> Loaded<P> for LongScanTables<P> {
 pub struct LongScanWorker<P: Protocol> {
     session: Session<P>,
     tables: Tables<P>,
-    /// Which columns of the one row are read and written.
+    /// The columns of the small table's row that are read and written.
     operations: Replay<Operation>,
-    /// Where scans begin.
+    /// The keys at which scans begin.
     starts: Replay<u64>,
     scan: u64,
     writer: Writer<<Joint as Layout>::Value>,
@@ -183,14 +184,15 @@ impl<P: Protocol> Worker for LongScanWorker<P> {
     }
 }
 
-/// What a worker keeps of the tables.
+/// The tables, as a worker uses them.
 struct Tables<P: Protocol> {
     small: Table<UserRow<Joint>, P>,
     large: Table<UserRow<JointInOrder>, P>,
 }
 
 impl<P: Protocol> Tables<P> {
-    /// The transaction. Gives whether the scan gave each row of its range once and in order.
+    /// Runs the transaction. Returns whether the scan returned each row of its range once and in
+    /// order.
     fn transact(
         &self,
         tx: &Tx<'_, P>,

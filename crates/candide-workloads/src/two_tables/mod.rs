@@ -1,5 +1,5 @@
-//! Two workloads of MOCC (VLDB 2016) over two tables, of which a small one has a single row that
-//! all transactions want, and a large one has a million that are only read.
+//! Two workloads of MOCC (VLDB 2016) over two tables. The small table has a single row that all
+//! transactions access. The large table has a million rows that are only read.
 
 mod long_scan;
 mod shifting;
@@ -13,7 +13,7 @@ use crate::{Consistency, Failure, Loading};
 pub use long_scan::{LongScan, LongScanTables, LongScanWorker};
 pub use shifting::{Shifting, ShiftingTables, ShiftingWorker};
 
-/// The tables, filled.
+/// The filled tables.
 pub struct TwoTables<P: Protocol, L: Layout> {
     /// One row, with a counter of committed writes at the head of each column.
     pub small: YcsbTables<P, Joint>,
@@ -22,8 +22,8 @@ pub struct TwoTables<P: Protocol, L: Layout> {
 }
 
 impl<P: Protocol, L: Layout> TwoTables<P, L> {
-    /// Creates and fills the tables: a large one with so many `rows`, of which transactions read
-    /// `reads` that differ. So many `transactions` are drawn per thread.
+    /// Creates and fills the tables. The large one has `rows` rows. A transaction reads `reads`
+    /// different rows of it. `transactions` transactions are drawn per thread.
     fn load(
         layout: L,
         rows: u64,
@@ -46,7 +46,7 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
             theta: 0.0,
             sorted: false,
             transactions,
-            // Columns full of tags tell whether they are as they were.
+            // Columns full of tags show whether they have changed.
             verify: Verify::Tag,
             ..Ycsb::blind("large".to_string(), layout)
         };
@@ -56,8 +56,8 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
         })
     }
 
-    /// Checks that the small table counts what was committed, and the large one is as it was
-    /// loaded.
+    /// Checks that the counters of the small table match the committed writes, and that the large
+    /// table is as loaded.
     fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();
         for (name, found) in

@@ -1,7 +1,6 @@
 //! The shifting workload: a transaction makes one operation on the row of the small table and then
-//! reads twenty of the large one. The operation is a read in one phase and a read-modify-write in
-//! the next, so what was free of conflicts is full of them a moment later, and a moment later free
-//! again.
+//! reads twenty rows of the large one. The operation is a read in one phase and a read-modify-write
+//! in the next. So phases without conflicts and phases with many conflicts alternate.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,23 +19,23 @@ use crate::ycsb::{
 };
 use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Timeline, Worker, Workload};
 
-/// The phases, and the kinds of their transactions.
+/// The names of the phases, which are also the transaction types.
 const PHASES: [&str; 2] = ["read", "read-modify-write"];
 
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Shifting {
-    /// Rows of the large table.
+    /// The number of rows of the large table.
     pub rows: u64,
-    /// How many of them, all different, a transaction reads.
+    /// The number of rows of the large table, all different, that a transaction reads.
     pub reads: usize,
-    /// How long a phase lasts.
+    /// The duration of a phase.
     #[serde(rename = "phase_s", serialize_with = "seconds")]
     pub phase: Duration,
-    /// How long the slices of a phase are whose throughput is reported.
+    /// The duration of one slice of a phase. Throughput is reported per slice.
     #[serde(rename = "slice_s", serialize_with = "seconds")]
     pub slice: Duration,
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
@@ -45,7 +44,8 @@ fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S
 }
 
 impl Shifting {
-    /// As it was published: 20 of a million rows, phases of a tenth of a second, slices of 10 µs.
+    /// Returns the published knobs: 20 of a million rows, phases of a tenth of a second, slices of
+    /// 10 µs.
     pub fn published() -> Self {
         Shifting {
             rows: 1_000_000,
@@ -126,11 +126,11 @@ impl Workload for Shifting {
     }
 }
 
-/// The tables, and the phase that all are in.
+/// The filled tables, and the current phase of all workers.
 pub struct ShiftingTables<P: Protocol> {
     /// The tables.
     pub tables: TwoTables<P, Joint>,
-    /// Written at a switch, and read by every transaction as it begins.
+    /// The current phase. It is written at a switch, and every transaction reads it when it begins.
     phase: Arc<AtomicUsize>,
 }
 
@@ -163,7 +163,7 @@ impl<P: Protocol> Loaded<P> for ShiftingTables<P> {
     }
 }
 
-/// What a worker does to one of the tables.
+/// A worker's access to one of the tables.
 struct Side<P: Protocol> {
     table: Table<UserRow<Joint>, P>,
     operations: Replay<Operation>,

@@ -1,9 +1,9 @@
-//! The area codes of the United States' telephones, by state: those of the published benchmark.
+//! The area codes of the telephones of the United States, by state, as in the published benchmark.
 
 /// A state, by its two letters.
 pub(super) type Letters = [u8; 2];
 
-/// Where telephones are that have none of these.
+/// The state of telephones without a known area code.
 pub(super) const NOWHERE: Letters = *b"XX";
 
 /// States, each with its area codes.
@@ -80,7 +80,7 @@ pub(super) const STATES: [(Letters, &[u16]); 51] = [
     (*b"WY", &[307]),
 ];
 
-/// All area codes with their states.
+/// Returns all area codes with their states.
 pub(super) fn area_codes() -> impl Iterator<Item = (u16, Letters)> {
     STATES.iter().flat_map(|(state, codes)| codes.iter().map(|&code| (code, *state)))
 }

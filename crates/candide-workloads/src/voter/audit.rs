@@ -13,7 +13,7 @@ use super::{TELEPHONES, Voter};
 use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, whatever protocol they are under.
+/// The tables, independent of their protocol.
 struct Tables<'a> {
     contestants: &'a dyn Rows<Contestant>,
     area_codes: &'a dyn Rows<AreaCode>,
@@ -22,7 +22,7 @@ struct Tables<'a> {
     state_counts: &'a dyn Rows<StateCount>,
 }
 
-/// Compares the counts with the votes, and all of it with what was loaded and committed.
+/// Compares the counts with the votes, and both with what was loaded and committed.
 pub(super) fn check<P: Protocol>(
     contest: &Contest<P>,
     session: Session<P>,

@@ -15,8 +15,8 @@ pub(super) struct Call {
     pub(super) contestant: u32,
 }
 
-/// Draws the calls of one thread. Replayed calls would soon all be refused, and drawing one takes a
-/// few nanoseconds.
+/// Draws the calls of one thread during the measurement. Replayed calls would soon all be refused,
+/// and drawing a call takes only a few nanoseconds.
 pub(super) struct Calls {
     rng: Rng,
     areas: Vec<u16>,
@@ -53,8 +53,8 @@ impl Calls {
     }
 }
 
-/// Returns the contestant that the area at a place of the list favours, the same in all threads.
-/// Three areas in ten favour the first contestant, the others any contestant.
+/// Returns the contestant that an area favours, by the area's index in the list. It is the same in
+/// all threads. Three areas in ten favour the first contestant, and the others any contestant.
 fn favourite(area: usize, contestants: u32) -> u32 {
     let mut rng = crate::stream(0, area as u64);
     if rng.u32(..100) < 30 { 1 } else { rng.u32(1..=contestants) }
@@ -78,7 +78,8 @@ mod tests {
             first += u32::from(call.contestant == 1);
         }
         assert!((900..1_100).contains(&unknown), "{unknown}");
-        // A sixth of one half, and of the other half three tenths and a sixth of the rest.
+        // Half of the calls give a sixth to the first contestant. The other half give three tenths,
+        // and a sixth of the rest.
         assert!((24_000..34_000).contains(&first), "{first}");
     }
 }

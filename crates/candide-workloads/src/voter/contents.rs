@@ -1,4 +1,4 @@
-//! The contents of the tables, in whichever way they are read.
+//! The contents of the tables, in either way of reading.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use super::{TELEPHONES, Voter};
 use crate::Consistency;
 use crate::read_back::fingerprint;
 
-/// The contest in numbers that do not depend on the order its rows are met in.
+/// The contest in numbers that do not depend on the order of its rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     contestants: HashMap<u32, Text<50>>,
     area_codes: HashMap<u16, [u8; 2]>,
     votes: u64,
-    /// The counts as they are, and as the votes say.
+    /// The counts as their rows state them (`callers`), and as the votes add up (`callers_found`).
     callers: HashMap<u64, u32>,
     callers_found: HashMap<u64, u32>,
     state_counts: HashMap<InState, u64>,
     state_counts_found: HashMap<InState, u64>,
-    /// Votes from another state than that of their area.
+    /// The number of votes whose state is not that of their area.
     misplaced: u64,
     fingerprint: u64,
 }
@@ -36,7 +36,7 @@ impl Contents {
         self.area_codes.insert(row.code, *row.state.as_bytes());
     }
 
-    /// Adds a vote. Area codes have to be added before.
+    /// Adds a vote. All area codes have to be added before.
     pub(super) fn vote(&mut self, row: &Vote) {
         let area = (row.telephone / u64::from(TELEPHONES)) as u16;
         self.misplaced +=

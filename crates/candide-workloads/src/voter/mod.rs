@@ -1,14 +1,14 @@
-//! Voter: telephone votes for the contestants of a talent show, as VoltDB defined it and H-Store,
-//! BenchBase and STO took it over.
+//! Voter: telephone votes for the contestants of a talent show. VoltDB defined the benchmark;
+//! H-Store, BenchBase and STO adopted it.
 //!
-//! A vote looks up the contestant, the caller's count, and the caller's state by the area code, and
-//! is then added to the votes and to two counts: that of the caller, and that of the contestant in
-//! that state. In VoltDB these counts are views, of which the transaction reads the first; here
-//! they are tables. One call in a hundred is for a contestant that does not exist. Half of the
-//! others are for the area's favourite, the other half for any contestant.
+//! A vote looks up the contestant, the caller's count, and, by the area code, the caller's state.
+//! It is then added to the votes and to two counts: the count of the caller, and the count of the
+//! contestant in that state. In VoltDB these counts are views, of which the transaction reads the
+//! first. Here they are tables. One call in a hundred is for a contestant that does not exist. Half
+//! of the other calls are for the area's favourite, and the other half are for any contestant.
 //!
-//! [`Voter::strict`] allows two votes to a telephone, as VoltDB does; [`Voter::published`] a
-//! thousand, as all others do.
+//! [`Voter::strict`] allows two votes per telephone, as VoltDB does. [`Voter::published`] allows a
+//! thousand, as all the others do.
 
 mod area_codes;
 mod audit;
@@ -34,13 +34,13 @@ pub use worker::VoterWorker;
 /// The only transaction type.
 const KINDS: [&str; 1] = ["vote"];
 
-/// Telephones of an area in the published benchmark: all numbers of seven digits.
+/// The number of telephones in an area of the published benchmark: all numbers of seven digits.
 pub(crate) const TELEPHONES: u32 = 10_000_000;
 
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Voter {
-    /// Contestants, with numbers from 1.
+    /// The number of contestants, who are numbered from 1.
     pub contestants: u32,
     /// The most votes of a telephone.
     pub votes_max: u32,
@@ -56,13 +56,13 @@ impl Voter {
         Voter { contestants: 6, votes_max: 2, telephones: TELEPHONES, invalid_pct: 1 }
     }
 
-    /// Returns the rules of the benchmarks that came after it.
+    /// Returns the rules of the later benchmarks.
     pub fn published() -> Self {
         Voter { votes_max: 1000, ..Self::strict() }
     }
 }
 
-/// The bytes that a contestant takes with the votes of each state, before there are any.
+/// The bytes of a contestant with its counts for all states, before there are votes.
 const CONTESTANT_BYTES: u64 = 1_000;
 
 impl Workload for Voter {
@@ -131,7 +131,7 @@ impl Workload for Voter {
     }
 }
 
-/// The contest, open.
+/// The filled tables of the contest.
 pub struct VoterTables<P: Protocol> {
     /// The tables.
     pub contest: Contest<P>,

@@ -44,15 +44,15 @@ pub struct AreaCode {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct Vote {
-    /// The telephone it came from.
+    /// The telephone from which the vote came.
     #[key]
     pub telephone: u64,
-    /// Its number among all votes.
+    /// The vote's number among all votes.
     #[key]
     pub id: u64,
     /// The contestant.
     pub contestant: u32,
-    /// The state it came from.
+    /// The state from which the vote came.
     pub state: Bytes<2>,
     /// The time of the vote.
     pub time: u64,
@@ -77,7 +77,7 @@ pub struct InState {
     pub state: Bytes<2>,
 }
 
-/// The number of votes for a contestant in a state. Each has a row, with no votes at first.
+/// The number of votes for a contestant in a state. Each pair has a row, with zero votes at first.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct StateCount {
     /// The contestant and the state.
@@ -131,7 +131,7 @@ impl<P: Protocol> Contest<P> {
         })
     }
 
-    /// Inserts contestant number `number`, with no votes yet.
+    /// Inserts contestant number `number`, with zero votes.
     pub(super) fn enter(&self, tx: &Tx<'_, P>, number: u32) -> Result<(), Abort> {
         let name = Text::new(NAMES[number as usize - 1]).expect("names are short");
         self.contestants.insert(tx, Contestant { number, name })?;
@@ -142,7 +142,7 @@ impl<P: Protocol> Contest<P> {
     }
 }
 
-/// Returns all states, and the one of telephones that are in no state.
+/// Returns all states, and [`NOWHERE`].
 pub(super) fn states() -> impl Iterator<Item = Bytes<2>> {
     STATES.iter().map(|(state, _)| *state).chain([NOWHERE]).map(Bytes::new)
 }

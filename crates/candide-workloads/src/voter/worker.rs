@@ -1,4 +1,4 @@
-//! The transaction, and the worker that carries it out.
+//! The transaction, and the worker that runs it.
 
 use candide::{Abort, Bytes, Protocol, Session, Stats, Tx};
 
@@ -13,7 +13,7 @@ use crate::{Probe, Step, Worker};
 /// The work of committed transactions.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// Votes that were counted.
+    /// The number of votes that were counted.
     pub(super) votes: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct VoterWorker<P: Protocol> {
     contest: Contest<P>,
     calls: Calls,
     votes_max: u32,
-    /// The number of its next vote, of which the upper bits are its own.
+    /// The number of the worker's next vote. Its upper bits identify the worker.
     next: u64,
     done: Done,
 }
@@ -93,7 +93,8 @@ impl<P: Protocol> Worker for VoterWorker<P> {
     }
 
     fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
-        // Three areas in ten favour the first contestant, and no state has more areas.
+        // Three areas in ten favour the first contestant, and no other state has more areas than
+        // this one.
         let key = InState { contestant: 1, state: Bytes::new(*b"CA") };
         probe(&mut self.session, &self.contest.state_counts, key)
     }
@@ -116,7 +117,8 @@ impl<P: Protocol> Contest<P> {
             Some(votes) => caller.update(Caller::VOTES.set(votes + 1))?,
             None => self.callers.insert(tx, Caller { telephone, votes: 1 })?,
         }
-        // What all write and none reads: an addition that cannot fail may be put off.
+        // All votes write this column and none reads it. An addition cannot fail, so it may be
+        // deferred.
         self.state_counts.update(
             tx,
             &InState { contestant, state },

@@ -18,7 +18,7 @@ use super::{Site, Wikipedia};
 use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, whatever protocol they are under.
+/// The tables, independent of their protocol.
 struct Tables<'a> {
     users: &'a dyn Rows<User>,
     pages: &'a dyn Rows<Page>,
@@ -92,7 +92,8 @@ impl Tables<'_> {
         Ok(contents)
     }
 
-    /// By the keys that the rows must have: what has another key is met by iteration only.
+    /// Reads rows by the keys that they must have. Rows with other keys are found by iteration
+    /// only.
     fn read_by_transactions(
         &self,
         knobs: &Wikipedia,

@@ -1,4 +1,4 @@
-//! What should be in the tables, and whether it is.
+//! The conditions that the tables have to satisfy.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,18 @@ use super::watching::TALK;
 use super::worker::Tally;
 use crate::Consistency;
 
-/// What was loaded and what was committed since.
+/// The loaded rows, and what has been committed since.
 pub(super) struct Account {
-    /// Loaded revisions, numbered from 1.
+    /// The number of loaded revisions, which are numbered from 1.
     revisions: u64,
-    /// Loaded entries of the list of watched pages, in each direction.
+    /// The number of loaded entries of the list of watched pages, in each direction.
     watches: u64,
     tally: Tally,
     latest: Vec<Candidates>,
 }
 
-/// Revisions of one page, of which one must be the newest: each worker's last, of the workers of
-/// the last round that has edited the page.
+/// The revisions of one page of which one must be the newest. In the last round in which the page
+/// was edited, these are the last revisions of each worker.
 #[derive(Debug, Clone, Default)]
 struct Candidates {
     round: u64,
@@ -38,7 +38,7 @@ impl Account {
         }
     }
 
-    /// Adds what a worker of a round has done.
+    /// Adds the work of a worker of a round.
     pub(super) fn absorb(&mut self, round: u64, tally: &Tally, latest: &[RevisionId]) {
         self.tally.add(tally);
         for (candidates, &revision) in self.latest.iter_mut().zip(latest) {
@@ -52,7 +52,7 @@ impl Account {
         }
     }
 
-    /// Examines what transactions have told.
+    /// Examines what transactions of the workers have read.
     pub(super) fn settle_reads(&self, consistency: &mut Consistency) {
         let misplaced = self.tally.misplaced;
         consistency.expect(misplaced == 0, || {
@@ -62,7 +62,7 @@ impl Account {
         });
     }
 
-    /// Examines what can be examined of one way of reading.
+    /// Examines the contents that one way of reading found.
     pub(super) fn settle(
         &self,
         way: &str,
@@ -80,7 +80,7 @@ impl Account {
     }
 }
 
-/// One way of reading, examined.
+/// The examination of one way of reading.
 struct Audit<'a> {
     way: &'a str,
     contents: &'a Contents,
@@ -88,7 +88,7 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// Counts what is wrong and expects nothing.
+    /// Expects that `wrong` is empty, and reports its number otherwise.
     fn none<T: std::fmt::Debug>(&mut self, wrong: impl Iterator<Item = T>, what: &str) {
         let wrong: Vec<T> = wrong.collect();
         self.consistency.expect(wrong.is_empty(), || {
@@ -231,8 +231,8 @@ impl Audit<'_> {
 
     fn watching(&mut self, knobs: &Wikipedia) {
         let Contents { users, names, watches, watchers, .. } = self.contents;
-        // What is watched together with an article is not listed in the published code; no page has
-        // that name.
+        // In the published code, a talk page that is watched together with its article is not
+        // listed. No page has such a name.
         let is_listed = |watch: &WatchKey| {
             let is_talk = watch.page.namespace == TALK && !names.contains_key(&watch.page);
             watchers.contains(watch) || is_talk && !knobs.index_talk

@@ -1,8 +1,8 @@
-//! Names and texts, as long as those of the real Wikipedia.
+//! Names and texts with the lengths of those in the real Wikipedia.
 //!
-//! The benchmark's histograms are long; these are quantiles of them. Between two quantiles values
-//! grow geometrically, as long tails do, and linearly where they are not positive; the means come
-//! out within a fifth of those of the histograms.
+//! The benchmark's histograms are long, so their quantiles are used instead. Between two quantiles
+//! values grow geometrically, as in long tails, and linearly if they are not positive. The means
+//! are within a fifth of those of the histograms.
 
 use fastrand::Rng;
 
@@ -12,7 +12,7 @@ use crate::rng::{draw_kind, stream};
 /// The seed of titles: every database has the same titles.
 const TITLE_SEED: u64 = 0;
 
-/// The greatest length of a text; a page that is edited very often would exceed it.
+/// The greatest length of a text. A page that is edited very often would exceed it.
 const TEXT_MAX: usize = 256 * 1024;
 
 /// The places of the quantiles, in thousandths.
@@ -93,19 +93,19 @@ pub(super) fn restrictions(rng: &mut Rng) -> &'static str {
     if rng.u32(..100_000) < 83 { "edit=sysop:move=sysop" } else { "" }
 }
 
-/// Turns one revision's text into the next one's: longer by new characters, or cut off.
+/// Turns one revision's text into the next one's: appends new characters, or cuts the text off.
 pub(super) fn edit(content: &mut Vec<u8>, rng: &mut Rng) {
     let old = content.len();
     let (_, change) =
         CHANGES.iter().find(|(most, _)| old <= *most).expect("the last one is for all");
     let new = old as f64 + change.sample(rng).trunc();
-    // No edit empties a page.
+    // An edit never empties a page.
     let new = if new < 1.0 { old - shrink(old) } else { (new as usize).min(TEXT_MAX) };
     content.truncate(new);
     content.extend((old..new).map(|_| character(rng)));
 }
 
-/// Returns how much is cut off if all `old` bytes would be.
+/// Returns the number of bytes to cut off when the drawn change would cut off all `old` bytes.
 fn shrink(old: usize) -> usize {
     let most = (old as f64 / 1.5).round() as usize;
     if most < old { most } else { most / 2 }
@@ -124,7 +124,8 @@ pub(super) fn is_character(byte: u8) -> bool {
     (b' '..=b'~').contains(&byte)
 }
 
-/// Returns the name of page number `page`: equal in every database, and no other page's.
+/// Returns the name of page number `page`. It is the same in every database, and no other page has
+/// it.
 pub(super) fn page_name(page: PageId) -> PageName {
     let mut rng = stream(TITLE_SEED, page);
     let namespace = NAMESPACES[draw_kind(&NAMESPACE_WEIGHTS, &mut rng)];
@@ -155,7 +156,7 @@ mod tests {
             let mean = mean(quantiles);
             assert!((mean - published).abs() < published * 0.2, "{mean} instead of {published}");
         }
-        // Of the changes it matters that short texts grow and long ones shrink.
+        // Of the changes, only the signs matter: short texts grow and long ones shrink.
         assert!(mean(&CHANGES[0].1) > 300.0 && mean(&CHANGES[2].1) < -50.0);
     }
 

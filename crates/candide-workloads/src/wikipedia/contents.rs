@@ -1,5 +1,5 @@
-//! What the tables come to, however they are read: of each row what the check needs, and a
-//! fingerprint of the rest.
+//! The contents of the tables, in either way of reading: the data of each row that the check needs,
+//! and a fingerprint of the rest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::rows::{
 };
 use crate::read_back::fingerprint;
 
-/// A revision, without what nothing depends on.
+/// The columns of a revision that the check needs.
 #[derive(Debug)]
 pub(super) struct RevisionEntry {
     pub(super) page: PageId,
@@ -19,16 +19,16 @@ pub(super) struct RevisionEntry {
     pub(super) len: u32,
 }
 
-/// A text, and what was found of its bytes.
+/// A text, and the result of comparing its bytes.
 #[derive(Debug)]
 pub(super) struct TextEntry {
     pub(super) page: PageId,
     pub(super) len: u32,
-    /// Parts with exactly the bytes that they should have.
+    /// The number of parts with exactly the bytes that they should have.
     pub(super) parts: u32,
 }
 
-/// A page, without what nothing depends on.
+/// The columns of a page that the check needs.
 #[derive(Debug)]
 pub(super) struct PageEntry {
     pub(super) name: PageName,
@@ -36,7 +36,7 @@ pub(super) struct PageEntry {
     pub(super) len: u32,
 }
 
-/// A recent change, without what nothing depends on.
+/// The columns of a recent change that the check needs.
 #[derive(Debug)]
 pub(super) struct ChangeEntry {
     pub(super) user: UserId,
@@ -48,7 +48,7 @@ pub(super) struct ChangeEntry {
 /// All tables.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// The number of each user's edits, by the user's row.
+    /// The number of edits of each user, as the user's row states it.
     pub(super) users: HashMap<UserId, i32>,
     pub(super) pages: HashMap<PageId, PageEntry>,
     pub(super) names: HashMap<PageName, PageId>,
@@ -56,7 +56,7 @@ pub(super) struct Contents {
     pub(super) texts: HashMap<TextId, TextEntry>,
     pub(super) parts: u64,
     pub(super) changes: Vec<ChangeEntry>,
-    /// Who has edited which page, as the log says.
+    /// The users and the pages of all edits, as the log states them.
     pub(super) log: Vec<(UserId, PageId)>,
     pub(super) watches: HashSet<WatchKey>,
     pub(super) watchers: HashSet<WatchKey>,
@@ -104,7 +104,7 @@ impl Contents {
         self.revisions.insert(id, RevisionEntry { page, text, user, len });
     }
 
-    /// Texts have to be entered before their parts.
+    /// A text has to be added before its parts.
     pub(super) fn text(&mut self, row: &Article) {
         self.print(
             4,
@@ -169,8 +169,8 @@ impl Contents {
         self.fingerprint = self.fingerprint.wrapping_add(row);
     }
 
-    /// Rows of each table, and the sum of their fingerprints: the same for all that have met the
-    /// same rows.
+    /// Returns the number of rows of each table, and the sum of the fingerprints. They are equal if
+    /// the same rows were read.
     pub(super) fn counts(&self) -> [u64; 11] {
         let rows = [
             self.users.len(),

@@ -14,11 +14,11 @@ use super::rows::{
 };
 use super::tables::{AT_ONCE, EditNumbers};
 
-/// An edit, based on what its author had read.
+/// An edit, based on the revision that its author has read.
 pub(super) struct Edit<'a> {
     pub(super) user: UserId,
     pub(super) name: &'a PageName,
-    /// The page as the author had read it, in a transaction before.
+    /// The page as the author has read it in an earlier transaction.
     pub(super) read: Found,
     pub(super) content: &'a [u8],
     pub(super) numbers: EditNumbers,
@@ -99,8 +99,8 @@ impl Edit<'_> {
 }
 
 impl<P: Protocol> Site<P> {
-    /// Points the page at the new text and collects the users that watch it. If there are none, the
-    /// edit is complete.
+    /// Makes the page point to the new text and collects the users that watch the page. If there
+    /// are none, the edit is complete.
     pub(super) fn update_page(
         &self,
         tx: &Tx<'_, P>,
@@ -128,7 +128,7 @@ impl<P: Protocol> Site<P> {
         if watchers.is_empty() { self.conclude(tx, edit) } else { Ok(()) }
     }
 
-    /// Notifies the users that watched the page and still do.
+    /// Notifies the users that watched the page, as far as they still watch it.
     pub(super) fn notify(
         &self,
         tx: &Tx<'_, P>,
@@ -150,7 +150,7 @@ impl<P: Protocol> Site<P> {
         Ok(())
     }
 
-    /// Enters the edit into the log, and adds it to its author's count.
+    /// Adds the edit to the log and to its author's number of edits.
     pub(super) fn conclude(&self, tx: &Tx<'_, P>, edit: &Edit<'_>) -> Result<(), Abort> {
         self.tables.log.insert(tx, edit.log_entry())?;
         self.tables.users.update(

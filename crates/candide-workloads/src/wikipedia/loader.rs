@@ -14,18 +14,19 @@ use super::{THETA_PAGES, THETA_WATCHES, WATCHES_MAX, Wikipedia, content};
 use crate::rng::stream;
 use crate::{Failure, Loading, Zipf};
 
-/// Random streams below are those of the threads that run transactions.
+/// The first random stream of the loader. Lower streams belong to the threads that run
+/// transactions.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// When everything was loaded.
+/// The time of loading.
 const TIME: u64 = 1;
 
-/// What all authors say about their edits.
+/// The comment of every edit.
 pub(super) const COMMENT: &str = "a small improvement";
-/// Where they all come from.
+/// The address of every author.
 pub(super) const ADDRESS: &str = "192.0.2.1";
 
-/// Fills the tables. Gives how many revisions there are.
+/// Fills the tables. Returns the number of revisions.
 pub(super) fn load<P: Protocol>(
     tables: &Tables<P>,
     db: &Database<P>,
@@ -56,12 +57,12 @@ struct Loader<'a, P: Protocol> {
     knobs: &'a Wikipedia,
     names: &'a [PageName],
     loading: &'a Loading<'a>,
-    /// How often each user has edited.
+    /// The number of edits of each user.
     edits: Vec<AtomicU32>,
 }
 
 impl<P: Protocol> Loader<'_, P> {
-    /// A page with its revisions from `first` to before `end`.
+    /// Inserts a page with its revisions from `first` up to, but not including, `end`.
     fn page(
         &self,
         session: &mut Session<P>,
@@ -116,7 +117,7 @@ impl<P: Protocol> Loader<'_, P> {
         })?)
     }
 
-    /// Inserts a user with edits, and the pages that the user watches.
+    /// Inserts a user with the user's edits and watched pages.
     fn user(&self, tx: &Tx<'_, P>, id: UserId) -> Result<(), Abort> {
         let mut rng = stream(self.loading.seed, FIRST_STREAM + (self.knobs.pages + 1 + id) * 2);
         let user = User {

@@ -1,16 +1,17 @@
-//! Wikipedia, after OLTP-Bench (PVLDB 7, 2013) as STOv2 (VLDB 2020) takes it: pages are looked at,
-//! listed, edited and watched.
+//! Wikipedia, after OLTP-Bench (PVLDB 7, 2013), in the form of STOv2 (VLDB 2020): users view, list,
+//! edit and watch pages.
 //!
-//! An edit is up to four transactions, as in STOv2, and counted as one: it reads the page, then
-//! adds a text, a revision and a recent change and makes the page point at them, then notifies the
-//! users that watch the page, then enters itself into the log. What its author had read may be
-//! older than what it replaces; that is how Wikipedia is edited. Lengths, namespaces and shares are
-//! those of OLTP-Bench's histograms, by their quantiles; titles keep to 160 bytes and texts to 256
-//! KiB, in parts of 2 KiB, where the schema has strings of any length. Addresses, groups and
-//! blocked users are not modelled, as in STOv2.
+//! An edit is up to four transactions, as in STOv2, and counts as one step. The first transaction
+//! reads the page. The second adds a text, a revision and a recent change, and makes the page point
+//! to them. The third notifies the users that watch the page. The last adds the edit to the log.
+//! The revision that the author read may be older than the one that the edit replaces, as in the
+//! real Wikipedia. Lengths, namespaces and shares follow OLTP-Bench's histograms, by their
+//! quantiles. Titles have at most 160 bytes and texts at most 256 KiB, in parts of 2 KiB, where the
+//! schema has strings of any length. Addresses, groups and blocked users are not modelled, as in
+//! STOv2.
 //!
-//! [`Wikipedia::strict`] keeps both directions of the list of watched pages equal;
-//! [`Wikipedia::published`] is what was measured, which differs in the ways that
+//! [`Wikipedia::strict`] keeps both directions of the list of watched pages equal.
+//! [`Wikipedia::published`] follows the published measurements, which differ in the ways that
 //! [`Workload::differences`] names. Times count a worker's transactions.
 
 mod audit;
@@ -63,25 +64,25 @@ const WATCHES_MAX: u64 = 1000;
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Wikipedia {
-    /// Users, with numbers from 1.
+    /// The number of users, who are numbered from 1.
     pub users: u64,
-    /// Pages, with numbers from 1; the smaller the number the more often it is drawn. Each takes
-    /// about 200 KB with its texts.
+    /// The number of pages, which are numbered from 1. Pages with smaller numbers are drawn more
+    /// often. Each page takes about 200 KB with its texts.
     pub pages: u64,
     /// The frequency of each transaction type, relative to the others.
     pub weights: [u32; KINDS.len()],
-    /// Whether a user that watches an article is listed among those that watch its talk page, and
-    /// unlisted on ceasing to watch it. In the published code the user is not listed, and watches
-    /// the talk page for ever.
+    /// Whether a user that watches an article is also listed among those that watch its talk page,
+    /// and unlisted when the user stops watching the article. In the published code the user is not
+    /// listed, and watches the talk page for ever.
     pub index_talk: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
     pub hash_index: bool,
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
 impl Wikipedia {
-    /// Returns what was measured: ten times OLTP-Bench's unit.
+    /// Returns the knobs of the measurements: ten times OLTP-Bench's unit.
     pub fn published() -> Self {
         Wikipedia {
             users: 20_000,
@@ -105,7 +106,7 @@ impl Wikipedia {
     }
 }
 
-/// The bytes that a page takes with its revisions, and a user with the pages it watches.
+/// The bytes of a page with its revisions, and of a user with the pages that the user watches.
 const PAGE_BYTES: u64 = 200_000;
 const USER_BYTES: u64 = 6_000;
 
@@ -196,12 +197,13 @@ struct Site<P: Protocol> {
     knobs: Wikipedia,
 }
 
-/// The site, open.
+/// The filled tables of the site.
 pub struct WikipediaTables<P: Protocol> {
     site: Arc<Site<P>>,
     seed: u64,
     account: Mutex<Account>,
-    /// The number of this round of workers. Written between rounds, read by workers at their start.
+    /// The number of this round of workers. It is written between rounds, and workers read it when
+    /// they start.
     round: AtomicU64,
 }
 

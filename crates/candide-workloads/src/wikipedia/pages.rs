@@ -1,4 +1,4 @@
-//! Looking at a page, and at the list of a namespace's pages.
+//! Viewing a page, and viewing the list of a namespace's pages.
 
 use candide::{Abort, Protocol, Tx};
 
@@ -10,13 +10,13 @@ use super::rows::{
 /// The number of pages of a namespace that are listed.
 const LISTED: usize = 20;
 
-/// What was found of a page.
+/// The result of looking up a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     pub(super) page: PageId,
     pub(super) revision: RevisionId,
     pub(super) text: TextId,
-    /// Whether the text says that it is the page's.
+    /// Whether the text states that it belongs to the page.
     pub(super) is_own: bool,
 }
 
@@ -36,7 +36,7 @@ impl<P: Protocol> Site<P> {
         Ok(Found { page, revision, text, is_own: owner == page })
     }
 
-    /// The same for a user, whose name stands above the page.
+    /// As [`Site::get_page`], for a user whose name is shown above the page.
     pub(super) fn get_page_for(
         &self,
         tx: &Tx<'_, P>,
@@ -48,8 +48,8 @@ impl<P: Protocol> Site<P> {
         self.get_page(tx, name, content)
     }
 
-    /// Lists the first pages of a namespace. Gives how many of them are called something else than
-    /// they are listed as.
+    /// Lists the first pages of a namespace. Returns the number of pages whose names differ from
+    /// those in the list.
     pub(super) fn list_namespace(&self, tx: &Tx<'_, P>, namespace: i32) -> Result<u64, Abort> {
         let tables = &self.tables;
         let first = |namespace| PageName { namespace, title: text("") };

@@ -1,4 +1,4 @@
-//! Who wants what of which page, drawn before the clock starts.
+//! The requests of users for pages, drawn before the clock starts.
 
 use fastrand::Rng;
 
@@ -7,7 +7,7 @@ use crate::Zipf;
 use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;
 
-/// The transaction types, as [`super::KINDS`] numbers them.
+/// The transaction types, numbered as in [`super::KINDS`].
 pub(super) const ADD_WATCH: usize = 0;
 pub(super) const REMOVE_WATCH: usize = 1;
 pub(super) const UPDATE_PAGE: usize = 2;
@@ -24,7 +24,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The requests of one thread.
+    /// Draws the requests of one thread.
     pub(super) fn draw_all(knobs: &Wikipedia, rng: &mut Rng, stopped: Stopped<'_>) -> Vec<Request> {
         let pages = Zipf::new(knobs.pages, THETA_PAGES);
         let draw = || Request {
@@ -54,7 +54,7 @@ mod tests {
             let expected = f64::from(weight) / 5.0;
             assert!((f64::from(drawn) - expected).abs() < 4.0 * expected.sqrt(), "{kinds:?}");
         }
-        // One in the sum of i^-1.0001, which is 9.78.
+        // The first page has a share of 1 / 9.78, where 9.78 is the sum of i^-1.0001.
         assert!((20_000..21_000).contains(&first), "{first}");
     }
 }

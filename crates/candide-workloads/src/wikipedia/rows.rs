@@ -1,7 +1,7 @@
 //! The rows, with the columns of the published schema.
 //!
-//! In users and pages, the columns that an edit changes are apart from those that hardly ever
-//! change. Numbers begin with 1. A text is longer than a row may be, so it is kept in parts.
+//! In users and pages, the columns that an edit changes are in other groups than those that hardly
+//! ever change. Numbers begin with 1. A text is longer than a row may be, so it is stored in parts.
 
 use candide::{Bytes, Key, Record, Text};
 
@@ -31,13 +31,13 @@ pub struct User {
     pub id: UserId,
     /// Name.
     pub name: Text<255>,
-    /// Name outside.
+    /// Real name.
     pub real_name: Text<255>,
     /// Password.
     pub password: Text<32>,
     /// New password, not yet in use.
     pub new_password: Text<32>,
-    /// The time at which the new password was asked for.
+    /// The time at which the new password was requested.
     pub new_password_time: Time,
     /// Address for mail.
     pub email: Text<40>,
@@ -61,7 +61,7 @@ pub struct User {
     pub edit_count: i32,
 }
 
-/// A page, whose text is that of its newest revision.
+/// A page. Its text is that of its newest revision.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Page {
     /// Number.
@@ -77,10 +77,10 @@ pub struct Page {
     pub counter: i64,
     /// The number by which pages are drawn at random.
     pub random: f32,
-    /// Whether it only leads to another page.
+    /// Whether the page only leads to another page.
     #[group(revision)]
     pub is_redirect: i32,
-    /// Whether it has not been edited yet.
+    /// Whether the page has not been edited yet.
     #[group(revision)]
     pub is_new: i32,
     /// The time of the last edit.
@@ -191,7 +191,7 @@ pub struct RecentChange {
     pub comment: Text<255>,
     /// Whether the edit was minor.
     pub minor: i32,
-    /// Whether a program did it.
+    /// Whether a program made the edit.
     pub bot: i32,
     /// Whether the page is new.
     pub new: i32,
@@ -199,7 +199,7 @@ pub struct RecentChange {
     pub page: PageId,
     /// New text.
     pub text: TextId,
-    /// Text before.
+    /// Previous text.
     pub last_text: TextId,
     /// Kind of change.
     pub kind: i32,
@@ -211,17 +211,17 @@ pub struct RecentChange {
     pub patrolled: i32,
     /// Address of the author.
     pub ip: Text<40>,
-    /// Length before.
+    /// Previous length of the text.
     pub old_len: u32,
-    /// Length.
+    /// New length of the text.
     pub new_len: u32,
     /// The hidden parts.
     pub deleted: i32,
     /// Entry of the log.
     pub log: u64,
-    /// Kind of that entry.
+    /// Kind of the entry of the log.
     pub log_type: Text<255>,
-    /// Action of that entry.
+    /// Action of the entry of the log.
     pub log_action: Text<255>,
     /// Parameters of that action.
     pub params: Text<255>,

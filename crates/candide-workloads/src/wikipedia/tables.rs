@@ -1,4 +1,4 @@
-//! The tables, where numbers of new rows come from, and how texts are kept.
+//! The tables, the counters for the numbers of new rows, and the storage of texts.
 
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 
@@ -24,7 +24,7 @@ pub struct Tables<P: Protocol> {
     pub revisions: Table<Revision, P>,
     /// Texts.
     pub texts: Table<Article, P>,
-    /// What they consist of.
+    /// The parts of texts.
     pub parts: Table<Part, P>,
     /// Recent changes.
     pub recent_changes: Table<RecentChange, P>,
@@ -53,7 +53,7 @@ impl<P: Protocol> Tables<P> {
         })
     }
 
-    /// Reads a text. Gives the page that it says it is of.
+    /// Reads a text. Returns the page to which the text states that it belongs.
     pub(super) fn read_text(
         &self,
         tx: &Tx<'_, P>,
@@ -94,7 +94,7 @@ impl<P: Protocol> Tables<P> {
     }
 }
 
-/// A table whose rows are only ever looked up one by one.
+/// Creates a table whose rows are only ever looked up one by one.
 fn numbered<R: Record, P: Protocol>(
     db: &Database<P>,
     name: &str,
@@ -109,7 +109,7 @@ pub(super) fn parts_of(len: u32) -> u32 {
     len.div_ceil(PART_BYTES as u32)
 }
 
-/// Where the numbers of what edits add come from.
+/// The counters for the numbers of the rows that edits add.
 pub(super) struct Numbers {
     revisions: Counter,
     texts: Counter,
@@ -127,7 +127,7 @@ pub(super) struct EditNumbers {
 }
 
 impl Numbers {
-    /// The numbers after those of so many loaded revisions, each with a text.
+    /// Creates counters that continue after `revisions` loaded revisions, each with a text.
     pub(super) fn after(revisions: u64) -> Self {
         Numbers {
             revisions: Counter::after(revisions),

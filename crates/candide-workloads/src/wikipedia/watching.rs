@@ -1,16 +1,16 @@
-//! Watching a page, and watching it no more.
+//! Starting and stopping to watch a page.
 
 use candide::{Abort, Protocol, Tx};
 
 use super::Site;
 use super::rows::{PageName, Time, User, UserId, Watch, WatchKey, Watcher, WatcherKey, time};
 
-/// The namespace of articles, and that of the pages where they are talked about, which are watched
-/// together with them.
+/// The namespace of articles, and the namespace of their talk pages, which are watched together
+/// with them.
 const ARTICLES: i32 = 0;
 pub(super) const TALK: i32 = 1;
 
-/// How many rows a transaction has added to the two tables, or taken from them.
+/// The numbers of rows that a transaction has added to the two tables, or removed from them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rows {
     pub(super) watches: u64,
@@ -25,7 +25,7 @@ impl Rows {
 }
 
 impl<P: Protocol> Site<P> {
-    /// Enters a page into a user's list, an article together with what is said about it.
+    /// Adds a page to a user's list. An article is added together with its talk page.
     pub(super) fn add_watch(
         &self,
         tx: &Tx<'_, P>,
@@ -60,7 +60,7 @@ impl<P: Protocol> Site<P> {
         ))
     }
 
-    /// Takes a page out of a user's list. It need not be there.
+    /// Removes a page from a user's list. Nothing happens if the page is not in the list.
     pub(super) fn remove_watch(
         &self,
         tx: &Tx<'_, P>,
@@ -88,8 +88,8 @@ impl<P: Protocol> Site<P> {
     }
 }
 
-/// Returns where an article is talked about; other pages have no such place. The page itself does
-/// not exist.
+/// Returns the name of an article's talk page; `None` for other pages. No row of the table of pages
+/// has such a name.
 pub(super) fn talk_about(page: &PageName) -> Option<PageName> {
     (page.namespace == ARTICLES).then_some(PageName { namespace: TALK, ..*page })
 }

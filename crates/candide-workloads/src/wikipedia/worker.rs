@@ -1,4 +1,4 @@
-//! The worker: carries out what is requested, and counts what was done.
+//! The worker: runs the requested transactions, and counts what they did.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::replay::{Replay, Stopped};
 use crate::workload::{look_counted, run_counted};
 use crate::{Probe, Step, Worker};
 
-/// What committed transactions have done.
+/// The work of committed transactions.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Edits, all of their parts.
+    /// The number of complete edits.
     pub(super) edits: u64,
     pub(super) added: Rows,
     pub(super) removed: Rows,
-    /// Texts and titles that were found to belong to another page.
+    /// The number of texts and titles that were found to belong to another page.
     pub(super) misplaced: u64,
 }
 
@@ -38,20 +38,20 @@ impl Tally {
     }
 }
 
-/// Carries out the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct WikipediaWorker<P: Protocol> {
     session: Session<P>,
     site: Arc<Site<P>>,
     requests: Replay<Request>,
     rng: Rng,
-    /// In which round of workers it works.
+    /// The number of the worker's round.
     round: u64,
     time: u64,
     /// Buffers for a text and for the users that watch a page.
     content: Vec<u8>,
     watchers: Vec<UserId>,
     tally: Tally,
-    /// The last revision that this worker has made of each page; 0 if none.
+    /// The last revision of each page that this worker has made; 0 if it has made none.
     latest: Vec<RevisionId>,
 }
 
@@ -80,13 +80,13 @@ impl<P: Protocol> WikipediaWorker<P> {
         }
     }
 
-    /// Its round, what it has done, and the last revision it has made of each page.
+    /// Returns the worker's round, its tally, and the last revision of each page that it has made.
     pub(super) fn into_account(self) -> (u64, Tally, Vec<RevisionId>) {
         (self.round, self.tally, self.latest)
     }
 
-    /// Reads the page, writes a new text, and tells those who watch. These are up to four
-    /// transactions, and one step.
+    /// Reads the page, writes a new text, and notifies the users that watch the page. This takes up
+    /// to four transactions, and counts as one step.
     fn update_page(&mut self, user: UserId, page: PageId) -> Result<u64, Abort> {
         let WikipediaWorker { session, site, rng, content, watchers, tally, latest, .. } = self;
         let place = page as usize - 1;

@@ -1,5 +1,4 @@
-//! The check: going through the whole table and settling it against the account of what was
-//! committed.
+//! The check: reading the whole table and comparing it with the account of what was committed.
 
 use std::cell::RefCell;
 
@@ -13,7 +12,7 @@ use crate::read_back::{Rows, fingerprint, rows};
 use crate::{Consistency, Failure};
 
 impl Verify {
-    /// What the loader puts into a column, given a random value.
+    /// Returns what the loader writes into a column, given a random value.
     pub(super) fn initial<V: Value>(self, random: V) -> V {
         match self {
             Verify::Counts | Verify::Values => random,
@@ -25,8 +24,8 @@ impl Verify {
         }
     }
 
-    /// Returns whether what a column holds can have been written by the loader and the committed
-    /// transactions.
+    /// Returns whether the loader and the committed transactions can have produced a column's
+    /// value.
     fn explains<V: Value>(self, slot: usize, value: &V, tally: &Tally) -> bool {
         let bytes = value.bytes();
         match self {
@@ -37,7 +36,8 @@ impl Verify {
     }
 }
 
-/// Compares the table with the knobs it was loaded by and the tally of what was committed.
+/// Compares the table with the knobs by which it was loaded and with the tally of what was
+/// committed.
 pub(super) fn check<P: Protocol, L: Layout>(
     table: &Table<UserRow<L>, P>,
     session: &RefCell<Session<P>>,
@@ -78,15 +78,15 @@ fn settle<L: Layout>(
     Ok(consistency)
 }
 
-/// The table in a few numbers that do not depend on the order its rows are met in.
+/// The table in a few numbers that do not depend on the order of its rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     rows: u64,
     /// The sum of the first words of all columns.
     heads: u64,
-    /// Columns that hold what cannot have been written.
+    /// The number of columns with values that cannot have been written.
     strange: u64,
-    /// The least of them, by key and column.
+    /// The first of them, by key and column.
     strange_first: Option<(u64, usize)>,
     fingerprint: u64,
 }
@@ -108,7 +108,7 @@ impl Counts {
         }
     }
 
-    /// Checks the counts that one way of reading has given, as far as the knobs allow.
+    /// Examines the counts of one way of reading, as far as the knobs allow.
     fn settle<L: Layout>(
         &self,
         way: &str,

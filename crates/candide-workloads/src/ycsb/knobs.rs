@@ -10,7 +10,7 @@ use crate::workload::{require, require_theta, require_transactions};
 /// The most operations a transaction may have.
 pub const OPERATIONS_MAX: usize = 64;
 
-/// The three mixes of STOv2. The paper leaves two of the numbers out; they are those of its code.
+/// The three mixes of STOv2. The paper omits two of the numbers; these are taken from its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// High contention: 16 operations, half of them writes, theta 0.99.
@@ -34,8 +34,8 @@ impl FromStr for Mode {
     }
 }
 
-/// How much transactions of the workload with narrow columns conflict, as they were set for TicToc
-/// and taken up for the study of timestamp granularity.
+/// How strongly transactions conflict in the workload with narrow columns. The settings come from
+/// TicToc, and the study of timestamp granularity adopted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contention {
     /// 16 operations, half of them writes, theta 0.9.
@@ -59,18 +59,18 @@ impl FromStr for Contention {
     }
 }
 
-/// What the writes write, and with it what can be checked afterwards.
+/// What the writes write. This determines what can be checked afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
-    /// A fresh random value for the column. Only the rows are counted afterwards.
+    /// A new random value for the column. Only the rows are counted afterwards.
     Counts,
-    /// A fresh random value for the column. Every column must be alphanumeric afterwards.
+    /// A new random value for the column. Every column must be alphanumeric afterwards.
     Values,
-    /// One more in a counter at the head of the column. The counters must add up to the committed
-    /// writes: no update was lost, none was made twice.
+    /// An increment of a counter at the head of the column. The counters must add up to the
+    /// committed writes: no update was lost, and none was made twice.
     Increment,
-    /// A column filled with a tag that names the writer and the write. What survives must be its
+    /// A column filled with a tag that names the writer and the write. The final value must be its
     /// writer's last committed write to that column, whole.
     Tag,
 }
@@ -92,10 +92,10 @@ impl FromStr for Verify {
 /// Which operations write.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Writes {
-    /// Each with this probability.
+    /// Each operation writes with this probability.
     #[serde(rename = "write_probability")]
     Probability(f64),
-    /// This number of operations of each transaction, the first ones.
+    /// The first operations of each transaction write; the field is their number.
     #[serde(rename = "writes")]
     First(usize),
 }
@@ -104,7 +104,7 @@ pub enum Writes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
-    /// Writes a column unseen.
+    /// Writes a column without reading it.
     Blind,
     /// Reads a column and writes it.
     Modify,
@@ -119,33 +119,34 @@ pub struct Ycsb<L: Layout = Wide> {
     /// The name to report results under.
     #[serde(skip)]
     pub name: String,
-    /// What rows look like.
+    /// The layout of rows.
     #[serde(serialize_with = "describe")]
     pub layout: L,
-    /// Rows in the table, with keys from 0.
+    /// The number of rows in the table. Their keys start from 0.
     pub rows: u64,
-    /// Operations per transaction.
+    /// The number of operations per transaction.
     pub operations: usize,
-    /// Which of them write.
+    /// Which operations write.
     #[serde(flatten)]
     pub writes: Writes,
     /// What a write does.
     pub access: Access,
-    /// The share of transactions in which no operation writes, whatever [`Ycsb::writes`] says.
+    /// The share of transactions in which no operation writes, independent of [`Ycsb::writes`].
     pub read_only: f64,
     /// The skew of the keys: 0 is uniform, and the smaller the key the more often it is drawn.
     pub theta: f64,
-    /// Whether a transaction goes through its keys in ascending order, or as they were drawn.
+    /// Whether a transaction accesses its keys in ascending order; otherwise it does in the order
+    /// drawn.
     pub sorted: bool,
     /// Whether the keys of a transaction are redrawn until they differ.
     pub distinct: bool,
     /// Whether the table keeps its keys in order.
     pub ordered: bool,
-    /// Transactions generated per thread beforehand and replayed over and over.
+    /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
-    /// What is written, and what is checked.
+    /// What is written, and what is checked afterwards.
     pub verify: Verify,
-    /// In what it differs from what it is named after.
+    /// The differences from the workload of the same name.
     #[serde(skip)]
     pub differences: &'static [&'static str],
 }
@@ -171,7 +172,7 @@ impl<L: Layout> Ycsb<L> {
         }
     }
 
-    /// Two uniform reads, where the other mixes have sixteen operations.
+    /// Two uniform reads instead of the sixteen operations of the other mixes.
     fn two_reads(self) -> Self {
         Ycsb { operations: 2, writes: Writes::Probability(0.0), theta: 0.0, ..self }
     }
@@ -214,7 +215,7 @@ impl<L: Layout> Ycsb<L> {
 }
 
 impl Ycsb {
-    /// `mode` as it was published, over ten million rows and without verification.
+    /// Returns `mode` as published, over ten million rows and without verification.
     pub fn published(mode: Mode) -> Self {
         let mix = Self::blind(format!("ycsb-{mode:?}").to_lowercase(), Wide);
         match mode {
@@ -226,8 +227,8 @@ impl Ycsb {
 }
 
 impl Ycsb<Single> {
-    /// The YCSB of Cicada (SIGMOD 2017): 16 operations, half of which read a row of 100 bytes and
-    /// the others modify one.
+    /// Returns the YCSB of Cicada (SIGMOD 2017): 16 operations. Half of them read a row of 100
+    /// bytes, and the others modify one.
     pub fn cicada() -> Self {
         Ycsb {
             access: Access::Modify,
@@ -237,8 +238,8 @@ impl Ycsb<Single> {
         }
     }
 
-    /// The YCSB of Silo (SOSP 2013): one operation on an ordered table, of which one in five puts a
-    /// row of 100 bytes unseen.
+    /// Returns the YCSB of Silo (SOSP 2013): one operation on an ordered table. One operation in
+    /// five puts a row of 100 bytes without reading it.
     pub fn silo() -> Self {
         Ycsb {
             operations: 1,
@@ -251,8 +252,8 @@ impl Ycsb<Single> {
 }
 
 impl Ycsb<Word> {
-    /// The micro-benchmark of STO's indexes: 20 operations on words, of which one in five writes,
-    /// but in four of five transactions none does.
+    /// Returns the micro-benchmark of STO's indexes: 20 operations on words. In four of five
+    /// transactions no operation writes; in the others, one in five operations writes.
     pub fn index() -> Self {
         Ycsb {
             operations: 20,
@@ -264,7 +265,7 @@ impl Ycsb<Word> {
         }
     }
 
-    /// Cicada's single counter, which every transaction reads and writes.
+    /// Returns Cicada's single counter, which every transaction reads and writes.
     pub fn counter() -> Self {
         Ycsb {
             rows: 1,
@@ -277,8 +278,8 @@ impl Ycsb<Word> {
         }
     }
 
-    /// The YCSB of CCBench (VLDB 2020): ten operations on an ordered table, half of which write
-    /// unseen; a transaction may draw a key more than once.
+    /// Returns the YCSB of CCBench (VLDB 2020): ten operations on an ordered table, half of which
+    /// write without reading. A transaction may draw a key more than once.
     pub fn cc_bench() -> Self {
         Ycsb {
             rows: 1_000_000,
@@ -294,8 +295,8 @@ impl Ycsb<Word> {
 }
 
 impl Ycsb<Narrow> {
-    /// The study of timestamp granularity (Huang et al., 2018) as it was published, over ten
-    /// million rows and without verification.
+    /// Returns the workload of the study of timestamp granularity (Huang et al., 2018) as
+    /// published, over ten million rows and without verification.
     pub fn granularity(contention: Contention) -> Self {
         let mix = |name: &str| Self {
             transactions: 1_000_000,
@@ -312,9 +313,9 @@ impl Ycsb<Narrow> {
 }
 
 impl Ycsb<Joint> {
-    /// The highly contended workload of MOCC (VLDB 2016) as it was published: ten operations on
-    /// fifty rows, of which the first `modifications` read and write and the others read. Without
-    /// verification.
+    /// Returns the highly contended workload of MOCC (VLDB 2016) as published, without
+    /// verification: ten operations on fifty rows. The first `modifications` operations read and
+    /// write, and the others read.
     pub fn hot(modifications: usize) -> Self {
         Ycsb {
             rows: 50,
@@ -327,7 +328,8 @@ impl Ycsb<Joint> {
         }
     }
 
-    /// The YCSB of DBx1000 (VLDB 2014): 16 operations, one in ten a write, theta 0.6.
+    /// Returns the YCSB of DBx1000 (VLDB 2014): 16 operations, of which one in ten writes, with
+    /// theta 0.6.
     pub fn dbx1000() -> Self {
         Ycsb {
             rows: 10 << 20,

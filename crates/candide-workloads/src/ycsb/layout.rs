@@ -1,26 +1,25 @@
-//! How the columns of a table lie: how many there are, how wide they are, and which of them share a
-//! timestamp.
+//! The layout of a table: the number of columns, their width, and which of them share a timestamp.
 
 use std::fmt;
 
 use candide::{Buffer, Bytes, Field, Group, Hashed, IndexKind, Ordered};
 use serde::Serializer;
 
-/// The most columns that a layout has.
+/// The most columns that a layout can have.
 pub const COLUMNS_MAX: usize = 10;
 
-/// What a column holds: eight bytes or more, so that a counter fits at its head.
+/// The value of a column: at least eight bytes, so that a counter fits at its head.
 pub trait Value: Field + Eq + fmt::Debug {
-    /// How many bytes.
+    /// The number of bytes.
     const BYTES: usize;
 
-    /// The value whose byte number `index` is `byte(index)`.
+    /// Returns the value whose byte number `index` is `byte(index)`.
     fn from_fn(byte: impl FnMut(usize) -> u8) -> Self;
 
-    /// Its bytes.
+    /// Returns the bytes of the value.
     fn bytes(&self) -> &[u8];
 
-    /// The counter at its head.
+    /// Returns the counter in the first eight bytes.
     fn head(&self) -> u64 {
         self.bytes().first_chunk().map_or(0, |head| u64::from_le_bytes(*head))
     }
@@ -41,10 +40,10 @@ impl<const N: usize> Value for Bytes<N> {
 
 /// The values of a row, one for each column.
 pub trait Values<V>: AsRef<[V]> + Copy + Eq + fmt::Debug + Send + Sync + 'static {
-    /// How many.
+    /// The number of values.
     const COUNT: usize;
 
-    /// The row whose value number `index` is `value(index)`.
+    /// Returns the row whose value number `index` is `value(index)`.
     fn from_fn(value: impl FnMut(usize) -> V) -> Self;
 }
 
@@ -56,20 +55,20 @@ impl<V: Value, const N: usize> Values<V> for [V; N] {
     }
 }
 
-/// The columns of a table. They are dealt out to the groups in turn.
+/// The columns of a table. Columns are assigned to the groups in rotation.
 pub trait Layout: Copy + Eq + fmt::Debug + Send + Sync + 'static {
-    /// What a column holds.
+    /// The type of a column's value.
     type Value: Value;
-    /// An array of them.
+    /// The array of a row's values.
     type Values: Values<Self::Value>;
-    /// How rows are found, unless a table is asked to keep its keys in order.
+    /// The index of a table, unless the table is asked to keep its keys in order.
     type Index: IndexKind;
-    /// The words of a row.
+    /// The buffer of a row's words.
     type Image: Buffer;
 
     /// The row type's name.
     const NAME: &'static str;
-    /// The timestamps.
+    /// The column groups, each with a timestamp.
     const GROUPS: &'static [Group];
 }
 
@@ -138,7 +137,7 @@ impl Layout for Single {
     const GROUPS: &'static [Group] = &[Group::new("all", 13)];
 }
 
-/// One column of a word.
+/// One column of eight bytes, a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word;
 
@@ -151,7 +150,7 @@ impl Layout for Word {
     const GROUPS: &'static [Group] = &[Group::new("all", 1)];
 }
 
-/// Says in a report what a layout is.
+/// Describes a layout in a report.
 pub(super) fn describe<L: Layout, S: Serializer>(_: &L, serializer: S) -> Result<S::Ok, S::Error> {
     let (columns, bytes, timestamps) = (L::Values::COUNT, L::Value::BYTES, L::GROUPS.len());
     let row = size_of::<L::Image>();

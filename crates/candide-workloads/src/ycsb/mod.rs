@@ -1,6 +1,6 @@
-//! Point reads and writes of single columns, several to a transaction, with keys drawn from a Zipf
-//! distribution: YCSB as papers on transactions have taken it up. How wide the columns are and
-//! which of them share a timestamp is a type, a [`Layout`]; the rest are knobs.
+//! YCSB as papers on transactions use it: transactions of several point reads and writes of single
+//! columns, with keys drawn from a Zipf distribution. A type, the [`Layout`], determines the width
+//! of the columns and which of them share a timestamp. Everything else is a knob.
 //!
 //! | | layout | operations |
 //! |---|---|---|
@@ -41,7 +41,8 @@ pub use transaction::YcsbWorker;
 use writer::Tally;
 pub(crate) use writer::Writer;
 
-/// The random stream of the loader's values; the small ones belong to the keys and the threads.
+/// The random stream of the loader's values. Small stream numbers belong to the keys and the
+/// threads.
 const POOL_STREAM: u64 = u64::MAX - 1;
 
 impl<L: Layout> Workload for Ycsb<L> {
@@ -107,7 +108,7 @@ impl<L: Layout> Workload for Ycsb<L> {
 }
 
 impl<L: Layout> Ycsb<L> {
-    /// Creates and fills a table with this name.
+    /// Creates and fills a table called `name`.
     pub(crate) fn load_as<P: Protocol>(
         &self,
         name: &str,
@@ -127,7 +128,7 @@ impl<L: Layout> Ycsb<L> {
     }
 }
 
-/// The table, filled.
+/// The filled table.
 pub struct YcsbTables<P: Protocol, L: Layout = Wide> {
     /// The only table.
     pub table: Table<UserRow<L>, P>,
@@ -141,7 +142,7 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
         self.tally.lock().expect("no thread panics while holding the tally")
     }
 
-    /// The operations of thread number `thread`, and what it writes.
+    /// Returns the operations of thread number `thread`, and the writer of its values.
     pub(crate) fn inputs(
         &self,
         thread: usize,
@@ -153,7 +154,7 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
         (Replay::new(operations, self.knobs.operations), writer)
     }
 
-    /// Enters what was written.
+    /// Adds the writes of `writer` to the tally.
     pub(crate) fn absorb_writer(&self, writer: Writer<L::Value>) {
         self.tally().absorb(writer);
     }

@@ -1,4 +1,4 @@
-//! What a transaction will touch, drawn before the clock starts.
+//! The accesses of a transaction, drawn before the clock starts.
 
 use fastrand::Rng;
 
@@ -7,20 +7,21 @@ use super::layout::{Layout, Values};
 use crate::Zipf;
 use crate::replay::{Stopped, until};
 
-/// One access to a row. Eight bytes, so that a transaction's inputs are two cache lines.
+/// One access to a row. An operation takes eight bytes, so that a transaction's inputs take two
+/// cache lines.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) key: u32,
-    /// The column that is written, or read.
+    /// The column that is written, or, if `write` is false, read.
     pub(crate) column: u8,
-    /// The column that is read before one is written, if any is.
+    /// The column that is read before the write, if the knobs ask for such a read.
     pub(crate) observed: u8,
     pub(crate) write: bool,
 }
 
 impl Operation {
-    /// Draws the operations of all transactions of one thread, one transaction after another; of
-    /// fewer, if `stopped` says so.
+    /// Draws the operations of all transactions of one thread, one transaction after another. Draws
+    /// fewer if `stopped` returns true.
     pub(crate) fn draw_all<L: Layout>(
         knobs: &Ycsb<L>,
         rng: &mut Rng,
@@ -49,7 +50,7 @@ impl Operation {
                     Writes::First(count) => position < count,
                 };
                 let observed = match knobs.access {
-                    // Any but the one that is written.
+                    // Any column but the written one.
                     Access::ReadAnother => (column + rng.u8(1..columns)) % columns,
                     Access::Blind | Access::Modify => column,
                 };

@@ -1,4 +1,4 @@
-//! The table's row, and values to fill it with.
+//! The table's row, and the values to fill rows with.
 
 use candide::{Column, Field, Record};
 use fastrand::Rng;
@@ -17,21 +17,22 @@ pub struct UserRow<L: Layout = Wide> {
 }
 
 impl<L: Layout> UserRow<L> {
-    /// How many columns there are.
+    /// The number of columns.
     pub const COUNT: usize = L::Values::COUNT;
 
-    /// About how many bytes a row takes: its columns, in whole words, and what the engine keeps
+    /// The approximate number of bytes of a row: its columns, in whole words, and the engine's data
     /// beside them.
     pub(crate) const BYTES: u64 = (Self::COUNT * L::Value::WORDS * 9 + 64) as u64;
 
-    /// The columns by number, whole. Beyond the last, the first is repeated.
+    /// The columns by number, each as a whole. Numbers beyond the last column repeat the first.
     pub const COLUMNS: [Column<Self, L::Value>; COLUMNS_MAX] = starts();
 
     /// The first word of each column, where a counter can be kept.
     pub const HEADS: [Column<Self, u64>; COLUMNS_MAX] = starts();
 }
 
-/// Fields of type `T` where the columns start: they are dealt out to the groups in turn.
+/// Returns the fields of type `T` at the start of each column. Columns are assigned to the groups
+/// in rotation.
 const fn starts<L: Layout, T: Field>() -> [Column<UserRow<L>, T>; COLUMNS_MAX] {
     let mut columns = [Column::new(0, 0, NAMES[0]); COLUMNS_MAX];
     let groups = L::GROUPS.len();
@@ -66,19 +67,20 @@ impl<L: Layout> Record for UserRow<L> {
     }
 }
 
-/// Random alphanumeric values, made once: drawing a hundred characters costs more than writing
-/// them.
+/// Random alphanumeric values, made once, since drawing a hundred characters costs more than
+/// writing them.
 pub(crate) struct Pool<V>(Vec<V>);
 
 impl<V: Value> Pool<V> {
-    /// Few enough to stay in the first-level cache beside everything else, and a power of two.
+    /// The number of values: a power of two, and small enough for the values to stay in the
+    /// first-level cache beside everything else.
     const VALUES: usize = 128;
 
     pub(crate) fn new(rng: &mut Rng) -> Self {
         Pool((0..Self::VALUES).map(|_| V::from_fn(|_| rng.alphanumeric() as u8)).collect())
     }
 
-    /// Value number `index`, counted around and around.
+    /// Returns value number `index`, modulo the number of values.
     pub(crate) fn get(&self, index: usize) -> V {
         self.0[index % Self::VALUES]
     }

@@ -1,4 +1,4 @@
-//! Scans that know what there is to find.
+//! Scans that check that they find every key.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use candide::{Abort, Ordered, Protocol, Table, Tx, Whole};
 use super::layout::Layout;
 use super::row::UserRow;
 
-/// Scans the rows of a range of keys, whole. Gives whether each of the range came once and in
-/// order, as it must where no row is ever deleted.
+/// Scans the whole rows of a range of keys. Returns whether each key of the range came once and in
+/// order. This must hold in a table from which no row is ever deleted.
 pub(crate) fn scan_all<L: Layout<Index = Ordered>, P: Protocol>(
     table: &Table<UserRow<L>, P>,
     tx: &Tx<'_, P>,

@@ -66,9 +66,9 @@ pub(crate) struct Attempt<'a, P: Protocol, L: Layout> {
     table: &'a Table<UserRow<L>, P>,
     access: Access,
     writer: &'a Writer<L::Value>,
-    /// Operations done so far.
+    /// The number of operations done.
     position: usize,
-    /// Reads so far that saw a mix of two writes.
+    /// The number of reads that saw a mix of two writes.
     torn: u64,
 }
 
@@ -82,8 +82,8 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
         Attempt { tx, table, access, writer, position: 0, torn: 0 }
     }
 
-    /// Goes through `operations` in batches whose cache misses overlap, the largest first. Gives
-    /// the number of torn reads.
+    /// Executes `operations` in batches whose cache misses overlap, the largest batches first.
+    /// Returns the number of torn reads.
     pub(crate) fn run(mut self, operations: &[Operation]) -> Result<u64, Abort> {
         let rest = self.batches::<16>(operations)?;
         let rest = self.batches::<4>(rest)?;
@@ -92,7 +92,8 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
         Ok(self.torn)
     }
 
-    /// Takes batches of `N` off `operations` while there are any and gives the rest.
+    /// Executes batches of `N` operations while at least `N` are left. Returns the remaining
+    /// operations.
     fn batches<'o, const N: usize>(
         &mut self,
         mut operations: &'o [Operation],
@@ -104,7 +105,8 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
         Ok(operations)
     }
 
-    /// Finds all rows, asks for all columns, and only then touches the first.
+    /// Finds all rows of the batch, prefetches all columns, and only then accesses the first
+    /// column.
     fn batch<const N: usize>(&mut self, operations: &[Operation; N]) -> Result<(), Abort> {
         let keys = operations.map(|operation| u64::from(operation.key));
         let rows = self.table.find_many(self.tx, &keys)?;

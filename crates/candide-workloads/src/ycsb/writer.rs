@@ -1,4 +1,4 @@
-//! The values that writes write, and the tally that is kept of them.
+//! The values that transactions write, and the tally of committed writes.
 
 use candide::{Abort, Protocol, Row};
 use fastrand::Rng;
@@ -8,20 +8,20 @@ use super::layout::{Layout, Value};
 use super::operation::Operation;
 use super::row::{Pool, UserRow};
 
-/// One thread's source of values. Only a commit advances it, so that every attempt of a transaction
-/// writes the same values.
+/// One thread's source of values. Only a commit advances the source, so that every attempt of a
+/// transaction writes the same values.
 pub(crate) enum Writer<V> {
-    /// Random values, from number `next` of the pool.
+    /// Random values, of which number `next` of the pool is the next one.
     Values { pool: Pool<V>, next: usize },
-    /// Increments, and the number of committed ones.
+    /// Increments, and the number of committed increments.
     Increments { committed: u64 },
     /// Tags.
     Tags { thread: usize, log: TagLog, torn: u64 },
 }
 
 impl<V: Value> Writer<V> {
-    /// Creates the writer of thread number `thread`. The thread's log of tags is taken out of
-    /// `tally` until it is absorbed again.
+    /// Creates the writer of thread number `thread`. The thread's log of tags is moved from `tally`
+    /// into the writer until [`Tally::absorb`] returns it.
     pub(super) fn new<L: Layout<Value = V>>(
         knobs: &Ycsb<L>,
         thread: usize,
@@ -42,8 +42,8 @@ impl<V: Value> Writer<V> {
         }
     }
 
-    /// Writes as `operation`, the transaction's number `position`, wants it. What it reads before
-    /// has been read.
+    /// Writes what `operation`, at place `position` of its transaction, asks for. The read that
+    /// precedes the write has been done by the caller.
     #[inline]
     pub(super) fn write<L: Layout<Value = V>, P: Protocol>(
         &self,
@@ -70,13 +70,14 @@ impl<V: Value> Writer<V> {
         }
     }
 
-    /// Returns whether a value that was read mixes two writes, as far as that can be told.
+    /// Returns whether a value that was read mixes two writes. Only tags can tell; without them,
+    /// returns false.
     #[inline]
     pub(super) fn is_torn(&self, value: &V) -> bool {
         matches!(self, Writer::Tags { .. }) && Tag::of(value).is_none()
     }
 
-    /// Adds a committed transaction, which met `torn_reads`, to the tally.
+    /// Adds a committed transaction with `torn_reads` torn reads to the writer's counts.
     #[inline]
     pub(crate) fn committed<L: Layout<Value = V>>(
         &mut self,
@@ -129,8 +130,9 @@ impl Tally {
         }
     }
 
-    /// Returns whether `value` may be the final value of a column: filled with one tag, which is
-    /// its writer's last committed one there, or the first content if no write to it was committed.
+    /// Returns whether `value` may be the final value of a column. It must be filled with one tag:
+    /// the last tag that its writer committed in this column, or, if no write to the column was
+    /// committed, the initial tag.
     pub(super) fn explains<V: Value>(&self, slot: usize, value: &V) -> bool {
         match Tag::of(value) {
             None => false,
@@ -142,13 +144,14 @@ impl Tally {
     }
 }
 
-/// The tags that one thread has committed. Its commits are ordered, so of its writes to a column
-/// only the last can survive.
+/// The tags that one thread has committed. A thread's commits are ordered, so only the last of its
+/// writes to a column can survive.
 #[derive(Default)]
 pub(crate) struct TagLog {
-    /// The last sequence number used. Numbers go on from run to run.
+    /// The last sequence number used. Numbers continue from run to run.
     sequence: u64,
-    /// For each column of each row, the sequence number of the thread's last committed write, or 0.
+    /// The sequence number of the thread's last committed write, for each column of each row; 0 if
+    /// there was none.
     last: Vec<u64>,
 }
 
@@ -165,13 +168,13 @@ impl<L: Layout> UserRow<L> {
     }
 }
 
-/// The writer and the time of a write: a thread in the upper 16 bits, a sequence number in the
-/// others.
+/// The writer and the time of a write: the thread in the upper 16 bits, and a sequence number in
+/// the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
 impl Tag {
-    /// The tag that the loader writes. No thread's, as sequence numbers begin with 1.
+    /// The tag that the loader writes. No thread uses this tag, as sequence numbers begin with 1.
     pub(super) const INITIAL: Tag = Tag(0);
     const SEQUENCE_BITS: u32 = 48;
 
@@ -193,7 +196,7 @@ impl Tag {
         V::from_fn(|index| bytes[index % bytes.len()])
     }
 
-    /// Returns the tag that fills `value`, unless it is a mix.
+    /// Returns the tag that fills `value`; `None` if `value` is a mix of tags.
     fn of<V: Value>(value: &V) -> Option<Tag> {
         let (head, _) = value.bytes().split_first_chunk()?;
         let tag = Tag(u64::from_le_bytes(*head));
