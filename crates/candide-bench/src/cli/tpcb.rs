@@ -45,7 +45,7 @@ impl TpcBArgs {
             branches: self.branches.unwrap_or(profile.branches),
             accounts: self.accounts,
             remote_pct: self.remote.unwrap_or(profile.remote_pct),
-            // Who says how many come from elsewhere wants tellers to be drawn.
+            // If the user sets the share of remote customers, tellers are drawn first.
             account_first: profile.account_first && self.remote.is_none(),
             observe_balance: self.observe_balance.map_or(profile.observe_balance, Switch::is_on),
             transactions: self.transactions,

@@ -191,8 +191,9 @@ impl<P: Protocol> Database<P> {
 
 #[cfg(any(test, feature = "history"))]
 impl<P: Protocol> Database<Recorded<P>> {
-    /// Returns the attempts that have ended since the last call, and what has been forgotten. A
-    /// program that records for long has to call it now and then: until then all of it is kept.
+    /// Returns the attempts that have ended, and the records of deleted rows that were removed,
+    /// since the last call. A program that records for a long time must call this regularly,
+    /// because the whole history stays in memory until it is returned.
     pub fn take_history(&self) -> Batch {
         self.inner.engine.clock.take()
     }

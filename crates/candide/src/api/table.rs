@@ -798,7 +798,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         }
     }
 
-    /// As [`Row::get`], where a lookup found nothing.
+    /// Does the work of [`Row::get`] if the handle's lookup has found no record.
     #[cold]
     #[inline(never)]
     fn get_again<Pr: Projection<R>>(

@@ -1,19 +1,19 @@
-//! The index of deleted records of an ordered table: an index of the records of deleted rows that
-//! only snapshots see.
+//! The index of deleted records of an ordered table: it holds the records of deleted rows that only
+//! snapshots can see.
 //!
-//! Where rows come at one end of a table and go at the other, as in a queue, all that have gone
-//! while a snapshot is open lie before the first that is there, and a reader that looks for that
-//! would pass them, one by one. So they are taken out of the table's index, and put into one that
-//! only readers of the past look at.
+//! In some tables, such as a queue, rows are inserted at one end and deleted at the other. While a
+//! snapshot is open, the records of all rows deleted since lie before the record of the first
+//! present row. A reader of that row would pass them one by one. So they are moved out of the
+//! table's index into this one, which only readers of the past search.
 //!
 //! # Invariants
-//! * **DI1** A record that a snapshot may see is in the table's index or here: it comes here before
-//!   it leaves there. So a reader of the past looks there first, and then here, and finds it in one
-//!   of them, or in both.
-//! * **DI2** There is one record of a key here at most. The next one stays in the table's index, as
-//!   all do if there is no memory for this.
-//! * **DI3** A record that is here alone is dead. It leaves once no snapshot can see it, and is
-//!   then retired.
+//! * **DI1** A record that a snapshot may see is in the table's index or in this one: it is linked
+//!   here before it is unlinked there. So a reader of the past searches the table's index first and
+//!   then this one, and finds the record in one of them, or in both.
+//! * **DI2** This index holds at most one record of a key. A further record of the key stays in the
+//!   table's index, as every record does if memory for this index is refused.
+//! * **DI3** A record that is in this index alone is dead. It is unlinked once no snapshot can see
+//!   it, and is then retired.
 
 #![forbid(unsafe_code)]
 
@@ -24,20 +24,21 @@ use crate::record::RecordAt;
 use crate::schema::WordRange;
 use crate::sync::{AtomicUsize, Ordering};
 
-/// The number of records of this index that are merged at once with the records of the table's
-/// index. It is small, for readers that want only the first record.
+/// The number of records of this index that a reader merges at once with those of the table's
+/// index. It is small, since a reader may want only the first record.
 const PREFETCH_BATCH: usize = 32;
 
 /// The index of deleted records of one table.
 #[derive(Debug)]
 pub(crate) struct DeletedIndex {
     records: OrderedIndex,
-    /// The number of records in the index, including those that are being added.
+    /// The number of records that are here or are being linked here.
     count: AtomicUsize,
 }
 
 impl DeletedIndex {
-    /// Makes the index of deleted records for a table's index, with nodes from the same slab.
+    /// Returns an empty index of deleted records for the table of `index`, with nodes from the same
+    /// slab.
     ///
     /// # Errors
     /// If the memory limit leaves no room for a node.
@@ -46,24 +47,25 @@ impl DeletedIndex {
         Ok(DeletedIndex { records, count: AtomicUsize::new(0) })
     }
 
-    /// Returns whether nothing is here that the caller does not find in the table's index, after
-    /// having looked there.
+    /// Returns whether this index holds no record that the caller, which has searched the table's
+    /// index, could have missed there.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: a reader that has seen that a record has left the table's index (E17) sees that
-        // it had been counted here.
+        // Relaxed: a reader that has seen that a record has left the table's index (E17) also sees
+        // that the record was counted here before.
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Puts a record here, which the caller is going to take out of the table's index, unless there
-    /// is no room for it; returns whether it did. The caller is pinned.
+    /// Links `record` here. The caller will then unlink it from the table's index. Returns whether
+    /// the record was linked: false if memory is refused or the key has a record here already. The
+    /// caller is pinned.
     pub(crate) fn enter(
         &self,
         record: RecordAt,
         key: &[u64],
         caches: &mut Vec<Option<Cache>>,
     ) -> bool {
-        // DI1: before the caller takes it out there.
+        // DI1: before the caller unlinks the record from the table's index.
         self.count.fetch_add(1, Ordering::Relaxed);
         let place = (&mut Place::default(), Start::ROOT);
         let linked = self.records.link(record, key, place, caches, &mut Vec::new(), |_| {});
@@ -74,15 +76,15 @@ impl DeletedIndex {
         is_here
     }
 
-    /// Takes a record away from here. The caller is pinned.
+    /// Unlinks a record from this index. The caller is pinned.
     pub(crate) fn leave(&self, record: RecordAt, key: &[u64], retired: &mut Vec<Retire>) {
         self.records.unlink(record, key, retired, |_| {});
         let count = self.count.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(count > 0, "DI3: a record leaves once");
     }
 
-    /// Returns the record with this key. The caller is pinned, and has looked for it in the table's
-    /// index.
+    /// Returns the record with this key; `None` if there is none. The caller is pinned, and has
+    /// searched the table's index for the key before.
     pub(crate) fn find(&self, key: &[u64]) -> Option<RecordAt> {
         match self.records.find(key) {
             Found::Record(record) => Some(record),
@@ -90,9 +92,9 @@ impl DeletedIndex {
         }
     }
 
-    /// Adds the records of a range that are wanted, in this direction, up to the end or as many as
-    /// are looked at together; returns whether it reached the end. The caller is pinned, and has
-    /// looked through the range in the table's index.
+    /// Appends to `into` the wanted records of a range, in this direction, but at most
+    /// [`PREFETCH_BATCH`] of them. Returns whether the end of the range was reached. The caller is
+    /// pinned, and has searched the range in the table's index before.
     pub(crate) fn list(
         &self,
         range: WordRange,
@@ -105,7 +107,8 @@ impl DeletedIndex {
         while into.len() < most {
             match self.records.advance(&mut cursor, &mut |_, _| {}) {
                 Advance::Next(record) if is_wanted(record) => into.push(record),
-                // Or a layer has ended under the cursor, so nothing in it is linked any more.
+                // `Doomed`: a layer has ended under the cursor, so no record in it is linked any
+                // more.
                 Advance::Next(_) | Advance::Doomed => {}
                 Advance::End => return true,
             }

@@ -2,9 +2,10 @@
 //!
 //! # Shape
 //! An array of buckets, each one cache line: `| version | node words of the protocol | slots |
-//! overflow |`. A slot holds 16 bits of the hash above the 48 bits of a record's address, so a
-//! lookup takes two cache misses: the bucket and the record it wants. A full bucket continues in
-//! overflow lines (seven slots and a link); one that is emptied is taken out.
+//! overflow |`. A slot holds the address of a record in its lower 48 bits and 16 bits of the key's
+//! hash above them. So a lookup usually takes two cache misses: the bucket and the record. A full
+//! bucket continues in overflow lines (seven slots and a link). An overflow line that becomes empty
+//! is taken out.
 //!
 //! # Invariants
 //! * **HI1** A record, once linked, keeps its slot until it is unlinked; nothing moves within a
@@ -12,19 +13,21 @@
 //! * **HI2** Every link raises its bucket's version, under the bucket's lock and after the slot is
 //!   written. So a lookup that loaded the version first and found nothing is still right while the
 //!   version has not changed.
-//! * **HI3** A moved bucket is never changed again. Its version word says MOVED, so a reader that
-//!   remembered the version fails, and a later one goes to the next array.
+//! * **HI3** A moved bucket is never changed again. Its version word says MOVED. So a reader that
+//!   has remembered the earlier version fails to validate, and a reader that comes later goes on to
+//!   the next array.
 //! * **HI4** Slots are written with Release and read with Acquire: a record's key and cells are
 //!   seen whole (E4).
 //! * **HI5** Bucket locks are held for a few hundred instructions, never while waiting for anything
 //!   else.
 //!
 //! # Growth
-//! There is no count of records. An insert that finds its bucket full looks at the buckets around
-//! it; if they are crowded, it adds an array of twice the size. From then on every insert first
-//! moves its own bucket and a few others, and works in the new array. The last one to move a bucket
-//! makes the new array the current one. A transaction that moves a bucket it has observed itself
-//! exchanges the observation for those of the halves: see [`NodeChange`].
+//! The index keeps no count of records. An insert that finds its bucket full samples the buckets
+//! around it. If these are crowded, the insert adds an array of twice the size. From then on every
+//! insert first moves its own bucket and a few others, and then works in the new array. The insert
+//! that moves the last bucket makes the new array the current one. If a transaction moves a bucket
+//! that it has observed itself, it replaces the observation by observations of the two halves: see
+//! [`NodeChange`].
 
 use super::node::{Found, LINE_WORDS, LOCK, Linked, MOVED, NodeAt, OVERFLOW, Retire};
 use super::node::{NodeChange, Supplies};
@@ -38,27 +41,29 @@ use std::sync::Arc;
 
 const VERSION_ONE: u64 = 4;
 
-/// Bits of a slot that are the address.
+/// The number of bits of a slot that hold the address.
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// Buckets of a table about which nothing is known. One under a model, so that growth is within its
-/// reach.
+/// The least number of buckets, used if the size of a table is not given. One under a model, so
+/// that the model reaches growth.
 const BUCKETS_MIN: usize = if MODELLED { 1 } else { 16 };
-/// Records per bucket that a table of known size is built for: three misses in four buckets never
-/// see an overflow line.
+/// Records per bucket that a table of known size is built for. Then three in four lookups of
+/// absent keys read no overflow line.
 const RECORDS_PER_BUCKET: usize = 4;
-/// Buckets looked at to judge how full the table is, enough that chance alone never makes a table
-/// grow that is half as full; and the records among them that make it grow.
+/// The number of buckets sampled to judge how full the table is. The sample is so large that a
+/// table half as full as the threshold does not grow by chance alone.
 const SAMPLE_BUCKETS: usize = 32;
-/// The most that one bucket counts for: keys that are to share a bucket do not make a table grow.
+/// The most records that one bucket counts for in the sample. So keys that share a bucket by design
+/// do not make a table grow.
 const CROWD_MAX: usize = 8;
+/// The number of records in the sample from which on the table grows.
 const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
-/// Buckets an insert moves beside its own.
+/// The number of buckets that an insert moves besides its own.
 const MOVES_PER_INSERT: usize = 8;
 
-/// An array that lookups no longer begin in. Dropping it frees it, so it is kept until no thread
-/// can be in it.
+/// An array that lookups no longer begin in, by its address. Dropping this value frees the array,
+/// so the value is kept until no thread can reach the array.
 #[derive(Debug)]
 struct RetiredArray(u64);
 
@@ -73,18 +78,19 @@ impl Drop for RetiredArray {
 /// A cursor through the buckets of an index.
 #[derive(Debug)]
 pub(crate) struct BucketCursor {
-    /// The address of the array that was current in the beginning.
+    /// The address of the array that was current when the cursor was made.
     array: u64,
-    /// The next bucket of that array.
+    /// The number of buckets visited so far. Unless `wanted` is given, this is also the index of
+    /// the next bucket.
     bucket: usize,
-    /// Whose bucket alone is looked at.
+    /// The prefix whose bucket alone is visited; `None` if all buckets are.
     wanted: Option<Wanted>,
-    /// Records of the buckets that have been looked at, still to be given out.
+    /// Records of the visited buckets that have not been returned yet.
     found: Vec<RecordAt>,
 }
 
 impl BucketCursor {
-    /// Returns the next record of the buckets that have been looked at.
+    /// Returns the next record of the buckets already visited; `None` if all have been returned.
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.found.pop()
     }
@@ -100,14 +106,14 @@ struct Wanted {
 /// The index of one table.
 #[derive(Debug)]
 pub(crate) struct HashIndex {
-    /// The address of the array that lookups begin in. Written when an array has been moved
-    /// entirely.
+    /// The address of the array that lookups begin in. Written when every bucket of the previous
+    /// array has been moved.
     current: AtomicU64,
     key_words: usize,
-    /// The words of a key, from the first, that are hashed: fewer than all where keys that begin
-    /// alike are looked for together.
+    /// The number of words of a key, from the first, that are hashed. It is less than `key_words`
+    /// where keys with a common prefix are looked up together.
     hashed_words: usize,
-    /// Words that the protocol keeps in each bucket.
+    /// The number of words that the protocol keeps in each bucket.
     node_words: usize,
     seed: u64,
     memory: Arc<Memory>,
@@ -115,16 +121,16 @@ pub(crate) struct HashIndex {
     lines: Arc<Slab>,
     grows: bool,
     growing: Mutex<()>,
-    /// Bytes of the arrays in use, for reports.
+    /// The bytes of the arrays in use, for reports.
     array_bytes: AtomicUsize,
 }
 
-/// The size of a new index.
+/// The size that an index is to have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
-    /// The number of records it is built for, about.
+    /// The approximate number of records that the index is built for.
     pub(crate) capacity: usize,
-    /// Whether the index grows when it has more records.
+    /// Whether the index grows beyond `capacity`.
     pub(crate) grows: bool,
 }
 
@@ -133,11 +139,12 @@ pub(crate) struct Size {
 pub(crate) struct Array {
     words: WordArray,
     bucket_mask: u64,
-    /// The address of the array twice as large that this one is being moved to; zero while it is
-    /// not.
+    /// The address of the array, twice as large, that this one is being moved to; zero if it is not
+    /// being moved.
     next: AtomicU64,
-    /// Buckets that some insert has undertaken to move, and buckets that have been moved.
+    /// The number of buckets that inserts have undertaken to move.
     claimed: AtomicUsize,
+    /// The number of buckets that have been moved.
     moved: AtomicUsize,
 }
 
@@ -174,8 +181,8 @@ impl Array {
 }
 
 impl HashIndex {
-    /// Returns an index for records whose keys have `key_words` words, of which the first
-    /// `hashed_words` are hashed.
+    /// Returns an index for records whose keys have `key_words` words, the first `hashed_words` of
+    /// which are hashed.
     pub(crate) fn new(
         memory: &Arc<Memory>,
         lines: &Arc<Slab>,
@@ -211,7 +218,7 @@ impl HashIndex {
             let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
             (product >> 64) as u64 ^ product as u64
         };
-        // Apart, since the compiler mostly knows how long a whole key is.
+        // Two cases, since the compiler mostly knows the length of a whole key.
         if key.len() <= self.hashed_words {
             key.iter().fold(self.seed, mix)
         } else {
@@ -241,16 +248,17 @@ impl HashIndex {
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
     }
 
-    /// Returns the record that probably belongs to this hash, or `None`. Reads only one line of one
-    /// bucket.
+    /// Returns a record that probably has this hash, from the first line of the bucket; `None` if
+    /// no slot there fits.
     ///
-    /// The function does not branch on the slots' content: a misprediction would delay the cache
-    /// misses of the next key until those of this key have ended.
+    /// The code does not branch on the slots' contents. A misprediction would delay the cache
+    /// misses of the next key until those of this key have been served.
     #[inline(always)]
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
         let bucket = array.bucket(array.bucket_index(hash));
-        // HI3: a record in a moved bucket may have been unlinked from the next array, and freed.
+        // HI3: the next array may have unlinked and freed a record that a moved bucket still refers
+        // to.
         if bucket.version() & MOVED != 0 {
             return None;
         }
@@ -262,7 +270,7 @@ impl HashIndex {
                 likely,
             )
         };
-        // Apart, so that the usual numbers of words need no loop.
+        // Separate cases, so that the usual numbers of words need no loop.
         let likely = match self.node_words {
             0 => (1..OVERFLOW).fold(0, pick),
             2 => (3..OVERFLOW).fold(0, pick),
@@ -271,8 +279,8 @@ impl HashIndex {
         record_of(likely)
     }
 
-    /// Returns the record with this key, or the node whose version proves that there is none. The
-    /// caller is pinned.
+    /// Returns the record with this key. If there is none, returns the node, and the version at
+    /// which it shows the key's absence. The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
         match self.likely_record(hash) {
@@ -281,7 +289,7 @@ impl HashIndex {
         }
     }
 
-    /// As [`HashIndex::find`], looking at everything.
+    /// As [`HashIndex::find`], but searches the whole bucket.
     #[inline(never)]
     pub(crate) fn search(&self, key: &[u64], hash: u64) -> Found {
         let mut array = self.current();
@@ -327,12 +335,11 @@ impl HashIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
-    /// pinned.
+    /// Links `record`, whose key and cells are written, unless another record with its key is
+    /// linked. The caller is pinned.
     ///
     /// `inherit_from_node` runs under the bucket's lock, after the version has been raised. In it,
-    /// a protocol copies what the bucket says of the absent key (such as a read timestamp) to the
-    /// record.
+    /// a protocol lets the record inherit what the bucket recorded about the absent key.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -355,7 +362,8 @@ impl HashIndex {
                 spin.wait();
                 continue;
             };
-            // Under the lock, `next` is final for this bucket: movers lock it too.
+            // Under the lock, `next` is final for this bucket: a thread that moves the bucket locks
+            // it too.
             if let Some(existing) = self.find_in(node, key, hash) {
                 unlock_bucket(node, version);
                 return Ok(Linked::Existing(existing));
@@ -377,12 +385,12 @@ impl HashIndex {
         }
     }
 
-    /// Takes `record`, which is dead, out of its bucket. The caller is pinned and retires the
+    /// Unlinks `record`, which is dead, from its bucket. The caller is pinned and retires the
     /// record afterwards.
     ///
     /// `merge_into_node` runs under the bucket's lock, before the slot is cleared. The version is
-    /// raised only where nodes keep timestamps: in commit order, the dead record's own cell already
-    /// fails every transaction that saw its absence.
+    /// raised only where nodes keep timestamps. In commit order this is not needed: the dead
+    /// record's own cell already fails every transaction that observed its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -422,8 +430,8 @@ impl HashIndex {
         unlock_bucket(node, raised);
     }
 
-    /// Calls `each` with every occupied slot of a bucket until it returns true; returns whether it
-    /// did.
+    /// Calls `each` with the occupied slots of a bucket until `each` returns true. Returns whether
+    /// `each` has returned true.
     fn each_slot(&self, node: NodeAt, mut each: impl FnMut(NodeAt, usize, u64) -> bool) -> bool {
         let (mut line, mut first) = (node, 1 + self.node_words);
         loop {
@@ -438,12 +446,14 @@ impl HashIndex {
         }
     }
 
-    /// Returns a free slot of a bucket the caller has locked (or that no thread can reach yet).
+    /// Returns a free slot of a bucket that the caller has locked or that no thread can reach yet;
+    /// `None` if there is none.
     fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
         self.free_slot_from(node, 1 + self.node_words)
     }
 
-    /// As [`HashIndex::free_slot`], from slot `first` of one of its lines on.
+    /// As [`HashIndex::free_slot`], but begins at slot `first` of `line`, which is any line of the
+    /// bucket.
     fn free_slot_from(&self, mut line: NodeAt, mut first: usize) -> Option<(NodeAt, usize)> {
         loop {
             if let Some(slot) =
@@ -455,8 +465,8 @@ impl HashIndex {
         }
     }
 
-    /// Called without a lock for a bucket that was full: starts to grow the table if it is crowded,
-    /// otherwise adds an overflow line to the bucket.
+    /// Starts to grow the table if the surroundings of the full bucket `node` are crowded;
+    /// otherwise adds an overflow line to the bucket. The caller does not hold the bucket's lock.
     #[cold]
     fn make_room(
         &self,
@@ -490,8 +500,8 @@ impl HashIndex {
         line
     }
 
-    /// Appends an overflow line to a bucket the caller has locked (or that no thread can reach
-    /// yet); `last` is any of its lines.
+    /// Appends `line` to a bucket that the caller has locked or that no thread can reach yet.
+    /// `last` is any line of the bucket.
     fn append_line(&self, mut last: NodeAt, line: NodeAt) {
         while let Some(overflow) = last.overflow() {
             last = overflow;
@@ -499,15 +509,14 @@ impl HashIndex {
         last.word(OVERFLOW).store(line.0.address(), Ordering::Release); // HI4
     }
 
-    /// Returns whether an overflow line holds nothing.
+    /// Returns whether an overflow line has no occupied slot.
     fn is_empty_line(&self, line: NodeAt) -> bool {
         (0..OVERFLOW).all(|slot| line.word(slot).load(Ordering::Relaxed) == 0)
     }
 
-    /// Takes an overflow line out of a bucket that the caller has locked. The line keeps its link
-    /// to the next line, so readers in it still find all records that stay linked. They may miss a
-    /// record that is linked meanwhile, as they may in any line; the bucket has another version
-    /// then.
+    /// Takes an overflow line out of a bucket that the caller has locked. The line keeps its own
+    /// link, so a reader that is in it still reaches all records that stay linked. Such a reader
+    /// may miss records linked meanwhile, as it may in any line; the bucket's version then differs.
     fn remove_line(&self, node: NodeAt, line: NodeAt) {
         let mut before = node;
         while let Some(next) = before.overflow().filter(|&next| next != line) {
@@ -516,7 +525,8 @@ impl HashIndex {
         before.word(OVERFLOW).store(line.word(OVERFLOW).load(Ordering::Relaxed), Ordering::Release); // HI4
     }
 
-    /// Returns whether the buckets around a full one are so full that doubling is due.
+    /// Returns whether the buckets from the full bucket `node` on are so full that the table should
+    /// double.
     fn is_crowded(&self, array: &Array, node: NodeAt) -> bool {
         let sample = SAMPLE_BUCKETS.min(array.buckets());
         let own = (node.0.address() - array.words.block().address()) as usize
@@ -534,7 +544,8 @@ impl HashIndex {
         records * SAMPLE_BUCKETS >= SAMPLE_RECORDS * sample
     }
 
-    /// Gives `array` a successor of twice the size; false if it cannot have one now.
+    /// Gives `array` a successor of twice the size. Returns false if `array` cannot have a
+    /// successor now.
     fn grow(&self, array: &Array) -> bool {
         let _one_at_a_time = lock(&self.growing);
         if array.next.load(Ordering::Acquire) != 0 {
@@ -551,7 +562,7 @@ impl HashIndex {
         true
     }
 
-    /// Moves bucket `own`, and a few that no insert has claimed yet.
+    /// Moves bucket `own`, and a few buckets that no insert has claimed yet.
     fn help_move(
         &self,
         array: &Array,
@@ -563,7 +574,7 @@ impl HashIndex {
         let mut result = Ok(());
         let mut move_one = |bucket: usize| match self.move_bucket(array, next, bucket, supplies) {
             Ok(done) => moved += usize::from(done),
-            // Buckets moved so far still count.
+            // The buckets that have been moved still count.
             Err(refused) => result = Err(refused),
         };
         move_one(own);
@@ -571,7 +582,7 @@ impl HashIndex {
             let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
             (first..(first + MOVES_PER_INSERT).min(array.buckets())).for_each(move_one);
         }
-        // AcqRel: the thread that counts the last bucket has every mover's work before it (E11).
+        // AcqRel: all moves happen before the step of the thread that counts the last bucket (E11).
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
@@ -581,7 +592,7 @@ impl HashIndex {
         result
     }
 
-    /// Moves one bucket to the two it becomes; false if that has been done.
+    /// Moves one bucket to its two halves in `next`. Returns false if the bucket was moved before.
     fn move_bucket(
         &self,
         array: &Array,
@@ -600,9 +611,9 @@ impl HashIndex {
                 spin.wait();
                 continue;
             };
-            // Both halves together need at most one overflow line more than the bucket has, and
-            // none if it has none. The lines are fetched before the lock is taken for good, and may
-            // exceed the memory limit: a table that has begun to grow must be able to go on.
+            // If the bucket has overflow lines, the halves together need at most one more than the
+            // bucket. The lines are fetched before the lock is kept. They may exceed the memory
+            // limit, since a table that has begun to grow must be able to finish.
             let lines = match self.overflow_lines(node) {
                 0 => 0,
                 lines => lines + 1,
@@ -614,8 +625,8 @@ impl HashIndex {
             Cache::of(caches, &self.lines).make_ready(&self.lines, lines, true)?;
         };
         if self.node_words > 0 {
-            // A reader of an absent key raises the bucket's timestamp and then loads the version;
-            // this thread locks the bucket and then copies the timestamp (E1).
+            // A reader of an absent key raises the bucket's timestamp and then reads the version;
+            // this thread locks the bucket and then copies the timestamp.
             crate::sync::full_fence();
         }
         let halves = [next.bucket(index), next.bucket(index + array.buckets())];
@@ -628,8 +639,8 @@ impl HashIndex {
             debug_assert_eq!(half.version(), 0, "HI3: a bucket is moved once");
             half.word(0).store(version, Ordering::Relaxed);
         }
-        // The ends of the filled parts of both halves, so that inserting many keys of one bucket
-        // does not search the lines from the beginning for each key.
+        // The places up to which the halves are filled. So no entry searches the filled slots
+        // again, even if many keys share a bucket.
         let mut ends = halves.map(|half| (half, 1 + self.node_words));
         self.each_slot(node, |_, _, entry| {
             let record = record_of(entry).expect("an occupied slot");
@@ -658,7 +669,7 @@ impl HashIndex {
         Ok(true)
     }
 
-    /// Returns the overflow lines of a bucket.
+    /// Returns the number of overflow lines of a bucket.
     fn overflow_lines(&self, node: NodeAt) -> usize {
         let (mut line, mut count) = (node, 0);
         while let Some(overflow) = line.overflow() {
@@ -667,7 +678,8 @@ impl HashIndex {
         count
     }
 
-    /// Returns a cursor over all records, or over the records with the hashed words of `range`.
+    /// Returns a cursor through all records; or, if both ends of `range` have the same hashed
+    /// words, through the records with these words.
     pub(crate) fn cursor(&self, range: &WordRange) -> BucketCursor {
         range.expect_words(self.key_words);
         debug_assert!(
@@ -677,7 +689,7 @@ impl HashIndex {
         let prefix = &range.lower.words()[..self.hashed_words];
         let one_bucket = prefix == &range.upper.words()[..self.hashed_words];
         let wanted = one_bucket.then(|| Wanted { prefix: prefix.into(), hash: self.hash(prefix) });
-        // Kept as an address: the cursor is used under the pin it is made under.
+        // An address suffices: the cursor is used under the pin under which it was made.
         BucketCursor {
             array: self.current.load(Ordering::Acquire),
             bucket: 0,
@@ -686,8 +698,8 @@ impl HashIndex {
         } // E8
     }
 
-    /// Goes one record further, reporting each bucket's version to `observe` before any record of
-    /// it is given out.
+    /// Returns the next record; `None` if there are no more. Reports each bucket's version to
+    /// `observe` before returning any record of that bucket.
     pub(crate) fn advance(
         &self,
         cursor: &mut BucketCursor,
@@ -711,7 +723,7 @@ impl HashIndex {
         }
     }
 
-    /// Observes a bucket, or those it has moved to, and collects its records.
+    /// Observes a bucket, or the buckets it has moved to, and collects their records.
     fn collect(
         &self,
         array: &Array,
@@ -752,7 +764,7 @@ impl HashIndex {
         });
     }
 
-    /// Returns how many overflow lines there are.
+    /// Returns the number of overflow lines in use.
     #[cfg(test)]
     pub(crate) fn all_overflow_lines(&self) -> usize {
         let array = self.current();
@@ -773,8 +785,8 @@ impl HashIndex {
         self.array_bytes.load(Ordering::Relaxed)
     }
 
-    /// Calls `each` once for every record, present or absent, that is linked during the whole call,
-    /// and for some of the records that are linked or unlinked meanwhile. The caller is pinned.
+    /// Calls `each` once with every record that is linked during the whole call, present or not,
+    /// and with some of the records linked or unlinked meanwhile. The caller is pinned.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         let mut cursor = self.cursor(&WordRange::beginning_with(&[], self.key_words));
         while let Some(record) = self.advance(&mut cursor, &mut |_, _| {}) {
@@ -800,13 +812,13 @@ fn to_address(array: Box<Array>) -> u64 {
 }
 
 /// # Safety
-/// The address came from [`to_address`], and nothing else uses the array or will.
+/// The address came from [`to_address`], and the array is not used elsewhere, now or later.
 unsafe fn from_address(address: u64) -> Box<Array> {
     // SAFETY: by this function's contract.
     unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address as usize)) }
 }
 
-/// Returns the record of a slot.
+/// Returns the record of a slot; `None` if the slot is empty.
 #[inline(always)]
 fn record_of(entry: u64) -> Option<RecordAt> {
     // SAFETY: slots hold addresses of records of the table the index belongs to, laid out by its
@@ -814,15 +826,15 @@ fn record_of(entry: u64) -> Option<RecordAt> {
     Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
 }
 
-/// Unlocks a bucket with a new version. A thread that loads that version sees all changes made
-/// under the lock (E9).
+/// Unlocks a bucket and sets its version to `version`. A thread that sees this version sees what
+/// was done under the lock (E9).
 #[inline]
 fn unlock_bucket(node: NodeAt, version: u64) {
     node.word(0).store(version, Ordering::Release);
 }
 
-/// Tries once to lock a bucket, for a short time (HI5). Returns its version; `None` if it is locked
-/// or moved.
+/// Tries once to lock a bucket, for a short time (HI5). Returns the bucket's version; `None` if the
+/// bucket is locked or moved.
 #[inline]
 fn lock_bucket(node: NodeAt) -> Option<u64> {
     let version = node.word(0).load(Ordering::Relaxed);

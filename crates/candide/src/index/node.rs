@@ -1,4 +1,4 @@
-//! Nodes: the units by which absent keys are observed, and what operations of indexes say of them.
+//! Nodes, the units by which absent keys are observed, and the results of index operations.
 
 use crate::memory::{Block, Cache};
 use crate::record::RecordAt;
@@ -11,7 +11,7 @@ pub(crate) const LINE_WORDS: usize = 8;
 /// The word of a line that links to its overflow line.
 pub(crate) const OVERFLOW: usize = LINE_WORDS - 1;
 
-/// Bits of a version word, here and in the ordered index.
+/// Bits of a version word, in both kinds of index.
 pub(crate) const LOCK: u64 = 1;
 
 pub(crate) const MOVED: u64 = 2;
@@ -32,14 +32,14 @@ impl NodeAt {
         NodeAt(block)
     }
 
-    /// Returns the version word: version, lock, and whether the bucket has moved or the leaf is
-    /// dead.
+    /// Returns the version word. The word holds the version, the lock bit, and whether the bucket
+    /// has moved or the leaf is dead.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.word(0).load(Ordering::Acquire) // E9
     }
 
-    /// Returns the line that continues this one.
+    /// Returns the overflow line that this line links to; `None` if this line is the last.
     #[inline(always)]
     pub(crate) fn overflow(&self) -> Option<NodeAt> {
         Block::at(self.word(OVERFLOW).load(Ordering::Acquire)).map(NodeAt) // E4
@@ -50,7 +50,7 @@ impl NodeAt {
         self.0.address()
     }
 
-    /// Returns word `index` of the protocol's words in the bucket.
+    /// Returns word `index` of the words that the protocol keeps in the node.
     #[inline]
     pub(crate) fn node_word(&self, index: usize) -> &AtomicU64 {
         self.word(1 + index)
@@ -64,8 +64,8 @@ impl NodeAt {
         unsafe { self.0.word(index) }
     }
 
-    /// Returns whether `version`, loaded from this bucket, is of a bucket that is neither locked
-    /// nor moved.
+    /// Returns whether `version`, loaded from a bucket, says that the bucket is neither locked nor
+    /// moved.
     #[inline]
     pub(crate) fn is_stable(version: u64) -> bool {
         version & (LOCK | MOVED) == 0
@@ -76,7 +76,7 @@ impl NodeAt {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found {
     Record(RecordAt),
-    /// No record; true as long as the node keeps this version.
+    /// The key has no record. This is true as long as the node keeps this version.
     Nothing {
         node: NodeAt,
         version: u64,
@@ -88,54 +88,56 @@ pub(crate) enum Found {
 pub(crate) enum Linked {
     /// The key has a record already.
     Existing(RecordAt),
-    /// The new record is linked; the node's version went from `before` to `after`.
+    /// The new record is linked; the link raised the version of `node` from `before` to `after`.
     New { node: NodeAt, before: u64, after: u64 },
 }
 
-/// Memory that growth, or the removal of a leaf, leaves to be freed once no thread can reach it.
+/// Memory that growth, or the removal of a leaf or of an overflow line, no longer needs. It is
+/// freed once no thread can reach it.
 #[derive(Debug)]
 pub(crate) enum Retire {
     /// A node of an ordered index, or an overflow line.
     Block(Block),
-    /// A whole array, all moved.
+    /// A whole array, all of whose buckets have moved.
     Array(Box<dyn Debug + Send>),
 }
 
-/// The session's parts that linking a record uses, and where it notes changes.
+/// The parts of a session that linking a record uses or writes to.
 pub(crate) struct Supplies<'a> {
     pub(crate) caches: &'a mut Vec<Option<Cache>>,
     pub(crate) retired: &'a mut Vec<Retire>,
-    /// Nodes that were divided or moved on the way.
+    /// Nodes that the operation has split or moved.
     pub(crate) changes: &'a mut Vec<NodeChange>,
 }
 
-/// One step on the way.
+/// The result of advancing a cursor by one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advance {
     /// The next record in the range. It may be absent or dead; its cells say so.
     Next(RecordAt),
-    /// There are no more, and what says so has been observed.
+    /// The range has no more records, and the nodes that show this have been observed.
     End,
-    /// An observed node has changed for good, so the transaction's validation will fail. A caller
-    /// outside a transaction can go on: the scan has not skipped any record that is still linked.
+    /// An observed node has changed for good, so the transaction will not validate. A caller
+    /// without a transaction can go on: the cursor has passed over no record that is still linked.
     Doomed,
 }
 
-/// A leaf that an insert has divided, or a bucket that it has moved: a transaction that observed
-/// `node` at version `before` now needs all successors, which cover the same keys.
+/// The split of a leaf, or the move of a bucket, by an insert. A transaction that observed `node`
+/// at version `before` must now observe all successors, which together cover the same keys.
 #[derive(Debug)]
 pub struct NodeChange {
     pub(crate) node: NodeAt,
     pub(crate) before: u64,
     pub(crate) successors: [(NodeAt, u64); 2],
-    /// Those beyond two, which are rare.
+    /// The successors beyond two, which are rare.
     pub(crate) further: Vec<(NodeAt, u64)>,
 }
 
 impl NodeChange {
-    /// Replaces the node by its successors in an attempt's list of observations, whose parts
-    /// `parts` points at. Of equal observations one stays: each would become several, and these
-    /// more with every further division.
+    /// Replaces the node by its successors in `observed`, an attempt's list of observations.
+    /// `parts` returns references to the node and the version of an observation. Of equal
+    /// observations only one is kept: otherwise each of them would become several, and every
+    /// further split would multiply them again.
     pub(crate) fn replace<T: Copy + PartialEq>(
         &self,
         observed: &mut Vec<T>,

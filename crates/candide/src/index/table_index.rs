@@ -1,4 +1,4 @@
-//! The index of one table, hashed or ordered.
+//! The index of one table, of either kind.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ pub(crate) enum TableIndex {
     Ordered(OrderedIndex),
 }
 
-/// The way through a range of keys.
+/// A cursor through a range of keys.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -31,7 +31,7 @@ pub(crate) enum Cursor {
 }
 
 impl Cursor {
-    /// Returns the next record, if no more of the index has to be looked at for it.
+    /// Returns the next record if it can be returned without reading more of the index.
     #[inline(always)]
     pub(crate) fn at_hand(cursor: &mut Option<Cursor>) -> Option<RecordAt> {
         match cursor {
@@ -41,8 +41,8 @@ impl Cursor {
         }
     }
 
-    /// Returns the last of the records that [`Cursor::at_hand`] will give before more of the index
-    /// has to be looked at.
+    /// Returns the last record that [`Cursor::at_hand`] can return before more of the index has to
+    /// be read.
     pub(crate) fn last_at_hand(cursor: &Option<Cursor>) -> Option<RecordAt> {
         match cursor {
             Some(Cursor::Leaves(cursor)) => cursor.last_at_hand(),
@@ -50,7 +50,8 @@ impl Cursor {
         }
     }
 
-    /// Returns the range and the direction of the cursor; `None` if it returns records in no order.
+    /// Returns the range and the direction of a cursor that goes through its range in order; `None`
+    /// for other cursors.
     pub(crate) fn ordered_range(&self) -> Option<(&WordRange, Direction)> {
         match self {
             Cursor::Leaves(cursor) => Some(cursor.range()),
@@ -58,8 +59,9 @@ impl Cursor {
         }
     }
 
-    /// Gives out records as [`Cursor::at_hand`] does, until one is not wanted, which stays. What is
-    /// in buckets comes one by one.
+    /// Takes records as [`Cursor::at_hand`] does, as long as `wanted` returns true. The first
+    /// record that is not wanted stays. Records of a hash index are not taken: the caller takes
+    /// them one by one.
     #[inline(always)]
     pub(crate) fn give_while(&mut self, wanted: impl FnMut(RecordAt) -> bool) {
         match self {
@@ -70,7 +72,7 @@ impl Cursor {
 }
 
 impl TableIndex {
-    /// Returns whether it keeps keys in order.
+    /// Returns whether the index keeps keys in order.
     pub(crate) fn is_ordered(&self) -> bool {
         match self {
             TableIndex::Hash(_) => false,
@@ -78,8 +80,8 @@ impl TableIndex {
         }
     }
 
-    /// Returns the record with this key, or the node whose version proves that there is none. The
-    /// caller is pinned.
+    /// Returns the record with this key. If there is none, returns the node, and the version at
+    /// which it shows the key's absence. The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         match self {
@@ -88,8 +90,8 @@ impl TableIndex {
         }
     }
 
-    /// Does the work of [`TableIndex::find`]; if the key has no record, notes the place to link
-    /// one.
+    /// As [`TableIndex::find`]; if there is no record, also notes in `place` where to link one with
+    /// this key.
     #[inline(always)]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         match self {
@@ -98,7 +100,7 @@ impl TableIndex {
         }
     }
 
-    /// As [`TableIndex::find`] for each of many keys, with the misses of all overlapped.
+    /// As [`TableIndex::find`] for each of many keys; the cache misses of all lookups overlap.
     #[inline]
     pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> [Found; N] {
         match self {
@@ -121,12 +123,12 @@ impl TableIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
-    /// pinned, and has tried [`Place::link_near`], which returned the start.
+    /// Links `record`, whose key and cells are written, unless another record with its key is
+    /// linked. The caller is pinned, and has called [`Place::link_near`], which returned the start.
     ///
-    /// `inherit_from_node` runs under the node's lock, after its version has been raised. In it, a
-    /// protocol copies what the node says of the absent key (such as a read timestamp) to the
-    /// record.
+    /// `inherit_from_node` runs under the node's lock, when a reader that loads the node's version
+    /// sees the lock or a new version. In it, a protocol lets the record inherit what the node
+    /// recorded about the absent key.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -150,10 +152,10 @@ impl TableIndex {
         }
     }
 
-    /// Takes `record`, which is dead, out of the index. The caller is pinned and retires the record
+    /// Unlinks `record`, which is dead, from the index. The caller is pinned and retires the record
     /// afterwards.
     ///
-    /// `merge_into_node` runs under the node's lock, before the record is taken out.
+    /// `merge_into_node` runs under the node's lock, before the record is unlinked.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -167,8 +169,8 @@ impl TableIndex {
         }
     }
 
-    /// Returns a cursor over all keys in `range`. A hash index has only two kinds of ranges: all
-    /// keys, and the keys that begin with given hashed words.
+    /// Returns a cursor through all keys in `range`. In a hash index, `range` covers either all
+    /// keys or the keys with the same hashed words.
     #[inline(always)]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         match self {
@@ -177,8 +179,8 @@ impl TableIndex {
         }
     }
 
-    /// Goes one record further, reporting each node to `observe` before any record of it is given
-    /// out.
+    /// Returns the next record. Reports each node to `observe` before returning any record of that
+    /// node.
     pub(crate) fn advance(
         &self,
         cursor: &mut Cursor,
@@ -195,9 +197,9 @@ impl TableIndex {
         }
     }
 
-    /// Calls `each` once for every record, present or absent, that is linked during the whole call,
-    /// and for some of the records that are linked or unlinked meanwhile. The caller is pinned;
-    /// `each` may change the index.
+    /// Calls `each` once with every record that is linked during the whole call, present or not,
+    /// and with some of the records linked or unlinked meanwhile. The caller is pinned; `each` may
+    /// change the index.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         match self {
             TableIndex::Hash(hash) => hash.for_each(each),
@@ -205,8 +207,8 @@ impl TableIndex {
         }
     }
 
-    /// Calls `record` with what [`TableIndex::for_each`] gives of an index whose keys have
-    /// `key_words` words, and `node` with each node before any record of it.
+    /// Calls `record` with the records that [`TableIndex::for_each`] gives, and `node` with each
+    /// node before any record of it. The keys of the index have `key_words` words.
     pub(crate) fn go_through(
         &self,
         key_words: usize,
@@ -218,13 +220,13 @@ impl TableIndex {
             match self.advance(&mut cursor, &mut |at, _| node(at)) {
                 Advance::Next(at) => record(at),
                 Advance::End => return,
-                // A layer has ended under the cursor, so nothing in it is linked any more.
+                // A layer has ended under the cursor, so no record in it is linked any more.
                 Advance::Doomed => {}
             }
         }
     }
 
-    /// Returns the slab that the index's retired blocks go back to.
+    /// Returns the slab to which the index's retired blocks return.
     pub(crate) fn blocks(&self) -> &Arc<Slab> {
         match self {
             TableIndex::Hash(hash) => hash.lines(),

@@ -294,7 +294,7 @@ trait Session: Any + Send + Debug {
     fn open_snapshots(&self) -> &[u64];
 }
 
-/// The functions of a protocol that work on what waits.
+/// The functions of a protocol that work on its [`Backlog`](crate::engine::Backlog).
 trait Waiting: Any + Send + Debug {
     fn is_empty(&self) -> bool;
     fn len(&self) -> usize;

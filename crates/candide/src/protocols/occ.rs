@@ -155,8 +155,8 @@ impl Attempt {
         Tid(at.cell_word(0).load(Ordering::Acquire))
     }
 
-    /// As [`Protocol::assumes`], of a row that is being written, or was since the base: waits for
-    /// the writer, and has the view move on.
+    /// Does the work of [`Protocol::assumes`] for a row that another session is writing, or has
+    /// written since the base: waits for the writer, and moves the view forward.
     #[inline(never)]
     fn assumes_by_looks(&mut self, at: CellAt, exists: bool) -> Result<bool, Stuck> {
         let mut spin = Spin::default();
@@ -247,7 +247,7 @@ impl Protocol for Occ {
             };
             match attempt.keeps_to(at, tid) {
                 Ok(()) => return Ok(attempt.observe(at, tid)),
-                // It has changed since: then it is read again.
+                // The unit has changed since the view moved; it is read again.
                 Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
                 Err(stuck) => return Err(view::conflict(context, stuck)),
             }
@@ -443,8 +443,8 @@ fn commit_reads(
     Ok(Committed { version: 0 })
 }
 
-/// Commits in five phases. Afterwards, in any case, only the cells still in `held` are locked; if
-/// an updater panics, not even these.
+/// Commits in five phases. On return, whether the commit has succeeded or failed, only the cells
+/// still in `held` are locked. If an updater panics, no cell stays locked.
 fn commit(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
@@ -482,8 +482,8 @@ fn install_held(at: CellAt, tid: Tid) -> Tid {
     raise_install(tid, |owned| at.cell_word(0).store(owned, Ordering::Relaxed))
 }
 
-/// Phase 2: the smallest version above everything read, replaced, or installed before, in the
-/// current epoch (OC2, OC4).
+/// Runs phase 2: returns the smallest version of the current epoch that is above every version read
+/// or replaced, and above the last version that the session installed (OC2, OC4).
 #[inline]
 fn choose_version(
     context: &Context<'_, Occ>,
@@ -505,8 +505,8 @@ fn choose_version(
             debug_assert!(is_above(version, attempt, writes), "OC2: above read, replaced and last");
             return Ok(version);
         }
-        // This epoch's numbers are used up. The next one has begun when it is read below, so it is
-        // as good.
+        // The version numbers of this epoch are used up. The next epoch has begun when the epoch is
+        // loaded below, so it serves as well.
         context.engine.epochs.advance_past(epoch);
         if context.engine.epochs.now() == epoch {
             return Err(Abort::VersionsExhausted);

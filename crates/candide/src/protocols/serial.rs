@@ -102,7 +102,7 @@ pub struct Lock(Option<sync::Exclusive>);
 #[derive(Debug, Default)]
 pub struct Attempt {
     log: Vec<Undo>,
-    /// The log's entries by record, from the first mark on, for scans.
+    /// The entries of the log by record, from the first mark on, which scans use.
     trail: Option<Trail>,
     scratch: Vec<u64>,
     /// Old words, in the order of the log.
@@ -111,7 +111,7 @@ pub struct Attempt {
     deleted: Deleted,
     /// The first failure of an update: the transaction cannot commit any more.
     failed: Option<Abort>,
-    /// The first failure of each record, with its place in the log.
+    /// The first failure of each record, with the length of the log when it happened.
     failures: HashMap<u64, (Abort, usize), BuildHasherDefault<AddressHasher>>,
     /// The payload of an updater's panic, which the commit resumes.
     panic: Option<Box<dyn Any + Send>>,
@@ -121,7 +121,7 @@ pub struct Attempt {
 #[derive(Debug, Default)]
 struct Deleted {
     cells: Vec<CellAt>,
-    /// The place of each record, by its address, if there have been many; otherwise empty.
+    /// The place of each record, by its address, once the set has had many records; empty before.
     places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
 }
 
@@ -144,7 +144,7 @@ impl Hasher for AddressHasher {
 }
 
 impl Deleted {
-    /// The number of records that are searched faster than hashed.
+    /// The number of records up to which a search through all of them is faster than hashing.
     const FEW: usize = 32;
 
     #[inline(always)]
@@ -222,7 +222,8 @@ impl Trail {
         self.steps.push(Step { place, words, before });
     }
 
-    /// Returns the steps of a record from a place of the log on, the last one first.
+    /// Returns the steps of a record from the end of the log back to place `to`, the last step
+    /// first.
     fn back(&self, at: CellAt, to: usize) -> impl Iterator<Item = Step> {
         let last = self.last.get(&at.address()).map(|&step| self.steps[step]);
         let steps =
@@ -510,7 +511,7 @@ impl Attempt {
         self.deleted.place(at).is_none()
     }
 
-    /// Keeps a failure, with an entry of the log for its place.
+    /// Keeps a failure, and adds an entry to the log, so that the failure has a place in it.
     fn fail(&mut self, at: CellAt, abort: Abort) {
         self.failed.get_or_insert(abort);
         self.failures.entry(at.address()).or_insert((abort, self.log.len()));
@@ -528,8 +529,8 @@ impl Attempt {
         }
     }
 
-    /// Rebuilds, in `scratch`, the words of a record at `mark` entries of the log; returns whether
-    /// it was a row.
+    /// Rebuilds in `scratch` the words that a record had when the log had `mark` entries; returns
+    /// whether the record was a row then.
     fn look_back(&mut self, at: CellAt, mark: usize) -> bool {
         let mut present = self.has(at);
         self.scratch.clear();
@@ -568,8 +569,8 @@ impl Attempt {
         self.clear();
     }
 
-    /// Applies one operation. A failure is kept for the commit and for reads of this record, as in
-    /// every protocol.
+    /// Applies one operation. A failure is kept: the commit reports it, and reads of this record
+    /// do, as under every protocol.
     #[inline]
     fn apply(&mut self, writes: &mut WriteSet, at: CellAt, intent: Intent, op: Op) {
         let item = writes.stage(at, intent, op);

@@ -119,8 +119,8 @@ use crate::sync::{AtomicU64, Mutant, Ordering, Point, full_fence, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
-/// The step from one timestamp to the next: timestamps are kept and compared with zeros in place of
-/// the flags.
+/// The step from one timestamp to the next: timestamps are stored and compared with zeros in the
+/// bits of the flags.
 const TICK: u64 = 1 << 12;
 
 /// The flag of a version that the record has inherited, and that has not been written.
@@ -284,8 +284,9 @@ impl Protocol for TicToc {
         attempt: &mut Attempt,
         writes: &WriteSet,
     ) -> Result<(), Abort> {
-        // It will commit no lower, so a read that is not valid now dooms it; a needless extension
-        // does no harm.
+        // The attempt's commit timestamp will not be lower than the present one, so a read that
+        // cannot be made valid now dooms the attempt. An extension that proves needless does no
+        // harm.
         certify(context, attempt, writes).map(drop)
     }
 
@@ -328,9 +329,10 @@ impl Absence for TicToc {
         missing: Missing<'_>,
     ) -> Result<(), Abort> {
         let Missing { table, node, version, .. } = missing;
-        // Loaded after the walk: a slot it found empty was cleared after its record's wts had been
-        // merged. Acquire pairs with `merge_into_node`: if nwts is of a later version, the change
-        // of version is visible below. So nwts and version belong together.
+        // Loaded after the search: a slot that the search found empty was cleared after its
+        // record's wts had been merged. Acquire pairs with `merge_into_node`: if nwts is of a later
+        // version, the change of version is visible below. So the loaded nwts and version belong
+        // together.
         let nwts = node.node_word(NWTS).load(Ordering::Acquire);
         if node.version() != version {
             return Err(context.phantom(table));
@@ -374,8 +376,8 @@ impl Absence for TicToc {
         if mutant(Mutant::SplitUntracked) {
             return;
         }
-        // The successors have inherited, so the nwts observed in their origin is valid for them,
-        // too.
+        // The successors have inherited the nwts of the node that they come from, so the nwts
+        // observed there is valid for them, too.
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
@@ -447,7 +449,8 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid>
     if is_of(rts, wts, cell_wts) { Ok((wts, rts)) } else { Err(before) }
 }
 
-/// Returns whether a cell that says `rts`, looked at again, still has the version of `wts`.
+/// Returns whether a cell, whose word was `rts` when it was loaded again, still has the version of
+/// `wts`.
 #[inline(always)]
 fn is_of(rts: Tid, wts: u64, cell_wts: &AtomicU64) -> bool {
     !rts.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts
@@ -471,8 +474,8 @@ fn commit_reads(
     certify(context, attempt, writes).map(|_| Committed { version: 0 })
 }
 
-/// Commits in five phases. Afterwards, in any case, only the cells still in `held` are locked; if
-/// an updater panics, not even these.
+/// Commits in five phases. On return, whether the commit has succeeded or failed, only the cells
+/// still in `held` are locked. If an updater panics, no cell stays locked.
 fn commit(
     context: &mut Context<'_, TicToc>,
     attempt: &mut Attempt,
@@ -509,7 +512,8 @@ fn install_held(at: CellAt, was: Tid) -> Tid {
     if mutant(Mutant::HeldExtensionMissed) { Tid(was.0 | Tid::LOCK | Tid::INSTALL) } else { now }
 }
 
-/// Gives back a held cell. By exchange, since others may be extending it.
+/// Releases a held cell. The release is an exchange, since other sessions may be extending the
+/// version.
 fn release_held(context: &mut Context<'_, TicToc>, at: CellAt, _was: Tid) {
     let give_back = |is_handed: bool| {
         if !is_handed {
@@ -574,8 +578,8 @@ fn has_changed(read: &NodeRead) -> bool {
     read.node.version() != read.version && !mutant(Mutant::NoNodeValidation)
 }
 
-/// Returns whether a timestamp is above the rts of every version that a commit replaces, as that
-/// was when it raised INSTALL (TT2).
+/// Returns whether `cts` is above the rts of every version that a commit replaces. The rts is the
+/// one that the version had when the commit set INSTALL (TT2).
 fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
     let mut found = writes.items().iter().map(|item| Tid(item.note).version());
     found.all(|rts| rts < cts) || mutant(Mutant::CommitBelowRts)
@@ -607,8 +611,8 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
             return true;
         }
         if tid.has(Tid::INSTALL) && !mutant(Mutant::ExtendedUnderLock) {
-            // Locked by this session; or by another one that may replace the version below `cts`,
-            // or has made it dead below.
+            // Either this session has locked the cell; or another session has, which may replace
+            // the version at a timestamp below `cts`, or has made the record dead at one.
             return writes.find(read.at).is_some();
         }
         // Relaxed: the order of this one word decides whether the extension or a lock came first

@@ -516,7 +516,7 @@ impl<R: Record> Projection<R> for Whole {
     }
 }
 
-/// Nothing but whether the row exists. Scans that want keys only ask for this.
+/// Nothing but whether the row exists. Scans that need only keys use it.
 impl<R: Record> Projection<R> for () {
     type Value = ();
     type Words = ();

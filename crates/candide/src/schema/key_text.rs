@@ -1,4 +1,4 @@
-//! Keys as text, made of their words: what reports of conflicts and handles on rows show.
+//! The text of keys, made from their words. Conflict reports and row handles show it.
 
 #![forbid(unsafe_code)]
 

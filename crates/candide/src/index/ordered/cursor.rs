@@ -1,34 +1,36 @@
-//! Scans: one leaf after another, each observed before anything in it is given out.
+//! Scans: a cursor reads one leaf after another and observes each before it returns its records.
 //!
-//! A cursor has in its *hand* a copy of one leaf's values in order, and a *frame* for each layer it
-//! is in, which knows the rest. A step takes the next value; if that is a record, and the ends of
-//! the range do not cut through the leaf's keys, the hand is all that it has to look at. A layer
-//! that is one leaf of few records needs no frame: they are put into the hand in its place, as a
-//! *inlined layer*. The next leaf of a layer is the one that the slice beyond the last one's fence
-//! belongs to. It is the next child of the last one's parent, if that has one and is of the version
-//! it was passed in; otherwise it is found from the layer's root. So nothing in the tree has to
-//! stay as it is between two steps, and no leaf has to know its neighbours.
+//! A cursor has a *hand*, which is a copy of one leaf's values in order, and a *frame* for each
+//! layer it is in. A frame holds the rest of the state. A step takes the next value from the hand.
+//! If that value is a record, and the ends of the range do not cut through the leaf's keys, the
+//! step reads nothing but the hand. A layer that is one leaf of few records needs no frame: its
+//! records are put into the hand in its place, as an *inlined layer*. The next leaf of a layer is
+//! the one that the slice beyond the last leaf's fence belongs to. It is the next child of the last
+//! leaf's parent, if there is a next child and the parent still has the version at which it was
+//! passed. Otherwise the next leaf is found from the layer's root. So the tree may change freely
+//! between two steps, and leaves need no links to their neighbours.
 //!
 //! # Why the next child is the next leaf
-//! A node keeps the slices between the fences that it was found with, and its children and the keys
-//! between them, as long as it keeps its version (OI1, OI3). So its next child is what a descent
-//! would find for the slice beyond the separator: it is validated as on a descent (OI5), and its
-//! fences come from the same keys. The child may have inherited slices from beyond the node's own
-//! fences, without a change of the node: what is outside of a leaf's fences is left to the next
-//! descent, which leads to the same leaf.
+//! As long as a node keeps its version, it keeps the slices between the fences that it was found
+//! with, its children, and the keys between them (OI1, OI3). So its next child is the node that a
+//! descent would find for the slice beyond the separator: the child is validated as on a descent
+//! (OI5), and its fences come from the same keys. The child may have inherited slices from beyond
+//! the node's own fences, without a change of the node. Such slices, outside of a leaf's fences,
+//! are left to the next descent, which leads to the same leaf.
 //!
-//! # Where it begins
-//! The words in which both ends of the range agree lead to the layer in which they differ, and the
-//! leaves on the way are not observed: what changes in them is about other prefixes. That layer can
-//! only end, and its slot become a record's, when its last leaf, which then has been observed,
-//! dies. If there is no such layer, it can only begin by a link in the leaf where the way ends, and
-//! that leaf is observed.
+//! # Where a cursor begins
+//! The words in which both ends of the range agree lead to the layer in which the ends differ. The
+//! leaves on the path to that layer are not observed, since changes in them concern other prefixes.
+//! The layer can end, and its slot become a record's, only when its last leaf dies, and by then
+//! that leaf has been observed. If there is no such layer, it can begin only by a link in the leaf
+//! where the path ends, and that leaf is observed.
 //!
 //! # Layers that end under a cursor
-//! A layer of which a leaf has been observed takes that observation with it, since all its leaves
-//! are dead (OI4): the transaction cannot commit, and the cursor says so. A layer that ends before
-//! the cursor has read it is empty, and a writer that fills its prefix again raises the version of
-//! the leaf that had its slot, which has been observed.
+//! When a layer ends, all its leaves are dead (OI4). If one of them has been observed, that
+//! observation fails: the transaction cannot commit, and the cursor returns [`Advance::Doomed`]. A
+//! layer that ends before the cursor has read it is empty. A writer that links a key with its
+//! prefix again raises the version of the leaf that had the layer's slot, and that leaf has been
+//! observed.
 
 use super::node::{DEAD, INNER, KEYS, Node, Value};
 use super::permutation::WIDTH;
@@ -45,8 +47,9 @@ pub enum Direction {
     Reverse,
 }
 
-/// Returns the slice at which a range ends in layer `depth`, under a prefix of the edge's own
-/// words; nothing if it leaves no slice. `inward` is the neighbour of a slice on the range's side.
+/// Returns the slice at which a range ends in layer `depth`, under a prefix that consists of the
+/// edge's own words. Returns `None` if the end leaves no slice. `inward` returns the neighbour of a
+/// slice on the range's side.
 fn end_slice(edge: &Edge, depth: usize, inward: impl Fn(u64) -> Option<u64>) -> Option<u64> {
     let slice = edge.words()[depth];
     let is_last = depth + 1 == edge.words().len();
@@ -56,24 +59,26 @@ fn end_slice(edge: &Edge, depth: usize, inward: impl Fn(u64) -> Option<u64>) -> 
 /// The part of a layer that belongs to the range.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    /// The first and the last slice.
+    /// The smallest and the largest slice of the part.
     from: u64,
     to: u64,
-    /// Whether the end of the range is between keys with that slice.
+    /// Whether an end of the range cuts through the keys with the slice `from`, or `to`.
     from_is_cut: bool,
     to_is_cut: bool,
 }
 
 impl Part {
-    /// Returns whether the two ends of the range first differ in layer `depth`.
+    /// Returns whether the ends of the range differ in layer `depth` or this is the last layer,
+    /// given that the ends agree in all layers above.
     fn parts_ways(&self, depth: usize, key_words: usize) -> bool {
         self.from < self.to || depth + 1 == key_words
     }
 }
 
 impl WordRange {
-    /// Returns the part of the range in layer `depth`, under a prefix that contains the lower end,
-    /// the upper end, both or neither; `None` if the part is empty.
+    /// Returns the part of layer `depth` that belongs to the range; `None` if it is empty.
+    /// `lower_cuts` and `upper_cuts` say whether the range's ends cut through the keys with the
+    /// layer's prefix.
     fn part(&self, depth: usize, lower_cuts: bool, upper_cuts: bool) -> Option<Part> {
         let from = if lower_cuts {
             end_slice(&self.lower, depth, |slice| slice.checked_add(1))?
@@ -90,9 +95,9 @@ impl WordRange {
         (from <= to).then_some(Part { from, to, from_is_cut, to_is_cut })
     }
 
-    /// Returns whether a record, whose key begins in range up to word `depth`, is in it.
+    /// Returns whether the range contains `record`, whose key is in range up to word `depth`.
     fn holds(&self, record: RecordAt, depth: usize, lower_cuts: bool, upper_cuts: bool) -> bool {
-        // The first word that differs decides.
+        // The first word that differs from the edge decides.
         let order = |edge: &Edge| {
             let mut words = edge.words().iter().enumerate().skip(depth + 1);
             words.find_map(|(word, value)| {
@@ -107,27 +112,28 @@ impl WordRange {
     }
 }
 
-/// Space for the slots of a leaf and a zero.
+/// Space for the slots of a leaf and a final zero.
 const ROOM: usize = 16;
-/// Space for the slots of an inlined layer and a zero. Layers of more are worth a frame.
+/// Space for the slots of an inlined layer and a final zero. A larger layer is given a frame.
 const TWIG_ROOM: usize = 8;
 const _: () = assert!(WIDTH < ROOM);
 
-/// Value words of one leaf, in the cursor's direction, and a zero behind them. Others that are zero
-/// were taken out of the leaf while it was copied. Behind that is room for a *inlined layer*: the
-/// records of a layer that is one leaf, between two of these values.
+/// The value words of one leaf, in the cursor's direction, and a zero behind them. Any other zero
+/// is the value of a record that was unlinked while the leaf was copied. Behind these is space for
+/// an *inlined layer*: the records of a layer that is one leaf, to be returned between two of these
+/// values.
 #[derive(Debug, Clone, Copy, Default)]
 struct Values {
     words: [u64; ROOM + TWIG_ROOM],
     next: usize,
     count: usize,
-    /// The position at which the cursor goes on behind the inlined layer, if `next` is in one.
+    /// The index at which the cursor continues after the inlined layer, if `next` is in one.
     rest: usize,
 }
 
 impl Values {
-    /// Makes the records of a layer the next ones, if the layer is one leaf with records only;
-    /// returns the leaf's version.
+    /// Puts the records of a layer next, if the layer is one leaf of few slots that are all
+    /// records. Returns the leaf's version; `None` if the layer is not inlined.
     #[inline(always)]
     fn inline_layer<const FORWARD: bool>(&mut self, root: Node) -> Option<u64> {
         let version = root.stable();
@@ -153,7 +159,7 @@ impl Values {
         if !are_records || !root.is_still(version) {
             return None;
         }
-        // While these are looked at.
+        // Prefetches the next layer while the caller uses these records.
         if !MODELLED && let Value::Layer(next) = Value::of(self.words[self.next]) {
             next.prefetch_values(TWIG_ROOM / 2);
         }
@@ -162,7 +168,8 @@ impl Values {
         Some(version)
     }
 
-    /// Goes on behind an inlined layer that is over; returns whether there was one.
+    /// Leaves the inlined layer, which is over, for the values behind it. Returns whether there was
+    /// such a layer.
     fn leave_inlined_layer(&mut self) -> bool {
         let is_twig = self.next >= ROOM;
         if is_twig {
@@ -171,12 +178,12 @@ impl Values {
         is_twig
     }
 
-    /// Drops the values.
+    /// Removes all values.
     fn clear(&mut self) {
         (self.next, self.count, self.words[0]) = (0, 0, 0);
     }
 
-    /// Returns the values that are left, up to the first that is no record.
+    /// Returns the remaining values, up to the first that is not a record.
     #[inline(always)]
     fn records(&self) -> impl Iterator<Item = RecordAt> {
         self.words
@@ -186,7 +193,7 @@ impl Values {
             .map_while(|&word| Value::record(word))
     }
 
-    /// Returns the next value, if it is a record.
+    /// Takes the next value if it is a record; `None` otherwise.
     #[inline(always)]
     fn record(&mut self) -> Option<RecordAt> {
         let record = Value::record(*self.words.get(self.next)?)?;
@@ -195,8 +202,8 @@ impl Values {
     }
 }
 
-/// The inner node above a leaf, in the version and with the fences it was passed in, and which of
-/// its children that is.
+/// The inner node above a leaf, with the version and the fences at which it was passed, and the
+/// leaf's rank among its children.
 #[derive(Debug, Clone, Copy)]
 struct Parent {
     node: Node,
@@ -207,14 +214,14 @@ struct Parent {
 }
 
 impl Parent {
-    /// Returns the rank of the next child, if there may be one.
+    /// Returns the rank of the next child; `None` if the node has no room for one there.
     #[inline(always)]
     fn next_rank<const FORWARD: bool>(&self) -> Option<usize> {
         if FORWARD { (self.rank < KEYS).then_some(self.rank + 1) } else { self.rank.checked_sub(1) }
     }
 
-    /// Prefetches the next leaf; or, if that was done at the leaf before, its records and the leaf
-    /// behind it.
+    /// Prefetches the next leaf. If `is_at_hand`, that was done one leaf before; then prefetches
+    /// the next leaf's records, and the leaf after it.
     #[inline(always)]
     fn prefetch_next<const FORWARD: bool>(mut self, is_at_hand: bool) {
         let Some(rank) = self.next_rank::<FORWARD>() else { return };
@@ -222,8 +229,8 @@ impl Parent {
         if !is_at_hand {
             Node::prefetch(next);
         } else if !MODELLED && next != 0 && self.node.is_still(self.version) {
-            // OI5: it was the next leaf when the parent was of this version, which is enough for a
-            // prefetch.
+            // OI5: the child was the next leaf when the parent had this version. That is enough for
+            // a prefetch.
             Node::at(next).prefetch_values(WIDTH);
             self.rank = rank;
             if let Some(rank) = self.next_rank::<FORWARD>() {
@@ -232,7 +239,7 @@ impl Parent {
         }
     }
 
-    /// Returns child `rank`, if it is a leaf and the parent's version is unchanged.
+    /// Returns child `rank` if it is a leaf and the node still has its version; `None` otherwise.
     #[inline(always)]
     fn leaf(&self, rank: usize) -> Option<Spot> {
         let &Parent { node, version, low, high, .. } = self;
@@ -263,20 +270,22 @@ impl Trail for Option<Parent> {
     }
 }
 
-/// A cursor's place in one layer. Kept small: where layers have few keys, it is stored and restored
-/// for every other row.
+/// A cursor's place in one layer. Kept small: where layers have few keys, a frame is stored and
+/// restored for every second row.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     root: Node,
     depth: u8,
     part: Part,
-    /// How many of the values in the hand have been taken, if the range's ends cut through the keys
-    /// of some of them; for the hand itself they are over. Otherwise their number.
+    /// The number of values in the hand that [`Frame::take`] has returned, if the range's ends cut
+    /// through the keys of some of the values; then the hand itself counts as used up. Otherwise
+    /// the number of all values.
     taken: u8,
-    /// Those whose keys are cut through.
+    /// The index of the value whose keys the range's lower, or upper, end cuts through; `None` if
+    /// there is none.
     lower_cut: Option<u8>,
     upper_cut: Option<u8>,
-    /// The parent of the current leaf; `None` if the leaf has none or it is unknown.
+    /// The parent of the current leaf; `None` if there is no parent or it is not known.
     parent: Option<Parent>,
     /// The slice by which the next leaf is found; `None` if there is no next leaf.
     target: Option<u64>,
@@ -289,15 +298,15 @@ struct Frame {
 pub(crate) struct Cursor {
     range: WordRange,
     direction: Direction,
-    /// The values of the current leaf in the range.
+    /// The values of the current leaf that are in the range.
     hand: Values,
     /// The layer that the cursor is in.
     frame: Option<Frame>,
-    /// The `height` layers above the current one, with the values that the hand held in each. The
-    /// rest of the vector is unused.
+    /// The layers above `frame`, `height` of them, each with the hand it had. Further elements are
+    /// spare room.
     above: Vec<(Frame, Values)>,
     height: usize,
-    /// Whether `frame` holds the cursor's position. True from the beginning if the range is empty.
+    /// Whether `frame` gives the cursor's place. True from the beginning if the range is empty.
     has_begun: bool,
 }
 
@@ -319,11 +328,11 @@ impl Cursor {
         });
     }
 
-    /// Enters a layer, to come back.
+    /// Enters a layer, and stores the current one so that the cursor can return to it.
     fn push(&mut self, root: Node, depth: usize, part: Part) {
         if let Some(frame) = &self.frame {
             match self.above.get_mut(self.height) {
-                // Part by part, in place.
+                // Field by field, in place.
                 Some((above, hand)) => {
                     *above = *frame;
                     *hand = self.hand;
@@ -348,8 +357,8 @@ impl Cursor {
         self.height = height;
     }
 
-    /// Returns the slice by which the next leaf is found; `None` if the layer has no further leaf,
-    /// or the hand has values that were not taken.
+    /// Returns the slice by which the next leaf of the layer is found. Returns `None` if there is
+    /// no next leaf, or if values are left in the hand.
     #[inline(always)]
     fn next_leaf(&self) -> Option<u64> {
         let is_over = |frame: &&Frame| {
@@ -358,7 +367,8 @@ impl Cursor {
         self.frame.as_ref().filter(is_over)?.target
     }
 
-    /// Loads the leaf that `target` belongs to, in the layer in which the cursor is.
+    /// Loads the leaf that `target` belongs to, in the current layer. Returns the leaf and its
+    /// version; `None` if the layer is over.
     #[inline(always)]
     fn load(&mut self, target: u64) -> Option<(Node, u64)> {
         let frame = self.frame.as_mut()?;
@@ -376,38 +386,39 @@ impl Cursor {
         }
     }
 
-    /// Leaves a layer that is over; returns whether one of its leaves had been observed.
+    /// Leaves a layer that is over. Returns whether one of its leaves had been observed.
     #[cold]
     fn leave_ended_layer(&mut self) -> bool {
         let has_observed = self.frame.is_some_and(|frame| frame.has_observed);
         self.pop();
         if !has_observed {
-            // The layer ended before this scan came to it. If no observed node proves that yet, the
-            // scan observes the nodes on the way there.
+            // The layer ended before the cursor read it. If no layer is left, no observed leaf
+            // shows this yet; so the cursor begins again, and observes that leaf.
             Spin::default().wait();
             self.has_begun = self.frame.is_some();
         }
         has_observed
     }
 
-    /// Returns the range that it goes through, and which way.
+    /// Returns the range that the cursor goes through, and its direction.
     pub(crate) fn range(&self) -> (&WordRange, Direction) {
         (&self.range, self.direction)
     }
 
-    /// Returns the next record, if it is at hand: it is in a leaf that has been observed, and not
-    /// near an end of the range.
+    /// Takes the next record if it is at hand: in a leaf that has been observed, all of whose
+    /// values in the hand lie wholly within the range.
     #[inline(always)]
     pub(crate) fn at_hand(&mut self) -> Option<RecordAt> {
         self.hand.record()
     }
 
-    /// Returns the last of the records at hand.
+    /// Returns the last of the records at hand; `None` if there are none.
     pub(crate) fn last_at_hand(&self) -> Option<RecordAt> {
         self.hand.records().last()
     }
 
-    /// Gives out records at hand, until one is not wanted, which stays.
+    /// Takes records at hand as long as `wanted` returns true. The first record that is not wanted
+    /// stays.
     #[inline(always)]
     pub(crate) fn give_while(&mut self, mut wanted: impl FnMut(RecordAt) -> bool) {
         self.hand.next += self.hand.records().take_while(|&record| wanted(record)).count();
@@ -415,7 +426,8 @@ impl Cursor {
 }
 
 impl Frame {
-    /// Returns the next value in the hand, and whether the range's ends cut through its keys.
+    /// Takes the next value in the hand, and returns it with whether the range's lower and upper
+    /// ends cut through its keys.
     fn take(&mut self, hand: &mut Values) -> Option<(Value, (bool, bool))> {
         if hand.next < hand.count {
             hand.next += 1;
@@ -430,8 +442,8 @@ impl Frame {
         None
     }
 
-    /// Returns the leaf that `target` belongs to, and whether that leaf was the next child of the
-    /// previous leaf's parent; `None` at the end of the layer.
+    /// Returns the leaf that `target` belongs to, and whether it was the next child of the last
+    /// leaf's parent. Returns `None` if the layer is over.
     #[inline(always)]
     fn next_leaf<const FORWARD: bool>(&mut self, target: u64) -> Option<(Spot, bool)> {
         if let Some(parent) = &mut self.parent
@@ -447,8 +459,8 @@ impl Frame {
         Some((spot?, false))
     }
 
-    /// Copies the values of the range in the leaf that `target` belongs to into the hand. Returns
-    /// the leaf and the version of the copy; `None` at the end of the layer.
+    /// Copies to the hand the values in the range of the leaf that `target` belongs to. Returns the
+    /// leaf and the version of the copy; `None` if the layer is over.
     #[inline(always)]
     fn load<const FORWARD: bool>(&mut self, target: u64, hand: &mut Values) -> Option<(Node, u64)> {
         let Part { from, to, from_is_cut, to_is_cut } = self.part;
@@ -456,9 +468,9 @@ impl Frame {
         loop {
             let (Spot { leaf, version, low, high }, is_next_child) =
                 self.next_leaf::<FORWARD>(target)?;
-            // The leaf may hold slices on the near side of the target, which have been scanned, and
-            // others beyond its fences: it has inherited them, and the next target leads to it
-            // again.
+            // The leaf may hold slices on the near side of the target, which have been scanned. It
+            // may also hold inherited slices beyond its fences; the next target leads to it again
+            // for these.
             let (first, last) =
                 if FORWARD { (target, to.min(high)) } else { (from.max(low), target) };
             let permutation = leaf.permutation();
@@ -514,7 +526,8 @@ impl Frame {
 }
 
 impl OrderedIndex {
-    /// Returns a cursor before the first record of a range. Nothing is loaded or observed yet.
+    /// Returns a cursor before the first record of a range. Nothing has been loaded or observed
+    /// yet.
     #[inline(always)]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         range.expect_words(self.key_words);
@@ -530,9 +543,9 @@ impl OrderedIndex {
         }
     }
 
-    /// Returns the next record of a range. `observe` is called with each leaf, and the version at
-    /// which it was read, before any of its records is given out. The caller is pinned, and has
-    /// been since the cursor's first step.
+    /// Returns the next record of a range. Calls `observe` with each leaf, and the version at which
+    /// it was read, before returning any of its records. The caller is pinned, and has been since
+    /// the cursor's first step.
     #[inline]
     pub(crate) fn advance(
         &self,
@@ -560,9 +573,10 @@ impl OrderedIndex {
         }
     }
 
-    /// Takes every step that does not simply go on in a leaf or to the next leaf of the same layer:
-    /// begins, handles a value in the hand that is not a record, or leaves the layer. Returns the
-    /// record or the end that it has reached, if any. Out of line, so that simple steps are short.
+    /// Continues where the next step is not simply the next leaf of the same layer: begins the
+    /// scan, takes a value that is not simply a record from the hand, or leaves the layer. Returns
+    /// the record or the end that is reached; `None` if the caller has to continue. A function of
+    /// its own, so that [`OrderedIndex::advance`] is short.
     #[inline(never)]
     fn turn(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<Advance> {
         if !cursor.has_begun
@@ -594,7 +608,7 @@ impl OrderedIndex {
                 }
                 None
             }
-            // Unlinked since the permutation was loaded (OI2).
+            // The record has been unlinked since the permutation was loaded (OI2).
             Some((Value::Nothing, _)) => None,
             None if frame.target.is_some() => None,
             None if cursor.height == 0 => Some(Advance::End),
@@ -605,15 +619,16 @@ impl OrderedIndex {
         }
     }
 
-    /// Descends to the layer in which the two ends of the range differ. If that layer is missing,
-    /// observes the leaf that proves it, and returns the record in its place, if any.
+    /// Enters the layer in which the ends of the range differ. If there is no such layer, observes
+    /// the leaf that shows this, and returns the record that is in the range instead; `None` if
+    /// there is none.
     fn begin(&self, cursor: &mut Cursor, observe: &mut dyn FnMut(NodeAt, u64)) -> Option<RecordAt> {
         let mut spin = Spin::default();
         cursor.has_begun = true;
         let mut at_end = (true, true);
         let (mut root, mut depth) = (self.root(), 0);
         loop {
-            // Nothing lies between two neighbours.
+            // The part is empty if the range lies between two neighbouring slices.
             let part = cursor.range.part(depth, at_end.0, at_end.1)?;
             if part.parts_ways(depth, self.key_words) {
                 cursor.enter(root, depth, part);

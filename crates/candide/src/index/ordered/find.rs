@@ -1,5 +1,5 @@
-//! Lookups of one key: the short path needs nothing that waiting would; if a node on the way is
-//! locked, or changes meanwhile, the lookup is repeated by code of its own.
+//! Lookups of one key. The short path contains no code for waiting. If a node on the path is
+//! locked, or changes meanwhile, separate code repeats the lookup.
 
 #![forbid(unsafe_code)]
 
@@ -9,12 +9,12 @@ use crate::index::node::LOCK;
 use crate::index::node::NodeAt;
 use crate::record::RecordAt;
 
-/// The leaf that proves that a key has no record, and its version.
+/// The leaf that shows that a key has no record, and the version at which it does.
 type Missed = Option<(NodeAt, u64)>;
 
 impl OrderedIndex {
-    /// Returns the record with this key, or the leaf whose version proves that there is none. The
-    /// caller is pinned.
+    /// Returns the record with this key. If there is none, returns the leaf, and the version at
+    /// which it shows the key's absence. The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
@@ -34,7 +34,8 @@ impl OrderedIndex {
         }
     }
 
-    /// As [`OrderedIndex::find_patiently`], in parts that need no memory where a record is found.
+    /// As [`OrderedIndex::find_patiently`], but returns the result in parts, which need no memory
+    /// if a record is found.
     #[cold]
     #[inline(never)]
     fn search(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
@@ -47,8 +48,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Returns the record with this key, or the leaf and the version that prove its absence;
-    /// neither if the search has to be repeated.
+    /// Returns the record with this key. If there is none, sets `missed`. If neither happens, the
+    /// lookup has to be repeated.
     #[inline(never)]
     fn find_slices(&self, key: &[u64], missed: &mut Missed) -> Option<RecordAt> {
         let (mut root, mut depth) = (self.root(), 0);
@@ -65,7 +66,8 @@ impl OrderedIndex {
         }
     }
 
-    /// As [`OrderedIndex::find`], repeated until nothing changes meanwhile.
+    /// As [`OrderedIndex::find`], but repeats the lookup until no node on the path changes
+    /// meanwhile.
     #[cold]
     #[inline(never)]
     pub(super) fn find_patiently(&self, key: &[u64]) -> Found {
@@ -73,8 +75,8 @@ impl OrderedIndex {
     }
 }
 
-/// As [`OrderedIndex::find_slices`], of a key of one word. All that it takes and gives is in
-/// registers, so that it needs no stack.
+/// As [`OrderedIndex::find_slices`], for a key of one word. Its arguments and its result are in
+/// registers, so the short path needs no stack.
 #[inline(never)]
 fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {
     let (leaf, version, value) = look_at_once(root, slice)?;
@@ -85,13 +87,13 @@ fn find_slice(root: Node, slice: u64, missed: &mut Missed) -> Option<RecordAt> {
     record
 }
 
-/// Looks up a slice in a layer. Returns the leaf that the slice belongs to, the leaf's version, and
-/// the value word; `None` if a node is locked, dead or changing, or if the leaf needs the slow
-/// path.
+/// Looks a slice up in a layer. Returns the leaf that the slice belongs to, its version, and the
+/// value word. Returns `None` if a node is locked or dead, or changes meanwhile, or if the leaf has
+/// to be searched further.
 #[inline(always)]
 fn look_at_once(root: Node, slice: u64) -> Option<(Node, u64, u64)> {
-    // The lock bit is ignored here: if the node was locked, the second load finds another version,
-    // unless nothing has changed.
+    // The lock bit is ignored here. If the node was locked, the validation finds another version;
+    // if it finds the same one, the node was unlocked without a change.
     let unlocked = |node: Node| node.version() & !LOCK;
     let (mut node, mut version) = (root, unlocked(root));
     while version & INNER != 0 {

@@ -1,4 +1,4 @@
-//! Lookups of many keys at once, a step of each in turn, so that their cache misses overlap.
+//! Lookups of many keys at once, one step of each in turn, so that their cache misses overlap.
 
 #![forbid(unsafe_code)]
 
@@ -7,15 +7,16 @@ use super::{Found, OrderedIndex, look};
 use crate::record::RecordAt;
 use crate::sync::prefetch;
 
-/// One lookup on its way down. What it comes to next is being fetched.
+/// The state of one lookup. The node or record that its next step reads is being prefetched.
 #[derive(Clone, Copy)]
 struct Descent {
     node: Node,
-    /// The inner node above, as it was passed.
+    /// The inner node above `node`, with the version at which it was passed; `None` at a layer's
+    /// root.
     above: Option<(Node, u64)>,
     depth: usize,
-    /// The record of a leaf's slot, whose key remains to be compared; with the version of the leaf,
-    /// which is `node`.
+    /// A record whose key remains to be compared, and the version of `node`, the leaf that holds
+    /// its slot.
     candidate: Option<(RecordAt, u64)>,
 }
 
@@ -52,8 +53,8 @@ impl OrderedIndex {
         (root, depth)
     }
 
-    /// Goes one node further; returns the result of the lookup if it ends there. If anything has
-    /// changed meanwhile, the lookup is repeated at once, alone.
+    /// Advances a lookup by one node. Returns the result if the lookup ends there. If a node on the
+    /// path has changed meanwhile, repeats this lookup alone and returns its result.
     #[inline(always)]
     fn step(&self, key: &[u64], descent: &mut Descent) -> Option<Found> {
         let &mut Descent { node, above, depth, candidate } = descent;
@@ -66,7 +67,7 @@ impl OrderedIndex {
             });
         }
         let version = node.stable();
-        // OI5: the child's version counts only if the parent's is validated after it.
+        // OI5: the child's version counts only if the parent's is validated after it was loaded.
         if version & DEAD != 0 || above.is_some_and(|(above, version)| !above.is_still(version)) {
             return Some(self.find_patiently(key));
         }

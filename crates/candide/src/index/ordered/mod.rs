@@ -3,68 +3,72 @@
 //!
 //! # Shape
 //! A key is a fixed number of words, ordered by the first, then the second, and so on. The index is
-//! a trie of layers, one per word; each layer is a B+tree over that word, the *slice*. A leaf's
-//! value is a record, the only one with this prefix, or the root of the next layer, where two keys
-//! agree up to here. Nodes are 256 bytes, have neither siblings nor parents linked to them, and are
-//! read without locks: version, contents, version again, from the layer's root down. A lookup of a
-//! one-word key touches a node per level and does not touch the record. Prefixes that are words of
-//! their own have layers of their own, so ranges under different prefixes share no leaf.
+//! a trie of layers, one per word. Each layer is a B+tree over that word, the *slice*. The value of
+//! a leaf's slot is either a record, the only one with this prefix, or, if several keys share the
+//! prefix, the root of the next layer. Nodes are 256 bytes and link neither to siblings nor to
+//! parents. They are read without locks, from the layer's root down: a reader loads the version,
+//! then the contents, then the version again. A lookup of a one-word key touches one node per level
+//! and does not touch the record. Prefixes of whole words have layers of their own, so ranges
+//! under different prefixes share no leaf.
 //!
 //! # Invariants
 //! * **OI1** A node changes only under its lock. A link, a split, the beginning of a layer, and the
-//!   node's death raise its version; so does every change of an inner node. An unlinking raises it
-//!   only where nodes keep timestamps.
-//! * **OI2** Nothing moves within a leaf, and a slot outside its permutation has the value zero. So
-//!   a lookup needs no permutation, and an unlinking is, for a concurrent reader, the loss of one
-//!   record that is dead already.
-//! * **OI3** The leaf that a slice belongs to is the one that a descent from the layer's root
-//!   reaches. Each version's *fences*, found on the descent, are slices that belong to the leaf
-//!   while it keeps that version; they may be fewer than belong to it, since it inherits the slices
-//!   of removed neighbours without notice.
-//! * **OI4** A layer's root never moves; it changes between leaf and inner node in place. Once it
-//!   is dead, the layer is over, and all its nodes are dead.
-//! * **OI5** What has been loaded from a node leads nowhere before the node's version has been
-//!   validated; and a child's version counts only if the parent's is validated after it was loaded.
-//! * **OI6** Locks are taken from above to below, from layer to layer and from parent to child; an
-//!   inheriting leaf after the child that dies beside it, whose parent is locked. They are held for
-//!   a few hundred instructions, during which nothing is allocated or freed.
+//!   node's death raise its version; so does every change of an inner node. The unlinking of a
+//!   record raises it only where nodes keep timestamps.
+//! * **OI2** Nothing moves within a leaf, and a slot outside the permutation has the value zero. So
+//!   a lookup needs no permutation. To a concurrent reader, an unlinking is the loss of one record
+//!   that is dead already.
+//! * **OI3** A slice belongs to the leaf that a descent for the slice reaches from the layer's
+//!   root. A descent also finds the *fences* of the leaf's version: all slices between the fences
+//!   belong to the leaf while it keeps that version. More slices may belong to the leaf, since it
+//!   inherits those of removed neighbours, and its version need not be raised for this.
+//! * **OI4** A layer's root never moves; it changes between leaf and inner node in place. Once the
+//!   root is dead, the layer is over, and all its nodes are dead.
+//! * **OI5** Words loaded from a node are followed only after the node's version has been
+//!   validated. A child's version counts only if the parent's version is validated after the
+//!   child's was loaded.
+//! * **OI6** Locks are taken from above to below, from layer to layer and from parent to child. An
+//!   inheriting leaf is locked after the dying child beside it, while their parent is locked. Locks
+//!   are held for a few hundred instructions, during which nothing is allocated or freed.
 //! * **OI7** Nodes come from the index's own slab. Dead ones are retired, not freed, and callers
 //!   are pinned.
-//! * **OI8** A new leaf has the protocol's words of the leaf whose slices it takes, before it can
-//!   be found, and a dying leaf leaves its words to the one that inherits its slices; words are
+//! * **OI8** Before a new leaf can be found, it has the protocol's words of the leaf whose slices
+//!   it takes. A dying leaf leaves its words to the leaf that inherits its slices. The words are
 //!   timestamps, so the larger one counts.
 //!
 //! # How it changes
-//! *Insert.* The leaf is locked at the version at which the key was seen to be absent; or at the
-//! one that the insert before this left, if the key belongs beside that one's (`Place`), and is
-//! then looked for. A free slot is written, then the permutation. *Split* (`split.rs`). A leaf that
-//! is full moves its upper half to a new leaf, which is complete before its parent, locked as well,
-//! links it. Full inner nodes on the way are split before, from the top, each together with a
-//! parent that has room; so nothing propagates upwards. A layer's root gives both halves to new
-//! nodes. At the right end of a layer nothing is moved, which keeps the nodes of ascending keys
-//! full. *Layers.* When a second key with the same slice arrives, the record's slot becomes the
-//! root of a chain of layers, up to the word in which the two differ. *Removal* (`remove.rs`). A
-//! leaf that becomes empty is taken out of its parent; a parent left with one child is replaced by
-//! it; a root left with one child takes over what that one contains; an empty layer loses its slot.
+//! *Insert.* The leaf is locked at the version at which the key was seen to be absent. If the key
+//! belongs to the leaf of the previous insert, that leaf is locked at the version that the previous
+//! insert left (`Place`), and then searched for the key. A free slot is written, then the
+//! permutation. *Split* (`split.rs`). A full leaf moves its upper half to a new leaf. The new leaf
+//! is complete before the parent, which is locked as well, links it. Full inner nodes on the path
+//! are split first, from the top, each under a parent that has room; so no split propagates
+//! upwards. If the layer's root is split, both halves go to new nodes. At the right end of a layer
+//! nothing is moved, which keeps the nodes of ascending keys full. *Layers.* When a second key with
+//! the same slice arrives, the record's slot becomes the root of a chain of layers, up to the word
+//! in which the two keys differ. *Removal* (`remove.rs`). A leaf that becomes empty is taken out of
+//! its parent. A parent left with one child is replaced by that child. A root left with one child
+//! takes over the child's contents. A layer that becomes empty loses its slot.
 //!
 //! # Why lookups are right
-//! By OI5 a descent passes from parent to child at a moment when the child was the parent's, for
-//! this slice. From then on, the leaf loses the slice only by a split or by its death. Both change
-//! its version; so if that is the same after the contents have been read, they were the contents
-//! for this slice at that moment. A missing key is vouched for by the leaf and that version: a
-//! writer that links it later raises the version of the leaf that it then belongs to, which is this
-//! one, a new one made by changing this one, or a neighbour of this one, which then is dead. For
-//! the same reason the neighbour needs no raised version: transactions that observed the dead leaf
-//! fail by its death, and those that observed the neighbour have seen nothing of what it inherits.
+//! By OI5 a descent passes from parent to child at a moment when the child was the parent's child
+//! for this slice. From then on, the leaf loses the slice only by a split or by its death. Both
+//! change the leaf's version. So if the version is the same after the contents have been read, the
+//! contents were those for this slice at that moment. The leaf at that version proves that a
+//! missing key is absent: a writer that links the key later raises the version of the leaf that the
+//! key then belongs to. That leaf is this one, or a new one made by changing this one, or a
+//! neighbour of this one, which then is dead. In the last case the neighbour's version need not be
+//! raised by the inheritance: transactions that observed the dead leaf fail by its death, and
+//! transactions that observed the neighbour have read nothing of what it inherits.
 //!
 //! # Why scans are right
-//! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each before any
-//! of its records is given out. The next leaf is where the slice beyond the last one's fence
-//! belongs; so each slice of the range belonged to an observed leaf, at its observed version, when
-//! it was read.
+//! A cursor (`cursor.rs`) reads leaf after leaf, each at one version, and observes each leaf before
+//! it returns any of its records. The next leaf is the one to which the slice beyond the last
+//! leaf's fence belongs. So each slice of the range belonged to an observed leaf, at its observed
+//! version, when it was read.
 //!
 //! # Own changes
-//! A transaction that restructures what it has observed exchanges its observations: see
+//! A transaction that restructures nodes it has observed replaces its observations: see
 //! [`NodeChange`].
 
 mod cursor;
@@ -98,14 +102,13 @@ pub(crate) struct OrderedIndex {
     /// The address of the first layer's root, which never moves and never dies.
     root: NonZeroU64,
     key_words: usize,
-    /// Words that the protocol keeps in each leaf.
+    /// The number of words that the protocol keeps in each leaf.
     node_words: usize,
     nodes: Arc<Slab>,
 }
 
-/// The place where a record was linked last, so that linking a record with a near key needs no
-/// descent; or where a search found no record, so that one can be linked there. Valid during one
-/// pin.
+/// The place of the last link, so that a link of a near key needs no descent; or the place where a
+/// lookup found a key absent, so that the key can be linked there. Valid during one pin.
 #[derive(Debug, Default)]
 pub(crate) struct Place(Option<Near>);
 
@@ -113,8 +116,8 @@ pub(crate) struct Place(Option<Near>);
 struct Near {
     spot: Spot,
     depth: usize,
-    /// The record that was linked there: its key begins with the layer's prefix. `None` if the
-    /// prefix is that of the key that was searched, which is the next one to be linked.
+    /// The record linked last in the leaf: its key begins with the layer's prefix. `None` after a
+    /// lookup; then the prefix is that of the absent key, which is the next key to be linked.
     record: Option<RecordAt>,
 }
 
@@ -128,7 +131,7 @@ struct Linking<'a, B> {
 }
 
 impl Near {
-    /// Returns whether the key belongs to the leaf, as long as that is of this version.
+    /// Returns whether the key belongs to the leaf, as long as the leaf has the version in `spot`.
     #[inline(always)]
     fn is_home_of(&self, key: &[u64]) -> bool {
         let Near { spot, depth, record } = self;
@@ -137,17 +140,18 @@ impl Near {
     }
 }
 
-/// The start of the descent to the leaf of a key that could not be linked near the last one.
+/// The place where [`OrderedIndex::link`] begins, if a key could not be linked near the last one: a
+/// leaf, or, if `None`, the root of the first layer.
 #[derive(Debug)]
 pub(crate) struct Start(Option<Taken>);
 
 impl Start {
-    /// At the root of the first layer.
+    /// The root of the first layer.
     pub(crate) const ROOT: Start = Start(None);
 }
 
-/// A leaf of the layer at this depth, which the key belongs to, and in which its slice leads to
-/// something.
+/// A leaf in layer `depth`, to which the key belongs. The slot of the key's slice has the value
+/// `by`.
 #[derive(Debug)]
 struct Taken {
     spot: Spot,
@@ -156,9 +160,9 @@ struct Taken {
 }
 
 impl Place {
-    /// Links a record in the leaf itself, if its key belongs there, nothing has changed the leaf
-    /// since, and that is all it takes; otherwise [`OrderedIndex::link`] does it from where this
-    /// says. The record's key and cells are written.
+    /// Links a record in the leaf of this place. This succeeds if the key belongs to the leaf, the
+    /// leaf has not changed since, and a free slot is enough. Otherwise returns where
+    /// [`OrderedIndex::link`] has to begin. The record's key and cells are written.
     #[inline(always)]
     pub(crate) fn link_near(
         &mut self,
@@ -168,7 +172,7 @@ impl Place {
     ) -> Result<Linked, Start> {
         let Some(near) = self.0.as_mut() else { return Err(Start::ROOT) };
         let Spot { leaf, version: before, .. } = near.spot;
-        // Under the lock the version cannot change, so one check suffices.
+        // Under the lock the version is certain, so the leaf needs no second validation.
         if !(near.is_home_of(key) && leaf.lock_at(before)) {
             return Err(Start::ROOT);
         }
@@ -199,7 +203,7 @@ impl Place {
     }
 }
 
-/// A leaf found by a descent, and slices that belong to it at this version (OI3).
+/// A leaf found by a descent, and the fences of this version (OI3).
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     leaf: Node,
@@ -208,12 +212,13 @@ struct Spot {
     high: u64,
 }
 
-/// The inner nodes that a descent passes, as it notes them.
+/// A receiver of the inner nodes that a descent passes.
 trait Trail {
-    /// The descent begins, perhaps again.
+    /// Notes that the descent begins, perhaps again.
     fn begin(&mut self);
 
-    /// It has chosen child `rank` of `node`; `low` and `high` are the node's fences.
+    /// Notes that the descent has chosen child `rank` of `node`; `low` and `high` are the node's
+    /// fences.
     fn pass(&mut self, node: Node, rank: usize, version: u64, low: u64, high: u64);
 }
 
@@ -223,8 +228,8 @@ impl Trail for () {
     fn pass(&mut self, _node: Node, _rank: usize, _version: u64, _low: u64, _high: u64) {}
 }
 
-/// Goes down a layer to the leaf of `slice`; nothing if the layer is over. Fences are found only if
-/// asked for.
+/// Descends a layer to the leaf of `slice`. Returns `None` if the layer is over. The fences in the
+/// result are narrowed only if `FENCES` is true.
 #[inline(always)]
 fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -> Option<Spot> {
     let mut spin = Spin::default();
@@ -243,7 +248,8 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
             if FENCES {
                 (low, high) = node.fences(rank, low, high);
             }
-            // OI5: before the address is used, and after the child's version is known.
+            // OI5: the version is validated before the address is used, and again after the child's
+            // version is known.
             if !node.is_still(version) {
                 spin.wait();
                 continue 'again;
@@ -261,7 +267,7 @@ fn descend<const FENCES: bool>(root: Node, slice: u64, trail: &mut impl Trail) -
     }
 }
 
-/// Looks a slice up in a layer; nothing if the layer is over.
+/// Looks a slice up in a layer. Returns `None` if the layer is over.
 #[inline(always)]
 fn look<const FENCES: bool>(root: Node, slice: u64) -> Option<(Spot, Value)> {
     let mut spin = Spin::default();
@@ -279,8 +285,8 @@ impl OrderedIndex {
     /// Words of a node.
     pub(crate) const NODE_WORDS: usize = NODE_WORDS;
 
-    /// Returns an index for records whose key has `key_words` words, with its nodes in a slab of
-    /// its own.
+    /// Returns an index for records whose keys have `key_words` words; the index keeps its nodes in
+    /// the slab `nodes`.
     pub(crate) fn new(
         nodes: Arc<Slab>,
         key_words: usize,
@@ -312,15 +318,14 @@ impl OrderedIndex {
         Node::at(self.root.get())
     }
 
-    /// Returns whether a record found in layer `depth` under the key's words up to there has this
-    /// key.
+    /// Returns whether a record has this key, if the record was found in layer `depth` under the
+    /// key's first `depth + 1` words.
     #[inline(always)]
     fn has_rest(&self, record: RecordAt, key: &[u64], depth: usize) -> bool {
         (depth + 1..self.key_words).all(|index| record.key_word(index) == key[index])
     }
 
-    /// Does the work of [`OrderedIndex::find`]; if the key has no record, notes the place to link
-    /// one.
+    /// As [`OrderedIndex::find`]; if there is no record, notes where to link one with this key.
     #[inline(always)]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         debug_assert_eq!(key.len(), self.key_words);
@@ -337,7 +342,7 @@ impl OrderedIndex {
                     place.0 = Some(Near { spot: own, depth, record: None });
                     return Found::Nothing { node: spot.leaf.handle(), version: spot.version };
                 }
-                // The layer is over; the thread that ended it is taking its slot away.
+                // The layer is over; the thread that ended it is about to clear its slot.
                 None => {
                     spin.wait();
                     (root, depth) = (self.root(), 0);
@@ -346,16 +351,17 @@ impl OrderedIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless its key has a record. The caller is
-    /// pinned, and has tried [`Place::link_near`], which returned the start.
+    /// Links `record`, whose key and cells are written, unless another record with its key is
+    /// linked. The caller is pinned, and has called [`Place::link_near`], which returned the start.
     ///
-    /// `changes` receives the nodes that this has restructured; the restructuring comes before the
-    /// change of version in [`Linked::New`]. `inherit_from_node` runs under the lock of the
-    /// record's leaf, or before other threads can find the leaf. In it, a protocol copies what the
-    /// leaf says of the absent key (such as a read timestamp) to the record.
+    /// The call adds its splits and new layers to `changes`. They come before the step from one
+    /// version to the next that [`Linked::New`] reports. `inherit_from_node` runs under the lock of
+    /// the record's leaf, or before that leaf can be found. In it, a protocol lets the record
+    /// inherit what the leaf recorded about the absent key.
     ///
     /// # Errors
-    /// If the memory limit leaves no room for a node; the index is unchanged then.
+    /// If the memory limit leaves no room for a node; the index then contains the same records as
+    /// before.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -386,7 +392,7 @@ impl OrderedIndex {
         self.link_from(from, place, &mut linking)
     }
 
-    /// Links a record, going down from the root of a layer that its key leads to.
+    /// Links a record, descending from the root of a layer that the record's key leads to.
     fn link_from(
         &self,
         (mut root, mut depth): (Node, usize),
@@ -422,9 +428,9 @@ impl OrderedIndex {
         }
     }
 
-    /// Calls `each`, in the order of keys, for every record, present or absent, that is linked
-    /// during the whole call, and for some of the records that are linked or unlinked meanwhile.
-    /// The caller is pinned.
+    /// Calls `each`, in the order of the keys, with every record that is linked during the whole
+    /// call, present or not, and with some of the records linked or unlinked meanwhile. The caller
+    /// is pinned.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         let mut cursor =
             self.cursor(WordRange::beginning_with(&[], self.key_words), Direction::Forward);
@@ -432,15 +438,15 @@ impl OrderedIndex {
             match self.advance(&mut cursor, &mut |_, _| {}) {
                 Advance::Next(record) => each(record),
                 Advance::End => return,
-                // A layer has ended under the cursor, so nothing in it is linked any more.
+                // A layer has ended under the cursor, so no record in it is linked any more.
                 Advance::Doomed => {}
             }
         }
     }
 }
 
-/// Links a record in a leaf in which its slice was missing; nothing if the leaf has changed since,
-/// or has no room.
+/// Links a record in a leaf that had no slot for its slice. Returns `None` if the leaf has changed
+/// since.
 #[inline(always)]
 fn link_at(
     spot: Spot,
@@ -452,8 +458,8 @@ fn link_at(
     if !leaf.lock_at(version) {
         return None;
     }
-    // The version is unchanged, so at most a record has been unlinked: the slice is still missing,
-    // and the leaf has room.
+    // The version is the same, so at most records have been unlinked: the slice is still missing,
+    // and there is room.
     leaf.insert(linking.key[depth], Value::Record(linking.record));
     let after = unlock_linked(leaf, version, &mut linking.inherit_from_node);
     let near = Near { spot: Spot { version: after, ..spot }, depth, record: Some(linking.record) };
@@ -461,7 +467,7 @@ fn link_at(
 }
 
 /// Ends the link of a record in a leaf that the caller has locked: unlocks the leaf and returns its
-/// version then.
+/// new version.
 #[inline(always)]
 fn unlock_linked(leaf: Node, version: u64, inherit_from_node: &mut impl FnMut(NodeAt)) -> u64 {
     inherit_from_node(leaf.handle());

@@ -8,12 +8,12 @@
 //! inner | version | unused         | keys        | children |
 //! ```
 //!
-//! The protocol's words stay unused in an inner node because a layer's root changes from one kind
-//! to the other under readers that go on raising timestamps in the leaf it was.
+//! The protocol's words stay unused in an inner node, since a layer's root changes from a leaf to
+//! an inner node and back. Readers of the former leaf may go on raising timestamps in these words.
 //!
 //! Child `i` of an inner node holds the slices above key `i - 1`, up to and including key `i`.
-//! Unused keys are the largest word, which no separator is: the slices beyond it would be none. So
-//! a search needs no count.
+//! Unused keys have the largest word as their value. No separator is that large, since no slice is
+//! above it. So a search needs no count.
 
 use super::permutation::{Permutation, WIDTH};
 use crate::index::node::NodeAt;
@@ -24,11 +24,11 @@ use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, Spin, mutant, prefetch}
 
 /// Words of a node: four cache lines.
 pub(super) const NODE_WORDS: usize = 32;
-/// Keys of an inner node; with one child more, both halves of a full one have two children at
-/// least.
+/// The most keys of an inner node. There is one child more, so both halves of a full node have at
+/// least two children.
 pub(super) const KEYS: usize = if MODELLED { 3 } else { 14 };
-/// A search first compares every fifth key. The runs of keys before, between and behind these have
-/// equal lengths.
+/// The distance between the keys that a search compares first. These keys leave runs of equal
+/// length before, between and behind them.
 const STRIDE: usize = 5;
 
 const PERMUTATION: usize = 3;
@@ -40,12 +40,12 @@ const _: () = assert!(SLICES + WIDTH <= VALUES && VALUES + WIDTH <= NODE_WORDS);
 const _: () = assert!(INNER_KEYS + KEYS <= CHILDREN && CHILDREN + KEYS < NODE_WORDS);
 const _: () = assert!(KEYS < STRIDE || KEYS % STRIDE == STRIDE - 1);
 
-/// The node is out of the tree, for ever.
+/// The bit of a version that says that the node is out of the tree for ever.
 pub(super) const DEAD: u64 = MOVED;
 pub(super) const INNER: u64 = 4;
 pub(super) const VERSION_ONE: u64 = 8;
 
-/// The bit of a leaf's value that says that it is the root of the next layer, not a record.
+/// The bit of a leaf's value that is set if the value is the root of the next layer, not a record.
 const LAYER: u64 = 1 << 63;
 
 /// The target of a leaf's slot.
@@ -57,8 +57,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Returns the meaning of a leaf's value word, which the caller loaded from a leaf whose
-    /// version has been validated since, or that it has locked.
+    /// Returns the meaning of a value word of a leaf. The caller has validated the leaf's version
+    /// after loading the word, or has locked the leaf.
     #[inline(always)]
     pub(super) fn of(word: u64) -> Value {
         match Block::at(word & !LAYER) {
@@ -70,8 +70,8 @@ impl Value {
         }
     }
 
-    /// Returns the record that a value word leads to, which was loaded as for [`Value::of`], if it
-    /// leads to one.
+    /// Returns the record that a value word refers to; `None` if it refers to none. The word was
+    /// loaded as for [`Value::of`].
     #[inline(always)]
     pub(super) fn record(word: u64) -> Option<RecordAt> {
         let block = if word & LAYER == 0 { Block::at(word) } else { None };
@@ -94,8 +94,8 @@ impl Value {
 pub(super) struct Node(Block);
 
 impl Node {
-    /// Returns a leaf with these slots, which ascend, in a block of the index's slab that the
-    /// caller owns. The protocol's words are not written.
+    /// Returns a leaf with `slots`, which ascend, in a block of the index's slab that the caller
+    /// owns. The protocol's words are not written.
     #[inline]
     pub(super) fn new_leaf(block: Block, slots: impl Iterator<Item = (u64, Value)>) -> Node {
         let node = Node(block);
@@ -119,8 +119,8 @@ impl Node {
         node
     }
 
-    /// Returns the node at an address that is a root's, or a child's in a node whose version has
-    /// been validated since.
+    /// Returns the node at `address`. The address is that of a root, or of a child in a node whose
+    /// version has been validated since the address was loaded.
     #[inline(always)]
     pub(super) fn at(address: u64) -> Node {
         Node(Block::at(address).expect("a node is never at zero"))
@@ -134,7 +134,7 @@ impl Node {
         self.0.address()
     }
 
-    /// Returns the leaf as protocols know it.
+    /// Returns the leaf's handle for protocols.
     #[inline(always)]
     pub(super) fn handle(self) -> NodeAt {
         NodeAt::new(self.0)
@@ -147,22 +147,22 @@ impl Node {
         unsafe { self.0.word(index) }
     }
 
-    /// Returns a word of a node's contents. Acquire: a reader that loads a word under change sees
-    /// the lock at its second load of the version (E17), and a reader that loads an address sees
-    /// the content at that address (E4).
+    /// Returns a word of a node's contents. The load is Acquire: a reader that loads a word that is
+    /// being changed finds the lock when it validates (E17), and a reader that loads an address
+    /// sees the contents at that address (E4).
     #[inline(always)]
     fn get(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
     }
 
-    /// Changes part of a node that the caller has locked, or that no thread can reach yet.
+    /// Sets a word of a node that the caller has locked or that no thread can reach yet.
     #[inline(always)]
     fn set(&self, index: usize, value: u64) {
         self.word(index).store(value, Ordering::Release); // E17, E4
     }
 
-    /// Prefetches the target of a value word, which may be any word: the first line of a record, or
-    /// the lines of a layer's root that are used if it is a leaf of few slots.
+    /// Prefetches the target of a value word: the first line of a record, or those lines of a
+    /// layer's root that a leaf with few slots needs. The word may be any word.
     #[inline(always)]
     pub(super) fn prefetch_value(word: u64) {
         let first = Block::hint_at(word & !LAYER);
@@ -172,12 +172,12 @@ impl Node {
         }
     }
 
-    /// Prefetches the first line of the targets of a leaf's first slots. The words are used for
-    /// nothing else, so they may have any value.
+    /// Prefetches the first line of the target of each of the first `slots` slots of a leaf. The
+    /// values are only prefetched from, so they may be any words.
     #[inline(always)]
     pub(super) fn prefetch_values(self, slots: usize) {
         for slot in 0..slots.min(WIDTH) {
-            // A prefetch of address zero would cost a page walk each time.
+            // For address zero, the processor would search the page tables each time.
             let word = self.value(slot);
             prefetch(Block::hint_at(std::hint::select_unpredictable(
                 word == 0,
@@ -187,7 +187,7 @@ impl Node {
         }
     }
 
-    /// Prefetches a node's lines, given its address or any word.
+    /// Prefetches all lines of a node. `address` may also be any other word.
     #[inline(always)]
     pub(super) fn prefetch(address: u64) {
         if let Some(block) = Block::at(address) {
@@ -195,9 +195,9 @@ impl Node {
         }
     }
 
-    /// Makes loom consider a switch of threads here. Otherwise it would miss some interleavings:
-    /// loom forgets that one thread has loaded a word once another thread loads it, too, and so
-    /// does not consider that the other thread's next store might come before the first load.
+    /// Makes loom consider a switch of threads here. Without this, loom would not: it forgets that
+    /// one thread has loaded a word once another thread loads the word too. So loom does not see
+    /// that the next store of the second thread might have come before the load of the first.
     #[cfg(loom)]
     fn crossing(self) {
         // The last word is unused under a model, and a Relaxed exchange orders nothing else.
@@ -208,7 +208,7 @@ impl Node {
     #[inline(always)]
     fn crossing(self) {}
 
-    /// Returns the node's version now. It may be locked, or dead.
+    /// Returns the node's current version. The node may be locked or dead.
     #[inline(always)]
     pub(super) fn version(self) -> u64 {
         let version = self.word(0).load(Ordering::Acquire); // E16
@@ -216,7 +216,7 @@ impl Node {
         version
     }
 
-    /// Waits until the node is not locked; returns its version then. It may be dead.
+    /// Waits until the node is not locked, and returns its version. The node may be dead.
     #[inline(always)]
     pub(super) fn stable(self) -> u64 {
         let version = self.version();
@@ -235,19 +235,21 @@ impl Node {
         }
     }
 
-    /// Loads the version a second time; returns whether all words loaded since `version` belong to
-    /// that version. Relaxed, since those loads were Acquire (E17).
+    /// Validates: returns whether everything loaded from the node since `version` was loaded
+    /// belongs to this version. Relaxed, since those loads were Acquire (E17).
     #[inline(always)]
     pub(super) fn is_still(self, version: u64) -> bool {
         self.crossing();
         self.word(0).load(Ordering::Relaxed) == version
     }
 
-    /// Locks the node if its version is still `version`, which is not a dead one's.
+    /// Locks the node if its version is still `version`, which is the version of a live node.
+    /// Returns whether it has done so.
     #[inline(always)]
     pub(super) fn lock_at(self, version: u64) -> bool {
         debug_assert!(version & (LOCK | DEAD) == 0, "OI4: what is dead stays so");
-        // Acquire: this thread sees the previous holder's changes before it makes its own (E16).
+        // Acquire: this thread sees the changes of the last holder before it changes the node
+        // (E16).
         let locked = self
             .word(0)
             .compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed)
@@ -270,15 +272,15 @@ impl Node {
         }
     }
 
-    /// Returns whether the node may be changed: it is locked, or no thread can reach it yet, so
-    /// that it has its first version (OI1). Only for assertions.
+    /// Returns whether the node may be changed: the node is locked, or it has its first version, as
+    /// a node that no thread can reach yet (OI1). Only for assertions.
     fn is_owned(self) -> bool {
         let version = self.word(0).load(Ordering::Relaxed);
         version & LOCK != 0 || version & !INNER == 0
     }
 
-    /// Unlocks the node with this version. A thread that loads that version sees all changes made
-    /// under the lock.
+    /// Unlocks the node and sets its version to `version`. A thread that sees this version sees
+    /// what was done under the lock.
     #[inline(always)]
     pub(super) fn unlock(self, version: u64) {
         debug_assert!(version & LOCK == 0, "OI1: the owner leaves a version");
@@ -317,8 +319,8 @@ impl Node {
         self.set(VALUES + slot, value.word());
     }
 
-    /// Returns the value word that belongs to `slice`, or zero. Free slots may have the slice of an
-    /// earlier life, but no value.
+    /// Returns the value word that belongs to `slice`, or zero. A free slot may still have the
+    /// slice of an earlier use, but has no value.
     #[inline(always)]
     pub(super) fn value_of(self, slice: u64) -> u64 {
         match self.slot_of(slice) {
@@ -330,7 +332,7 @@ impl Node {
         }
     }
 
-    /// Does the work of [`Node::value_of`]; `None` if that needs the slow path.
+    /// As [`Node::value_of`]; `None` if a free slot has the slice and others must be searched.
     #[inline(always)]
     pub(super) fn value_at_once(self, slice: u64) -> Option<u64> {
         match self.slot_of(slice) {
@@ -339,7 +341,8 @@ impl Node {
         }
     }
 
-    /// Returns a slot that has the slice, if only in an earlier life; or [`WIDTH`].
+    /// Returns a slot that has the slice now or had it before it was freed; [`WIDTH`] if there is
+    /// none.
     #[inline(always)]
     fn slot_of(self, slice: u64) -> usize {
         let pick =
@@ -347,7 +350,7 @@ impl Node {
         (0..WIDTH).fold(WIDTH, pick)
     }
 
-    /// As [`Node::value_of`], of a leaf in which a free slot has the slice.
+    /// As [`Node::value_of`], for a leaf in which a free slot has the slice.
     #[cold]
     fn value_among(self, slice: u64) -> u64 {
         let mut equal =
@@ -362,35 +365,36 @@ impl Node {
         0
     }
 
-    /// Returns the slot that has this value, in a leaf the caller has locked. It is live, since
-    /// free ones have none.
+    /// Returns the slot that has this value, in a leaf that the caller has locked; `None` if there
+    /// is none. The slot is live, since free slots have no value.
     pub(super) fn slot_of_value(self, value: Value) -> Option<usize> {
         (0..WIDTH).find(|&slot| self.value(slot) == value.word())
     }
 
-    /// Returns the rank of the live slot that has this value, in a leaf the caller has locked.
+    /// Returns the rank of the live slot that has this value, in a leaf that the caller has locked;
+    /// `None` if there is none.
     pub(super) fn rank_of_value(self, value: Value) -> Option<usize> {
         self.permutation().live().position(|slot| self.value(slot) == value.word())
     }
 
-    /// Returns whether all live slices are smaller, as they are where keys ascend, in a leaf the
-    /// caller has locked.
+    /// Returns whether all live slices of a leaf that the caller has locked are smaller than
+    /// `slice`. This is usual where keys ascend.
     #[inline(always)]
     pub(super) fn is_beyond(self, permutation: Permutation, slice: u64) -> bool {
         let count = permutation.count();
         count == 0 || self.slice(permutation.slot(count - 1)) < slice
     }
 
-    /// Returns the value word of the largest live slice, if that slice is `slice`. The leaf is not
-    /// empty, and the caller has locked it.
+    /// Returns the value word of the largest live slice if that slice equals `slice`. The caller
+    /// has locked the leaf, which is not empty.
     #[inline(always)]
     pub(super) fn value_of_last(self, permutation: Permutation, slice: u64) -> Option<u64> {
         let slot = permutation.slot(permutation.count() - 1);
         (self.slice(slot) == slice).then(|| self.value(slot))
     }
 
-    /// Returns how many live slices are smaller, in a leaf the caller has locked or no thread can
-    /// reach yet.
+    /// Returns the number of live slices smaller than `slice`, in a leaf that the caller has locked
+    /// or that no thread can reach yet.
     #[inline(always)]
     fn rank_of_slice(self, permutation: Permutation, slice: u64) -> usize {
         if self.is_beyond(permutation, slice) {
@@ -399,8 +403,8 @@ impl Node {
         permutation.live().filter(|&slot| self.slice(slot) < slice).count()
     }
 
-    /// Adds a slot to a leaf that has a free one, and that the caller has locked or no thread can
-    /// reach yet.
+    /// Adds a slot to a leaf that has a free slot. The caller has locked the leaf, or no thread can
+    /// reach it yet.
     #[inline(always)]
     pub(super) fn insert(self, slice: u64, value: Value) {
         let permutation = self.permutation();
@@ -409,14 +413,14 @@ impl Node {
         self.set_permutation(permutation.insert(rank));
     }
 
-    /// As [`Node::insert`], of a slice that [is beyond](Node::is_beyond) all others.
+    /// As [`Node::insert`], for a slice that [is beyond](Node::is_beyond) all others.
     #[inline(always)]
     pub(super) fn append(self, permutation: Permutation, slice: u64, value: Value) {
         self.fill_free_slot(permutation, slice, value);
         self.set_permutation(permutation.append());
     }
 
-    /// Writes the first free slot.
+    /// Writes `slice` and `value` to the first free slot.
     #[inline(always)]
     fn fill_free_slot(self, permutation: Permutation, slice: u64, value: Value) {
         let slot = permutation.slot(permutation.count());
@@ -426,8 +430,8 @@ impl Node {
         self.set_value(slot, value);
     }
 
-    /// Frees the slot at `rank` of a leaf the caller has locked; returns whether that was the last
-    /// one.
+    /// Frees the slot at `rank` of a leaf that the caller has locked. Returns whether the leaf has
+    /// become empty.
     pub(super) fn remove(self, rank: usize) -> bool {
         debug_assert!(self.is_owned(), "OI1: a leaf is locked when a record is unlinked");
         let permutation = self.permutation();
@@ -441,8 +445,8 @@ impl Node {
         (0..node_words).for_each(|word| self.handle().node_word(word).store(0, Ordering::Relaxed));
     }
 
-    /// Copies the protocol's words from another locked leaf to `self`. Either no thread can reach
-    /// `self` yet, or the caller has locked it.
+    /// Sets the protocol's words of `self` to those of `from`, a locked leaf. The caller has locked
+    /// `self`, or no thread can reach it yet.
     pub(super) fn copy_words(self, from: Node, node_words: usize) {
         debug_assert!(from.is_owned(), "OI8: the words of a locked leaf");
         for word in 0..node_words {
@@ -451,13 +455,14 @@ impl Node {
         }
     }
 
-    /// Raises the protocol's words of a locked leaf to those of `from`, word by word.
+    /// Raises the protocol's words of a locked leaf to those of another locked leaf, if these are
+    /// larger.
     pub(super) fn raise_words(self, from: Node, node_words: usize) {
         debug_assert!(self.is_owned() && from.is_owned(), "OI8: both leaves are locked");
         for word in 0..node_words {
             let inherited = from.handle().node_word(word).load(Ordering::Relaxed);
-            // Release as in `merge_into_node`: a thread that sees it sees the leaf locked, or in a
-            // later version (E13).
+            // Release as in `merge_into_node`: a thread that sees the raised word sees the leaf
+            // locked, or in a later version (E13).
             self.handle().node_word(word).fetch_max(inherited, Ordering::Release);
         }
     }
@@ -471,7 +476,7 @@ impl Node {
         self.get(INNER_KEYS + index)
     }
 
-    /// Returns the address of a child, or zero.
+    /// Returns the address of a child, or zero if there is no such child.
     #[inline(always)]
     pub(super) fn child(self, index: usize) -> u64 {
         debug_assert!(index <= KEYS);
@@ -486,9 +491,9 @@ impl Node {
         self.set(CHILDREN + index, child);
     }
 
-    /// Returns the child that `slice` belongs to. The search has two steps, first for the run
-    /// between two of the fifth keys, then in that run. Neither step branches on keys, and within a
-    /// step no comparison waits for another.
+    /// Returns the rank of the child that `slice` belongs to. The search first finds the run
+    /// between two of every fifth key, then the place in the run. Neither step branches on keys,
+    /// and no comparison within a step waits for another.
     #[inline(always)]
     pub(super) fn rank(self, slice: u64) -> usize {
         let is_below = |index| usize::from(self.key(index) < slice);
@@ -496,11 +501,11 @@ impl Node {
         run + (0..KEYS % STRIDE).map(|index| is_below(run + index)).sum::<usize>()
     }
 
-    /// Returns the fences of child `rank` of a node with the fences `low` and `high`.
+    /// Returns the fences of child `rank` of a node whose own fences are `low` and `high`.
     #[inline(always)]
     pub(super) fn fences(self, rank: usize, low: u64, high: u64) -> (u64, u64) {
-        // A separator is below the largest word, so that this does not overflow; but this may be no
-        // separator.
+        // A separator is below the largest word, so adding one does not overflow. But a key that
+        // has not been validated may be any word.
         let low = if rank > 0 { self.key(rank - 1).wrapping_add(1) } else { low };
         let high = if rank < KEYS { self.key(rank).min(high) } else { high };
         (low, high)
@@ -521,7 +526,7 @@ impl Node {
         (0..=KEYS).for_each(|index| self.set_child(index, 0));
     }
 
-    /// Makes two nodes the only children.
+    /// Makes `left` and `right` the node's only children.
     pub(super) fn become_inner(self, left: Node, separator: u64, right: Node) {
         debug_assert!(self.is_owned(), "OI1: a root is locked when its kind changes");
         self.clear_inner();
@@ -530,14 +535,14 @@ impl Node {
         self.set_child(1, right.address());
     }
 
-    /// Copies children `first..=last` of another node, and the keys between them, to a node without
-    /// children.
+    /// Appends the children `first..=last` of another node, and the keys between them, to a node
+    /// without children.
     pub(super) fn copy_children(self, from: Node, first: usize, last: usize) {
         (first..last).for_each(|index| self.set_key(index - first, from.key(index)));
         (first..=last).for_each(|index| self.set_child(index - first, from.child(index)));
     }
 
-    /// Leaves only the first `count` children, and the keys between them.
+    /// Removes all children but the first `count`, and all keys but those between these.
     pub(super) fn truncate_children(self, count: usize) {
         (count - 1..KEYS).for_each(|index| self.set_key(index, u64::MAX));
         (count..=KEYS).for_each(|index| self.set_child(index, 0));
@@ -555,8 +560,8 @@ impl Node {
         self.set_child(index + 1, child.address());
     }
 
-    /// Removes child `index`. Its slices belong to the previous child from now on, or to the next
-    /// child if it was the first.
+    /// Removes child `index`. The child's slices fall to the child before it; those of the first
+    /// child fall to the one after it.
     pub(super) fn remove_child(self, index: usize) {
         debug_assert!(self.is_owned(), "OI1: a node is locked when a child is taken out");
         let children = self.children();
@@ -566,8 +571,8 @@ impl Node {
         self.truncate_children(children - 1);
     }
 
-    /// Gives the root of a layer, which the caller has locked, the contents of its last child,
-    /// which it has locked, too; returns the bit that says which kind of node it now is.
+    /// Gives the root of a layer the contents of its last child. The caller has locked both.
+    /// Returns the version bit that says which kind of node the root now is.
     pub(super) fn take_over(self, child: Node, child_version: u64, node_words: usize) -> u64 {
         (PERMUTATION..NODE_WORDS).for_each(|word| self.set(word, child.get(word)));
         match mutant(Mutant::CollapseLeavesNothing) {

@@ -1,4 +1,4 @@
-//! Unlinking records, and taking out the leaves and layers that become empty by it.
+//! Unlinking records, and removing the leaves and layers that become empty.
 
 use super::node::{DEAD, INNER, Node, VERSION_ONE, Value};
 use super::{OrderedIndex, Spot, Trail, descend, look};
@@ -6,7 +6,7 @@ use crate::index::node::{NodeAt, Retire};
 use crate::record::RecordAt;
 use crate::sync::{Mutant, Spin, full_fence, mutant};
 
-/// The last two inner nodes of a descent, with their versions.
+/// The last two inner nodes of a descent, each with its version.
 #[derive(Default)]
 struct Ancestors {
     parent: Option<(Node, u64)>,
@@ -24,12 +24,12 @@ impl Trail for Ancestors {
 }
 
 impl OrderedIndex {
-    /// Takes `record`, which is dead, out of its leaf. The caller is pinned and retires the record
+    /// Unlinks `record`, which is dead, from its leaf. The caller is pinned and retires the record
     /// afterwards.
     ///
     /// `merge_into_node` runs under the leaf's lock, before the slot is cleared. The version is
-    /// raised only where nodes keep timestamps: in commit order, the dead record's own cell already
-    /// fails every transaction that saw its absence.
+    /// raised only where nodes keep timestamps. In commit order this is not needed: the dead
+    /// record's own cell already fails every transaction that observed its absence.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -46,13 +46,13 @@ impl OrderedIndex {
         }
     }
 
-    /// Returns the version of a leaf that has lost a slot (OI1).
+    /// Returns the version that a leaf with `version` has after the loss of a slot (OI1).
     fn after_removal(&self, version: u64) -> u64 {
         if self.node_words == 0 { version } else { version + VERSION_ONE }
     }
 
-    /// Finds and locks the leaf that a linked record is in; returns it with its version, the rank
-    /// of the record's slot, and the depth of the layer.
+    /// Finds and locks the leaf of a linked record. Returns the leaf, its version, the rank of the
+    /// record's slot, and the depth of the layer.
     fn lock_slot_of(&self, record: RecordAt, key: &[u64]) -> (Node, u64, usize, usize) {
         let mut spin = Spin::default();
         let (mut root, mut depth) = (self.root(), 0);
@@ -62,8 +62,8 @@ impl OrderedIndex {
                     (root, depth) = (next, depth + 1);
                     continue;
                 }
-                // The record stays in the leaf while the version is unchanged, since no other
-                // thread unlinks it.
+                // The record stays in the leaf while the version is the same, since no other thread
+                // unlinks the record.
                 Some((Spot { leaf, version, .. }, Value::Record(found)))
                     if found == record && leaf.lock_at(version) =>
                 {
@@ -72,7 +72,7 @@ impl OrderedIndex {
                         .expect("it has just been seen here");
                     return (leaf, version, rank, depth);
                 }
-                // The leaf has changed since; or the record is on its way into a new layer.
+                // The leaf has changed since, or the record is being moved into a new layer.
                 _ => {}
             }
             spin.wait();
@@ -80,8 +80,9 @@ impl OrderedIndex {
         }
     }
 
-    /// Removes the leaf of `key` in layer `depth`, if it is empty, and then the layers that this
-    /// makes empty. Every thread that empties a leaf calls this, so no empty leaf stays.
+    /// Removes the leaf of `key` in layer `depth` if the leaf is empty, and then the layers that
+    /// become empty by this. Every thread that empties a leaf calls this function, so no empty leaf
+    /// stays.
     #[cold]
     fn prune(&self, key: &[u64], mut depth: usize, retired: &mut Vec<Retire>) {
         let mut spin = Spin::default();
@@ -110,7 +111,7 @@ impl OrderedIndex {
                 (None, Some(holder)) => match self.remove_layer(holder, spot, retired) {
                     Some(false) => true,
                     Some(true) => {
-                        // The leaf that held it is empty now.
+                        // The leaf that held the layer's slot is empty now.
                         depth -= 1;
                         false
                     }
@@ -125,8 +126,8 @@ impl OrderedIndex {
         }
     }
 
-    /// Ends a layer whose root is an empty leaf; returns whether that leaves the leaf that held it
-    /// empty. Nothing if either has changed.
+    /// Ends a layer whose root is an empty leaf. Returns whether `holder`, the leaf with the
+    /// layer's slot, is then empty; `None` if `holder` or `root` has changed.
     fn remove_layer(&self, holder: Spot, root: Spot, retired: &mut Vec<Retire>) -> Option<bool> {
         if !holder.leaf.lock_at(holder.version) {
             return None;
@@ -135,8 +136,8 @@ impl OrderedIndex {
             holder.leaf.unlock(holder.version);
             return None;
         }
-        // Both versions are those at which the root was an empty leaf, and the holder's slot led to
-        // it.
+        // Both versions are those at which the root was an empty leaf and the holder's slot led to
+        // the root.
         if self.node_words > 0 {
             full_fence(); // E1, as in `inherit`.
             self.pass_words_on(root.leaf, holder.leaf);
@@ -153,8 +154,9 @@ impl OrderedIndex {
         Some(is_empty)
     }
 
-    /// Takes an empty leaf out of its parent, and the parent out of its own if that leaves it one
-    /// child; returns whether it was possible.
+    /// Removes an empty leaf from its parent. If this leaves the parent one child, the parent is
+    /// removed too, or takes over that child's contents if it is a layer's root. Returns false if a
+    /// node has changed.
     fn remove_leaf(
         &self,
         grandparent: Option<(Node, u64)>,
@@ -163,8 +165,8 @@ impl OrderedIndex {
         slice: u64,
         retired: &mut Vec<Retire>,
     ) -> bool {
-        // The grandparent is locked first (OI6). Whether it is needed is certain once the parent is
-        // locked at its version.
+        // The grandparent is locked first (OI6). Locking the parent at its version confirms
+        // the number of its children, which decides whether the grandparent is needed.
         let above = if parent.child(2) == 0 { grandparent } else { None };
         if above.is_some_and(|(above, above_version)| !above.lock_at(above_version)) {
             return false;
@@ -179,8 +181,8 @@ impl OrderedIndex {
             }
             return false;
         }
-        // The versions are those at which the leaf was empty and the parent had as many children as
-        // it seemed.
+        // The versions are those at which the leaf was empty and the number of the parent's
+        // children was read.
         let index = parent.rank(slice);
         let neighbour = Node::at(parent.child(if index == 0 { 1 } else { index - 1 }));
         debug_assert_ne!(neighbour, leaf, "OI8: a neighbour inherits");
@@ -198,7 +200,7 @@ impl OrderedIndex {
             above.unlock(above_version + VERSION_ONE);
             Some(parent)
         } else {
-            // The parent is the layer's root, and stays (OI4).
+            // The parent is the layer's root, and is not removed (OI4).
             let neighbour_version = neighbour.lock();
             if self.node_words > 0 {
                 full_fence(); // E1, as in `inherit`.
@@ -213,8 +215,9 @@ impl OrderedIndex {
         true
     }
 
-    /// Leaves the words of a dying leaf, which is locked like its parent, to the leaf that its
-    /// slices fall to: the last one below its left neighbour, or the first one below its right.
+    /// Passes the protocol's words of a dying leaf to the leaf that inherits its slices: the last
+    /// one below the left neighbour, or the first one below the right neighbour. The dying leaf and
+    /// its parent are locked.
     fn inherit(&self, leaf: Node, neighbour: Node, is_left: bool) {
         let (mut neighbour, mut version) = (neighbour, neighbour.lock());
         while version & INNER != 0 {
@@ -225,13 +228,14 @@ impl OrderedIndex {
             neighbour.unlock(version);
             (neighbour, version) = (child, child_version);
         }
-        // A reader of an absent key raises the leaf's timestamp and then loads the version; this
+        // A reader of an absent key raises the leaf's timestamp and then reads the version; this
         // thread has locked the leaf and now copies the timestamp (E1).
         full_fence();
         self.pass_words_on(leaf, neighbour);
         neighbour.unlock(version + VERSION_ONE);
     }
-    /// Leaves a dying leaf's words to a locked one that its slices fall to (OI8).
+    /// Passes the protocol's words of a dying leaf to the locked leaf that inherits its slices
+    /// (OI8).
     fn pass_words_on(&self, leaf: Node, neighbour: Node) {
         if !mutant(Mutant::CollapseLeavesNothing) {
             neighbour.raise_words(leaf, self.node_words);

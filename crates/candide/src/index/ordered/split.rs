@@ -1,4 +1,4 @@
-//! Restructuring by an insert: full leaves and inner nodes are split, and slots become layers.
+//! Restructuring by an insert: splits of full leaves and inner nodes, and slots that become layers.
 
 use super::node::{INNER, KEYS, Node, VERSION_ONE, Value};
 use super::permutation::{Permutation, WIDTH};
@@ -8,7 +8,7 @@ use crate::memory::{Block, Cache, OutOfMemory};
 use crate::record::RecordAt;
 use crate::sync::{Mutant, full_fence, mutant};
 
-/// An inner node as it was passed.
+/// An inner node, with its version and upper fence when a descent passed it.
 #[derive(Clone, Copy)]
 struct Passed {
     node: Node,
@@ -16,7 +16,7 @@ struct Passed {
     high: u64,
 }
 
-/// The last inner node of a descent, and the topmost full node with its parent.
+/// The last inner node of a descent, and the topmost full inner node with its parent.
 #[derive(Default)]
 struct Fullness {
     parent: Option<Passed>,
@@ -37,7 +37,8 @@ impl Trail for Fullness {
     }
 }
 
-/// Locks a node after its parent, if both still have the versions that the descent found.
+/// Locks the parent `above`, if there is one, and then `node`, if both still have the versions at
+/// which they were passed. Returns whether both are locked; otherwise neither is.
 fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
     if above.is_some_and(|above| !above.node.lock_at(above.version)) {
         return false;
@@ -52,8 +53,8 @@ fn lock_both(above: Option<Passed>, node: Node, version: u64) -> bool {
 }
 
 impl OrderedIndex {
-    /// Returns the session's cache of nodes, with `count` at hand for while others are locked
-    /// (OI6).
+    /// Returns the session's cache of nodes, with `count` nodes ready. So nothing needs to be
+    /// allocated while nodes are locked (OI6).
     fn make_ready<'a>(
         &self,
         count: usize,
@@ -64,8 +65,9 @@ impl OrderedIndex {
         Ok(spare)
     }
 
-    /// Links a record in a leaf that was full: splits it, or else a full node above it; `None` if
-    /// the search has to begin again.
+    /// Splits a full node on the path to a record's leaf. If this is the leaf itself, links the
+    /// record; otherwise, or if a node has changed, returns `None`, and the caller has to search
+    /// again.
     #[cold]
     pub(super) fn link_splitting(
         &self,
@@ -83,8 +85,8 @@ impl OrderedIndex {
         Ok(None)
     }
 
-    /// Splits a leaf and links a record in one of the halves; `None` if the leaf has changed, or is
-    /// not full any more.
+    /// Splits a leaf and links a record in one of the halves. Returns `None` if the leaf or its
+    /// parent has changed, or if the leaf is not full.
     fn split_leaf(
         &self,
         above: Option<Passed>,
@@ -109,7 +111,7 @@ impl OrderedIndex {
             return Ok(None);
         }
         if self.node_words > 0 {
-            // A reader of an absent key raises the leaf's timestamp and then loads the version;
+            // A reader of an absent key raises the leaf's timestamp and then reads the version;
             // this thread has locked the leaf and now copies the timestamp (E1).
             full_fence();
         }
@@ -136,7 +138,8 @@ impl OrderedIndex {
         let after = before + VERSION_ONE;
         home.insert(slice, Value::Record(*record));
         inherit_from_node(home.handle());
-        // No reader finds the new leaves while the node above is locked, or the root is.
+        // No reader finds the new leaves while the parent is locked, or the root if there is no
+        // parent.
         home.unlock(after);
         match above {
             Some(above) => {
@@ -163,8 +166,8 @@ impl OrderedIndex {
         Ok(Some((near, Linked::New { node: home.handle(), before, after })))
     }
 
-    /// Returns a new leaf with the slots of another, locked leaf at `ranks`, and with that leaf's
-    /// protocol words (OI8).
+    /// Returns a new leaf with the slots at `ranks` of `leaf`, which is locked, and with the
+    /// protocol's words of `leaf` (OI8).
     fn new_leaf_from(
         &self,
         leaf: Node,
@@ -181,7 +184,8 @@ impl OrderedIndex {
         new
     }
 
-    /// Gives a new leaf the protocol's words of the locked one whose slices it takes (OI8).
+    /// Gives a new leaf the protocol's words of `leaf`, the locked leaf whose slices it takes
+    /// (OI8).
     fn hand_on(&self, leaf: Node, new: Node) {
         match mutant(Mutant::SplitInheritsNothing) {
             true => new.clear_words(self.node_words),
@@ -189,8 +193,9 @@ impl OrderedIndex {
         }
     }
 
-    /// Replaces the slot of `other`, whose key has the same slice as that of `record`, by a chain
-    /// of layers, in the last of which the two keys differ; `None` if the leaf has changed.
+    /// Turns the slot of `other`, whose key has a prefix in common with that of `record`, into a
+    /// chain of layers. The keys differ in the last of these layers. Returns `None` if the leaf has
+    /// changed.
     #[cold]
     pub(super) fn begin_layers(
         &self,
@@ -211,7 +216,7 @@ impl OrderedIndex {
             return Ok(None);
         }
         let Some(slot) = leaf.slot_of_value(Value::Record(other)) else {
-            // Unlinked meanwhile, which does not raise the version.
+            // `other` has been unlinked meanwhile, which does not raise the version.
             leaf.unlock(version);
             return Ok(None);
         };
@@ -249,19 +254,20 @@ impl OrderedIndex {
     }
 }
 
-/// Returns how many nodes a split takes: two for a root.
+/// Returns the number of new nodes that a split takes: one, or two if a layer's root is split.
 fn nodes_to_split(above: Option<Passed>) -> usize {
     if above.is_some() { 1 } else { 2 }
 }
 
-/// Splits a full inner node below one that has room, or a layer's root, if nothing has changed.
+/// Splits a full inner node, which is a layer's root or has a parent with room, if neither has
+/// changed.
 fn split_inner(above: Option<Passed>, full: Passed, slice: u64, spare: &mut Cache) {
     let Passed { node, version, high } = full;
     if !lock_both(above, node, version) {
         return;
     }
     let appending = high == u64::MAX && node.rank(slice) == KEYS;
-    // The key that goes up; as many children stay on its left as its index says, and one more.
+    // The index of the key that goes up. The children up to this index stay on its left.
     let middle = if appending { KEYS - 2 } else { KEYS / 2 };
     let separator = node.key(middle);
     let right = Node::new_inner(spare.take_ready());

@@ -28,7 +28,7 @@ pub struct UndoQueue {
     entries: VecDeque<UndoEntry>,
     /// The epochs of these.
     batches: VecDeque<EpochBatch>,
-    /// Entries that open snapshots see, by the newest of these.
+    /// The entries that open snapshots see, by the newest snapshot that sees each entry.
     kept: BTreeMap<u64, Vec<UndoEntry>>,
     /// Entries that were kept for a snapshot that has closed. Epochs do not matter to them.
     released: VecDeque<Vec<UndoEntry>>,

@@ -227,7 +227,8 @@ impl Attempt {
         !self.held.is_empty() && at.chain_word().has(Tid::LOCK) && self.held.iter().rev().any(is_it)
     }
 
-    /// Returns whether the attempt holds a unit, at its commit, which has sorted `held`.
+    /// Returns whether the attempt holds a unit. The caller is the attempt's commit, which has
+    /// sorted `held`.
     fn holds_at_commit(&self, at: CellAt) -> bool {
         self.held.binary_search_by_key(&at.address(), |held| held.address()).is_ok()
     }
@@ -377,8 +378,8 @@ impl Protocol for Mvto {
         attempt: &mut Attempt,
         _writes: &WriteSet,
     ) -> Result<(), Abort> {
-        // The reads of an attempt that only reads are valid at its time, unless an earlier commit
-        // has linked a version since.
+        // If an attempt only reads, its reads are valid at its time, unless a commit with an
+        // earlier timestamp has linked a version since.
         let (before, later) =
             if attempt.has_staged { (u64::MAX, true) } else { (attempt.time + 1, false) };
         look_at_all(context, attempt, before, later)
@@ -403,7 +404,8 @@ impl Protocol for Mvto {
     }
 
     fn abort(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
-        // Versions are linked by the commit only, which unlinks them itself if it fails.
+        // There is no version to unlink: only a commit links versions, and a commit that fails has
+        // unlinked them.
         give_back(context, attempt);
     }
 
@@ -465,8 +467,8 @@ impl Absence for Mvto {
         loop {
             match first.try_latch() {
                 Ok(mut cell) => {
-                    // If an insert of the row is pending, collecting the entry will find out what
-                    // became of it.
+                    // If an insert of the row is pending, the collection of the entry will find out
+                    // whether it was committed.
                     let newest = cell.newest().map(Version::stamp);
                     let is_row =
                         newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
@@ -517,7 +519,7 @@ fn admit_write(
     Ok(())
 }
 
-/// Makes room for an item's version, and for the row into which the commit may have to flatten a
+/// Reserves memory for an item's version, and for the row that the commit may have to make of a
 /// delta below.
 fn prepare(
     context: &mut Context<'_, Mvto>,
@@ -531,7 +533,7 @@ fn prepare(
         return Ok(());
     }
     if intent == Intent::Update {
-        // The commit copies it.
+        // The commit will copy the newest version.
         item.at.prefetch_all_of_newest_linked();
     }
     // The version of a delete has no payload.
@@ -612,7 +614,7 @@ fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     }
     for at in attempt.held.drain(..) {
         let cell = latch_own(&at);
-        // Not if the attempt has deleted it.
+        // Waiters are woken only if the row exists; the attempt may have deleted it.
         let is_row = context.engine.parking.has_sleepers() && is_row(&cell);
         let mut cell = Some(cell);
         let free = |is_handed: bool| {
@@ -685,13 +687,13 @@ fn read_older<'a>(
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
             return Err(context.conflict(Abort::RecordRemoved, *at));
         }
-        // If it is dead otherwise, it was reaped after this attempt began: its row had been deleted
-        // before that, or no open snapshot sees it.
+        // If the record is dead for another reason, it was reaped after this attempt began: its row
+        // was deleted before the attempt began, or no open snapshot sees the row.
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
             Ok(seen) => seen,
-            // In a snapshot waiting is endless: the attempt cannot begin anew, and no other one
-            // waits for it.
+            // In a snapshot the wait has no limit: the attempt cannot begin anew, and no other
+            // attempt waits for it.
             Err(pending) if await_settled(context, at, pending, attempt.reads_settled) => continue,
             Err(_) => return Err(context.conflict(Abort::Locked, *at)),
         };
@@ -733,8 +735,8 @@ fn read_row<'a>(
     Ok(seen)
 }
 
-/// Moves an attempt's time on to now, which is not below a timestamp that it has met, if its read
-/// set is still valid then.
+/// Moves the attempt's time forward to the present, which is not below `ts`, a timestamp that the
+/// attempt has met. Fails if the read set is not valid at the new time.
 fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> Result<(), Abort> {
     let now = context.clock.now_from(ts);
     debug_assert!(attempt.time <= now && ts <= now, "TO5: an attempt's time never falls");
@@ -743,9 +745,9 @@ fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> R
     Ok(())
 }
 
-/// Validates that every version read is the last before a timestamp, pending ones included. If that
-/// is `later` than the time of the reads, dead records and missed keys are validated, too: their
-/// rows may have been inserted since.
+/// Validates that every version read is the last version before a timestamp, pending versions
+/// included. If `later`, which says that the timestamp is later than the time of the reads, dead
+/// records and missed keys are validated, too: their rows may have been inserted since.
 fn look_at_all(
     context: &mut Context<'_, Mvto>,
     attempt: &Attempt,
@@ -773,7 +775,8 @@ fn look_at_all(
     if later { attempt.nodes.validate(context) } else { Ok(()) }
 }
 
-/// Returns whether a record is out of its index, and says nothing of later times.
+/// Returns whether a record was unlinked from its index. Such a record proves nothing for later
+/// times.
 #[inline(always)]
 fn is_reaped(word: Tid) -> bool {
     word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed)
@@ -785,7 +788,7 @@ fn is_seen(version: Option<Version<'_>>, seen: VersionId) -> bool {
     version.map_or(VersionId::NONE, Version::id) == seen || mutant(Mutant::NoReadValidation)
 }
 
-/// Returns whether a version is of an earlier time and may belong to it, pending or not.
+/// Returns whether a version has a timestamp before `time` and is not aborted; it may be pending.
 #[inline(always)]
 fn is_linked_before(stamp: Stamp, before: u64) -> bool {
     let is_ignored = stamp.is_pending() && mutant(Mutant::OthersLocksIgnored);
@@ -806,7 +809,7 @@ fn commit_reads(
 ) -> Result<Committed, Abort> {
     if !attempt.reads_settled && attempt.reads.len() + attempt.nodes.len() > 0 {
         if !context.clock.is_settled(&mut attempt.others, attempt.time) {
-            // Raising may make that commit fail, however often it has failed already.
+            // Raised read timestamps may make the token holder's commit fail once more.
             context.yield_to_token()?;
             raise_reads(attempt, 2 * attempt.time + 1);
             full_fence(); // E1
@@ -845,7 +848,8 @@ fn commit(
     await_tick_at_end(context, &committed, ts);
     part.rest();
     attempt.part = Some(part);
-    // Not before: other attempts wait for its versions, and for its end.
+    // The commit waits only here: before this point other attempts wait for its versions, and for
+    // its end.
     if let (Err(Failure::Outcome(Abort::Locked)), true) = (&committed, attempt.held.is_empty())
         && let Some(at) = writes.items().iter().map(|item| item.at).find(cell_lock::is_locked)
     {
@@ -978,7 +982,7 @@ fn own(item: &WriteItem) -> Option<Version<'_>> {
 /// The property of the version below on which a write depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
-    /// None: it replaces the unit, whether or not there is a row.
+    /// No property: the write replaces the unit, whether or not the row exists.
     Anything,
     /// The existence of a row, with any words.
     AnyRow,
@@ -1016,7 +1020,7 @@ fn link(
     let block = match (cell.has_room_in_record(), item.note) {
         (true, _) => None,
         (false, NO_BLOCK) => {
-            // Another commit has used the place in the record.
+            // Another commit has used the space for a version in the record.
             cell.release();
             return Err(context.conflict(Abort::ExistenceChanged, at));
         }
@@ -1097,12 +1101,13 @@ fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
 }
 
 /// Returns the conflict if an item's version must not be linked above another one at a timestamp: a
-/// transaction with a later timestamp has read that one (TO2), or rests on its row (TO8).
+/// transaction with a later timestamp has read the version below (TO2), or depends on the existence
+/// of its row (TO8).
 fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
     if mutant(Mutant::LinkedUnlooked) {
         return None;
     }
-    // A delete removes the row on which later deltas rest.
+    // A delete removes the row that later deltas need.
     let takes_away = !item.present && !mutant(Mutant::DeletedUnderDelta);
     let mut rests_on_chain = false;
     for version in below.into_iter().flat_map(Version::and_older) {
@@ -1169,7 +1174,7 @@ fn waits_for(item: &WriteItem, pending: Version<'_>) -> bool {
 }
 
 /// Validates one item: phase 4. No transaction with a later timestamp has read the version that the
-/// item's follows, and that is as expected.
+/// item's version follows, and that version is the expected one.
 fn look_below(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -1209,7 +1214,7 @@ fn look_below(
     Ok(())
 }
 
-/// Validates that there is a row below an item's version, whether or not pending ones commit.
+/// Validates that a row exists below an item's version, whatever the outcome of pending versions.
 fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(), Abort> {
     'again: loop {
         for version in own(item).into_iter().flat_map(Version::and_older).skip(1) {
@@ -1257,7 +1262,7 @@ fn fill_in(writes: &WriteSet, index: usize) {
     }
 }
 
-/// Takes the versions of a commit that has failed out of their chains.
+/// Unlinks the versions of a failed commit from their chains.
 #[cold]
 fn unlink_all(context: &mut Context<'_, Mvto>, writes: &WriteSet) {
     for item in writes.items() {
