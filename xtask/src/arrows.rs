@@ -1,9 +1,9 @@
-//! The engine's files as a graph: a file points to each file that defines something it names.
+//! The engine's files as a graph: a file points to each file that defines a name that it uses.
 //!
-//! A name is followed through re-exports to its definition, so that a folder's `mod.rs`, which
-//! re-exports its parts, is no detour. Below each folder, its own file and its parts must not
-//! depend on one another in a circle; at the root, arrows go down [`LAYERS`]. Tests and models are
-//! left out.
+//! A name is followed through re-exports to its definition. So the `mod.rs` of a folder, which
+//! re-exports its parts, adds no arrows. Below each folder, the folder's own file and its parts
+//! must not depend on one another in a circle. At the root, arrows go down [`LAYERS`]. Tests and
+//! models are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, Meta, Token, UseTree, Visibility};
 
-/// The engine's modules, lowest first, each a layer of its own.
+/// The engine's modules, lowest first. Each is a layer of its own.
 const LAYERS: &[&str] = &[
     "sync",
     "timestamps",
@@ -34,7 +34,7 @@ const LAYERS: &[&str] = &[
     "api",
 ];
 
-/// A module's path from the root: the names on the way.
+/// The path of a module from the root: the names of the modules on the way.
 type ModulePath = Vec<String>;
 
 /// A module that is a file.
@@ -42,11 +42,11 @@ type ModulePath = Vec<String>;
 struct Module {
     /// Submodules that are files.
     children: BTreeSet<String>,
-    /// Names that it re-exports, and the paths behind them.
+    /// Names that the module re-exports, and the paths behind them.
     reexports: BTreeMap<String, Vec<String>>,
-    /// Paths of modules of which it re-exports everything.
+    /// Paths of the modules of which the module re-exports everything.
     globs: Vec<Vec<String>>,
-    /// Paths that its code names, but for re-exports of its own parts.
+    /// Paths that the module's code uses, except re-exports of its own parts.
     named: BTreeSet<Vec<String>>,
 }
 
@@ -55,10 +55,10 @@ struct Engine {
     modules: BTreeMap<ModulePath, Module>,
 }
 
-/// An arrow from a file to another one that defines something the first one names.
+/// An arrow from a file to another file, which defines a name that the first one uses.
 type Arrow = (ModulePath, ModulePath);
 
-/// Looks for circles and upward arrows; returns what to do about each, and a line of counts.
+/// Searches for circles and upward arrows. Returns what to do about each, and a line of counts.
 pub(crate) fn problems(source: &Path) -> Result<(Vec<String>, String), String> {
     let engine = Engine::read(source)?;
     let arrows = engine.arrows();
@@ -73,8 +73,8 @@ pub(crate) fn problems(source: &Path) -> Result<(Vec<String>, String), String> {
     Ok((upward.into_iter().chain(circles).collect(), counts))
 }
 
-/// Returns the arrows between the root's modules that go up, or come from or to a module without a
-/// layer.
+/// Returns the arrows between modules of the root that go up, and those from or to a module without
+/// a layer.
 fn upward(arrows: &BTreeSet<Arrow>) -> Vec<String> {
     let mut problems = BTreeSet::new();
     for (from, to) in arrows {
@@ -108,10 +108,11 @@ fn upward(arrows: &BTreeSet<Arrow>) -> Vec<String> {
     problems.into_iter().collect()
 }
 
-/// Returns the circles below each folder: of its own file and of its parts, each part with all that
-/// is below it.
+/// Returns the circles below each folder, between the folder's own file and its parts. A part
+/// includes everything below it.
 fn circles(arrows: &BTreeSet<Arrow>) -> Vec<String> {
-    // By folder: the arrows between its parts, each with one arrow between files for an example.
+    // For each folder: the arrows between its parts, each with an arrow between files as an
+    // example.
     let mut folders: BTreeMap<&[String], BTreeMap<(&str, &str), &Arrow>> = BTreeMap::new();
     for arrow @ (from, to) in arrows {
         let common = from.iter().zip(to).take_while(|(from, to)| from == to).count();
@@ -138,12 +139,12 @@ fn circles(arrows: &BTreeSet<Arrow>) -> Vec<String> {
     found
 }
 
-/// Returns the part of a folder, `depth` names from the root, that a module of it belongs to.
+/// Returns the part to which `module` belongs, of the folder `depth` names from the root.
 fn part(module: &ModulePath, depth: usize) -> &str {
     module.get(depth).map_or("mod.rs", String::as_str)
 }
 
-/// Returns the sets of more than one part that all reach one another.
+/// Returns the sets of more than one part in which every part reaches every other.
 fn strongly_connected<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Vec<BTreeSet<&'a str>> {
     let reached = |start: &'a str| {
         let (mut seen, mut left) = (BTreeSet::new(), vec![start]);
@@ -206,8 +207,8 @@ impl Engine {
         arrows
     }
 
-    /// Returns the module that defines what a path, named in a module, leads to; `None` if it leads
-    /// out of the crate.
+    /// Returns the module that defines the name to which the path `named` in the module `from`
+    /// leads; `None` if it leads out of the crate.
     fn resolve(&self, from: &ModulePath, named: &[String], depth: usize) -> Option<ModulePath> {
         assert!(depth < 20, "re-exports of {} go round in a circle", named.join("::"));
         let (first, rest) = named.split_first()?;
@@ -240,7 +241,7 @@ impl Engine {
     }
 }
 
-/// Reads what a file's text names.
+/// Reads the names that a file's text uses.
 fn read_text(text: &str) -> syn::Result<Module> {
     let parsed = syn::parse_file(text)?;
     let mut reader = Reader { module: Module::default(), depth: 0 };
@@ -249,7 +250,8 @@ fn read_text(text: &str) -> syn::Result<Module> {
     Ok(reader.module)
 }
 
-/// Returns the name of a submodule that is a file and is compiled without tests and models.
+/// Returns the name of a submodule, if it is a file of its own and is compiled without tests and
+/// models.
 fn submodule(item: &Item) -> Option<String> {
     match item {
         Item::Mod(ItemMod { attrs, content: None, ident, .. }) if is_compiled(attrs) => {
@@ -259,16 +261,16 @@ fn submodule(item: &Item) -> Option<String> {
     }
 }
 
-/// Collects what one file names.
+/// Collects the names that one file uses.
 struct Reader {
     module: Module,
-    /// How many modules within the file are open.
+    /// The number of enclosing modules within the file.
     depth: usize,
 }
 
 impl Reader {
     fn name(&mut self, mut path: Vec<String>) {
-        // From a module within the file, `super` leads to the file's.
+        // In a module within the file, the first `super` leads to the file's own module.
         for _ in 0..self.depth {
             match path.first().map(String::as_str) {
                 Some("super") => _ = path.remove(0),
@@ -359,7 +361,7 @@ fn attributes(item: &Item) -> Option<&[Attribute]> {
     })
 }
 
-/// Returns whether an item with these attributes is there without tests and models.
+/// Returns whether an item with these attributes is compiled without tests and models.
 fn is_compiled(attributes: &[Attribute]) -> bool {
     attributes.iter().all(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => {
@@ -369,7 +371,7 @@ fn is_compiled(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Returns whether a condition holds in a build with every feature, and without tests and models.
+/// Returns whether a condition holds in a build with every feature and without tests and models.
 fn holds(condition: &Meta) -> bool {
     match condition {
         Meta::Path(name) => {
@@ -393,7 +395,7 @@ fn holds(condition: &Meta) -> bool {
 mod tests {
     use super::*;
 
-    /// The parts of an engine that files of these paths and texts make up.
+    /// Returns the arrows of an engine of files with these paths and texts.
     fn engine(files: &[(&str, &str)]) -> BTreeSet<Arrow> {
         let mut engine = Engine { modules: BTreeMap::new() };
         for (path, text) in files {

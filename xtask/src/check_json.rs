@@ -1,16 +1,16 @@
-//! Whether the results of a benchmark have every field that programs rely on, and figures that can
-//! be true.
+//! A check of a benchmark's results: they must have every field on which programs rely, and
+//! possible figures.
 
 use serde_json::Value;
 use std::fs;
 
-/// What a field must hold.
+/// The kind of value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     Switch,
     Number,
-    /// A number where there is one to tell.
+    /// A number, or null if there is no number to report.
     NumberOrNull,
     List,
     Object,
@@ -81,7 +81,7 @@ const SLICE: &[(&str, Kind)] = &[
 
 const CONSISTENCY: &[(&str, Kind)] = &[("checked", Number), ("failed", List)];
 
-/// Checks files; prints a line for each that is right.
+/// Checks files, and prints a line for each correct one.
 pub(crate) fn run(files: &[String]) -> Result<(), String> {
     for file in files {
         let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
@@ -95,7 +95,7 @@ pub(crate) fn run(files: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The number of results, if all is well.
+/// Returns the number of results of a correct report.
 fn check(report: &Value) -> Result<usize, String> {
     fields(report, REPORT).map_err(|problem| format!("the report {problem}"))?;
     let results = report["results"].as_array().expect("a list, as has been checked");
@@ -168,8 +168,8 @@ fn check_result(result: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that figures of a row can be true: those of the median and of the maximum, if it was
-/// looked at, and no others if it was not.
+/// Checks that the figures of a row are possible. The figures of the median and of the maximum must
+/// be present if the row was read, and absent otherwise.
 fn check_hottest(hottest: &Value) -> Result<(), String> {
     fields(hottest, HOTTEST)?;
     let number = |field: &str| hottest[field].as_f64();
@@ -188,7 +188,7 @@ fn check_hottest(hottest: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The middle of the runs, or of the two in the middle.
+/// Returns the middle of the runs, or the mean of the two in the middle.
 fn median(runs: &Value) -> Option<f64> {
     let mut runs: Vec<f64> = runs.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
     runs.sort_by(f64::total_cmp);

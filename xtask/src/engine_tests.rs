@@ -1,4 +1,4 @@
-//! The engine's own test binaries: building them, and running tests of theirs within a time.
+//! The engine's own test binaries: building them, and running their tests within a time limit.
 
 use serde_json::Value;
 use std::env;
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 /// A test binary of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Build {
-    /// As `cargo test` makes it.
+    /// Built as by `cargo test`.
     Usual,
     /// With every atomic, lock and thread replaced by loom's.
     Loom,
-    /// The same with shuttle's.
+    /// With every atomic, lock and thread replaced by shuttle's.
     Shuttle,
 }
 
 impl Build {
-    /// Builds the binary and says where it is.
+    /// Builds the binary and returns its path.
     pub(crate) fn make(self, root: &Path) -> Result<PathBuf, String> {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(root).args([
@@ -31,8 +31,8 @@ impl Build {
             "--message-format=json-render-diagnostics",
         ]);
         match self {
-            // The whole workspace, because that is what has been built already when its tests have
-            // been run.
+            // The whole workspace is built, since it is already up to date if its tests have been
+            // run.
             Build::Usual => cargo.arg("--workspace"),
             Build::Loom => model(&mut cargo, "loom"),
             Build::Shuttle => model(&mut cargo, "shuttle"),
@@ -50,7 +50,7 @@ impl Build {
     }
 }
 
-/// Makes a command build the library under a model, in a folder of its own.
+/// Adds the arguments for building the library under a model, in a folder of its own.
 fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
     cargo
         .args(["--package", "candide", "--release", "--target-dir"])
@@ -58,19 +58,19 @@ fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
     cargo.env("RUSTFLAGS", format!("--cfg {name}"))
 }
 
-/// The executable that a message of cargo's is about, if it is the library's tests.
+/// Returns the executable in a message of cargo, if it is the binary of the library's tests.
 fn executable_in(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "lib";
     message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
 }
 
-/// Returns the folder of cargo's builds, from the workspace's folder.
+/// Returns the folder of cargo's builds, relative to the workspace's folder.
 pub(crate) fn target_folder() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
 }
 
-/// The tests of a binary whose names contain `filter`.
+/// Returns the tests of a binary whose names contain `filter`.
 pub(crate) fn names(binary: &Path, filter: &str) -> Result<Vec<String>, String> {
     let listed = Command::new(binary).args([filter, "--list"]).output();
     let listed = listed.map_err(|error| format!("{}: {error}", binary.display()))?;
@@ -78,21 +78,21 @@ pub(crate) fn names(binary: &Path, filter: &str) -> Result<Vec<String>, String> 
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
 }
 
-/// Returns the test of a binary that is called `name`, or those of the module of that name: one
+/// Returns the test of a binary with the name `name`, or the tests of the module of that name: one
 /// test for each protocol.
 pub(crate) fn called(binary: &Path, name: &str) -> Result<Vec<String>, String> {
     Ok(named(names(binary, name)?, name))
 }
 
-/// Returns those of `tests` that are called `name` or are in the module of that name.
+/// Returns those of `tests` that have the name `name` or are in the module of that name.
 fn named(mut tests: Vec<String>, name: &str) -> Vec<String> {
     let is_named = |rest: &str| rest.is_empty() || rest.starts_with("::");
     tests.retain(|test| test.strip_prefix(name).is_some_and(is_named));
     tests
 }
 
-/// A command that runs tests of a binary, as short as they can be, with nothing else of ours in its
-/// environment, and all of its output in `log`.
+/// Returns a command that runs tests of a binary in their shortest form. Its environment has no
+/// other variables of this project, and its output goes to `log`.
 pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
     let explain = |error: io::Error| format!("{}: {error}", log.display());
     let output = File::create(log).map_err(explain)?;
@@ -107,22 +107,21 @@ pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-/// How tests have ended.
+/// The way in which tests ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Passed,
     Failed,
-    /// They had to be stopped.
+    /// The tests exceeded their time and were stopped.
     TooLate,
 }
 
-/// Runs a command until it ends, or has taken as long as it may; says how it ended, and after how
-/// long.
+/// Runs a command until it ends or exceeds its time. Returns how it ended, and after how long.
 pub(crate) fn run_within(command: Command, max: Duration) -> Result<(Ending, Duration), String> {
     run_watched(command, max, |_| {})
 }
 
-/// The same, `watch`ed all the time, which is told how long it has taken.
+/// As [`run_within`], with regular calls of `watch`, which get the time so far.
 pub(crate) fn run_watched(
     mut command: Command,
     max: Duration,
@@ -141,7 +140,7 @@ pub(crate) fn run_watched(
         watch(begun.elapsed());
         thread::sleep(Duration::from_millis(2));
     }
-    // It may have ended this moment; then there is nothing to kill.
+    // The command may have ended at this moment. Then there is nothing to kill.
     let _ = child.kill();
     child.wait().map_err(explain)?;
     Ok((Ending::TooLate, begun.elapsed()))

@@ -1,9 +1,10 @@
-//! Invariants have labels: letters that belong to one list, and a digit, such as `OC2`. Each is
-//! stated once, in a list of the engine (`* **OC2** ...`), and named by the code that keeps it.
+//! The labels of invariants: letters that belong to one list, and a digit, such as `OC2`. Each
+//! label is stated once, in a list of the engine (`* **OC2** ...`). The code that maintains the
+//! invariant cites the label.
 //!
-//! Lists have two letters; the contract has one. Two letters and a digit mean an invariant wherever
-//! the engine and the documents say them, so a label without a statement is refused. (Keys of
-//! papers have two digits.)
+//! Lists have two letters; the contract has one. In the engine and the documents, two letters and a
+//! digit always mean an invariant, so a label that is not stated is refused. (Keys of papers have
+//! two digits.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,10 +13,10 @@ use std::path::Path;
 /// A text and its path, for messages.
 type Source = (String, String);
 
-/// Parts of the engine's paths in which tests are: they keep no invariant.
+/// Parts of the engine's paths that contain tests. Tests maintain no invariant.
 const TESTS: [&str; 3] = ["/tests/", "/tests.rs", "/loom.rs"];
 
-/// Returns the faults of all labels, and a line of counts. `sources` are all files of Rust.
+/// Returns the faults of all labels, and a line of counts. `sources` are all Rust files.
 pub(crate) fn problems(
     root: &Path,
     engine: &str,

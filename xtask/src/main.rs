@@ -1,4 +1,4 @@
-//! Development tasks: what the checks of this workspace need beyond what cargo does by itself.
+//! Development tasks: the checks of this workspace that cargo does not provide.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! Whether the tests are worth something: each deliberate defect of the engine must make one of
-//! them fail.
+//! A check of the tests: each deliberate defect of the engine must make one of them fail.
 //!
-//! The defects are compiled into the library's own test binary and woken by an environment
-//! variable, so nothing is built again from one to the next. Where they are is in
-//! `crates/candide/src/sync/instruments.rs`; [`CHECKS`] says which test must find which.
+//! The defects are compiled into the library's own test binary. An environment variable enables
+//! one, so nothing is built again for the next defect. The file
+//! `crates/candide/src/sync/instruments.rs` names their places. [`CHECKS`] says which test must
+//! find which defect.
 
 use crate::engine_tests::{Build, Ending, called, command, run_within, target_folder};
 use crate::progress::Progress;
@@ -12,25 +12,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the mutants are named.
+/// The file that names the mutants.
 const INSTRUMENTS: &str = "crates/candide/src/sync/instruments.rs";
 
-/// What must find a mutant; where several protocols have the place that it is at, perhaps one of
-/// several checks.
+/// The test that must find a mutant. If several protocols contain the place of the mutant, it may
+/// be one of several tests.
 struct Check {
     mutant: &'static str,
     build: Build,
-    /// The quickest test that finds it every time, not by luck; or the module of such a test, with
-    /// one for each protocol, of which at least one finds it.
+    /// The quickest test that always finds the mutant, not by luck. Or a module of such tests, one
+    /// for each protocol, of which at least one finds the mutant.
     test: &'static str,
 }
 
-/// One that takes a moment.
+/// Returns a check that takes a moment.
 const fn check(mutant: &'static str, test: &'static str) -> Check {
     Check { mutant, build: Build::Usual, test }
 }
 
-/// One that goes through executions of a model until the defect shows.
+/// Returns a check that explores executions of a model until the defect shows.
 const fn model(mutant: &'static str, test: &'static str) -> Check {
     Check { mutant, build: Build::Loom, test }
 }
@@ -362,18 +362,18 @@ const CHECKS: &[Check] = &[
     ),
 ];
 
-/// The longest that a check may take, with a defect or without one, however busy the machine is. A
-/// test that does not end has found nothing that it could name.
+/// The longest time that a check may take, with a defect or without, on however busy a machine. A
+/// test that does not end does not count as having found a mutant.
 const CHECK_MAX: Duration = Duration::from_secs(600);
 
-/// The names of all mutants.
+/// Returns the names of all mutants.
 fn all(root: &Path) -> Result<Vec<String>, String> {
     let source = fs::read_to_string(root.join(INSTRUMENTS))
         .map_err(|error| format!("{INSTRUMENTS}: {error}"))?;
     Ok(names_in(&source))
 }
 
-/// The mutants named, or all.
+/// Returns the named mutants, or all if none is named.
 pub(crate) fn known(root: &Path, names: &[String]) -> Result<Vec<String>, String> {
     let checks = choose(&all(root)?, names)?;
     let mut known: Vec<String> = checks.iter().map(|check| check.mutant.to_string()).collect();
@@ -382,7 +382,7 @@ pub(crate) fn known(root: &Path, names: &[String]) -> Result<Vec<String>, String
     Ok(known)
 }
 
-/// Runs the checks of all mutants, or of those named.
+/// Runs the checks of the named mutants, or of all if none is named.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let known = all(root)?;
     let checks = choose(&known, names)?;
@@ -421,7 +421,7 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     }
 }
 
-/// The mutants' names: the first parts of the pairs whose second is a `Mutant`.
+/// Returns the mutants' names: the first parts of the pairs whose second part is a `Mutant`.
 fn names_in(source: &str) -> Vec<String> {
     let pairs = source
         .lines()
@@ -429,8 +429,8 @@ fn names_in(source: &str) -> Vec<String> {
     pairs.map(|(name, _)| name.to_string()).collect()
 }
 
-/// The checks of the mutants named, or of all. It is an error if a mutant has no check, or a check
-/// no mutant.
+/// Returns the checks of the named mutants, or of all if none is named. A mutant without a check is
+/// an error, and so is a check without a mutant.
 fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, String> {
     let list = || known.join(", ");
     if let Some(unchecked) =
@@ -449,14 +449,15 @@ fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, Str
     Ok(CHECKS.iter().filter(wanted).collect())
 }
 
-/// Returns the file for the output of the current test; each overwrites the one before.
+/// Returns the file for the output of the current test. Each test overwrites the output of the
+/// last.
 fn log_file() -> Result<PathBuf, String> {
     let folder = crate::root().join(target_folder());
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(folder.join("mutants.log"))
 }
 
-/// Without a defect the check's tests must be there, and pass.
+/// Checks that the check's tests exist and that they pass without a defect.
 fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), String> {
     if called(binary, check.test)?.is_empty() {
         return Err(format!("no test is called {} ({:?})", check.test, check.build));
@@ -472,7 +473,7 @@ fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), St
     }
 }
 
-/// Runs a check's tests once, with or without a defect; says how they ended, and after how long.
+/// Runs a check's tests once, with or without a defect. Returns how they ended, and after how long.
 fn test(
     binary: &Path,
     check: &Check,

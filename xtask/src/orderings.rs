@@ -1,12 +1,12 @@
-//! What each memory ordering is there for: made weaker, one at a time, some loom test should fail.
+//! A test of each memory ordering: if it is weakened, alone, some loom test should fail.
 //!
-//! One build of the tests serves for all: under loom, an environment variable weakens the ordering
-//! at one place (see `crates/candide/src/sync/weaken.rs`). Each test is run once as it is, to learn
-//! which places it reaches and how long it takes; then each weakened place is given to the tests
-//! that reach it, the quickest first, until one fails.
+//! One build of the tests serves for all orderings: under loom, an environment variable weakens the
+//! ordering at one place (see `crates/candide/src/sync/weaken.rs`). First each test runs unchanged,
+//! to learn which places it reaches and how long it takes. Then the tests that reach a place run
+//! with the ordering there weakened, the quickest first, until one fails.
 //!
-//! A survivor is a question and no defect: `docs/memory-ordering.md` answers it. No ordering
-//! becomes weaker because nothing has failed here.
+//! A weakened ordering with which all tests pass, a survivor, is a question and not a defect:
+//! `docs/memory-ordering.md` answers it. It is no reason to make the ordering weaker.
 
 use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
 use crate::progress::Progress;
@@ -19,22 +19,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest that a test may take as it is.
+/// The longest time that a test may take with nothing weakened.
 const SOUND_MAX: Duration = Duration::from_secs(600);
 
-/// A test that takes longer as it is takes part only with `--slow` or `--must`: a survivor meets
-/// every test that reaches it.
+/// A test that takes longer than this with nothing weakened runs only with `--slow` or `--must`,
+/// since for a survivor every test that reaches the place has to run.
 const QUICK_MAX: Duration = Duration::from_secs(30);
 
-/// What is wanted.
+/// The request in the arguments.
 #[derive(Debug, Default)]
 struct Options {
     list: bool,
     slow: bool,
     max: Option<Duration>,
-    /// Whether it is an error if one is not found.
+    /// Whether a weakened ordering that no test finds is an error.
     must: bool,
-    /// Part of the name of the tests to use.
+    /// A part of the names of the tests to use.
     test: Option<String>,
     which: Vec<String>,
 }
@@ -77,7 +77,7 @@ impl Options {
 /// One place with a weaker ordering.
 #[derive(Debug)]
 struct Trial {
-    /// In the list of all.
+    /// The number in the list of all trials.
     number: usize,
     site: Site,
     to: &'static str,
@@ -94,14 +94,14 @@ impl Trial {
     }
 }
 
-/// All trials, numbered from one.
+/// Returns all trials, numbered from one.
 fn trials(root: &Path) -> Result<Vec<Trial>, String> {
     let sites = sites::all(root)?.into_iter();
     let pairs = sites.flat_map(|site| site.weakenings().iter().map(move |&to| (site.clone(), to)));
     Ok((1..).zip(pairs).map(|(number, (site, to))| Trial { number, site, to }).collect())
 }
 
-/// A loom test, and what it does when nothing is weakened.
+/// A loom test, and its behaviour with nothing weakened.
 #[derive(Debug)]
 struct Test {
     name: String,
@@ -110,7 +110,7 @@ struct Test {
     sites: Vec<String>,
 }
 
-/// What has become of a trial.
+/// The result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     NotReached,
@@ -118,7 +118,7 @@ enum Verdict {
     Survived,
 }
 
-/// Tries what `arguments` want.
+/// Runs the trials that `arguments` select.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
     let all = trials(root)?;
@@ -167,8 +167,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Does `work` for each item on all cores, with a log file of the core's own, and gives what comes
-/// of it in the items' order.
+/// Calls `work` for each item, on all cores, with a log file for each core. Returns the results in
+/// the order of the items.
 fn on_all_cores<T: Sync, R: Send>(
     items: &[T],
     folder: &Path,
@@ -206,7 +206,7 @@ fn on_all_cores<T: Sync, R: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Returns whether a place is one of the list's, or is not in the engine but in its tests.
+/// Returns whether a place is in the list, or is not in the engine but in its tests.
 fn is_listed(place: &str, all: &[Trial]) -> bool {
     !sites::is_engine(place) || all.iter().any(|trial| trial.site.place() == place)
 }
@@ -217,8 +217,8 @@ fn list(title: &str, trials: &[&Trial]) {
 }
 
 impl Test {
-    /// What the test does as it is; known already if it has been run since the binary was built.
-    /// Nothing if it takes too long.
+    /// Runs the test with nothing weakened. The result is kept for later runs with the same binary.
+    /// Returns `None` if the test takes too long.
     fn look(
         binary: &Path,
         name: &str,
@@ -259,16 +259,16 @@ impl Test {
         Ok(Some(Test { name: name.to_string(), takes: Duration::from_millis(millis), sites }))
     }
 
-    /// The longest that it may take with something weakened: there is more to explore then, and
-    /// others use the machine.
+    /// Returns the longest time that the test may take with an ordering weakened. There are more
+    /// executions to explore then, and other tests use the machine.
     fn max(&self) -> Duration {
         4 * self.takes + Duration::from_secs(120)
     }
 }
 
 impl Trial {
-    /// Gives the weaker ordering to the tests that reach the place, until one fails, and prints
-    /// what came of it.
+    /// Runs the tests that reach the place with the weaker ordering until one fails, and prints the
+    /// result.
     fn run(&self, binary: &Path, tests: &[Test], log: &Path) -> Result<Verdict, String> {
         let place = self.site.place();
         let (mut passed, mut too_late) = (0, 0);
@@ -300,7 +300,7 @@ impl Trial {
     }
 }
 
-/// The first panic that a log tells of.
+/// Returns the first panic in a log.
 fn complaint(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let mut lines = text.lines().skip_while(|line| !line.contains("panicked at "));
@@ -309,7 +309,7 @@ fn complaint(log: &Path) -> String {
         .and_then(|line| line.split_once("panicked at "))
         .map_or("no panic", |(_, place)| place);
     let message = lines.next().unwrap_or_default();
-    // Where loom itself found it says nothing.
+    // If loom itself panicked, the place says nothing.
     if place.starts_with("crates/") { format!("{place} {message}") } else { message.to_string() }
 }
 

@@ -1,7 +1,8 @@
-//! The functions that are phases of a transaction read as the algorithm: they carry neither a
-//! mutant nor a point of the tests. Both sit in the step that keeps the invariant.
+//! A rule for the functions that are phases of a transaction, so that they read as the algorithm:
+//! they contain neither mutants nor points of the tests. Both belong in the step that maintains the
+//! invariant.
 
-/// Functions of the engine in which the algorithm is read.
+/// Functions of the engine that read as the algorithm.
 const PHASES: [&str; 18] = [
     "commit",
     "commit_at",
@@ -23,14 +24,14 @@ const PHASES: [&str; 18] = [
     "assumes",
 ];
 
-/// Calls that only serve tests.
+/// Calls that serve only tests.
 const INSTRUMENTS: [&str; 2] = ["mutant", "pass"];
 
-/// Parts of the engine's paths in which tests and their instruments are.
+/// Parts of the engine's paths that contain tests and their instruments.
 const LEFT_OUT: [&str; 4] = ["tests/", "tests.rs", "loom.rs", "sync/instruments.rs"];
 
-/// Returns the calls of instruments in the phases of a file of the engine, with the numbers of
-/// their lines. `path` begins below the engine's folder.
+/// Returns the calls of instruments in the phases of a file of the engine, with their line numbers.
+/// `path` begins below the engine's folder.
 pub(crate) fn instruments_in_phases(path: &str, text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     if LEFT_OUT.iter().any(|part| path.contains(part)) {
@@ -57,9 +58,9 @@ pub(crate) fn instruments_in_phases(path: &str, text: &str) -> Vec<(usize, Strin
 /// A function's declaration and body, from its first line on.
 struct Phase<'a> {
     name: &'a str,
-    /// Braces that are open.
+    /// The number of open braces.
     open: usize,
-    /// Brackets of the declaration that are open.
+    /// The number of open brackets of the declaration.
     nested: usize,
 }
 
@@ -68,7 +69,7 @@ impl<'a> Phase<'a> {
         Phase { name, open: 0, nested: 0 }
     }
 
-    /// Takes a line in. Returns whether the function ends in it, with its body or without one.
+    /// Adds a line. Returns whether the function ends in this line, with a body or without one.
     fn ends_in(&mut self, code: &str) -> bool {
         let mut has_ended = false;
         for byte in code.bytes() {
@@ -95,7 +96,7 @@ fn function(code: &str) -> Option<&str> {
     after.split(|c: char| !c.is_alphanumeric() && c != '_').next().filter(|_| is_declaration)
 }
 
-/// Returns whether a line calls a function of this name, which is no method.
+/// Returns whether a line calls a function of this name that is not a method.
 fn calls(code: &str, name: &str) -> bool {
     let is_call = |(at, _): (usize, &str)| {
         let is_whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || "_.".contains(c));

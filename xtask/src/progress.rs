@@ -1,12 +1,12 @@
-//! How far a task is and how long it may still take: plain lines on standard error, now and then,
-//! which a log bears as well as a terminal.
+//! The progress of a task and the expected remaining time. It is printed as plain lines on standard
+//! error from time to time, which suit a log as well as a terminal.
 
 use std::time::{Duration, Instant};
 
-/// Nothing is said more often.
+/// The least time between two lines.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// So many steps, of which some are done.
+/// The progress of a task of a known number of steps.
 #[derive(Debug)]
 pub(crate) struct Progress {
     begun: Instant,
@@ -20,12 +20,12 @@ impl Progress {
         Progress { begun: Instant::now(), said: Duration::ZERO, all, done: 0 }
     }
 
-    /// One more is done.
+    /// Counts one more finished step.
     pub(crate) fn step(&mut self) {
         self.reach(self.done + 1);
     }
 
-    /// Notes how many are done, and prints it if nothing was printed for a while.
+    /// Sets the number of finished steps, and prints a line if none was printed for a while.
     pub(crate) fn reach(&mut self, done: u64) {
         self.done = done;
         if let Some(line) = self.line(self.begun.elapsed()) {
@@ -33,7 +33,7 @@ impl Progress {
         }
     }
 
-    /// What is to be said after so long.
+    /// Returns the line to print after the time `passed`; `None` if it is too early.
     fn line(&mut self, passed: Duration) -> Option<String> {
         if passed < self.said + PAUSE || self.done == 0 {
             return None;
@@ -50,7 +50,7 @@ impl Progress {
     }
 }
 
-/// A duration to the second.
+/// Formats a duration, rounded to seconds.
 fn in_words(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),

@@ -1,6 +1,6 @@
 //! Rules of comments and documents.
 //!
-//! * A comment has at most 100 columns, but for tables, examples and links.
+//! A comment has at most 100 columns, except tables, examples and links.
 //! * The subject of a sentence is a thing of the code: a reader, a writer, a snapshot. Words for
 //!   persons who have no name are counted in the whole tree.
 

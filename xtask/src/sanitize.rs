@@ -1,10 +1,11 @@
 //! The engine's tests under a sanitizer of the nightly compiler.
 //!
-//! Rows and nodes are the system's then, one by one (`cfg(sanitized)`): within the engine's own
-//! blocks no sanitizer would know what is in use.
+//! In such a build (`cfg(sanitized)`), rows and nodes are allocated by the system one by one.
+//! Within the engine's own blocks, a sanitizer would not know which memory is in use.
 //!
-//! For ThreadSanitizer the standard library is compiled with it, from the toolchain's component
-//! `rust-src`: what its locks order is not seen otherwise, and reported as races. The others take
+//! For ThreadSanitizer, the standard library is compiled with the sanitizer as well, from the
+//! toolchain's component `rust-src`. Otherwise the sanitizer does not see the order that its locks
+//! impose, and reports races. The other sanitizers use the standard library as it is.
 //! it as it is.
 
 use crate::progress::Progress;
@@ -13,14 +14,14 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// A sanitizer, and the tests that are worth their time under it: those in which memory is given
-/// back and threads meet.
+/// A sanitizer, and the tests that are worth running under it: those that free memory and those in
+/// which threads interact.
 struct Sanitizer {
     name: &'static str,
     filters: &'static [&'static str],
-    /// Whether it must see into the standard library.
+    /// Whether the standard library has to be compiled with the sanitizer.
     builds_std: bool,
-    /// Options of the sanitizer's own.
+    /// The variable and the value of the sanitizer's own options.
     options: (&'static str, &'static str),
 }
 
@@ -52,7 +53,7 @@ const SANITIZERS: &[Sanitizer] = &[
             "epoch::",
         ],
         builds_std: false,
-        // A session that a test forgets on purpose is not in these.
+        // No test among these forgets a session on purpose.
         options: ("LSAN_OPTIONS", "exitcode=23"),
     },
     Sanitizer {
@@ -63,8 +64,8 @@ const SANITIZERS: &[Sanitizer] = &[
     },
 ];
 
-/// Runs the tests that the filters name, or those chosen for the sanitizer, under it. With
-/// `--mutant NAME` in front of the filters they run with that deliberate defect of the engine, and
+/// Runs the named tests, or otherwise those chosen for the sanitizer, under the sanitizer. With
+/// `--mutant NAME` before the filters, the tests run with that deliberate defect of the engine, and
 /// the sanitizer must find it.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let known = || SANITIZERS.iter().map(|sanitizer| sanitizer.name).collect::<Vec<_>>().join(", ");
@@ -96,7 +97,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         "--features",
         "experiments",
     ]);
-    // Naming the target keeps build scripts and macros as they are.
+    // With an explicit target, build scripts and macros are compiled without the sanitizer.
     cargo
         .args(["--target", &format!("{}-unknown-linux-gnu", env::consts::ARCH), "--target-dir"])
         .arg(target.join(format!("sanitize-{name}")))
@@ -108,7 +109,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     if sanitizer.builds_std {
         cargo.env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort,test,proc_macro");
     }
-    // This cargo's own settings are not that one's.
+    // The settings of the running cargo do not apply to the nightly one.
     cargo.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     cargo.env(
         "RUSTFLAGS",
@@ -138,7 +139,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs tests, and tells from what they print how far they are.
+/// Runs tests, and prints their progress from their output.
 fn run_telling(cargo: &mut Command) -> io::Result<ExitStatus> {
     let mut child = cargo.stdout(Stdio::piped()).spawn()?;
     let mut progress = None;
@@ -154,12 +155,12 @@ fn run_telling(cargo: &mut Command) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// Returns the number of tests that a line gives.
+/// Returns the number of tests that a line announces.
 fn announced(line: &str) -> Option<u64> {
     line.strip_prefix("running ")?.split(' ').next()?.parse().ok()
 }
 
-/// Returns whether a line says how a test has ended.
+/// Returns whether a line reports how a test ended.
 fn is_result(line: &str) -> bool {
     line.starts_with("test ") && !line.starts_with("test result")
 }

@@ -1,35 +1,36 @@
-//! Where the engine's source names a memory ordering above Relaxed, or a full fence, and what
-//! weaker one could stand there.
+//! The places where the engine's source names a memory ordering above Relaxed, or a full fence, and
+//! the weaker orderings that are possible there.
 
 use std::fs;
 use std::path::Path;
 
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
-/// What the models do not use, or what is about orderings instead of using them.
+/// Files that the models do not use, and files about orderings that do not use them.
 const LEFT_OUT: &[&str] = &["tests/", "tests.rs", "index/ordered/loom.rs", "sync/weaken.rs"];
 
-/// An ordering, or a fence, at one place.
+/// A place with an ordering or a fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Site {
-    /// From the workspace's folder, as the compiler names it.
+    /// The path from the workspace's folder, as the compiler names it.
     pub(crate) file: String,
     pub(crate) line: usize,
     pub(crate) column: usize,
     /// The operation, as the source spells it.
     pub(crate) operation: String,
-    /// The function that it is in.
+    /// The function that contains the site.
     pub(crate) function: String,
     pub(crate) ordering: String,
 }
 
 impl Site {
-    /// As the compiler names it.
+    /// Returns the place as the compiler names it.
     pub(crate) fn place(&self) -> String {
         format!("{}:{}:{}", self.file, self.line, self.column)
     }
 
-    /// What could stand there instead, strongest first; `None` is no fence at all.
+    /// Returns the weaker orderings for the place, strongest first. `None` in the list means no
+    /// fence.
     pub(crate) fn weakenings(&self) -> &'static [&'static str] {
         match (self.operation.as_str(), self.ordering.as_str()) {
             ("full_fence", _) => &["AcqRel", "None"],
@@ -42,7 +43,7 @@ impl Site {
     }
 }
 
-/// All sites, file by file and line by line.
+/// Returns all sites, by file and line.
 pub(crate) fn all(root: &Path) -> Result<Vec<Site>, String> {
     let mut files = Vec::new();
     crate::tidy::collect(&root.join(ENGINE), &mut files)
@@ -63,13 +64,13 @@ pub(crate) fn all(root: &Path) -> Result<Vec<Site>, String> {
     Ok(sites)
 }
 
-/// Returns whether a path is of the engine's source, and not of its tests.
+/// Returns whether a path belongs to the engine's source, without its tests.
 pub(crate) fn is_engine(path: &str) -> bool {
     let inside = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
     inside.is_some_and(|inside| !LEFT_OUT.iter().any(|left_out| inside.contains(left_out)))
 }
 
-/// The sites of a file, up to its tests.
+/// Returns the sites of a file before its tests.
 fn sites_in(path: &str, text: &str) -> Vec<Site> {
     let code = without_comments(text);
     let code = code.find("\nmod tests {").map_or(code.as_str(), |tests| &code[..tests]);
@@ -109,7 +110,7 @@ fn site(path: &str, code: &str, at: usize, operation: &str, ordering: &str) -> S
     }
 }
 
-/// Returns the text with blanks for comments, so that places stay.
+/// Returns the text with comments replaced by blanks, so that all columns stay the same.
 fn without_comments(text: &str) -> String {
     let blank = |line: &str| match line.find("//") {
         Some(comment) => line[..comment].to_string() + &" ".repeat(line.len() - comment),
@@ -122,7 +123,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The call whose argument is at `at`: where its name begins, and the name.
+/// Returns the call whose argument is at `at`: the start of its name, and the name.
 fn call_around(code: &str, at: usize) -> Option<(usize, &str)> {
     let mut depth = 0;
     for (place, c) in code[..at].char_indices().rev() {
@@ -140,7 +141,7 @@ fn call_around(code: &str, at: usize) -> Option<(usize, &str)> {
     None
 }
 
-/// Returns where the path begins whose last name is at `at`.
+/// Returns the start of the path whose last name is at `at`.
 fn path_start(code: &str, at: usize) -> usize {
     code[..at].rfind(|c: char| !is_name(c) && c != ':').map_or(0, |end| end + 1)
 }

@@ -1,13 +1,13 @@
-//! Rules of the architecture that the compiler does not know.
+//! Rules of the architecture that the compiler does not enforce.
 //!
 //! * Atomics are named in `sync` alone, so that the same engine runs under models.
-//! * What only serves tests is not called in the phases of a transaction.
-//! * Within the engine, arrows between files go down, and there is no circle ([`arrows`]).
+//! * Calls that serve only tests are not made in the phases of a transaction.
+//! * Within the engine, arrows between files go down, and there are no circles ([`arrows`]).
 //! * Invariants are stated once, and cited ([`labels`]).
 //! * A protocol is named by its own file, the registry and tests. Whatever else did would have to
 //!   change with every protocol that comes.
 //!
-//! Comments, and with them documentation and its examples, may name what they like; so may tests.
+//! Comments, including documentation and its examples, may use any name. So may tests.
 
 use crate::{arrows, labels, phases, prose};
 use std::fs;
@@ -15,17 +15,17 @@ use std::path::{Path, PathBuf};
 
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
-/// The only list of protocols.
+/// The only file that lists the protocols.
 pub(crate) const REGISTRY: &str = "crates/candide/src/protocols/list.rs";
 
-/// The document with the table of protocols, which the README shows, too.
+/// The document with the table of protocols. The README shows the same table.
 const PROTOCOL_TABLE: &str = "docs/protocols.md";
 
 /// Places of the engine that may name the standard library's atomics.
 const ATOMICS_ALLOWED: &[(&str, &str)] =
     &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
 
-/// The most words for persons without a name in all sources; it may only fall.
+/// The most words for persons without a name in all sources. The number may only fall.
 const PERSONS_MAX: usize = 20;
 
 /// Places that may name a protocol.
@@ -39,7 +39,7 @@ const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[
     ("crates/candide-measure/", "likewise"),
 ];
 
-/// Looks at every source file; an error if anything was found.
+/// Checks every source file. Returns an error if a fault was found.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut files = Vec::new();
     for folder in ["crates", "xtask"] {
@@ -97,7 +97,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
 }
 
-/// Compares the table of protocols in the README with that of its own document.
+/// Compares the table of protocols in the README with the table in the document of protocols.
 fn protocol_tables(root: &Path) -> Result<Option<String>, String> {
     let table = |path: &str| {
         let text =
@@ -126,18 +126,18 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Resul
     Ok(())
 }
 
-/// Returns the protocols that are listed, each in a line with its policies.
+/// Returns the listed protocols. Each is on a line with its policies.
 pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
     let entries = list.lines().filter_map(|line| line.trim().strip_prefix("$crate::"));
     entries.filter_map(|entry| entry.split(':').next()).collect()
 }
 
-/// Returns the faults of one file: line numbers and what to do.
+/// Returns the faults of one file: the line numbers, and what to do.
 fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> {
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
     let mut problems =
         engine.map_or_else(Vec::new, |path| phases::instruments_in_phases(path, text));
-    // The unit tests of a file are at its foot.
+    // The unit tests of a file are at its end.
     let lines = text.lines().take_while(|line| *line != "mod tests {");
     for (number, line) in (1..).zip(lines) {
         let code = line.split_once("//").map_or(line, |(code, _)| code);
@@ -166,14 +166,14 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
 
 fn atomics(path: &str, code: &str) -> Option<String> {
     let allowed = ATOMICS_ALLOWED.iter().any(|(place, _)| path.starts_with(place));
-    // Among others in braces, too.
+    // The name may also be one of several in braces.
     let is_of_sync = ["std::sync", "core::sync"].iter().any(|name| code.contains(name));
     let named = is_of_sync && words(code).any(|word| word == "atomic");
     (named && !allowed)
         .then(|| "names the standard library's atomics; use those of `crate::sync`".to_string())
 }
 
-/// The identifiers of a line.
+/// Returns the identifiers of a line.
 fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }

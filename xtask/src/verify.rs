@@ -1,10 +1,9 @@
-//! Schedules of whole transactions, for as long as there is time: what the checks of a change run a
-//! slice of.
+//! Schedules of whole transactions, for as long as time permits. The checks of a change run a small
+//! part of them.
 //!
-//! The scenes are in `crates/candide/src/tests/shuttle`. A run has a fresh seed, and leaves its
-//! counts in `docs/verification-ledger.csv`, one line for each scene and protocol. How many
-//! schedules are worth something is measured by mutants: how many distinct ones it takes to find
-//! each.
+//! The scenes are in `crates/candide/src/tests/shuttle`. A run has a fresh seed. It adds its counts
+//! to `docs/verification-ledger.csv`, one line for each scene and protocol. Mutants measure how
+//! many schedules are enough: how many distinct schedules it takes to find each of them.
 
 use crate::engine_tests::{Build, Ending, command, run_watched, target_folder};
 use crate::mutants;
@@ -18,39 +17,40 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const TEST: &str = "tests::shuttle::shuttle_scenes_are_what_protocols_promise";
 const LEDGER: &str = "docs/verification-ledger.csv";
-/// Where scenes are, by files: those of all protocols that overlap, and those of the ones that keep
-/// versions.
+/// The files of the scenes: those of all protocols with concurrent transactions, and those of the
+/// protocols that keep versions.
 const SCENES_OF_ALL: [&str; 2] = ["scenes.rs", "life.rs"];
 const SCENES_OF_VERSIONED: [&str; 2] = ["versions.rs", "values.rs"];
 const SCENE_FILES: &str = "crates/candide/src/tests/shuttle";
 const LEDGER_HEAD: &str = "date,commit,scene,protocol,schedules,distinct,failures";
 
-/// What the tests print if they have not come to any place where the mutant is.
+/// The output of the tests if no schedule reached the place of the mutant.
 const NOT_MET: &str = "mutant: not met";
 
-/// Seeds with which a mutant is looked for; the worst counts.
+/// The number of seeds with which a mutant is searched for. The worst seed counts.
 const SEEDS: u64 = 7;
-/// Schedules of each scene in which a mutant is looked for at first, by the first seed.
+/// The number of schedules of each scene in the first search for a mutant, with the first seed.
 const FIRST_LOOK: u64 = 2_000;
-/// Of so many scenes that found it, those in which it showed soonest, the one counts that is best
-/// by the worst of all seeds: a search for a defect plays them all.
+/// The number of scenes to repeat with all seeds: those that found the mutant after the fewest
+/// schedules. The scene with the best result for its worst seed counts, since a search for a defect
+/// runs all scenes.
 const SCENES: usize = 4;
-/// Schedules of such a scene, by each seed.
+/// The most schedules of such a scene, for each seed.
 const LOOK_MAX: u64 = 50_000;
-/// The longest that looking for a mutant may take, in each process.
+/// The longest time that the search for a mutant may take, in each process.
 const LOOK_TIME: Duration = Duration::from_secs(120);
 
-/// What is asked for.
+/// The request in the arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Request {
     minutes: Option<u64>,
     scene: Option<String>,
     protocol: Option<String>,
-    /// Mutants to look for; none named means all.
+    /// The mutants to search for; an empty list means all.
     mutants: Option<Vec<String>>,
 }
 
-/// A line of the tests' output: what came of one scene under one protocol.
+/// A line of the tests' output: the result of one scene under one protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Played {
     scene: String,
@@ -60,7 +60,7 @@ struct Played {
     failures: u64,
 }
 
-/// Runs schedules, or measures by mutants how many are needed.
+/// Runs schedules, or measures with mutants how many schedules are needed.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let request = parse(arguments)?;
     let binary = Build::Shuttle.make(root)?;
@@ -99,7 +99,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     Ok(request)
 }
 
-/// The lines of one scene and protocol each, in what a test has printed.
+/// Returns the lines of a test's output that report a scene and a protocol.
 fn played(output: &str) -> Vec<Played> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("schedules: ")?.split(' ');
@@ -113,8 +113,8 @@ fn played(output: &str) -> Vec<Played> {
     output.lines().filter_map(line).collect()
 }
 
-/// Runs the tests with these variables; gives what they printed, and how they ended. Says how far
-/// they are if they are to take so many seconds.
+/// Runs the tests with these variables. Returns their output and how they ended. Prints progress if
+/// the number of seconds to run is given.
 fn play(
     root: &Path,
     binary: &Path,
@@ -137,7 +137,7 @@ fn play(
 
 fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?;
-    // What has been built, whatever is checked out by the time that it has run.
+    // The commit that has been built. Another one may be checked out when the tests end.
     let (date, commit) = (date_of(now.as_secs() / 86_400), commit(root)?);
     let minutes = request.minutes.expect("asked for");
     let (seconds, seed) = ((60 * minutes).to_string(), (now.as_nanos() as u64).to_string());
@@ -183,7 +183,7 @@ fn last_lines(output: &str) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
-/// The scenes that all protocols play, and those that protocols with versions play.
+/// Returns the scenes that all protocols run, and the scenes that protocols with versions run.
 fn scenes(root: &Path) -> Result<[Vec<String>; 2], String> {
     let of = |files: [&str; 2]| {
         let mut scenes = Vec::new();
@@ -202,16 +202,16 @@ fn scenes(root: &Path) -> Result<[Vec<String>; 2], String> {
     Ok([of(SCENES_OF_ALL)?, of(SCENES_OF_VERSIONED)?])
 }
 
-/// The names of the scenes that are made in a file.
+/// Returns the names of the scenes in a file's text.
 fn scenes_in(text: &str) -> impl Iterator<Item = &str> {
     let made = ["Scene::new(\"", "Scene::peaceful(\""];
     let names = made.into_iter().flat_map(|made| text.split(made).skip(1));
     names.filter_map(|rest| rest.split('"').next())
 }
 
-/// Returns how many distinct schedules of each scene have been played under each protocol. Those
-/// that have never been are there, too, with none; which protocols there are, and which keep
-/// versions, is told by the lines that there are.
+/// Returns how many distinct schedules of each scene have been run under each protocol. Scenes that
+/// have never been run are included with zero. The lines of the ledger determine which protocols
+/// there are, and which of them keep versions.
 fn totals<'a>(
     ledger: &'a str,
     [of_all, of_versioned]: [&'a [String]; 2],
@@ -237,7 +237,7 @@ fn totals<'a>(
     totals
 }
 
-/// What the ledger says in all: the sum, and the scene and protocol with the least.
+/// Prints the sum over the ledger, and the scene and protocol with the fewest schedules.
 fn print_totals(ledger: &str, scenes: [&[String]; 2]) {
     let totals = totals(ledger, scenes);
     let sum: u64 = totals.values().sum();
@@ -248,7 +248,7 @@ fn print_totals(ledger: &str, scenes: [&[String]; 2]) {
     }
 }
 
-/// The commit that is checked out, with a mark if the engine's files have been changed since.
+/// Returns the commit that is checked out, with a mark if the engine's files have changed since.
 fn commit(root: &Path) -> Result<String, String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").current_dir(root).args(arguments).output();
@@ -259,7 +259,7 @@ fn commit(root: &Path) -> Result<String, String> {
     Ok(git(&["rev-parse", "--short=10", "HEAD"])? + if changed { "+" } else { "" })
 }
 
-/// The date of a day since 1970, as in 2026-11-22.
+/// Returns the date of a day, counted from the start of 1970, such as 2026-11-22.
 fn date_of(days: u64) -> String {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
@@ -280,8 +280,8 @@ fn date_of(days: u64) -> String {
     format!("{year}-{month:02}-{:02}", day + 1)
 }
 
-/// Prints a table: after how many distinct schedules each mutant is found, in the scene that finds
-/// it first.
+/// Prints a table with the number of distinct schedules after which each mutant is found, in the
+/// scene that finds it first.
 fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> Result<(), String> {
     let names = mutants::known(root, names)?;
     println!(
@@ -326,8 +326,8 @@ fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> R
     Ok(())
 }
 
-/// Returns how many schedules the scene that found a mutant by the first seed needs by the worst of
-/// all; nothing if one of them does not find it within `max`.
+/// Returns the number of schedules that a scene needs for a mutant with the worst of all seeds. The
+/// first seed has found the mutant already. `None` if a seed does not find it within `max`.
 fn worst_of_seeds(
     root: &Path,
     binary: &Path,
@@ -345,7 +345,8 @@ fn worst_of_seeds(
     Ok((worst < max).then_some(worst))
 }
 
-/// After how many distinct schedules of one scene a mutant is found by another seed, if it is.
+/// Returns the number of distinct schedules of one scene after which another seed finds a mutant;
+/// `None` if it does not.
 fn look_again(
     root: &Path,
     binary: &Path,
@@ -366,12 +367,12 @@ fn look_again(
     let (output, ending) = play(root, binary, &variables, LOOK_TIME, None)?;
     Ok(match (played(&output).first(), ending) {
         (Some(played), _) => (played.failures > 0).then_some(played.distinct),
-        // A crash, or a schedule that does not end.
+        // The test crashed, or a schedule did not end.
         (None, _) => (ending != Ending::Passed).then(|| traced(&output)),
     })
 }
 
-/// The number of the schedule that was begun last.
+/// Returns the number of the schedule that began last.
 fn traced(output: &str) -> u64 {
     let begun = output.lines().rev().find_map(|line| line.strip_prefix("schedule: ")?.parse().ok());
     begun.unwrap_or(1)

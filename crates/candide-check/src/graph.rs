@@ -271,14 +271,14 @@ impl<'g> Tarjan<'g> {
     }
 }
 
-/// Breadth-first searches for ways back.
+/// Breadth-first searches for the way back to a node.
 struct Search<'g> {
     graph: &'g Graph,
-    /// The search that a node's `length` and `via` are of.
+    /// The number of the search to which a node's `length` and `via` belong.
     search: Vec<u32>,
-    /// How many transactions the shortest way has met, the last one included.
+    /// The number of transactions on the shortest way to each node, the last one included.
     length: Vec<u32>,
-    /// The last edge of the shortest way.
+    /// The last edge of the shortest way to each node.
     via: Vec<Option<Edge>>,
     searches: u32,
     looked_at: usize,
@@ -291,7 +291,8 @@ impl<'g> Search<'g> {
         Self { graph, search, length, via, searches: 0, looked_at: 0 }
     }
 
-    /// The smallest cycle through `start`, if it has at most `length_max` transactions.
+    /// Returns the smallest cycle through `start`; `None` unless one has at most `length_max`
+    /// transactions.
     fn from(
         &mut self,
         start: u32,
@@ -301,7 +302,8 @@ impl<'g> Search<'g> {
         length_max: u32,
     ) -> Option<Vec<Edge>> {
         self.searches += 1;
-        // Moments cost nothing and go to the front, so lengths never decrease along the queue.
+        // Moments add nothing to the length and go to the front, so lengths never decrease along
+        // the queue.
         let mut queue = VecDeque::from([(start, 0)]);
         while let Some((node, length)) = queue.pop_front() {
             let beginning = node == start && length == 0;
@@ -335,14 +337,14 @@ impl<'g> Search<'g> {
         None
     }
 
-    /// The cycle just found, moments left out.
+    /// Returns the cycle just found, without its moments.
     fn way(&self, start: u32) -> Vec<Edge> {
         let mut cycle: Vec<Edge> = Vec::new();
         let mut node = start;
         loop {
             let edge = self.via[node as usize].expect("every node on the way was entered");
             match cycle.last_mut() {
-                // The edge into a moment stands for the whole way through time.
+                // The edge into a moment stands for the whole way through the moments.
                 Some(later) if later.from >= self.graph.transactions => later.from = edge.from,
                 _ => cycle.push(edge),
             }
@@ -404,7 +406,7 @@ mod tests {
 
     #[test]
     fn moments_are_left_out() {
-        // Transaction 0 ended before moment 3, and 1 began after moment 4.
+        // Transaction 0 ended before moment 3, and transaction 1 began after moment 4.
         let time = Kind::RealTime;
         let edges = [
             (0, 3, time),

@@ -28,35 +28,35 @@
 //! that it got back from an earlier map; Candide maps its memory anew each time.
 //!
 //! # What is not comparable
-//! - **The maps give no atomicity beyond one key.** Each of their operations stands for itself, and
-//!   a scan sees what is written meanwhile half or not at all. A Candide transaction is
-//!   serializable with all others, whatever number of rows it reads and writes. What is measured
-//!   here is what that costs where it is not needed.
-//! - A closure of one read is not what transactions are for. There are therefore several lines:
-//!   `candide` with one operation per transaction, `candide-now` whose lookups are by `get_now`, a
-//!   transaction without a closure, and `candide-10` with ten operations in each. `candide-many`
-//!   looks up the ten with `find_many`, which overlaps their cache misses; no peer has the like.
-//! - Peers get the best of the doubt: what one must hold to use a map, an epoch's guard or a lock,
-//!   is taken once for ten lookups or inserts, which is fair beside `candide-10` and generous
-//!   beside `candide` and `candide-now`. `dashmap` and `scc::HashMap` have nothing to hold. A scan
-//!   takes its own.
-//! - Candide hashes with a multiplication per word. The hash maps are given `foldhash`, which is
-//!   much the same; `--hasher sip` gives them the standard library's, which is what they use unless
-//!   told otherwise, and which protects better against chosen keys.
-//! - Candide asks for huge pages. Where the system gives them only to those who ask, the others get
-//!   them if `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` is in the environment: at millions of rows
-//!   that matters.
-//! - A row of Candide carries a version and may be longer than one word; a table of one word is its
-//!   worst case.
-//! - `congee` has keys of 8 bytes and nothing else. `masstree` takes bytes: keys are converted in
-//!   the measured time. Its scans, when only values are wanted, do not build keys; it offers that,
-//!   so it is used. Version 0.9.5 skips rows when a scan begins at a key that shares its first
-//!   eight bytes with more than fifteen others. A peer whose scans are found to be wrong is left
-//!   out of them, and the output says so.
-//! - `SkipMap::range` of crossbeam-skiplist 0.1.3 leaks a reference to each node it visits: a node
-//!   removed later is never freed. Scans are measured as they are.
-//! - `btreemap` is the standard library's map behind an `RwLock`: a yardstick for what concurrency
-//!   costs, not a peer.
+//! - **The maps give no atomicity beyond one key.** Each of their operations is independent, and a
+//!   scan may see all, some or none of the concurrent writes. A Candide transaction is serializable
+//!   with all others, however many rows it reads and writes. The figures show what this costs where
+//!   it is not needed.
+//! - A closure of one read is not the usual form of a transaction. So there are several lines:
+//!   `candide` with one operation per transaction, `candide-now` with lookups by `get_now`, a
+//!   transaction without a closure, and `candide-10` with ten operations per transaction.
+//!   `candide-many` looks up the ten rows with `find_many`, which overlaps their cache misses; no
+//!   peer has such an operation.
+//! - Peers get the benefit of the doubt. An epoch's guard or a lock that a map requires is taken
+//!   once for ten lookups or inserts. This is fair beside `candide-10` and generous beside
+//!   `candide` and `candide-now`. `dashmap` and `scc::HashMap` require neither. Each scan takes its
+//!   own.
+//! - Candide hashes with a multiplication per word. The hash maps use `foldhash`, which is similar.
+//!   With `--hasher sip` they use the standard library's hash, which is their default and protects
+//!   better against chosen keys.
+//! - Candide requests huge pages. If the system gives huge pages only on request, the other maps
+//!   get them with `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` in the environment. With millions of
+//!   rows, this matters.
+//! - A row of Candide carries a version and may be longer than one word. A table of one word is the
+//!   worst case for Candide.
+//! - `congee` has only keys of 8 bytes. `masstree` has keys of bytes, so keys are converted in the
+//!   measured time. It offers scans that return only values and build no keys; these are used.
+//!   Version 0.9.5 skips rows if a scan begins at a key that shares its first eight bytes with more
+//!   than fifteen others. A peer with wrong scans is left out of the scans, and the output says so.
+//! - `SkipMap::range` of crossbeam-skiplist 0.1.3 leaks a reference to each node that it visits, so
+//!   a node that is removed later is never freed. Scans are measured as they are.
+//! - `btreemap` is the standard library's map behind an `RwLock`. It is not a peer but a yardstick
+//!   for the cost of concurrency.
 
 // Unsafe code is used only for peers that cannot be used otherwise.
 #![deny(unsafe_code)]

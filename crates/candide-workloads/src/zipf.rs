@@ -77,12 +77,12 @@ impl Zipf {
     }
 }
 
-/// Returns (e^x - 1) / x. Near 0, where the quotient loses all digits, returns its series.
+/// Returns (e^x - 1) / x. Near 0, where the quotient loses all digits, returns 1 + x / 2.
 fn expm1_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
 }
 
-/// Returns ln(1 + x) / x. Near 0, returns its series.
+/// Returns ln(1 + x) / x. Near 0, returns 1 - x / 2.
 fn ln1p_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x / 2.0 }
 }

@@ -1,9 +1,9 @@
-//! Chromium without a window, told what to do in the DevTools protocol over two pipes: no port, no
-//! other library.
+//! Chromium without a window, controlled by the DevTools protocol over two pipes. It needs no port
+//! and no other library.
 //!
 //! Messages are JSON and end in a zero byte. The browser reads them from file descriptor 3 and
-//! writes to 4; a shell puts our pipes there, since the standard library only knows the first
-//! three.
+//! writes to 4. A shell connects our pipes to these, since the standard library knows only the
+//! first three descriptors.
 
 use std::env;
 use std::fs;
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// What the browser is called, by those who package it.
+/// The names of the browser in the packages of different systems.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// No page here takes a second; a busy machine may take some.
+/// The longest time to wait. No page here takes a second, but a busy machine may take several.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running browser.
@@ -32,17 +32,17 @@ pub(super) struct Browser {
     profile: PathBuf,
 }
 
-/// A page that has been opened, and what has happened in it.
+/// An open page, and the events in it.
 pub(super) struct Page<'b> {
     browser: &'b mut Browser,
     session: String,
     target: String,
     url: String,
-    /// What it complained of, and what it asked the network for.
+    /// The page's errors, and its requests to the network.
     pub(super) troubles: Vec<String>,
 }
 
-/// How a page is looked at.
+/// The size and the style in which a page is shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View {
     pub(super) name: &'static str,
@@ -53,7 +53,7 @@ pub(super) struct View {
 }
 
 impl Browser {
-    /// Starts the browser that `CANDIDE_BROWSER` names, or else the first there is.
+    /// Starts the browser that `CANDIDE_BROWSER` names, or else the first browser that is found.
     pub(super) fn start() -> Result<Browser, String> {
         let program = find()
             .ok_or("there is no Chromium; install it, or name a browser in CANDIDE_BROWSER")?;
@@ -61,8 +61,8 @@ impl Browser {
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null", "sh"])
             .arg(&program)
-            // The pages are our own files; its sandbox does not work for root, and needs what
-            // containers do not have.
+            // The pages are our own files. The browser's sandbox does not work for root, and needs
+            // features that containers do not have.
             .args([
                 "--headless",
                 "--no-sandbox",
@@ -96,7 +96,7 @@ impl Browser {
         Ok(Browser { program, child, orders, messages, number: 0, profile })
     }
 
-    /// Opens a file and waits until it is there.
+    /// Opens a file and waits until it is loaded.
     pub(super) fn open(&mut self, url: &str, view: View) -> Result<Page<'_>, String> {
         let target = text(
             &self.order("", "Target.createTarget", json!({ "url": "about:blank" }))?["targetId"],
@@ -133,7 +133,7 @@ impl Browser {
         Ok(answer)
     }
 
-    /// Sends an order. Gives its answer, and what happened until that came.
+    /// Sends an order. Returns its answer, and the events before the answer.
     fn order_and_listen(
         &mut self,
         session: &str,
@@ -175,7 +175,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself, and then there is nothing to be done.
+        // The browser may have ended by itself. Then there is nothing to do.
         let _ = self.order("", "Browser.close", json!({}));
         let asked = Instant::now();
         while matches!(self.child.try_wait(), Ok(None)) && asked.elapsed() < Duration::from_secs(5)
@@ -189,7 +189,7 @@ impl Drop for Browser {
 }
 
 impl Page<'_> {
-    /// Makes the page evaluate an expression.
+    /// Evaluates an expression in the page.
     pub(super) fn evaluate(&mut self, script: &str) -> Result<Value, String> {
         let answer =
             self.order("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }))?;
@@ -201,7 +201,7 @@ impl Page<'_> {
         }
     }
 
-    /// The page as a picture, all of it: a PNG, in base 64.
+    /// Returns a picture of the whole page: a PNG, in base 64.
     pub(super) fn picture(&mut self) -> Result<String, String> {
         let answer = self.order(
             "Page.captureScreenshot",
@@ -210,7 +210,7 @@ impl Page<'_> {
         Ok(text(&answer["data"]))
     }
 
-    /// The page as it is printed: a PDF, in base 64.
+    /// Returns the page as printed: a PDF, in base 64.
     pub(super) fn print(&mut self) -> Result<String, String> {
         let answer = self.order(
             "Page.printToPDF",
@@ -231,8 +231,8 @@ impl Page<'_> {
     }
 
     fn wait_until_loaded(&mut self) -> Result<(), String> {
-        // The order to navigate is answered before the page is there, and what comes in between is
-        // looked at here.
+        // The order to navigate is answered before the page is loaded. The events in between are
+        // handled here.
         loop {
             let event = self.browser.message("Page.loadEventFired")?;
             self.note(&event);
@@ -244,7 +244,7 @@ impl Page<'_> {
         }
     }
 
-    /// Notes an event if it is trouble, and this page's.
+    /// Records an event if it is trouble of this page.
     fn note(&mut self, event: &Value) {
         if event["sessionId"] != self.session.as_str() {
             return;

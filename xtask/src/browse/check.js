@@ -143,7 +143,7 @@
   // The page scrolls downwards only.
   const page = document.documentElement;
   if (page.scrollWidth > page.clientWidth) problems.push(`the page is ${page.scrollWidth} pixels wide, the window ${page.clientWidth}`);
-  // What a script has added to it, nobody has checked.
+  // A script could add content that this check does not cover.
   const scripts = [...document.scripts].filter(script => script.type !== 'application/json');
   if (scripts.length > 0) problems.push('scripts run in the page');
 

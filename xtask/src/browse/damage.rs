@@ -1,5 +1,4 @@
-//! Whether the check can fail: a page that is right is damaged in every way that it is meant to
-//! notice.
+//! A test of the check itself: a correct page is damaged in every way that the check should notice.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +6,7 @@ use std::path::Path;
 use super::browser::Browser;
 use super::{VIEWS, problems};
 
-/// A way to damage a page, and words of the complaint.
+/// A way to damage a page, and words of the expected complaint.
 struct Damage {
     name: &'static str,
     complaint: &'static str,
@@ -119,7 +118,7 @@ const DAMAGES: &[Damage] = &[
     },
 ];
 
-/// Damages the page of `file` in every way; an error if one of them is not noticed.
+/// Damages the page of `file` in every way. Returns an error if the check misses a damage.
 pub(super) fn refuse_all(browser: &mut Browser, file: &Path) -> Result<(), String> {
     let page = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let damaged = file.with_extension("damaged.html");
@@ -137,13 +136,13 @@ pub(super) fn refuse_all(browser: &mut Browser, file: &Path) -> Result<(), Strin
     Ok(())
 }
 
-/// The page with what follows the first `marker` edited; none if it has no such marker.
+/// Returns the page with the text after the first `marker` edited; `None` if there is no `marker`.
 fn edit_after(page: &str, marker: &str, edit: impl Fn(&str) -> String) -> Option<String> {
     let (before, after) = page.split_once(marker)?;
     Some(format!("{before}{marker}{}", edit(after)))
 }
 
-/// The page with `addition` after the last `place` before the first `marker`.
+/// Returns the page with `addition` after the last `place` before the first `marker`.
 fn put_before(page: &str, marker: &str, place: &str, addition: &str) -> Option<String> {
     let (before, _) = page.split_once(marker)?;
     let (before, after) = page.split_at(before.rfind(place)? + place.len());

@@ -1,7 +1,7 @@
-//! Whether a report of the command is what it should be, in a real browser, on a large screen and
-//! on a phone: no errors, nothing fetched, nothing that makes the page scroll sideways, every
-//! number of its JSON shown, every axis from zero, everything drawn in its place and in its
-//! protocol's colour. What exactly is looked at is in `check.js`.
+//! A check of the command's reports in a real browser, on a large screen and on a phone. A report
+//! must have no errors, fetch nothing, and not scroll sideways. It must show every number of its
+//! JSON. Every axis must start from zero, and everything must be drawn in its place and in its
+//! protocol's colour. The file `check.js` has the details.
 
 mod browser;
 mod damage;
@@ -21,7 +21,7 @@ const VIEWS: [View; 2] = [
     View { name: "phone", width: 390, height: 844, mobile: true, dark: true },
 ];
 
-/// Checks files, or shows that damaged ones are refused, or makes pictures to look at.
+/// Checks files, shows that damaged files are refused, or makes pictures for inspection.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (options, files): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| argument.starts_with("--"));
@@ -65,7 +65,7 @@ fn approve(browser: &mut Browser, file: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with a page, and how much there was to look at.
+/// The problems of a page, and the numbers of the things that were checked.
 struct Found {
     problems: Vec<String>,
     numbers: Value,
@@ -82,8 +82,8 @@ fn problems(browser: &mut Browser, file: &Path, view: View) -> Result<Found, Str
     Ok(Found { problems, numbers: checked["numbers"].clone(), marks: checked["marks"].clone() })
 }
 
-/// Pictures of the whole page beside the file: both views in light and in dark, and as it is
-/// printed.
+/// Writes pictures of the whole page beside the file: both views in light and in dark, and the
+/// printed page.
 fn pictures(browser: &mut Browser, file: &Path) -> Result<(), String> {
     let write = |name: String, content: &str| {
         let path = file.with_extension(name);

@@ -1,4 +1,4 @@
-//! Building the command as a newcomer does, from nothing.
+//! Building the command from nothing, as a new user does.
 
 use crate::engine_tests::target_folder;
 use serde_json::Value;
@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A build, and what it took.
+/// A build, and its costs.
 #[derive(Debug)]
 pub(super) struct Build {
     pub(super) command: PathBuf,
-    /// CPU time in user mode, of cargo and all that it ran.
+    /// The CPU time in user mode of cargo and all its children.
     pub(super) user: Duration,
     pub(super) wall: Duration,
 }
 
 impl Build {
-    /// Builds the command by the release profile in an empty folder of its own. Cargo's messages go
-    /// to standard error.
+    /// Builds the command with the release profile in an empty folder of its own. Cargo's messages
+    /// go to standard error.
     pub(super) fn make(root: &Path) -> Result<Build, String> {
         let folder = root.join(target_folder()).join("build-budget");
         match fs::remove_dir_all(&folder) {
@@ -35,7 +35,7 @@ impl Build {
         for (name, _) in env::vars_os().filter(|(name, _)| changes_build(&name.to_string_lossy())) {
             cargo.env_remove(name);
         }
-        // A wrapper may take the output of an earlier build.
+        // A wrapper might reuse the output of an earlier build.
         cargo.envs([("RUSTC_WRAPPER", ""), ("RUSTC_WORKSPACE_WRAPPER", "")]);
         let (begun, before) = (Instant::now(), user_time_of_children()?);
         let output = cargo.stderr(Stdio::inherit()).output();
@@ -51,21 +51,21 @@ impl Build {
     }
 }
 
-/// Returns whether a variable makes cargo build something else than it does by itself.
+/// Returns whether a variable makes cargo build something else than by default.
 fn changes_build(variable: &str) -> bool {
     let names = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_INCREMENTAL"];
     let prefixes = ["CARGO_PROFILE_", "CARGO_BUILD_"];
     names.contains(&variable) || prefixes.iter().any(|prefix| variable.starts_with(prefix))
 }
 
-/// Returns the executable that a message of cargo's is about, if it is the command.
+/// Returns the executable in a message of cargo, if it is the command.
 fn command_in(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "bin";
     message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
 }
 
-/// Returns the CPU time in user mode of all processes that have run below this one and ended.
+/// Returns the CPU time in user mode of all ended children of this process.
 #[cfg(unix)]
 fn user_time_of_children() -> Result<Duration, String> {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -75,7 +75,7 @@ fn user_time_of_children() -> Result<Duration, String> {
     Ok(Duration::from_secs(time.tv_sec() as u64) + Duration::from_micros(time.tv_usec() as u64))
 }
 
-/// Returns an error: without Unix the time is not known.
+/// Returns an error: without Unix the CPU time is unknown.
 #[cfg(not(unix))]
 fn user_time_of_children() -> Result<Duration, String> {
     Err("the CPU time of a build is known on Unix only".to_string())

@@ -1,4 +1,4 @@
-//! The built command, as its file tells of it.
+//! The built command, as its file describes it.
 
 use super::names;
 use object::{Object, ObjectSection, ObjectSymbol, ReadCache, SectionKind, SymbolKind};
@@ -9,17 +9,17 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
-/// The crate of functions whose names Rust has not mangled.
+/// The name that stands for the crate of functions whose names Rust has not mangled.
 const NO_CRATE: &str = "(not Rust)";
 
-/// Functions that belong together, and the bytes that all of them take.
+/// The bytes and the number of functions that belong together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) bytes: u64,
     pub(super) copies: u64,
 }
 
-/// How large a command is, and which functions it consists of.
+/// The size of a command, and its functions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// Bytes of all sections with instructions.
@@ -30,7 +30,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Reads a command's headers and symbols, and not its debug information.
+    /// Reads a command's headers and symbols, but not its debug information.
     pub(super) fn read(path: &Path) -> Result<Sizes, String> {
         let explain = |problem: &dyn Display| format!("{}: {problem}", path.display());
         let file = fs::File::open(path).map_err(|error| explain(&error))?;
@@ -72,14 +72,14 @@ impl Sizes {
         self.families.values().map(|family| family.copies).sum()
     }
 
-    /// Returns how many functions of a family there are.
+    /// Returns the number of functions of a family.
     pub(super) fn copies(&self, family: &str) -> u64 {
         self.families.get(family).map_or(0, |family| family.copies)
     }
 }
 
-/// Functions by their address: bytes and name. Of several names of the same instructions, which the
-/// compiler gives to functions that are alike, one counts.
+/// Functions by their address: bytes and name. The compiler may give several names to the same
+/// instructions, for functions that are alike. Only one of these names counts.
 #[derive(Debug, Default)]
 struct Functions<'a>(BTreeMap<u64, (u64, Reverse<&'a str>)>);
 
@@ -91,7 +91,7 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// Returns the groups that take most bytes, the largest first.
+/// Returns the groups that take the most bytes, the largest first.
 pub(super) fn largest(groups: &BTreeMap<String, Group>, count: usize) -> Vec<(&str, Group)> {
     let mut groups: Vec<_> = groups.iter().map(|(name, group)| (name.as_str(), *group)).collect();
     groups.sort_by_key(|(_, group)| Reverse(group.bytes));
@@ -104,7 +104,7 @@ pub(super) mod tests {
     use super::*;
     use std::env;
 
-    /// Returns the sizes of a command of these functions and nothing else.
+    /// Returns the sizes of a command that consists of only these functions.
     pub(in super::super) fn sizes_of(functions: &[(&str, u64)]) -> Sizes {
         let mut sizes = Sizes { file: 1000, ..Sizes::default() };
         for (symbol, bytes) in functions {

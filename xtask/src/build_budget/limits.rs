@@ -4,20 +4,20 @@ use super::command::Sizes;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Where the limits are.
+/// The file of the limits.
 pub(super) const FILE: &str = "docs/build-budget.csv";
-/// The profile that the whole form builds, which is the only one with a limit of CPU time.
+/// The profile that is built from nothing by default. Only this profile has a limit of CPU time.
 pub(super) const RELEASE: &str = "release";
 
 const HEAD: &str = "profile,limit,most,reason";
 
-/// What is limited.
+/// The quantity that is limited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Quantity {
     UserSeconds,
     TextBytes,
     FileBytes,
-    /// The functions of a family.
+    /// The number of functions of a family.
     Copies(String),
 }
 
@@ -31,7 +31,7 @@ impl Quantity {
         }
     }
 
-    /// Returns by how much one change may raise the limit, in words.
+    /// Returns the most by which one change may raise the limit, in words.
     fn raise(&self) -> &'static str {
         match self {
             Quantity::UserSeconds => " by at most 4",
@@ -85,27 +85,27 @@ impl Limit {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Budget(Vec<Limit>);
 
-/// What a build is compared by.
+/// The measurements of a build.
 #[derive(Debug)]
 pub(super) struct Measured<'a> {
     pub(super) sizes: &'a Sizes,
-    /// The CPU time of the build, if the command has been built for this.
+    /// The CPU time of the build; `None` if the command was not built for this check.
     pub(super) user_seconds: Option<f64>,
 }
 
-/// What a comparison has to say.
+/// The result of a comparison.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// A line for each limit that was checked.
     pub(super) checked: Vec<String>,
     /// Limits that were not checked.
     pub(super) unchecked: Vec<String>,
-    /// Reasons to fail.
+    /// The reasons to fail.
     pub(super) failures: Vec<String>,
 }
 
 impl Budget {
-    /// Reads the file's text. Lines that begin with `#`, and empty ones, are for readers.
+    /// Parses the file's text. Empty lines and lines that begin with `#` are for readers.
     pub(super) fn parse(text: &str) -> Result<Budget, String> {
         let lines = (1..).zip(text.lines());
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -126,7 +126,7 @@ impl Budget {
         Ok(Budget(limits))
     }
 
-    /// Returns an error that names the profiles there are, if there are no limits of this one.
+    /// Returns an error that names the known profiles if there are no limits of `profile`.
     pub(super) fn demand(&self, profile: &str) -> Result<(), String> {
         if self.0.iter().any(|limit| limit.profile == profile) {
             return Ok(());
@@ -186,7 +186,7 @@ mod tests {
         Budget::parse(&format!("# about it\n\n{HEAD}\n{lines}"))
     }
 
-    /// Checks the command of the functions above, which was built in ten seconds and a half.
+    /// Checks a command of the functions above that was built in ten and a half seconds.
     fn checked(lines: &str, profile: &str) -> Verdict {
         let sizes = sizes_of(&FUNCTIONS);
         let measured = Measured { sizes: &sizes, user_seconds: Some(10.5) };

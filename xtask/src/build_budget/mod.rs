@@ -1,8 +1,8 @@
-//! What building the command takes and how large it is, against `docs/build-budget.csv`.
+//! The costs of building the command and its size, compared with `docs/build-budget.csv`.
 //!
-//! By default the command is built from nothing. `--built FILE` is for the checks of a change: it
-//! takes a command that is there, and checks sizes and copies, which do not depend on how busy the
-//! machine is.
+//! By default the command is built from nothing. The checks of a change use `--built FILE`. This
+//! checks only the size and the copies of an existing command, which do not depend on the load of
+//! the machine.
 
 mod build;
 mod command;
@@ -15,19 +15,19 @@ use limits::{Budget, FILE, Measured, RELEASE};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How many families are listed unless `--largest` says otherwise, and how many crates.
+/// The number of families to list unless `--largest` is given, and the number of crates to list.
 const LISTED: usize = 10;
 
-/// What the arguments ask for.
+/// The request in the arguments.
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
-    /// A command that has been built, and the profile whose limits it must keep.
+    /// An existing command, and the profile whose limits it must keep.
     built: Option<(PathBuf, String)>,
-    /// How many families to list.
+    /// The number of families to list.
     families: usize,
 }
 
-/// Builds the command, or takes one, and checks it.
+/// Builds the command, or takes an existing one, and checks it.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let request = parse(arguments)?;
     let text = fs::read_to_string(root.join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
@@ -70,7 +70,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     Ok(Request { built, families })
 }
 
-/// Prints what a command consists of, and compares it with the limits of its profile.
+/// Prints the contents of a command, and compares it with the limits of its profile.
 fn check(
     budget: &Budget,
     profile: &str,
@@ -98,7 +98,7 @@ fn check(
     }
 }
 
-/// Lays out groups: bytes, copies and name, a line for each.
+/// Formats groups as a table: bytes, copies and name, one line for each.
 fn table(groups: &[(&str, Group)]) -> String {
     let mut text = format!("{:>12} {:>8}  name\n", "bytes", "copies");
     for (name, Group { bytes, copies }) in groups {

@@ -1,7 +1,7 @@
-//! Families of functions: the names of functions without what differs between copies.
+//! Families of functions: their names without the parts that differ between copies.
 
-/// Returns the family that a symbol belongs to: its demangled name without generic arguments, hash,
-/// disambiguators of crates and numbers of closures. Returns nothing for a symbol that Rust has not
+/// Returns the family of a symbol: its demangled name without generic arguments, hash,
+/// disambiguators of crates and numbers of closures. Returns `None` for a symbol that Rust has not
 /// mangled.
 pub(super) fn family(symbol: &str) -> Option<String> {
     // The alternate form leaves out hashes and disambiguators.
@@ -9,7 +9,7 @@ pub(super) fn family(symbol: &str) -> Option<String> {
 }
 
 /// Returns the crate of a family: the first segment of the first path in it. A method of a
-/// primitive type has no such segment, and is of `core`. The command and the library are both
+/// primitive type has no such segment and belongs to `core`. The command and the library are both
 /// called `candide`, and count as one crate.
 pub(super) fn crate_of(family: &str) -> &str {
     let beginning = family.split("::").next().unwrap_or(family);
@@ -19,8 +19,8 @@ pub(super) fn crate_of(family: &str) -> &str {
     }
 }
 
-/// Copies a demangled name, or a type in one, without generic arguments and numbers of closures.
-/// `<T>::f` becomes `T::f` if `T` is a plain path; `<T as Trait>::f` stays what it is.
+/// Copies a demangled name, or a type in one, without generic arguments and numbers of closures. If
+/// `T` is a plain path, `<T>::f` becomes `T::f`. `<T as Trait>::f` is not changed.
 fn without_arguments(name: &str) -> String {
     let (mut family, mut rest) = (String::new(), name);
     while let Some(next) = rest.chars().next() {
@@ -39,7 +39,8 @@ fn without_arguments(name: &str) -> String {
                 rest = after;
             }
             '{' => {
-                // `{closure#1}`, or with two braces in symbols of the legacy mangling.
+                // The form is `{closure#1}`, with two braces on each side in symbols of the legacy
+                // mangling.
                 let (inner, after) = inside(rest, '{', '}');
                 let kind = inner.trim_matches(['{', '}']).split('#').next().unwrap_or_default();
                 family += &format!("{{{kind}}}");
@@ -54,12 +55,12 @@ fn without_arguments(name: &str) -> String {
     family
 }
 
-/// Splits what begins with a bracket into the text within the brackets, and the text after them.
-/// Without a bracket that closes the first one, all of the rest is within.
+/// Splits a text that begins with a bracket into the text within the brackets and the text after
+/// them. Without a closing bracket, all of the rest is within.
 fn inside(text: &str, open: char, close: char) -> (&str, &str) {
     let (mut depth, mut before) = (0, ' ');
     for (place, c) in text.char_indices() {
-        // An arrow is no bracket; the legacy mangling writes it with a point.
+        // An arrow contains no bracket. The legacy mangling writes an arrow with a point.
         let is_arrow = c == '>' && (before == '-' || before == '.');
         if c == open {
             depth += 1;

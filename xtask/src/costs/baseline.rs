@@ -3,15 +3,15 @@
 use super::measure::Cost;
 use std::collections::BTreeMap;
 
-/// How much more an operation may take than it did, as a factor; and how much less before the
-/// baseline should be renewed.
+/// The factor by which an operation may become more expensive; and the factor of cheaper operations
+/// below which the baseline should be renewed.
 const GROWTH_MAX: f64 = 1.05;
 const SHRINKAGE_MAX: f64 = 0.95;
 
 const COMPILER: &str = "# compiled by ";
 const HEAD: &str = "protocol,operation,instructions";
 
-/// Instructions by protocol and operation, and the compiler they belong to.
+/// Instructions by protocol and operation, and the compiler that they depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Baseline {
     pub(super) compiler: String,
@@ -20,7 +20,7 @@ pub(super) struct Baseline {
 
 impl Baseline {
     pub(super) fn of(compiler: &str, costs: &[Cost]) -> Baseline {
-        // As they are written, so that a count compared with itself is the same.
+        // Rounded as in the file, so that a count compared with itself is equal.
         let rounded = |cost: &Cost| (cost.counts.instructions * 10.0).round() / 10.0;
         let costs = costs
             .iter()
@@ -36,7 +36,7 @@ impl Baseline {
         if lines.next() != Some(HEAD) {
             return Err(format!("the second line is not `{HEAD}`"));
         }
-        // Names of operations have commas.
+        // The names of operations contain commas.
         let cost = |line: &str| {
             let (protocol, rest) = line.split_once(',')?;
             let (operation, count) = rest.rsplit_once(',')?;
@@ -58,17 +58,17 @@ impl Baseline {
     }
 }
 
-/// What a comparison has to say.
+/// The result of a comparison.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// Reasons to fail.
     pub(super) failures: Vec<String>,
-    /// What else is worth knowing.
+    /// Other facts worth knowing.
     pub(super) notes: Vec<String>,
 }
 
-/// Compares what was counted `now` with what was counted `before`. Counts of different compilers
-/// are compared and never fail.
+/// Compares the counts `now` with the counts `before`. Counts of different compilers are compared,
+/// but never fail.
 pub(super) fn compare(before: &Baseline, now: &Baseline) -> Verdict {
     let mut verdict = Verdict::default();
     for ((protocol, operation), &count) in &before.costs {

@@ -10,18 +10,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How the program is built, and how much of everything it runs.
+/// The build of the program, and the size of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// By the release profile, with caches, over tables larger than those.
+    /// The release profile, with caches, over tables larger than the caches.
     Full,
-    /// As the checks of a change build what they run, so that nothing is compiled twice;
-    /// instructions alone.
+    /// The profile with which the checks of a change run, so that nothing is compiled twice. Only
+    /// instructions are counted.
     Small,
 }
 
 impl Scale {
-    /// The variables to build with.
+    /// Returns the environment variables for the build.
     fn profile(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Scale::Full => &[],
@@ -40,8 +40,8 @@ impl Scale {
         }
     }
 
-    /// What to count: the caches are those that a core has for itself, so that what leaves them
-    /// shows.
+    /// Returns the events to count. The caches are those of a single core, so that accesses beyond
+    /// them show.
     fn counted(self) -> &'static [&'static str] {
         match self {
             Scale::Full => &[
@@ -56,24 +56,24 @@ impl Scale {
     }
 }
 
-/// What one operation takes under one protocol.
+/// The cost of one operation under one protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cost {
     pub(super) protocol: String,
     pub(super) operation: String,
     pub(super) counts: Counts,
-    /// Instructions by place, if the operation was counted without a difference.
+    /// Instructions by place. Empty if the operation was counted as a difference.
     pub(super) places: BTreeMap<Place, f64>,
 }
 
-/// What was counted, and in which program.
+/// The counts, and the program in which they were made.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) costs: Vec<Cost>,
     pub(super) program: PathBuf,
 }
 
-/// The versions of the programs that figures depend on.
+/// The versions of the programs on which the figures depend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tools {
     pub(super) compiler: String,
@@ -81,7 +81,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Those that are there; an error that says how to get Valgrind.
+    /// Finds the installed versions. The error says how to get Valgrind.
     pub(super) fn find() -> Result<Tools, String> {
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let verbose = output(Command::new(rustc).arg("-vV"))?;
@@ -94,7 +94,7 @@ impl Tools {
     }
 }
 
-/// Builds the program and runs everything under every protocol it knows.
+/// Builds the program and runs everything under every protocol that it knows.
 pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
     let program = build(root, scale)?;
     let protocols = output(Command::new(&program).arg("--list"))?;
@@ -105,7 +105,7 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
         let profile = folder.join(format!("costs-{}-{protocol}.callgrind", scale.name()));
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["-q", "--tool=callgrind", "--combine-dumps=yes"]).args(scale.counted());
-        // In another order, or with patterns for names, Valgrind 3.19 forgets one of them.
+        // In another order, or with patterns for names, Valgrind 3.19 ignores one of the options.
         valgrind.args(["--toggle-collect=costs::measured", "--dump-after=costs::measured"]);
         valgrind.arg("--dump-before=costs::divide");
         valgrind.arg(format!("--callgrind-out-file={}", profile.display()));
@@ -151,7 +151,7 @@ fn build(root: &Path, scale: Scale) -> Result<PathBuf, String> {
         .ok_or_else(|| "cargo built the program and did not say where".to_string())
 }
 
-/// Returns what a command prints, if it succeeds.
+/// Returns the output of a command if the command succeeds.
 pub(super) fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| format!("{name} does not start: {error}"))?;
@@ -161,10 +161,11 @@ pub(super) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// One kind of part: what it takes each time, by its sizes in the order in which they came.
+/// The parts of one kind: size, counts and places of each, in the order in which they came.
 type Sizes = Vec<(f64, Counts, BTreeMap<Place, f64>)>;
 
-/// The costs of what the program said it had done, a line for each part: name, size and times.
+/// Joins the parts with the program's labels, a line for each part: name, size and times. Returns
+/// the costs.
 fn join(protocol: &str, labels: &str, parts: Vec<Part>) -> Result<Vec<Cost>, String> {
     let labels: Vec<&str> = labels.lines().collect();
     if labels.len() != parts.len() {

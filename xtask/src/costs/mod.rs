@@ -1,10 +1,10 @@
-//! What each operation costs: instructions and cache misses, counted by callgrind, so that nothing
-//! depends on the machine.
+//! The cost of each operation: instructions and cache misses, counted by callgrind, so that the
+//! counts do not depend on the machine.
 //!
-//! The program that is run is `crates/candide-measure/src/bin/costs.rs`; it also knows the
-//! protocols. By default it prints tables, which `docs/cost-model.md` explains. `--check` is for
-//! the checks of a change: it runs less, and compares instructions with `docs/costs.csv`, which
-//! `--renew` writes.
+//! The measured program is `crates/candide-measure/src/bin/costs.rs`, which also knows the
+//! protocols. By default the task prints tables, which `docs/cost-model.md` explains. `--check` is
+//! for the checks of a change: it runs less, and compares instructions with `docs/costs.csv`.
+//! `--renew` writes that file.
 
 mod baseline;
 mod measure;
@@ -20,7 +20,7 @@ use std::path::Path;
 
 const BASELINE: &str = "docs/costs.csv";
 const RENEW: &str = "cargo xtask costs --renew";
-/// Set to anything, it lets the check pass where Valgrind cannot be had.
+/// A variable that, set to any value, lets the check pass without Valgrind.
 const SKIP: &str = "CANDIDE_SKIP_COSTS";
 
 /// Prints the tables, checks a change, or renews the baseline of the checks.
@@ -37,7 +37,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// What is counted today, in the way of the check.
+/// Returns the current counts, as the check makes them.
 fn today(root: &Path) -> Result<Baseline, String> {
     let tools = Tools::find()
         .map_err(|problem| format!("{problem}, or set {SKIP}=1 to go without this check"))?;

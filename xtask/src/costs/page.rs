@@ -1,4 +1,4 @@
-//! The tables of counts, as `docs/cost-model.md` explains them.
+//! The tables of counts that `docs/cost-model.md` explains.
 
 use super::measure::{Cost, Measured, Tools};
 use super::profile::Counts;
@@ -6,10 +6,10 @@ use super::split::{self, Function};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The transaction that is split up by functions, and the two protocols that are compared.
+/// The transaction that is split by functions, and the two protocols that are compared.
 const SPLIT: &str = "transaction of TPC-C";
 const COMPARED: [&str; 2] = ["occ", "serial"];
-/// Functions that differ by less than this many instructions are one line.
+/// Functions that differ by fewer instructions than this share one line.
 const DIFFERENCE_MIN: f64 = 100.0;
 
 /// Prints the tables.
@@ -26,7 +26,7 @@ pub(super) fn print(tools: &Tools, measured: &Measured) -> Result<(), String> {
     Ok(())
 }
 
-/// In order, each once.
+/// Returns the names in order, each once.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found = Vec::new();
     names.for_each(|name| {
@@ -81,7 +81,7 @@ fn tables(tools: &Tools, costs: &[Cost]) -> String {
     text
 }
 
-/// What two protocols take by functions, the largest differences first.
+/// Returns the costs of two protocols by functions, the largest differences first.
 fn differences(first: &BTreeMap<Function, f64>, second: &BTreeMap<Function, f64>) -> String {
     let mut functions: BTreeMap<&Function, [f64; 2]> = BTreeMap::new();
     for (which, counts) in [first, second].into_iter().enumerate() {
@@ -124,9 +124,9 @@ fn rule(text: &mut String, columns: usize) {
     writeln!(text, "|---|{}", "---:|".repeat(columns)).expect("strings take all");
 }
 
-/// A count with commas, without fractions unless it is small.
+/// Formats a count with commas. Only small counts have fractions.
 fn figure(count: f64) -> String {
-    // Adding zero makes a negative zero an ordinary one.
+    // Adding zero turns a negative zero into a positive one.
     let count = (count * 10.0).round() / 10.0 + 0.0;
     if count.abs() < 10.0 {
         return format!("{count:.1}");

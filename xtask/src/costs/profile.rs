@@ -1,10 +1,10 @@
-//! What callgrind writes: events by address, a part for each time that it was told to.
+//! The output of callgrind: events by address, in one part for each dump.
 //!
-//! Its format is described in Valgrind's manual. Here all parts are in one file.
+//! Valgrind's manual describes the format. Here all parts are in one file.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What was collected between two dumps.
+/// The events between two dumps.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Part {
     pub(super) totals: Counts,
@@ -12,22 +12,22 @@ pub(super) struct Part {
     pub(super) places: BTreeMap<Place, u64>,
 }
 
-/// A place of the code: the file of the program or library, and the address in it.
+/// A place of the code: the file of the program or library, and the address in the file.
 pub(super) type Place = (String, u64);
 
-/// Events, as far as they were emulated.
+/// Counts of events. Events that were not emulated count as zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Counts {
     pub(super) instructions: f64,
     /// Loads and stores.
     pub(super) references: f64,
-    /// Those of them that missed the first cache, and the last.
+    /// Loads and stores that missed the first cache, and those that missed the last.
     pub(super) d1_misses: f64,
     pub(super) ll_misses: f64,
 }
 
 impl Counts {
-    /// Each count of the two, joined.
+    /// Returns the counts that result from calling `join` on each pair of counts.
     pub(super) fn zip(self, other: Counts, join: impl Fn(f64, f64) -> f64) -> Counts {
         Counts {
             instructions: join(self.instructions, other.instructions),
@@ -41,10 +41,10 @@ impl Counts {
         self.zip(self, |count, _| change(count))
     }
 
-    /// The events of a line, by their names in the head of the part.
+    /// Parses the events of a line. `events` are their names, from the head of the part.
     fn of(events: &[String], figures: &str) -> Result<Counts, String> {
         let mut counts = Counts::default();
-        // Zeros at the end are left out.
+        // Callgrind omits zeros at the end of a line.
         for (event, figure) in events.iter().zip(figures.split_whitespace()) {
             let figure: f64 = figure.parse().map_err(|_| format!("`{figure}` is no count"))?;
             match event.as_str() {
@@ -59,7 +59,7 @@ impl Counts {
     }
 }
 
-/// The parts that were written because a function was entered or left, in their order.
+/// Returns the parts that were written because a function was entered or left, in their order.
 pub(super) fn parts(profile: &str) -> Result<Vec<Part>, String> {
     let (mut parts, mut part, mut wanted) = (Vec::new(), Part::default(), false);
     let (mut events, mut has_addresses, mut names) = (Vec::new(), false, HashMap::new());
@@ -72,7 +72,7 @@ pub(super) fn parts(profile: &str) -> Result<Vec<Part>, String> {
         } else if let Some(trigger) = line.strip_prefix("desc: Trigger: ") {
             wanted = trigger.starts_with("--dump");
         } else if let Some(figures) = line.strip_prefix("totals: ") {
-            // The last line of a part.
+            // This is the last line of a part.
             part.totals = Counts::of(&events, figures)?;
             let done = std::mem::take(&mut part);
             parts.extend(wanted.then_some(done));
@@ -87,7 +87,7 @@ pub(super) fn parts(profile: &str) -> Result<Vec<Part>, String> {
         {
             let mut fields = line.splitn(3, ' ');
             address = moved(address, fields.next().unwrap_or_default())?;
-            // The line after a call is about what was called, which has lines of its own.
+            // The line after a call counts the called function, which has lines of its own.
             let own = !std::mem::take(&mut called);
             if let Some(figures) = fields.nth(1).filter(|_| own) {
                 let count = Counts::of(&events, figures)?.instructions as u64;
@@ -98,7 +98,7 @@ pub(super) fn parts(profile: &str) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-/// The address after one, written as itself or as the difference to it.
+/// Returns the next address. `text` is the address itself or its difference from `address`.
 fn moved(address: u64, text: &str) -> Result<u64, String> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -113,7 +113,7 @@ fn moved(address: u64, text: &str) -> Result<u64, String> {
     moved.ok_or_else(|| format!("`{text}` is no address"))
 }
 
-/// An object's name, which is spelled out where it comes first: `(number) name`, then `(number)`.
+/// Returns an object's name. It is written `(number) name` the first time, and `(number)` later.
 fn named(names: &mut HashMap<String, String>, text: &str) -> Result<String, String> {
     let (number, name) = text.split_once(' ').unwrap_or((text, ""));
     if !name.is_empty() {

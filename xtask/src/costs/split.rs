@@ -1,9 +1,8 @@
-//! Instructions by the engine's functions, wherever they have been inlined into and whatever they
-//! have inlined.
+//! Instructions by the engine's functions, independent of how the compiler has inlined them.
 //!
-//! An instruction belongs to the innermost function of the engine among those that it was inlined
-//! through: what a loop of `validate` takes of the standard library's iterators is `validate`'s.
-//! binutils' `addr2line` knows which those are.
+//! If an instruction was inlined through several functions, it belongs to the innermost function of
+//! the engine among them. So the standard library's iterators in a loop of `validate` count for
+//! `validate`. The command `addr2line` of binutils names these functions.
 
 use super::profile::Place;
 use std::collections::BTreeMap;
@@ -12,14 +11,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// A source file of the engine, from its folder, and a function in it; for others, what they belong
-/// to and their name.
+/// A source file of the engine, relative to the engine's folder, and a function in it. For other
+/// code, a label such as `the workload`, and a function's name or `all of it`.
 pub(super) type Function = (String, String);
 
-/// Where the engine's source is.
+/// The folder of the engine's source.
 const ENGINE: &str = "/crates/candide/src/";
 
-/// The counts of a program's places by functions.
+/// Returns the counts of a program's places, summed by function.
 pub(super) fn by_function(
     program: &Path,
     places: &BTreeMap<Place, f64>,
@@ -41,14 +40,14 @@ pub(super) fn by_function(
     Ok(functions)
 }
 
-/// A function that an instruction was inlined through, and its source file.
+/// A function through which an instruction was inlined, and the function's source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Frame {
     name: String,
     file: String,
 }
 
-/// The frames of each address, innermost first.
+/// Returns the frames of each address, innermost first.
 fn frames(program: &Path, addresses: &[u64]) -> Result<Vec<Vec<Frame>>, String> {
     let mut addr2line = Command::new("addr2line");
     addr2line.args(["--addresses", "--functions", "--inlines", "--demangle", "--exe"]).arg(program);
@@ -57,7 +56,7 @@ fn frames(program: &Path, addresses: &[u64]) -> Result<Vec<Vec<Frame>>, String> 
         child.map_err(|error| format!("addr2line (of binutils) does not start: {error}"))?;
     let mut input = child.stdin.take().expect("it is piped");
     let questions: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
-    // It answers while it is asked.
+    // A thread of its own writes the questions, since `addr2line` answers while it still reads.
     let asking = thread::spawn(move || input.write_all(questions.as_bytes()));
     let answers = child.wait_with_output().map_err(|error| format!("addr2line: {error}"))?;
     asking
@@ -67,8 +66,8 @@ fn frames(program: &Path, addresses: &[u64]) -> Result<Vec<Vec<Frame>>, String> 
     Ok(answered(&String::from_utf8_lossy(&answers.stdout)))
 }
 
-/// For each address a line with it, and for each of its frames a line with the name and one with
-/// the place in the source.
+/// Parses the output of `addr2line`: for each address a line with the address, and then two lines
+/// for each frame, the name and the place in the source.
 fn answered(answers: &str) -> Vec<Vec<Frame>> {
     let mut frames: Vec<Vec<Frame>> = Vec::new();
     let mut lines = answers.lines();
@@ -83,12 +82,12 @@ fn answered(answers: &str) -> Vec<Vec<Frame>> {
     frames
 }
 
-/// Whose an instruction is.
+/// Returns the function to which an instruction belongs.
 fn function(frames: &[Frame]) -> Function {
     let engine = |frame: &Frame| frame.file.split_once(ENGINE).map(|(_, file)| file.to_string());
     let own: Vec<(&Frame, String)> =
         frames.iter().filter_map(|frame| Some((frame, engine(frame)?))).collect();
-    // A closure says less than the function around it.
+    // The function around a closure says more than the closure.
     let named = own.iter().find(|(frame, _)| !frame.name.contains("{{closure}}")).or(own.first());
     if let Some((frame, file)) = named {
         return (file.clone(), short(&frame.name));
@@ -98,7 +97,7 @@ fn function(frames: &[Frame]) -> Function {
         return ("the workload".to_string(), "all of it".to_string());
     }
     let Some(last) = frames.last() else { return ("unknown".to_string(), "all of it".to_string()) };
-    // Where there is no line, there is still the symbol's path.
+    // Without a source line, the symbol's path gives the file.
     let file = match last.name.strip_prefix("candide::") {
         Some(path) => {
             let parts: Vec<&str> = path.split("::").filter(|part| !is_hash(part)).collect();
@@ -112,7 +111,7 @@ fn function(frames: &[Frame]) -> Function {
     (file, short(&last.name))
 }
 
-/// A function's name without its path and types.
+/// Returns a function's name without its path and types.
 fn short(name: &str) -> String {
     let mut depth = 0;
     let plain: String = name
@@ -130,7 +129,7 @@ fn short(name: &str) -> String {
     parts.last().unwrap_or(name).to_string()
 }
 
-/// Returns whether this is what the compiler adds to a symbol.
+/// Returns whether a part of a symbol is the hash that the compiler adds.
 fn is_hash(part: &str) -> bool {
     part.len() == 17
         && part.starts_with('h')

@@ -49,7 +49,7 @@ impl<K: Key, I: IndexKind> Record for Row<K, I> {
     }
 }
 
-/// Finds the protocol of a database.
+/// Gives the protocol of a database type.
 trait Runs {
     type Protocol: Protocol;
 }
@@ -58,12 +58,12 @@ impl<P: Protocol> Runs for Database<P> {
     type Protocol = P;
 }
 
-/// The default protocol, whichever that is.
+/// The default protocol of the engine.
 type Default = <Database as Runs>::Protocol;
 
-/// How a batch of operations becomes transactions.
+/// How a batch of operations is divided into transactions.
 pub(super) trait Usage: Sync + 'static {
-    /// The names of a hashed and of an ordered table that is used so.
+    /// The names of a hashed and of an ordered table with this usage.
     const NAMES: [&'static str; 2];
 
     fn insert<K: Key, I: IndexKind>(
@@ -83,11 +83,11 @@ pub(super) trait Usage: Sync + 'static {
 
 /// One operation per transaction.
 pub(super) struct Single;
-/// The same; lookups need no closure.
+/// One operation per transaction, with lookups without a closure.
 pub(super) struct Alone;
-/// All of a batch in one transaction.
+/// All operations of a batch in one transaction.
 pub(super) struct Batched;
-/// All of a batch in one transaction, looked up together.
+/// All operations of a batch in one transaction, with its lookups made together.
 pub(super) struct Together;
 
 /// The table and its database.
@@ -99,7 +99,7 @@ pub(super) struct Rowed<K: Key, I: IndexKind, U> {
 
 /// A hashed table.
 pub(super) type Hash<K, U> = Rowed<K, Hashed, U>;
-/// An ordered one.
+/// An ordered table.
 pub(super) type Sorted<K, U> = Rowed<K, Ordered, U>;
 
 /// A thread's session.
@@ -158,13 +158,13 @@ impl<K: Key, I: IndexKind, U: Usage> Rows<'_, K, I, U> {
         U::insert(self, keys).expect("the keys are new");
     }
 
-    /// A transaction for each row.
+    /// Inserts each row in a transaction of its own.
     #[inline]
     fn insert_each(&mut self, keys: &[K]) -> Result<(), Abort> {
         keys.iter().try_for_each(|key| self.session.run(|tx| self.table.insert(tx, Row::new(key))))
     }
 
-    /// A transaction for all.
+    /// Inserts all rows in one transaction.
     #[inline]
     fn insert_together(&mut self, keys: &[K]) -> Result<(), Abort> {
         self.session.run(|tx| keys.iter().try_for_each(|key| self.table.insert(tx, Row::new(key))))
@@ -326,7 +326,7 @@ impl Usage for Together {
     }
 }
 
-/// Adds up what is found one by one; `None` if a row is missing.
+/// Returns the sum of the values that are found one by one; `None` if a row is missing.
 #[inline]
 fn sum_of<K>(
     keys: &[K],
@@ -342,7 +342,7 @@ fn sum_of<K>(
     Ok(Some(sum))
 }
 
-/// Turns the outcome that a row is missing into `None`.
+/// Converts the error that a row is missing into `None`.
 fn found(sum: Result<u64, Abort>) -> Result<Option<u64>, Abort> {
     match sum {
         Ok(sum) => Ok(Some(sum)),

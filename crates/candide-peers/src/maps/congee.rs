@@ -7,7 +7,7 @@ use crate::{Handle, Key, Kind, Map, Role, sum_of};
 /// The map.
 pub(super) struct Congee(U64Congee<usize>);
 
-/// A thread's buffer for what is scanned.
+/// A thread's buffer for scanned rows.
 pub(super) struct Buffered<'m> {
     map: &'m U64Congee<usize>,
     rows: Vec<([u8; 8], usize)>,

@@ -22,7 +22,8 @@ impl<K: Key> Map<K> for Masstree {
     }
 }
 
-/// What a visitor returns to be called again, or not: after `count` calls, which include this one.
+/// Makes the return value of a visitor: true to be called again, and false from call number `count`
+/// on.
 #[inline]
 fn counting(count: usize) -> impl FnMut() -> bool {
     let mut left = count;

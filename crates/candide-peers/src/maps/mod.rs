@@ -1,6 +1,6 @@
 //! The maps, one file each.
 //!
-//! To add one, write its file and name it in [`Maps::all`] or, if it takes any key, in
+//! To add a map, write its file and name it in [`Maps::all`] or, if it takes any key, in
 //! `of_any_key`.
 
 mod btreemap;
@@ -22,14 +22,14 @@ use crate::cli::Hasher;
 use crate::contender::{Contender, held};
 use crate::{Key, Wide};
 
-/// A hasher that hash maps can be given.
+/// A hasher for hash maps.
 pub(crate) trait Hashing: BuildHasher + Default + Clone + Send + Sync + 'static {}
 
 impl<S: BuildHasher + Default + Clone + Send + Sync + 'static> Hashing for S {}
 
-/// A key that knows its maps.
+/// A key type with the list of its maps.
 pub(crate) trait Maps: Key {
-    /// All maps that can have such keys, empty.
+    /// Returns all maps for keys of this type, empty.
     fn all(hasher: Hasher) -> Vec<Box<dyn Contender<Self>>>;
 }
 

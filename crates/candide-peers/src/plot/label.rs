@@ -1,8 +1,8 @@
-//! Where the labels of points go: near their points, and not on one another.
+//! The places of the labels of points: near their points, and not on one another.
 
 use super::svg::Point;
 
-/// Farther than this from its point, a label needs a line to it.
+/// A label farther than this from its point needs a line to the point.
 pub(super) const NEAR: f64 = 17.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl Area {
     }
 }
 
-/// What labels must keep away from.
+/// The areas that labels must avoid.
 pub(super) struct Obstacles {
     pub(super) bounds: Area,
     pub(super) taken: Vec<Area>,
@@ -49,13 +49,13 @@ pub(super) struct Obstacles {
 }
 
 impl Obstacles {
-    /// The middle of a label for the point `at`, which is taken from then on.
+    /// Returns the centre of a label for the point `at`, and marks the label's area as taken.
     pub(super) fn place(&mut self, at: Point, width: f64, height: f64) -> Point {
         let spots = (0..6)
             .flat_map(|ring| (0..16).map(move |direction| (f64::from(ring), f64::from(direction))));
         let spots = spots.map(|(ring, direction)| {
             let (sin, cos) = (direction * std::f64::consts::TAU / 16.0).sin_cos();
-            // Wider than high, as labels are.
+            // The ring is wider than high, as labels are.
             let away = 11.0 + 9.0 * ring;
             let spot = (at.0 + cos * (away + width / 2.0 - 4.0), at.1 - sin * away);
             (self.cost(at, spot, width, height), spot)
@@ -77,7 +77,8 @@ impl Obstacles {
     }
 }
 
-/// Returns whether a line touches an area; looked at in steps that are small beside a label.
+/// Returns whether a line touches an area. The line is sampled in steps that are small compared
+/// with a label.
 fn crosses(area: &Area, from: Point, to: Point) -> bool {
     let steps = ((to.0 - from.0).hypot(to.1 - from.1) / 3.0).ceil().max(1.0);
     (0..=steps as u32).any(|step| {

@@ -1,8 +1,8 @@
-//! The costs of lookups as a picture: one SVG that needs nothing else, neither fonts nor scripts.
+//! The costs of lookups as one SVG picture, which needs no other files, fonts or scripts.
 //!
-//! A section for each kind of map and size of key. In it, side by side, what a lookup takes by the
-//! number of rows and, where the system let us count, by its cache misses; and a legend, in the
-//! order of the lines' right ends.
+//! There is a section for each kind of map and size of key. Side by side, it shows the cost of a
+//! lookup by the number of rows and, if the system permits counting, by its cache misses. The
+//! legend has the order of the lines' right ends.
 
 mod label;
 mod panel;
@@ -21,7 +21,8 @@ use svg::{FOOTNOTE, Svg, TITLE};
 const MARGIN: f64 = 24.0;
 const FOOTNOTE_HEIGHT: f64 = 16.0;
 
-/// Draws the costs of a report; each map looks as its place in `maps` says, whatever was measured.
+/// Draws the costs of a report. A map's style depends only on its place in `maps`, not on what was
+/// measured.
 pub(crate) fn draw(report: &Report, maps: &[(&'static str, Kind, Role)]) -> String {
     let styles = Styles::of(maps);
     let sections = Section::of(&report.lookup_costs);
@@ -59,7 +60,7 @@ pub(crate) fn draw(report: &Report, maps: &[(&'static str, Kind, Role)]) -> Stri
     svg.finish(width, y + MARGIN - FOOTNOTE_HEIGHT, "What a lookup costs as maps grow")
 }
 
-/// The lines of a text that is to be as wide as the picture.
+/// Returns the lines of a text that is as wide as the picture.
 fn wrapped(text: &str, width: f64) -> Vec<String> {
     let most = ((width - 2.0 * MARGIN) / svg::text_width(&FOOTNOTE, "n")) as usize;
     let mut lines: Vec<String> = Vec::new();
@@ -75,14 +76,14 @@ fn wrapped(text: &str, width: f64) -> Vec<String> {
     lines
 }
 
-/// A number of rows as one says it: 10k, 2.5M.
+/// Formats a number of rows in short form: 10k, 2.5M.
 fn short(rows: usize) -> String {
     let (unit, suffix) = match rows {
         1_000_000.. => (1e6, "M"),
         1000.. => (1e3, "k"),
         _ => (1.0, ""),
     };
-    // Three digits that mean something suffice.
+    // Three significant digits suffice.
     let value = rows as f64 / unit;
     let digits = if value >= 100.0 { 0 } else { 2 };
     let text = format!("{value:.digits$}");
@@ -90,7 +91,7 @@ fn short(rows: usize) -> String {
     format!("{text}{suffix}")
 }
 
-/// The numbers of rows in `costs`, ascending, each once.
+/// Returns the numbers of rows in `costs`, ascending, each once.
 fn sizes<'c>(costs: impl Iterator<Item = &'c Cost>) -> Vec<usize> {
     let mut sizes: Vec<usize> = costs.map(|cost| cost.rows).collect();
     sizes.sort_unstable();

@@ -7,14 +7,14 @@ use super::svg::{
     AXIS_LABEL, PANEL_TITLE, POINT_LABEL, Point, Svg, TICK_BELOW, TICK_BESIDE, text_width,
 };
 
-/// Of the rectangle of the axes.
+/// The size of the rectangle of the axes.
 pub(super) const WIDTH: f64 = 460.0;
 pub(super) const HEIGHT: f64 = 340.0;
 
 const GRID: &str = "#e4e4e4";
 const AXIS: &str = "#666666";
 
-/// Nearer than this, points share a label.
+/// Points nearer than this share a label.
 const SHARED: f64 = 18.0;
 
 struct Label<'t> {
@@ -23,7 +23,7 @@ struct Label<'t> {
     text: &'t str,
 }
 
-/// A point, and what is written at it.
+/// A point and its label.
 pub(super) struct Mark {
     pub(super) x: f64,
     pub(super) y: f64,
@@ -44,12 +44,12 @@ pub(super) struct Panel {
     pub(super) x: Scale,
     pub(super) y: Scale,
     pub(super) lines: Vec<Line>,
-    /// Whether the number of rows is written at each point.
+    /// Whether each point is labelled with the number of rows.
     pub(super) labelled: bool,
 }
 
 impl Panel {
-    /// Draws it with the upper left corner of the axes at `left` and `top`.
+    /// Draws the panel with the upper left corner of the axes at `left` and `top`.
     pub(super) fn draw(&self, svg: &mut Svg, (left, top): Point) {
         let (right, bottom) = (left + WIDTH, top + HEIGHT);
         svg.text((left, top - 12.0), &PANEL_TITLE, self.title);
@@ -87,8 +87,8 @@ impl Panel {
         }
     }
 
-    /// Writes the number of rows at the points. Points of as many rows that are close share a
-    /// label, which has no map's colour.
+    /// Labels the points with the number of rows. Points with the same number of rows that are
+    /// close share a label, which has no map's colour.
     fn label(&self, svg: &mut Svg, places: &[Vec<Point>], bounds: Area) {
         let mut obstacles = Obstacles {
             bounds,
@@ -125,7 +125,7 @@ impl Panel {
             }
             texts.push((middle, colour, text));
         }
-        // After all lines, so that none goes through a text.
+        // Texts are drawn after all lines, so that no line crosses a text.
         for ((x, y), colour, text) in texts {
             svg.text_on_lines((x, y + 0.36 * POINT_LABEL.size), &POINT_LABEL, colour, text);
         }

@@ -8,10 +8,10 @@ use super::{short, sizes};
 use crate::Kind;
 use crate::figures::Cost;
 
-/// Of a section, the room below included.
+/// The height of a section, including the room below it.
 pub(super) const HEIGHT: f64 = panel::HEIGHT + 140.0;
 
-/// Left of the axes: their numbers and their label.
+/// The width to the left of the axes, for their numbers and their label.
 const LEFT: f64 = 64.0;
 const GAP: f64 = 28.0;
 const LEGEND: f64 = 180.0;
@@ -28,7 +28,7 @@ pub(super) struct Section<'c> {
 }
 
 impl<'c> Section<'c> {
-    /// The sections of what was measured, in its order.
+    /// Returns the sections of `costs`, in the order of `costs`.
     pub(super) fn of(costs: &'c [Cost]) -> Vec<Section<'c>> {
         let mut sections: Vec<Section<'c>> = Vec::new();
         for cost in costs {
@@ -47,8 +47,8 @@ impl<'c> Section<'c> {
         sections
     }
 
-    /// Draws it with its upper left corner at `left` and `top`; with two panels, if events were
-    /// `counted`.
+    /// Draws the section with its upper left corner at `left` and `top`. It has two panels if
+    /// events were `counted`.
     pub(super) fn draw(&self, svg: &mut Svg, (left, top): Point, counted: bool, styles: &Styles) {
         let kind = match self.kind {
             Kind::Hash => "Hash maps",
@@ -73,7 +73,8 @@ impl<'c> Section<'c> {
         }
     }
 
-    /// The maps, the one whose lookups take longest with the most rows first: as their lines end.
+    /// Returns the maps in the order of their lines' ends: first the map whose lookups take longest
+    /// with the most rows.
     fn maps(&self) -> Vec<&'static str> {
         let mut last: Vec<&Cost> = Vec::new();
         for &cost in &self.costs {
@@ -116,7 +117,7 @@ impl<'c> Section<'c> {
         Scale::linear(self.costs.iter().map(|cost| cost.nanoseconds).fold(0.0, f64::max))
     }
 
-    /// A line for each map through all points that have an `x`.
+    /// Returns a line for each map, through all points that have an `x`.
     fn lines(
         &self,
         maps: &[&'static str],
@@ -136,7 +137,7 @@ impl<'c> Section<'c> {
                 marks: costs.into_iter().filter_map(mark).collect(),
             }
         };
-        // The quickest lines come last, and so on top.
+        // The quickest lines are drawn last, and so on top.
         maps.iter().map(line).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What a map looks like, wherever it is drawn.
+//! The style of each map, the same in all panels.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use crate::{Kind, Role};
 pub(super) struct Style {
     pub(super) colour: &'static str,
     pub(super) marker: Marker,
-    /// Of its line.
+    /// The width of the map's line.
     pub(super) width: f64,
 }
 
-/// Candide is warm: the same way of use has the same colour in hash and in ordered tables, which
-/// are never in one panel.
+/// Candide has warm colours. The same usage has the same colour in hash and in ordered tables,
+/// which are never in one panel.
 const CANDIDE: [&str; 3] = ["#d62728", "#f5871f", "#7f1d1d"];
 const PEERS: [&str; 8] =
     ["#1f6fb5", "#2a9134", "#8e44ad", "#4aa3df", "#3d348b", "#7a8b00", "#e377c2", "#14b8c4"];
@@ -24,7 +24,7 @@ const MARKERS: [Marker; 4] = [Marker::Square, Marker::Diamond, Marker::Triangle,
 pub(super) struct Styles(HashMap<&'static str, Style>);
 
 impl Styles {
-    /// The styles of all maps there are, by their places among their like.
+    /// Returns the styles of all known maps, by their places among the maps of the same role.
     pub(super) fn of(maps: &[(&'static str, Kind, Role)]) -> Styles {
         let style = |index: usize| {
             let (name, kind, role) = maps[index];

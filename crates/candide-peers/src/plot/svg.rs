@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 pub(super) type Point = (f64, f64);
 
-/// How a text looks.
+/// The style of a text.
 pub(super) struct Type {
     pub(super) size: f64,
     pub(super) colour: &'static str,
@@ -27,23 +27,23 @@ pub(super) const FOOTNOTE: Type =
     Type { size: 11.0, colour: FAINT_INK, bold: false, anchor: "start" };
 pub(super) const POINT_LABEL: Type = Type { size: 9.5, colour: INK, bold: false, anchor: "middle" };
 
-/// About how wide a text is; fonts differ.
+/// Returns the approximate width of a text, since fonts differ.
 pub(super) fn text_width(font: &Type, text: &str) -> f64 {
     0.58 * font.size * text.chars().count() as f64
 }
 
-/// What marks a line's points.
+/// The marker of a line's points.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Marker {
     Circle,
     Square,
     Diamond,
     Triangle,
-    /// A triangle that stands on its head.
+    /// A triangle with its point down.
     Wedge,
 }
 
-/// A picture that grows.
+/// A picture to which elements are added.
 #[derive(Default)]
 pub(super) struct Svg(String);
 
@@ -54,7 +54,7 @@ impl Svg {
         ));
     }
 
-    /// Draws a line through `points`, which shows its name under the pointer.
+    /// Draws a line through `points`. The line shows `name` under the pointer.
     pub(super) fn polyline(&mut self, points: &[Point], colour: &str, width: f64, name: &str) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         self.element(format_args!(
@@ -64,7 +64,7 @@ impl Svg {
         ));
     }
 
-    /// Draws a marker, which shows `what` it stands for under the pointer.
+    /// Draws a marker. It shows `what` under the pointer.
     pub(super) fn marker(&mut self, marker: Marker, (x, y): Point, colour: &str, what: &str) {
         let path = match marker {
             Marker::Circle => "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
@@ -83,7 +83,7 @@ impl Svg {
         self.write(at, font, font.colour, "", text);
     }
 
-    /// A text that reads upwards.
+    /// Draws a text that reads upwards.
     pub(super) fn text_upwards(&mut self, at: Point, font: &Type, text: &str) {
         self.write(
             at,
@@ -94,7 +94,7 @@ impl Svg {
         );
     }
 
-    /// A text that stays legible on lines.
+    /// Draws a text that stays legible on lines.
     pub(super) fn text_on_lines(&mut self, at: Point, font: &Type, colour: &str, text: &str) {
         let halo = r##" stroke="#ffffff" stroke-width="2.5" stroke-linejoin="round" paint-order="stroke""##;
         self.write(at, font, colour, halo, text);
@@ -114,7 +114,7 @@ impl Svg {
         writeln!(self.0, "{element}").expect("a String takes everything");
     }
 
-    /// The picture, on white whatever it is shown on.
+    /// Returns the picture on white, whatever the background of the page is.
     pub(super) fn finish(self, width: f64, height: f64, title: &str) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \

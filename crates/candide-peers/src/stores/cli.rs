@@ -103,7 +103,7 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// The workload over so many rows, its inputs drawn.
+    /// Returns the workload over `rows` rows, with its inputs drawn.
     pub(crate) fn draw(self, rows: u64, lots: Lots) -> Job {
         match self {
             Choice::Transfer => Job::Transfer(Drawn::new(Transfer { accounts: rows }, lots)),
@@ -111,7 +111,8 @@ impl Choice {
             Choice::YcsbA => Job::Ycsb(Drawn::new(Ycsb::a(rows), lots)),
             Choice::YcsbB => Job::Ycsb(Drawn::new(Ycsb::b(rows), lots)),
             Choice::YcsbC => Job::Ycsb(Drawn::new(Ycsb::c(rows), lots)),
-            // Two to a pair, and few of them, so that they meet.
+            // The rows form pairs, so their number is even. It is small, so that transactions
+            // conflict.
             Choice::Skew => {
                 Job::Skew(Drawn::new(Skew { rows: Skew::ROWS_MAX.min(rows) & !1 }, lots))
             }

@@ -12,10 +12,10 @@
 //! in the list there. A workload is written once, over these traits.
 //!
 //! # What is compared
-//! Transactions in one process, over tables of 100,000 rows with keys of one word. In each run the
-//! peers take turns; each turn opens a store of its own, fills it, runs for a while, and then
-//! examines what the workload has left. Medians are compared. The inputs are drawn before the clock
-//! starts, and are the same for all.
+//! The comparison covers transactions in one process, over tables of 100,000 rows with keys of one
+//! word. In each run the peers take turns. Each turn opens a store of its own, fills it, runs for a
+//! while, and then checks the rows that the workload has left. Medians are compared. The inputs are
+//! drawn before the clock starts, and are the same for all peers.
 //!
 //! | workload | a transaction |
 //! |---|---|
@@ -27,32 +27,32 @@
 //! | `skew` | a probe of isolation, not a measurement: pairs of rows where one of the two has to stay |
 //!
 //! A write of YCSB reads the column, adds one to the counter at its head, and writes all hundred
-//! bytes, which depend on the counter: so an update that was lost or torn is found.
+//! bytes, which depend on the counter. So the check finds an update that was lost or torn.
 //!
 //! # What is equal
-//! - **Isolation**: every transaction is serializable. Where a peer does not promise that by
-//!   default, it is used in the way that gives it; the list that the command prints says how.
-//! - **Durability**: none. What insists on files has them in memory, on `/dev/shm` where there is
-//!   such a place, and never waits for a disk.
-//! - **Work**: the bodies of transactions are the same code. Whatever conflicts is repeated as the
-//!   peer's documentation says; a transaction counts once, when it has committed, and its
-//!   repetitions are in a column of their own.
-//! - **Promises used**: transactions that only read say so beforehand, and take the cheaper way of
-//!   those that have one. The rows that a transaction may touch are known beforehand, which only
-//!   `sharded` makes use of, and cannot do without.
+//! - **Isolation**: every transaction is serializable. A peer that is not serializable by default
+//!   is used in a way that makes it so. The list that the command prints describes that way.
+//! - **Durability**: none. A store that needs files has them in memory, on `/dev/shm` if it exists,
+//!   and never waits for a disk.
+//! - **Work**: the bodies of transactions are the same code. A transaction with a conflict is
+//!   repeated as the peer's documentation prescribes. It counts once, when it has committed, and
+//!   its repetitions are in a column of their own.
+//! - **Promises used**: read-only transactions declare themselves beforehand, and use the peer's
+//!   cheaper form of transaction if it has one. The rows that a transaction may touch are known
+//!   beforehand. Only `sharded` uses them, and needs them.
 //!
 //! # What is not comparable
-//! - Candide's commit-time updates, which write without reading, are not used, nor is `find_many`:
-//!   no peer has the like.
+//! - Candide's commit-time updates, which write without reading, are not used, and neither is
+//!   `find_many`: no peer has such operations.
 //! - `mutex` and `sharded` cannot roll back. The bodies decide before they write, so they never
 //!   have to.
-//! - `stm` has its rows in a map that is made when it is filled and never changes: it takes no
+//! - `stm` has its rows in a map that is built by the loading and never changes, so it allows no
 //!   inserts.
-//! - `sqlite` parses nothing in the measured time, its statements being prepared; it still
-//!   interprets them.
+//! - `sqlite` has its statements prepared, so it parses nothing in the measured time. It still
+//!   interprets the statements.
 //! - `fjall`, `redb`, `lmdb`, `sqlite` and `rocksdb` can keep data on disk, and are built for that.
-//! - Hash maps of the yardsticks hash with `foldhash`, which is quicker than the standard library's
-//!   choice.
+//! - The hash maps of the yardsticks use `foldhash`, which is quicker than the standard library's
+//!   hash.
 
 mod cli;
 mod driver;

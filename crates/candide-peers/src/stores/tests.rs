@@ -10,7 +10,7 @@ use super::cli::Choice;
 use super::driver::{Contender, Job, Lots, Turn, of};
 use super::{Failure, Options, peers, suite};
 
-/// So few that transactions meet.
+/// Few enough rows for transactions to conflict.
 const ROWS: u64 = 100;
 
 fn draw(workload: Choice, threads: usize) -> Job {
@@ -55,11 +55,11 @@ fn no_peer_lets_write_skew_through() {
     }
 }
 
-/// What a workload finds wrong with a peer. On a busy machine it may take many attempts until
-/// transactions meet.
+/// Returns what a workload finds wrong with a peer. On a busy machine, it may take many attempts
+/// until transactions conflict.
 fn found(peer: &dyn Contender, workload: Choice) -> Option<String> {
     let job = draw(workload, 4);
-    // A minute of them, and more on a busy machine.
+    // The attempts take a minute, and more on a busy machine.
     (0..1_200).find_map(|_| measure(peer, &job, 4, 50).err()).map(|failure| failure.to_string())
 }
 
@@ -95,7 +95,7 @@ fn what_fails_is_reported_and_the_others_are_compared() {
     let mut contenders = peers::all();
     contenders.retain(|peer| ["candide-occ", "mutex"].contains(&peer.about().name));
     contenders.push(of::<broken::NoIsolation>());
-    // Until transactions meet.
+    // Repeats until transactions conflict.
     let mut reports = (0..400).map(|_| suite::measure(&options, &contenders).unwrap());
     let report =
         reports.find(|report| report.results[2].failure.is_some()).expect("updates are lost");
@@ -123,7 +123,7 @@ fn the_command_writes_json() {
         serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     std::fs::remove_file(json).unwrap();
     let results = report["results"].as_array().unwrap();
-    // Two workloads; three peers with one thread, and with two threads those that can.
+    // Two workloads, with three peers for one thread, and two of them for two threads.
     assert_eq!(results.len(), 2 * (3 + 2));
     for result in results {
         assert!(

@@ -1,4 +1,4 @@
-//! Lists: rows with an array, which every append has to find in the order it leaves it in.
+//! Lists: rows with an array. The order of a list is the order of its appends.
 
 use candide::{
     Abort, Database, Error, Projection, Protocol, Record, Refused, Table, Tx, Updater, Whole,
@@ -7,22 +7,22 @@ use candide_check::black::ListOp;
 
 use super::{Object, VALUES};
 
-/// Places in a list.
+/// The number of places in a list.
 const CAPACITY: usize = VALUES as usize;
 
 /// Lists of values, one for each key.
 pub struct Lists;
 
-/// A list, as far as it is filled.
+/// A list, of which the first `length` places are filled.
 #[derive(Record, Clone, Copy, Debug)]
 #[record(ordered)]
 pub struct List {
     /// The key.
     #[key]
     pub id: u64,
-    /// How many values there are.
+    /// The number of values.
     pub length: u32,
-    /// The values, and zeros.
+    /// The values, followed by zeros.
     pub values: [u64; CAPACITY],
 }
 
@@ -43,7 +43,7 @@ impl List {
 #[derive(Debug, Clone, Copy)]
 struct Append(u64);
 
-/// The columns of a list.
+/// The columns of a list that an append changes.
 type Columns = (candide::Column<List, u32>, candide::Column<List, [u64; CAPACITY]>);
 
 impl Updater<List> for Append {

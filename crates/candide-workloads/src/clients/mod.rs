@@ -1,9 +1,9 @@
-//! Clients that note what they asked for and what they were told, for a checker that trusts nothing
-//! else.
+//! Clients that record their requests and the answers, for a checker that relies on nothing else.
 //!
-//! They work on lists ([`Lists`]) or on registers ([`Registers`]), never with the same value twice
-//! under one key, in every way the engine has of writing a row. Keys are used up: after some values
-//! each makes room for the next, so that lists stay short and histories can be long.
+//! Clients work on lists ([`Lists`]) or on registers ([`Registers`]). They never write a value
+//! twice under one key, and use every way in which the engine writes a row. Keys are used up: after
+//! some values, each key is replaced by the next, so that lists stay short and histories can be
+//! long.
 
 mod lists;
 mod registers;
@@ -19,16 +19,17 @@ use fastrand::Rng;
 pub use lists::Lists;
 pub use registers::Registers;
 
-/// Keys in use at a time.
+/// The number of keys in use at the same time.
 const KEYS: usize = 6;
-/// Values that a key is given before it is used up; some of them are taken back.
+/// The number of values that are drawn for a key before it is used up. Some of them are rolled
+/// back.
 const VALUES: u64 = 32;
 /// The most operations of a transaction.
 const OPERATIONS: usize = 5;
 
 /// A kind of object that clients work on.
 pub trait Object: Sync {
-    /// What a client notes of one operation.
+    /// The record of one operation.
     type Op: Clone + Send;
     /// The tables of a database.
     type Tables<P: Protocol>: Send + Sync;
@@ -36,14 +37,14 @@ pub trait Object: Sync {
     /// Creates the tables, empty.
     fn create<P: Protocol>(db: &Database<P>) -> Result<Self::Tables<P>, Error>;
 
-    /// Reads a key, and gives what to note.
+    /// Reads a key. Returns the record of the read.
     fn read<P: Protocol>(
         tables: &Self::Tables<P>,
         tx: &Tx<'_, P>,
         key: u64,
     ) -> Result<Self::Op, Abort>;
 
-    /// Writes a value, in one of several ways, and gives what to note.
+    /// Writes a value in the way number `way`. Returns the record of the write.
     fn write<P: Protocol>(
         tables: &Self::Tables<P>,
         tx: &Tx<'_, P>,
@@ -53,11 +54,11 @@ pub trait Object: Sync {
     ) -> Result<Self::Op, Abort>;
 }
 
-/// What the clients of a run have in common.
+/// The state that all clients of a run share.
 pub struct Shared<O: Object, P: Protocol> {
     tables: O::Tables<P>,
     start: Instant,
-    /// Values given out, by place among the keys in use.
+    /// The number of values drawn so far, for each place among the keys in use.
     given: [AtomicU64; KEYS],
 }
 
@@ -65,11 +66,11 @@ pub struct Shared<O: Object, P: Protocol> {
 #[derive(Debug, Clone, Copy)]
 struct Drawn {
     key: u64,
-    /// None to read.
+    /// The value and the way of a write; `None` for a read.
     write: Option<(u64, u8)>,
 }
 
-/// How a transaction ends, if it gets there.
+/// The planned end of a transaction, unless an error ends it earlier.
 #[derive(Debug, Clone, Copy)]
 enum Turn {
     Commit,
@@ -77,7 +78,7 @@ enum Turn {
     Panic,
 }
 
-/// What a transaction panics with that was drawn to.
+/// The payload of a planned panic.
 struct Panicked;
 
 impl<O: Object, P: Protocol> Shared<O, P> {
@@ -86,7 +87,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
         Ok(Shared { tables: O::create(db)?, start: Instant::now(), given: Default::default() })
     }
 
-    /// Every key that has been in use.
+    /// Returns every key that has been in use.
     pub fn keys(&self) -> impl Iterator<Item = u64> {
         (0..KEYS).flat_map(|place| {
             (0..=self.given[place].load(Ordering::Relaxed) / VALUES).map(move |age| key(place, age))
@@ -96,7 +97,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
     /// Draws a transaction and runs it until it is over.
     ///
     /// # Errors
-    /// An outcome that no such transaction should have.
+    /// An outcome that such a transaction should never have.
     pub fn step(
         &self,
         session: &mut Session<P>,
@@ -111,10 +112,11 @@ impl<O: Object, P: Protocol> Shared<O, P> {
         self.run(session, turn, |tx| script.iter().map(|drawn| self.carry_out(tx, drawn)).collect())
     }
 
-    /// Reads every key that has been in use, a few at a time: an unread key is not checked.
+    /// Reads every key that has been in use, a few keys per transaction, since an unread key is not
+    /// checked.
     ///
     /// # Errors
-    /// An outcome that no such transaction should have.
+    /// An outcome that such a transaction should never have.
     pub fn read_all(&self, session: &mut Session<P>) -> Result<Vec<Transaction<O::Op>>, Abort> {
         let keys: Vec<u64> = self.keys().collect();
         let read = |keys: &[u64]| {
@@ -153,7 +155,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
     ) -> Result<Transaction<O::Op>, Abort> {
         let number = session.number();
         let invoked = self.now();
-        // What was done in the last attempt: the ones before have not happened.
+        // The operations of the last attempt. Earlier attempts had no effect.
         let mut operations = Vec::new();
         let run = || {
             session.run(|tx| {
@@ -161,7 +163,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
                 match turn {
                     Turn::Commit => Ok(()),
                     Turn::Fail => Err(Abort::NotFound),
-                    // The panic hook has nothing to print here.
+                    // Resuming avoids the output of the panic hook.
                     Turn::Panic => resume_unwind(Box::new(Panicked)),
                 }
             })
@@ -181,7 +183,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
     }
 }
 
-/// The key that is used at a place after `age` others.
+/// Returns the key at a place after `age` earlier keys.
 fn key(place: usize, age: u64) -> u64 {
     age * KEYS as u64 + place as u64
 }

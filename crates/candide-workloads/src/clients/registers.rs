@@ -5,7 +5,7 @@ use candide_check::black::RegisterOp;
 
 use super::Object;
 
-/// Values, one for each key.
+/// Registers, one for each key.
 pub struct Registers;
 
 /// A register that has been written.
@@ -14,7 +14,7 @@ pub struct Register {
     /// The key.
     #[key]
     pub id: u64,
-    /// What it holds.
+    /// The value.
     pub value: u64,
 }
 

@@ -215,12 +215,13 @@ impl Sum {
     }
 }
 
-/// Runs the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct PredicateWorker<P: Protocol> {
     session: Session<P>,
     table: Table<Balance, P>,
     looks: Replay<Look>,
-    /// What committed transactions put into balances, less what they took.
+    /// The sum that committed transactions have added to balances, less the sum that they have
+    /// subtracted.
     brought: i128,
 }
 

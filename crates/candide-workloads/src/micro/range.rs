@@ -119,14 +119,14 @@ pub struct RangesTables<P: Protocol> {
     pub rows: YcsbTables<P, JointInOrder>,
     knobs: Ranges,
     seed: u64,
-    /// Committed scans that did not give each row of their range once, in order.
+    /// The number of committed scans that did not return each row of their range once, in order.
     wrong: AtomicU64,
 }
 
 /// A step of a transaction.
 #[derive(Debug, Clone, Copy)]
 enum Range {
-    /// Scans so many rows from this key on.
+    /// Scans `length` rows, beginning at the key `start`.
     Scan { start: u32, length: u32 },
     /// Reads and writes a row.
     Modify,
@@ -140,7 +140,7 @@ impl Range {
                 return Range::Modify;
             }
             let start = zipf.sample(rng);
-            // A range does not go beyond the last row.
+            // A range ends at the last row at the latest.
             let length = rng.u64(1..=knobs.scan).min(knobs.rows - start);
             Range::Scan { start: start as u32, length: length as u32 }
         };
@@ -182,7 +182,7 @@ impl<P: Protocol> Loaded<P> for RangesTables<P> {
     }
 }
 
-/// Runs the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct RangesWorker<P: Protocol> {
     session: Session<P>,
     table: Table<UserRow<JointInOrder>, P>,

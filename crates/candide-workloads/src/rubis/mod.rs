@@ -37,7 +37,7 @@ const KINDS: [&str; 3] = ["place-bid", "buy-now", "view-item"];
 pub struct Rubis {
     /// The number of items for sale, which are numbered from 0.
     pub items: u64,
-    /// The number of users, who are numbered from 1. There is no table of users.
+    /// The number of users. They are numbered from 1. There is no table of users.
     pub users: u64,
     /// The number of loaded bids on each item.
     pub bids: u32,

@@ -45,8 +45,8 @@ pub struct TpcB {
     /// The percentage of customers that go to a teller of another branch. Ignored with only one
     /// branch.
     pub remote_pct: u32,
-    /// Whether a customer is drawn first, and a teller of the account's branch then. If not, the
-    /// teller is drawn first.
+    /// Whether an account is drawn first and goes to its own teller. If not, a teller is drawn
+    /// first and then an account.
     pub account_first: bool,
     /// Whether a transaction returns the account's balance and therefore reads it.
     pub observe_balance: bool,

@@ -20,7 +20,7 @@ pub(super) struct Contents {
     pub(super) stocks: Vec<StockBook>,
     /// The price of each item; 0 if it is missing.
     prices: Vec<u32>,
-    /// Rows of payments.
+    /// The number of payments.
     pub(super) payments: u64,
     /// Whether all rows are in places where rows can be.
     pub(super) places: Condition,
@@ -38,12 +38,12 @@ struct Size {
     items: ItemId,
     /// A bound above the numbers of all orders.
     orders: OrderId,
-    /// The last order that was loaded.
+    /// The number of the last loaded order.
     loaded: OrderId,
 }
 
 impl Size {
-    /// Returns the key of the customer at a place of the list of all.
+    /// Returns the key of the customer at an index in the list of all customers.
     fn customer(&self, place: usize) -> (WarehouseId, DistrictId, CustomerId) {
         let (district, customer) =
             (place / usize::from(self.customers), place % usize::from(self.customers));
@@ -52,7 +52,7 @@ impl Size {
     }
 }
 
-/// The sum taken, by the taker's own row and by the payments.
+/// The sum of the payments received, by the receiver's own row and by the payments.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Takings {
     pub(super) is_there: bool,
@@ -65,7 +65,7 @@ pub(super) struct DistrictBook {
     pub(super) takings: Takings,
     pub(super) next_order: OrderId,
     pub(super) waiting: Waiting,
-    /// The orders by their number; the first place is empty.
+    /// The orders by their number. The place at index 0 is empty.
     pub(super) orders: Vec<OrderBook>,
 }
 
@@ -76,11 +76,11 @@ pub(super) struct OrderBook {
     pub(super) customer: CustomerId,
     pub(super) lines: u8,
     pub(super) carrier: u8,
-    /// The number of entries by customer that lead here, and the customer of the last one.
+    /// The number of entries by customer that lead to this order, and the customer of the last one.
     pub(super) leads: u8,
     pub(super) led_from: CustomerId,
-    /// The number of lines found, their numbers (a bit each), and the number of those not
-    /// delivered.
+    /// The number of lines found, their numbers (one bit for each), and the number of undelivered
+    /// lines.
     pub(super) found: u8,
     pub(super) numbers: u16,
     pub(super) undelivered: u8,
@@ -95,7 +95,7 @@ pub(super) struct CustomerBook {
     pub(super) ytd_payment: i64,
     pub(super) payments: u32,
     pub(super) deliveries: u32,
-    /// The sum paid, by the payments.
+    /// The sum of the customer's payments.
     pub(super) paid: i64,
     pub(super) payments_found: u32,
     last: Option<LastName>,
@@ -108,7 +108,7 @@ pub(super) struct StockBook {
     pub(super) is_there: bool,
     pub(super) quantity: i32,
     pub(super) counts: StockCounts,
-    /// The counts by the order lines.
+    /// The counts as computed from the order lines.
     pub(super) found: StockCounts,
     dist: [Option<DistInfo>; DISTRICTS as usize],
 }
@@ -303,7 +303,7 @@ impl Contents {
         }
     }
 
-    /// Notes the missing rows of the tables that never lose or get any.
+    /// Records the missing rows of the tables of constant size.
     pub(super) fn close(&mut self) {
         let there = |is_there: bool| u64::from(is_there);
         let missing = [
@@ -327,12 +327,12 @@ impl Contents {
         }
     }
 
-    /// Returns the key of the customer at a place of the list of all.
+    /// Returns the key of the customer at an index in the list of all customers.
     pub(super) fn customer_at(&self, place: usize) -> (WarehouseId, DistrictId, CustomerId) {
         self.size.customer(place)
     }
 
-    /// Returns the key of the stock at a place of the list of all.
+    /// Returns the key of the stock at an index in the list of all stocks.
     pub(super) fn stock_at(&self, place: usize) -> (WarehouseId, ItemId) {
         let items = self.size.items as usize;
         ((place / items) as WarehouseId + 1, (place % items) as ItemId + 1)

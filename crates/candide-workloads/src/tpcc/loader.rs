@@ -23,12 +23,12 @@ const BATCH: usize = 16;
 /// The first random stream of loaders; those below belong to the threads that run transactions.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// The sum that each customer has paid before, in cents.
+/// The sum that each customer has paid before the run, in cents.
 pub(super) const FIRST_PAYMENT: i64 = 1000;
 /// The date of loading.
 const DATE: u32 = 1;
 
-/// Returns how often a loader reports progress: once for each item, stock, customer and order.
+/// Returns the number of keys that loaders report: one for each item, stock, customer and order.
 pub(super) fn keys(knobs: &Tpcc) -> u64 {
     let people = u64::from(DISTRICTS) * u64::from(knobs.customers) * 2;
     u64::from(knobs.items) + u64::from(knobs.warehouses) * (u64::from(knobs.items) + people)
@@ -64,7 +64,7 @@ enum Part {
 }
 
 impl Part {
-    /// Returns all parts, the largest first, so that the loaders end together.
+    /// Returns all parts, the largest first, so that all loaders end at about the same time.
     fn all(knobs: &Tpcc) -> Vec<Part> {
         let warehouses = 1..=knobs.warehouses;
         let firsts = || (1..=knobs.items).step_by(CHUNK as usize);
@@ -91,7 +91,7 @@ struct Loader<'a, P: Protocol> {
 }
 
 impl<P: Protocol> Loader<'_, P> {
-    /// Reports the number of rows that are in, and fails if loading is to stop.
+    /// Reports the number of inserted rows. Returns an error if loading is to stop.
     fn loaded(&self, rows: usize) -> Result<(), Failure> {
         (self.loading.progress)(rows as u64);
         self.loading.go_on()
@@ -218,7 +218,7 @@ impl<P: Protocol> Loader<'_, P> {
         Ok(())
     }
 
-    /// Returns the number of a customer's last name. Each name has a customer.
+    /// Returns the number of a customer's last name. Every name is given to at least one customer.
     fn name_of(&mut self, id: CustomerId) -> u16 {
         let names = self.knobs.names();
         if id <= names { id - 1 } else { text::name_given(&mut self.rng, names) }
@@ -257,15 +257,15 @@ impl<P: Protocol> Loader<'_, P> {
         }
     }
 
-    /// Returns the list of the customers of a name; there is at least one.
+    /// Returns the list of the customers of a name. There is at least one.
     fn namesakes(&self, name: u16, mut people: Vec<Customer>) -> Namesakes {
         if self.knobs.sorted_names {
             people.sort_by_key(|person| (person.first, person.id));
         } else {
             people.reverse();
         }
-        // The most frequent names have fifty; more than twice that would be more than ten
-        // deviations off.
+        // The most frequent names have about fifty customers. More than twice that number would be
+        // more than ten standard deviations away.
         assert!(people.len() <= NAMESAKES_MAX, "{} customers have one name", people.len());
         let mut customers = [0; NAMESAKES_MAX];
         customers.iter_mut().zip(&people).for_each(|(id, person)| *id = person.id);

@@ -5,50 +5,51 @@ use fastrand::Rng;
 
 use super::rows::LastName;
 
-/// Of these, one for each digit, last names are made.
+/// The syllables of last names, one for each digit.
 const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
 
-/// What marks the items and the stocks of which one says that they are of a brand.
+/// The mark of a brand in the data of items and stocks.
 pub(super) const BRAND: &str = "ORIGINAL";
 
-/// Last names: one for each three digits.
+/// The number of last names: one for each three digits.
 pub(super) const LAST_NAMES: u16 = 1000;
 
-/// The constants of the skewed distributions. Those of the names differ by 66, as they may: loading
-/// and running have to differ in which names are frequent.
+/// The constants of the skewed distributions. The two constants of names differ by 66, a difference
+/// that the standard permits. They must differ, so that other names are frequent in running than in
+/// loading.
 const CUSTOMER_SHIFT: u32 = 259;
 const ITEM_SHIFT: u32 = 7911;
 const NAME_SHIFT_LOAD: u32 = 157;
 const NAME_SHIFT_RUN: u32 = 223;
 
-/// A number from 1 to `count` that stands for a customer.
+/// Draws the number of a customer, from 1 to `count`.
 pub(super) fn customer(rng: &mut Rng, count: u16) -> u16 {
     skewed(rng, 1023, CUSTOMER_SHIFT, 1, u32::from(count)) as u16
 }
 
-/// A number from 1 to `count` that stands for an item.
+/// Draws the number of an item, from 1 to `count`.
 pub(super) fn item(rng: &mut Rng, count: u32) -> u32 {
     skewed(rng, 8191, ITEM_SHIFT, 1, count)
 }
 
-/// The number of a last name below `count`, as customers are given them.
+/// Draws the number of the last name, below `count`, of a customer that is being loaded.
 pub(super) fn name_given(rng: &mut Rng, count: u16) -> u16 {
     skewed(rng, 255, NAME_SHIFT_LOAD, 0, u32::from(count) - 1) as u16
 }
 
-/// The number of a last name below `count`, as customers are asked for.
+/// Draws the number of the last name, below `count`, of a customer that is being looked up.
 pub(super) fn name_asked_for(rng: &mut Rng, count: u16) -> u16 {
     skewed(rng, 255, NAME_SHIFT_RUN, 0, u32::from(count) - 1) as u16
 }
 
-/// TPC-C's `NURand`: a number from `first` to `last` that comes the more often the more of its low
-/// bits are set, before it is shifted round by `shift`.
+/// Draws TPC-C's `NURand`: a number from `first` to `last`. The more of its low bits are set, the
+/// more often a number is drawn. The result is then rotated by `shift`.
 fn skewed(rng: &mut Rng, mask: u32, shift: u32, first: u32, last: u32) -> u32 {
     ((rng.u32(0..=mask) | rng.u32(first..=last)) + shift) % (last - first + 1) + first
 }
 
-/// Last name number `number`, which is below [`LAST_NAMES`].
+/// Returns the last name number `number`, which must be below [`LAST_NAMES`].
 pub(super) fn last_name(number: u16) -> LastName {
     let mut bytes = [0; 16];
     let mut length = 0;
@@ -60,7 +61,7 @@ pub(super) fn last_name(number: u16) -> LastName {
     text_of(&bytes[..length])
 }
 
-/// Letters and digits, from `least` to `most` of them.
+/// Draws from `least` to `most` letters and digits.
 pub(super) fn letters<const N: usize>(rng: &mut Rng, least: usize, most: usize) -> Text<N> {
     let mut bytes = [0; N];
     let length = rng.usize(least..=most);
@@ -68,33 +69,33 @@ pub(super) fn letters<const N: usize>(rng: &mut Rng, least: usize, most: usize) 
     text_of(&bytes[..length])
 }
 
-/// Letters and digits, exactly as many as fit.
+/// Draws letters and digits that fill the value.
 pub(super) fn full_letters<const N: usize>(rng: &mut Rng) -> Bytes<N> {
     Bytes::from_fn(|_| rng.alphanumeric() as u8)
 }
 
-/// Letters and digits, from `least` to all that fit; the rest are zeros.
+/// Draws at least `least` letters and digits. Zeros fill the rest.
 pub(super) fn padded_letters<const N: usize>(rng: &mut Rng, least: usize) -> Bytes<N> {
     let length = rng.usize(least..=N);
     Bytes::from_fn(|index| if index < length { rng.alphanumeric() as u8 } else { 0 })
 }
 
-/// Two capitals.
+/// Draws two capital letters.
 pub(super) fn state(rng: &mut Rng) -> Bytes<2> {
     Bytes::from_fn(|_| rng.uppercase() as u8)
 }
 
-/// Sixteen digits.
+/// Draws sixteen digits.
 pub(super) fn phone(rng: &mut Rng) -> Bytes<16> {
     Bytes::from_fn(|_| rng.digit(10) as u8)
 }
 
-/// Four digits, then five ones.
+/// Draws four digits, followed by five ones.
 pub(super) fn zip(rng: &mut Rng) -> Bytes<9> {
     Bytes::from_fn(|index| if index < 4 { rng.digit(10) as u8 } else { b'1' })
 }
 
-/// Brand information: letters and digits, and in one of ten cases the brand's mark among them.
+/// Draws brand information: letters and digits. In one of ten cases they contain the brand's mark.
 pub(super) fn brand_data(rng: &mut Rng) -> Text<50> {
     let data: Text<50> = letters(rng, 26, 50);
     if rng.u32(..10) > 0 {
@@ -108,7 +109,7 @@ pub(super) fn brand_data(rng: &mut Rng) -> Text<50> {
     text_of(&bytes[..length])
 }
 
-/// What a payment notes of where it was made: the names of the warehouse and of the district, apart
+/// Returns the place in a payment's row: the names of the warehouse and of the district, separated
 /// by four spaces.
 pub(super) fn paid_where(warehouse: &Text<10>, district: &Text<10>) -> Text<24> {
     let mut bytes = [b' '; 24];
@@ -119,7 +120,7 @@ pub(super) fn paid_where(warehouse: &Text<10>, district: &Text<10>) -> Text<24> 
     text_of(&bytes[..at + district.len()])
 }
 
-/// The text of ASCII bytes that fit.
+/// Returns the text of ASCII bytes. They must fit.
 fn text_of<const N: usize>(ascii: &[u8]) -> Text<N> {
     let text = std::str::from_utf8(ascii).expect("ASCII is text");
     Text::new(text).expect("made to fit")
@@ -145,7 +146,7 @@ mod tests {
             drawn[usize::from(customer(&mut rng, 3000))] += 1;
         }
         assert_eq!(drawn[0], 0);
-        // 1023 and its like are the most frequent before the shift.
+        // Before the shift, numbers such as 1023 are the most frequent.
         let hottest = (1..=3000).max_by_key(|&id| drawn[id]).expect("not empty");
         assert!([1023 + 260, 2047 + 260].contains(&hottest), "{hottest}");
         assert!(drawn[hottest] > 1000, "ten times the average");

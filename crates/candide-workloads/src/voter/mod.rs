@@ -40,7 +40,7 @@ pub(crate) const TELEPHONES: u32 = 10_000_000;
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Voter {
-    /// The number of contestants, who are numbered from 1.
+    /// The number of contestants. They are numbered from 1.
     pub contestants: u32,
     /// The most votes of a telephone.
     pub votes_max: u32,

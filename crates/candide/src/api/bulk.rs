@@ -15,7 +15,7 @@ use crate::txn::Tx;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-/// Rows that [`Table::load`] inserts in one transaction.
+/// The number of rows that [`Table::load`] inserts in one transaction.
 const ROWS_AT_ONCE: usize = 256;
 
 /// Options of [`Table::load`].
@@ -43,7 +43,8 @@ impl<'a> LoadOptions<'a> {
         LoadOptions::default()
     }
 
-    /// Inserts with this number of threads. Protocols that allow one session use one.
+    /// Sets the number of threads that insert. Protocols that allow only one session use one
+    /// thread.
     #[must_use]
     pub fn workers(self, workers: NonZeroUsize) -> LoadOptions<'a> {
         LoadOptions { workers: workers.get(), ..self }
@@ -69,16 +70,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # let accounts = db.table::<Account>("accounts")?;
     /// let rows = (0..10_000).map(|id| Account { id, cents: 100 });
     /// let workers = std::thread::available_parallelism()?;
-    /// let loaded = accounts.load(rows, LoadOptions::new().workers(workers).progress(&|rows| eprintln!("{rows} rows")))?;
+    /// let loaded = accounts.load(rows, LoadOptions::new().workers(workers).progress(&|rows|
+    /// eprintln!("{rows} rows")))?;
     /// assert_eq!(loaded, 10_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Load`] with the number of rows that were inserted, when one is refused:
-    /// [`Abort::Duplicate`], [`Abort::NotUnique`], [`Abort::MemoryLimit`]; or none of them is,
-    /// [`Abort::Nested`], inside a transaction that keeps all others waiting, which the workers
-    /// are. [`Error::SecondSession`].
+    /// [`Error::Load`] with the number of rows that were inserted, if a row is refused by
+    /// [`Abort::Duplicate`], [`Abort::NotUnique`] or [`Abort::MemoryLimit`]. Also, with
+    /// [`Abort::Nested`], if the call is inside a transaction under a protocol that runs one
+    /// transaction at a time: the workers would wait for it. [`Error::SecondSession`].
     ///
     /// # Panics
     /// With the panic of the iterator or of `progress`.
@@ -102,7 +104,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         loop {
             rows.clear();
             let mut source_now = lock(source);
-            // Taken out meanwhile, so that it is not asked again if it panics.
+            // The iterator is taken out meanwhile, so that no worker asks it again if it panics.
             if let Some(mut taken) = source_now.take() {
                 rows.extend(taken.by_ref().take(ROWS_AT_ONCE));
                 *source_now = Some(taken);
@@ -141,7 +143,7 @@ fn load<P: Protocol>(
     work: &Work<'_, P>,
 ) -> Result<usize, Error> {
     let workers = if inner.engine.properties.one_session { 1 } else { options.workers };
-    // Threads of their own would wait for a transaction of this one for ever.
+    // The workers' threads would wait for ever for a transaction that this thread runs.
     let clock = &inner.engine.clock;
     P::InPlace::enter(clock, None).map_err(|cause| Error::Load { rows: 0, cause })?;
     P::InPlace::leave(clock);

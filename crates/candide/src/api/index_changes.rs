@@ -17,14 +17,14 @@ use crate::txn::{State, Tx};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// Rows entered into a new index in one transaction: enough to be worth it, and few enough not to
-/// delay other transactions.
+/// The number of rows entered into a new index in one transaction: enough to make a transaction
+/// worth its cost, and few enough not to delay other transactions.
 const ROWS_AT_ONCE: usize = 64;
 
-/// An index that is being built. If that ends early, by an error or by a panic of a row type's
-/// code, transactions do not keep it any more. But it is kept as long as a transaction may be
-/// running that it has refused, since a transaction that takes the reason away has to conflict with
-/// that one.
+/// An index that is being built. If the build ends early, by an error or by a panic of a row type's
+/// code, transactions stop maintaining the index. But they maintain it as long as a transaction may
+/// run that the index has refused, since a transaction that removes the reason of a refusal has to
+/// conflict with the refused one.
 struct Unfinished<'a> {
     indexes: &'a Indexes,
     index: &'a IndexCore,
@@ -65,7 +65,7 @@ pub(crate) fn create<P: Protocol>(
     let built = catch_unwind(AssertUnwindSafe(|| work.build(&mut session, index)));
     let is_built = matches!(built, Ok(Ok(())));
     let may_have_refused = indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce);
-    // If transactions cannot part from it, it is kept.
+    // If transactions cannot stop maintaining the index, it is kept.
     let stays = |session: &mut Session<P>| {
         indexes.set(index, Stage::Enforced, false);
         epochs.wait_for_others().and_then(|()| work.part_from(session, index)).is_err()
@@ -103,8 +103,8 @@ pub(crate) fn drop_made<P: Protocol>(
     inner.engine.epochs.wait_for_others()?;
     indexes.set(index, Stage::Enforced, false);
     if !mutant(Mutant::DroppedAtOnce) {
-        // A transaction that it has refused must likewise conflict with one that removes the
-        // reason.
+        // A transaction that the index has refused must likewise conflict with a transaction that
+        // removes the reason.
         inner.engine.epochs.wait_for_others()?;
     }
     work.part_from(&mut session, index)?;
@@ -157,10 +157,11 @@ impl<P: Protocol> Work<'_, P> {
         Ok(())
     }
 
-    /// Returns the protocol's time at which what has been done to an index has happened. Where time
-    /// is in the data: a transaction that changed a row whose entry was missing has observed that,
-    /// in a node or in a unit of the index; all that come later find the entry. A transaction that
-    /// deleted a row and did not know of the index has left its time in the table.
+    /// Returns the time, in the protocol's timestamps, at which all changes made to an index so far
+    /// have happened. Under protocols that keep time in the data: a transaction that changed a row
+    /// without an entry has observed the missing entry, in a node or in a unit of the index, and
+    /// all later transactions find the entry. A transaction that deleted a row, without knowing of
+    /// the index, has left its timestamp in the table.
     fn time_of(&self, session: &mut Session<P>, index: &IndexCore) -> u64 {
         let seen = session.seen_until(&index.entries).max(session.seen_until(self.table));
         seen.max(P::begin_ts_bound(&self.inner.engine.clock))
@@ -194,7 +195,7 @@ impl<P: Protocol> Work<'_, P> {
     }
 
     /// Calls `each` with every record of the table, or of the index, that was linked at the
-    /// beginning, a few in each transaction.
+    /// beginning. Each transaction treats a few records.
     fn each_batch(
         &self,
         session: &mut Session<P>,

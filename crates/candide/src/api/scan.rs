@@ -1,4 +1,4 @@
-//! Scans: rows one after another, as the transaction was when the scan was made.
+//! Scans: rows one after another, as the transaction sees them when the scan is made.
 
 #![forbid(unsafe_code)]
 
@@ -12,18 +12,18 @@ use crate::txn::{Mark, State, Tx};
 
 /// The rows of a range of keys, or of a whole table, with some of their columns.
 ///
-/// Gives `Ok((key, columns))` for every row there was when the scan was made, the transaction's own
-/// inserts, updates and deletes included; what the transaction does afterwards, to rows still to
-/// come too, does not show. After an error, one of [those of every
-/// operation](Table#errors-of-every-operation), it gives nothing more.
+/// Returns `Ok((key, columns))` for every row that exists when the scan is made, after the
+/// transaction's own inserts, updates and deletes up to then. Later writes of the transaction do
+/// not show, even in rows that the scan has not reached. After an error, one of [those of every
+/// operation](Table#errors-of-every-operation), the scan returns nothing more.
 ///
-/// Rows are looked for as they are asked for, so a scan that is given up after some rows has
-/// observed the table up to there and no further. What it has gone through, rows and the gaps
-/// between them, is part of what the transaction has read: no other transaction's insert can come
-/// in between.
+/// A row is searched when the caller asks for it, so a scan that is dropped after some rows has
+/// observed the table up to there and no further. The rows and the gaps between them, up to there,
+/// belong to the read set of the transaction: no other transaction can insert a row into such a
+/// gap.
 ///
-/// It holds no borrow of the transaction's internals: rows of any table can be read and written
-/// between two of its rows.
+/// The scan does not borrow the transaction: rows of any table can be read and written between two
+/// rows of the scan.
 pub struct Scan<'t, R: Record, P: Protocol, Pr> {
     table: &'t Table<R, P>,
     tx: &'t Tx<'t, P>,
@@ -45,15 +45,15 @@ pub(crate) struct Way {
     /// If the scan reads at a mark in the past: the next records of the index and of the index of
     /// deleted records, in descending order, so that the next one is the last.
     merged: Vec<RecordAt>,
-    /// The records of the index behind these, the very next last.
+    /// The records of the index behind `merged`, in descending order.
     waiting: Vec<RecordAt>,
     is_over: bool,
-    /// The error it has met, until the caller has it.
+    /// The error of the scan, until the caller has received it.
     failed: Option<Abort>,
 }
 
 impl Way {
-    /// Begins a way through a range of an index, as the transaction is now.
+    /// Begins a scan of a range of an index, at the transaction's present mark.
     #[inline(always)]
     pub(crate) fn new<P: Protocol>(
         tx: &Tx<'_, P>,
@@ -85,8 +85,8 @@ impl Way {
         self.mark
     }
 
-    /// Ends the way with this error, after which it gives nothing: a loop that skips errors has to
-    /// end.
+    /// Ends the scan with this error. The scan returns nothing afterwards, so that a loop that
+    /// skips errors ends.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self) -> Option<Abort> {
@@ -95,7 +95,7 @@ impl Way {
         self.failed.take()
     }
 
-    /// Notes the error by which it has failed.
+    /// Notes the error with which the scan has failed.
     #[cold]
     pub(crate) fn fail(&mut self, abort: Abort) {
         self.failed = Some(abort);
@@ -119,7 +119,8 @@ impl Way {
         }
     }
 
-    /// As [`Way::next`]; an error is noted, so that the result is one word.
+    /// Does the work of [`Way::next`], but notes an error instead of returning it, so that the
+    /// result is one word.
     #[inline(always)]
     fn step<P: Protocol>(
         &mut self,
@@ -127,7 +128,7 @@ impl Way {
         state: &mut State<P>,
         table: &TableCore,
     ) -> Option<RecordAt> {
-        // A way that is over has nothing at hand.
+        // A scan that has ended has nothing at hand.
         let Some(record) = Cursor::at_hand(&mut self.cursor) else {
             return self.look_for_next(tx, state, table);
         };
@@ -139,7 +140,7 @@ impl Way {
         Some(record)
     }
 
-    /// Notes a record that it gives.
+    /// Notes a record that the scan returns.
     #[inline(always)]
     fn note<P: Protocol>(
         &mut self,
@@ -176,10 +177,10 @@ impl Way {
         });
     }
 
-    /// Goes on with a record that has to be looked at more closely, and those of its units that
-    /// have not been read, or behind one that is no row, up to the next row, of which `copy` is
-    /// given the words. Nothing if there is no more, or it has failed. Apart, so that a simple step
-    /// to a row is short.
+    /// Goes on with a record that needs the slow path, or behind a record without a row, up to the
+    /// next row, and calls `copy` with the words of that row. Of the first record, only the units
+    /// that have not been read are read. `None` at the end, or if the scan has failed. Out of line,
+    /// so that a simple step to a row is short.
     #[inline(never)]
     fn go_on<P: Protocol>(
         &mut self,
@@ -226,8 +227,8 @@ impl Way {
         });
     }
 
-    /// Goes on to the next row, as [`Scan`] does, and calls `copy` with the words of these units of
-    /// it.
+    /// Moves on to the next row, as [`Scan`] does, and calls `copy` with the words of these units
+    /// of the row.
     pub(crate) fn next_row<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -317,9 +318,10 @@ impl Way {
         observed.map(|()| advance)
     }
 
-    /// Looking back: having come to a record of the index, or to the end, puts with it and what
-    /// else is at hand what it may have seen of the index of deleted records between the last one
-    /// given and these, though not more than some at once; and gives the first of all.
+    /// Merges the records at hand, for a scan that reads at a mark in the past, with the records
+    /// that the index of deleted records has between the last record returned and these, up to a
+    /// limit. Called when the scan has reached a record of the index, or its end. Returns the first
+    /// record of the result.
     #[cold]
     #[inline(never)]
     fn merge<P: Protocol>(
@@ -352,7 +354,7 @@ impl Way {
         if let Some(last) = self.last {
             *near = edge(last, false);
         }
-        // The records that wait were at hand.
+        // The records in `waiting` were at hand before.
         let at_hand = self.waiting.first().copied().or_else(|| Cursor::last_at_hand(&self.cursor));
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
@@ -381,8 +383,8 @@ impl Way {
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns all rows, in the order of their keys if the table is ordered, otherwise in none.
     ///
-    /// The transaction commits only if nothing it has gone through has changed, so this does not
-    /// suit a large table under load.
+    /// The transaction commits only if no row has changed and none was inserted meanwhile, so this
+    /// does not suit a large table that other transactions write.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -391,7 +393,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # let db = Database::new();
     /// # let accounts = db.table::<Account>("accounts")?;
     /// # db.run(|tx| (1..=3).try_for_each(|id| accounts.insert(tx, Account { id, cents: 10 })))?;
-    /// let total = db.run(|tx| accounts.iter(tx, Account::CENTS).map(|row| Ok::<_, Abort>(row?.1)).sum::<Result<i64, _>>())?;
+    /// let total = db.run(|tx| accounts.iter(tx, Account::CENTS).map(|row| Ok::<_,
+    /// Abort>(row?.1)).sum::<Result<i64, _>>())?;
     /// assert_eq!(total, 30);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -469,11 +472,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
 /// The result of a step of a scan.
 enum Step<K, V> {
     Row(K, V),
-    /// There is a record, but no row in the transaction's eyes.
+    /// A record that holds no row, as the transaction sees it.
     Absent,
-    /// There is a record that has to be looked at more closely.
+    /// A record that needs the slow path.
     Intricate(RecordAt),
-    /// There is no more, or it has failed.
+    /// The end of the scan, or its failure.
     Over,
 }
 
@@ -498,8 +501,8 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// Goes on with a record of several units, or as [`Way::go_on`]. Takes nothing that a step
-    /// finds by itself, so that a simple one is short.
+    /// Goes on with a record of several units, or in the cases of [`Way::go_on`]. Takes no
+    /// arguments that a simple step does not need, so that a simple step is short.
     #[inline(never)]
     fn go_on(&mut self, record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {
         let core = self.table.core();
@@ -522,7 +525,8 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// As [`Way::go_on`], where the words of some units of the record have been copied.
+    /// Does the work of [`Way::go_on`] for a record of which the words of some units have been
+    /// copied.
     #[inline(never)]
     fn go_on_with(
         &mut self,

@@ -40,16 +40,16 @@ impl<P: Protocol> Session<P> {
     /// error.
     ///
     /// `body` may run any number of times; only the last run counts, and effects outside the
-    /// database belong into [`Tx::on_commit`]. What it returns is shown only if everything it was
-    /// based on is true in the serial order: that goes for values, for errors, and for panics
-    /// (whose message may have been printed before the attempt was found to be doomed and
-    /// repeated).
+    /// database belong into [`Tx::on_commit`]. Its result, be it a value, an error or a panic,
+    /// reaches the caller only if everything that the run has read is true in the serial order.
+    /// (The message of a panic may have been printed before the attempt was found to be doomed and
+    /// repeated.)
     ///
     /// # Errors
     /// The error of `body`, after which the transaction has had no effect. From the engine, by
-    /// `E::from`: [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at the end;
-    /// also if `body` ends in an error or a panic of its own, which came after the update. What has
-    /// failed first is what counts:
+    /// `E::from`: [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at the end.
+    /// They are returned even if `body` ends in an error or a panic of its own that came after the
+    /// update: the first failure counts.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -91,7 +91,7 @@ impl<P: Protocol> Session<P> {
         self.run_as(&options, options.read_view(), body)
     }
 
-    /// Runs a transaction that sees this much.
+    /// Runs a transaction with a given read view.
     #[inline(always)]
     pub(crate) fn run_as<T, E: From<Abort>>(
         &mut self,
@@ -105,7 +105,7 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
-    /// Runs a transaction that takes long in any case: all such closures share this code.
+    /// Runs a transaction that is expected to take long. All such closures share this code.
     #[inline(never)]
     pub(crate) fn run_body(
         &mut self,
@@ -142,8 +142,8 @@ impl<P: Protocol> Session<P> {
         &self.inner
     }
 
-    /// Returns the keys of all records that are linked all the time that this takes, one after
-    /// another, present or not.
+    /// Returns the keys of all records, present or absent, that are linked during the whole call,
+    /// one after another.
     pub(crate) fn linked_keys(&mut self, table: &TableCore) -> Vec<u64> {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         let key_words = table.layout.key_words();
@@ -169,7 +169,7 @@ impl<P: Protocol> Session<P> {
         nodes.max(units)
     }
 
-    /// Marks the nodes of a table's index as seen up to a time; returns whether one was not yet.
+    /// Raises the rts of all nodes of a table's index to a time; returns whether one was lower.
     pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
         let clock = &self.inner.clone().engine.clock;
         let mut any = false;
@@ -240,8 +240,8 @@ impl<P: Protocol> Session<P> {
     }
 
     /// Returns where the session's last conflict was, in any of its transactions; `None` if it
-    /// never had one. While a transaction runs, [`Tx::last_conflict`] says what ended its attempt
-    /// before.
+    /// never had one. While a transaction runs, [`Tx::last_conflict`] returns the conflict that
+    /// ended its previous attempt.
     pub fn last_conflict(&self) -> Option<Conflict> {
         let note = self.core.state.borrow().last_conflict?;
         Some(Conflict::named(&self.inner.engine, note))
@@ -265,8 +265,8 @@ impl<P: Protocol> std::fmt::Debug for Session<P> {
     }
 }
 
-/// A session that a thread keeps for `Database::run`. It knows its database only weakly, so that it
-/// keeps nothing alive.
+/// A session that a thread keeps for `Database::run`. It has only a weak reference to its database,
+/// so that it does not keep the database alive.
 struct Cached<P: Protocol> {
     inner: Weak<Inner<P>>,
     core: Box<CachePadded<TxnRunner<P>>>,
@@ -281,7 +281,8 @@ impl<P: Protocol> Drop for Cached<P> {
     }
 }
 
-/// The session that a thread keeps of a database, unless that is in use.
+/// An entry of the list: the session that a thread keeps for a database, unless that session is in
+/// use.
 struct Entry {
     session: Option<Box<dyn Any>>,
     is_alive: fn(&dyn Any) -> bool,
@@ -344,18 +345,19 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     Ok(value)
 }
 
-/// Returns a session for the thread's list, which says that it is in use.
+/// Returns a new session for the thread's list, in which it counts as in use.
 #[cold]
 #[inline(never)]
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
-    // Only protocols with one session refuse one: it exists somewhere, perhaps in a transaction.
+    // Only a protocol with one session refuses a session: the one session exists already, perhaps
+    // in a transaction.
     inner.admit().map_err(|_| Abort::Nested)?;
     let core = Box::new(CachePadded::new(inner.join()));
     announce::<P>(inner.engine.id);
     Ok(Box::new(Cached { inner: Arc::downgrade(inner), core }))
 }
 
-/// A session on loan from the thread's list; goes back when dropped, in a panic too.
+/// A session on loan from the thread's list. It goes back when this is dropped, also by a panic.
 struct Lent<P: Protocol> {
     session: Option<Box<Cached<P>>>,
     database: u64,
@@ -382,7 +384,7 @@ impl<P: Protocol> Drop for Lent<P> {
     }
 }
 
-/// Makes sure that the thread's list has an entry for a database, which says that the session is in
+/// Makes sure that the thread's list has an entry for a database, in which the session counts as in
 /// use.
 fn announce<P: Protocol>(database: u64) {
     let is_alive = |session: &dyn Any| {

@@ -8,15 +8,15 @@ use crate::error::Abort;
 /// The effect of an operation on its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
-    /// Replaces them.
+    /// Replaces the words.
     Set,
     /// Adds, refusing to overflow.
     Add,
     /// Subtracts, refusing to overflow.
     Sub,
-    /// Adds, going round at the ends of the range.
+    /// Adds, wrapping around at the ends of the range.
     WrappingAdd,
-    /// Subtracts, going round at the ends of the range.
+    /// Subtracts, wrapping around at the ends of the range.
     WrappingSub,
     /// Raises to at least the operand.
     Max,

@@ -15,7 +15,7 @@ use crate::stores::{
 /// The engine under `P`.
 pub(crate) struct Candide<P>(PhantomData<P>);
 
-/// The names that a protocol goes by among the peers.
+/// The names of the protocols, and their names among the peers.
 const NAMES: &[(&str, &str)] = &[
     ("occ", "candide-occ"),
     ("tictoc", "candide-tictoc"),

@@ -24,12 +24,12 @@ impl Peer for Fjall {
     type Store<V: Value> = Keyspaces;
 }
 
-/// Rows that are loaded in one transaction.
+/// The number of rows that are loaded in one transaction.
 const PORTION: usize = 1000;
 
 /// A database and a keyspace for each table.
 pub(crate) struct Keyspaces {
-    // Closed before its folder is removed.
+    // Fields drop in this order, so the database is closed before its folder is removed.
     database: OptimisticTxDatabase,
     keyspaces: Vec<OptimisticTxKeyspace>,
     _folder: Scratch,
@@ -86,7 +86,7 @@ impl<V: Value> Session<V> for &Keyspaces {
     }
 }
 
-/// A transaction, be it a snapshot or one that may write.
+/// A transaction: a snapshot, or one that may write.
 struct Running<'s, T> {
     tx: T,
     keyspaces: &'s [OptimisticTxKeyspace],

@@ -30,7 +30,7 @@ const SPARE: usize = 1 << 30;
 
 /// An environment and its folder.
 pub(crate) struct Environment {
-    // Closed before its folder is removed.
+    // Fields drop in this order, so the environment is closed before its folder is removed.
     env: Env,
     tables: usize,
     _folder: Scratch,
@@ -39,7 +39,7 @@ pub(crate) struct Environment {
 type Table<'s> = Database<'s, U64<BigEndian>, Bytes>;
 
 impl Environment {
-    /// The database of each table, which is created if it is not there.
+    /// Returns the database of each table. A missing database is created.
     fn databases(&self) -> Result<Vec<Table<'_>>, Failure> {
         let database = |number: usize| {
             let created =
@@ -61,8 +61,8 @@ impl<V: Value> Store<V> for Environment {
         let bytes = size.tables * size.rows as usize * (size_of::<V>() + 64) * 4 + SPARE;
         let mut options = EnvOpenOptions::new();
         options.map_size(bytes.next_multiple_of(1 << 20)).max_dbs(size.tables as u32);
-        // SAFETY: what is lost without synchronization is lost if the system crashes, and then so
-        // is this process.
+        // SAFETY: without synchronization, data may be lost only if the system crashes, and then
+        // this process is lost, too.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
         // SAFETY: the folder is new and ours, so no other process opens or changes the file.
         let env = unsafe { options.open(folder.path()) }?;
@@ -84,7 +84,7 @@ impl<V: Value> Store<V> for Environment {
     }
 }
 
-/// The databases, open.
+/// The open databases.
 pub(crate) struct Databases<'s> {
     env: &'s Env,
     databases: Vec<Table<'s>>,

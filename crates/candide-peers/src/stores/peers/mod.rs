@@ -1,7 +1,7 @@
 //! The peers, one file each.
 //!
-//! To add one, write its file and name it in [`all`]; if it takes long to compile, behind a feature
-//! that is in [`LEFT_OUT`] when it is off.
+//! To add a peer, write its file and name it in [`all`]. If the peer takes long to compile, put it
+//! behind a feature, and list it in [`LEFT_OUT`] for builds without that feature.
 
 mod candide_table;
 #[cfg(feature = "fjall")]
@@ -57,7 +57,7 @@ pub(crate) fn all() -> Vec<Box<dyn Contender>> {
     peers
 }
 
-/// The features that are off, each with the names of the peers that it would bring.
+/// The features that are off, each with the names of the peers that it would add.
 pub(crate) const LEFT_OUT: &[(&str, &[&str])] = &[
     #[cfg(not(feature = "fjall"))]
     ("fjall", &["fjall"]),

@@ -27,7 +27,7 @@ impl Peer for Redb {
 const TABLES: [TableDefinition<u64, &[u8]>; 2] =
     [TableDefinition::new("0"), TableDefinition::new("1")];
 
-/// A database with so many of the tables.
+/// A database with the first of the tables, as many as are needed.
 pub(crate) struct Tables {
     database: Database,
     tables: &'static [TableDefinition<'static, u64, &'static [u8]>],
@@ -79,7 +79,7 @@ impl<V: Value> Session<V> for &Tables {
     }
 }
 
-/// The tables of a transaction, open.
+/// The open tables of a transaction.
 struct Running<'t, T>(&'t mut [T]);
 
 impl<V: Value, T: ReadableTable<u64, &'static [u8]>> Read<V> for Running<'_, T> {

@@ -1,5 +1,5 @@
-//! RocksDB's two transaction databases: locks, and optimistic. Both are snapshot-isolated unless
-//! what is read is said to be for update; here everything is.
+//! RocksDB's two transaction databases, with locks and optimistic. Both give only snapshot
+//! isolation, unless reads are declared to be for update. Here all reads are.
 
 use rocksdb::{
     DBAccess, Error, ErrorKind, OptimisticTransactionDB, OptimisticTransactionOptions, Options,
@@ -40,7 +40,7 @@ impl Peer for Optimistic {
     type Store<V: Value> = Opened<OptimisticTransactionDB>;
 }
 
-/// What the two databases have in common.
+/// The common operations of the two databases.
 pub(crate) trait Database: DBAccess + Sized + Sync {
     fn open(folder: &Scratch, options: &Options) -> Result<Self, Error>;
     fn write(
@@ -89,31 +89,31 @@ impl Database for OptimisticTransactionDB {
     }
 }
 
-/// Rows that are loaded at once.
+/// The number of rows that are loaded at once.
 const PORTION: usize = 1000;
 
 /// A database and its folder.
 pub(crate) struct Opened<D> {
-    // Closed before its folder is removed.
+    // Fields drop in this order, so the database is closed before its folder is removed.
     database: D,
     _folder: Scratch,
 }
 
-/// A key of the single space of keys.
+/// Returns the key of a row in the database's single space of keys.
 fn key_of(place: Place) -> [u8; 9] {
     let mut key = [place.table as u8; 9];
     key[1..].copy_from_slice(&place.key.to_be_bytes());
     key
 }
 
-/// Without a log: nothing is to outlive the process.
+/// Returns options without a log, since no data has to outlive the process.
 fn unlogged() -> WriteOptions {
     let mut options = WriteOptions::default();
     options.disable_wal(true);
     options
 }
 
-/// Tells conflicts, deadlocks and locks that were waited for too long from what is really wrong.
+/// Distinguishes conflicts, deadlocks and timeouts of locks from real errors.
 fn stopped(error: Error) -> Stopped {
     match error.kind() {
         ErrorKind::Busy | ErrorKind::TryAgain | ErrorKind::TimedOut => Stopped::Conflict,
@@ -148,7 +148,7 @@ impl<V: Value, D: Database + 'static> Store<V> for Opened<D> {
     }
 }
 
-/// A thread's way in.
+/// A thread's session.
 pub(crate) struct Sessions<'s, D> {
     database: &'s D,
     options: WriteOptions,
@@ -169,7 +169,7 @@ impl<V: Value, D: Database> Session<V> for Sessions<'_, D> {
     }
 }
 
-/// Reads a snapshot.
+/// A snapshot to read.
 struct Reader<'s, D: DBAccess>(SnapshotWithThreadMode<'s, D>);
 
 impl<V: Value, D: DBAccess> Read<V> for Reader<'_, D> {

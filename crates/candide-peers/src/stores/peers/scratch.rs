@@ -1,15 +1,14 @@
-//! Folders for stores that insist on files.
+//! Folders for stores that need files.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where memory is a file system, on Linux.
+/// The file system in memory on Linux.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// An empty folder, in memory if there is such a place. It is removed with all that is in it when
-/// this is dropped.
+/// An empty folder, in memory if possible. The folder and its contents are removed on drop.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -30,7 +29,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is left behind: the measurement is right all the same.
+        // A folder that cannot be removed is left behind. This does not affect the measurement.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,6 +1,6 @@
-//! Two-phase locking by hand: maps in shards, each behind a lock of its own. A transaction says
-//! which rows it may touch, takes the locks of their shards in ascending order, and keeps them
-//! until it ends.
+//! Two-phase locking by hand: maps in shards, each with a lock of its own. A transaction names the
+//! rows that it may touch, takes the locks of their shards in ascending order, and holds them until
+//! it ends.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,19 +25,19 @@ impl Peer for Sharded {
     type Store<V: Value> = Shards<V>;
 }
 
-/// Shards of each table.
+/// The number of shards of each table.
 const COUNT: usize = 1024;
 
 type Map<V> = HashMap<u64, V, RandomState>;
 
-/// On cache lines of its own.
+/// A shard, on cache lines of its own.
 #[repr(align(128))]
 struct Shard<V>(Mutex<Map<V>>);
 
-/// All shards, those of a table side by side.
+/// All shards. Those of one table are adjacent.
 pub(crate) struct Shards<V>(Vec<Shard<V>>);
 
-/// The number of the shard of a row. The high bits of a product depend on all bits of the key.
+/// Returns the number of a row's shard. The high bits of the product depend on all bits of the key.
 fn shard_of(place: Place) -> usize {
     let mixed = place.key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - COUNT.ilog2());
     place.table * COUNT + mixed as usize
@@ -87,7 +87,7 @@ impl<V: Value> Session<V> for &Shards<V> {
     }
 }
 
-/// The shards of a transaction by their numbers, in ascending order, locked.
+/// The locked shards of a transaction, by their numbers, in ascending order.
 struct Held<'s, V>(Vec<(usize, MutexGuard<'s, Map<V>>)>);
 
 impl<V: Value> Held<'_, V> {

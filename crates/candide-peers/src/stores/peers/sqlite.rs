@@ -1,8 +1,8 @@
 //! SQLite in memory, through rusqlite.
 //!
-//! One connection behind a mutex: a database in memory belongs to its connection. Several can share
-//! one by a shared cache, which SQLite's documentation discourages, and whose locks are those of
-//! whole tables, so that nothing would be gained.
+//! The peer has one connection behind a mutex, since a database in memory belongs to its
+//! connection. Several connections can share a database by a shared cache. SQLite's documentation
+//! discourages this, and it locks whole tables, so nothing would be gained.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +27,7 @@ impl Peer for Sqlite {
     type Store<V: Value> = Locked;
 }
 
-/// What is asked of a table.
+/// The statements for one table.
 struct Statements {
     create: &'static str,
     insert: &'static str,
@@ -57,7 +57,7 @@ impl<V: Value> Store<V> for Locked {
     type Session<'s> = &'s Locked;
 
     fn open(size: Size) -> Result<Self, Failure> {
-        // The mutex around the connection does what SQLite's own would do.
+        // The mutex around the connection replaces SQLite's own mutex.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_in_memory_with_flags(flags)?;
         connection.pragma_update(None, "synchronous", "OFF")?;
@@ -119,12 +119,12 @@ impl<V: Value> Write<V> for Transaction<'_> {
     }
 }
 
-/// Returns whether a value is a number, that is, as long as one.
+/// Returns whether a value is a number, that is, has the size of a number.
 const fn is_number<V: Value>() -> bool {
     size_of::<V>() == size_of::<i64>()
 }
 
-/// A value on its way into SQL, as an integer or a blob.
+/// A value to pass to SQL, as an integer or a blob.
 struct Given<V: Value>(V::Bytes);
 
 impl<V: Value> ToSql for Given<V> {
@@ -137,7 +137,7 @@ impl<V: Value> ToSql for Given<V> {
     }
 }
 
-/// A value that comes out of SQL.
+/// A value read from SQL.
 struct Stored<V>(V);
 
 impl<V: Value> FromSql for Stored<V> {

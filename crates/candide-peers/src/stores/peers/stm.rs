@@ -1,4 +1,4 @@
-//! Software transactional memory: `fast-stm`, a variable for each row.
+//! Software transactional memory: `fast-stm`, with a variable for each row.
 
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! SurrealMX: versions in a radix tree, byte keys, in memory.
+//! SurrealMX: versions in a radix tree, with keys of bytes, in memory.
 
 use surrealmx::{Database, Error, Transaction};
 
@@ -20,7 +20,7 @@ impl Peer for SurrealMx {
     type Store<V: Value> = Database;
 }
 
-/// A key of its single space of keys.
+/// Returns the key of a row in the store's single space of keys.
 fn key_of(place: Place) -> [u8; 9] {
     let mut key = [place.table as u8; 9];
     key[1..].copy_from_slice(&place.key.to_be_bytes());

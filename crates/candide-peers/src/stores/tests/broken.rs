@@ -61,7 +61,7 @@ impl<V: Value> Session<V> for &Each<V> {
 impl<V: Value> Read<V> for &Each<V> {
     fn get(&mut self, place: Place) -> Result<V, Stopped> {
         let found = self.lock().get(&(place.table, place.key)).copied();
-        // Lets the others come in between.
+        // Lets other threads run in between.
         std::thread::yield_now();
         there(found, place)
     }
@@ -74,8 +74,8 @@ impl<V: Value> Write<V> for &Each<V> {
     }
 }
 
-/// Conflicts are looked for among the rows that a transaction overwrites, and nowhere else, as
-/// under snapshot isolation.
+/// As under snapshot isolation, conflicts are detected only among the rows that a transaction
+/// overwrites.
 pub(super) struct WritesOnly;
 
 impl Peer for WritesOnly {
@@ -86,7 +86,7 @@ impl Peer for WritesOnly {
     type Store<V: Value> = Guarded<V>;
 }
 
-/// The rows, each with how often it was overwritten.
+/// The rows, and for each the number of times it was overwritten.
 pub(super) struct Guarded<V>(Mutex<Rows<(V, u64)>>);
 
 impl<V: Value> Store<V> for Guarded<V> {
@@ -135,7 +135,7 @@ struct Running<'s, V> {
 }
 
 impl<V: Value> Running<'_, V> {
-    /// Installs the writes, unless what was read has been overwritten since.
+    /// Installs the writes, unless one of the rows has been overwritten since it was read.
     fn commit(self) -> bool {
         let mut rows = self.store.0.lock().unwrap();
         if self.written.keys().any(|key| rows[key].1 != self.seen[key]) {

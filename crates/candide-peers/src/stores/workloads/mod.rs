@@ -15,17 +15,17 @@ use super::{Done, Failure, Place, Read, Reading, Session, Stopped, Value};
 
 /// A workload over some number of rows.
 pub(crate) trait Workload: Sync {
-    /// What its rows hold.
+    /// The contents of rows.
     type Value: Value;
     /// The inputs of a transaction.
     type Request: Send + Sync;
-    /// How many tables it has.
+    /// The number of tables.
     const TABLES: usize;
 
-    /// Its name, as in `--workload`.
+    /// Returns the workload's name, as in `--workload`.
     fn name(&self) -> &'static str;
 
-    /// Rows in each table, with keys from 0.
+    /// Returns the number of rows in each table, with keys from 0.
     fn rows(&self) -> u64;
 
     /// Returns the initial contents of a row.
@@ -34,26 +34,26 @@ pub(crate) trait Workload: Sync {
     /// Draws a transaction.
     fn draw(&self, rng: &mut Rng) -> Self::Request;
 
-    /// Runs a transaction. What comes out is by how much the sum over all rows has grown.
+    /// Runs a transaction. Its result is the growth of the sum over all rows.
     fn carry_out<S: Session<Self::Value>>(
         &self,
         request: &Self::Request,
         session: &mut S,
     ) -> Result<Done<i64>, Failure>;
 
-    /// Looks at rows of a table after all is over, the first of which has the key `first`, an even
-    /// number. Gives their sum.
+    /// Examines rows of a table after the run. The first of them has the key `first`, an even
+    /// number. Returns the sum of the rows.
     ///
     /// # Errors
-    /// What no order of transactions could have left there.
+    /// The rows have contents that no order of transactions could have left.
     fn examine(&self, table: usize, first: u64, values: &[Self::Value]) -> Result<i128, String>;
 }
 
-/// Rows that are read in one transaction when a store is examined.
+/// The number of rows that are read in one transaction when a store is examined.
 const PORTION: u64 = 1000;
 
-/// Checks that what is in the store can have been left there by transactions that made the sum
-/// over all rows grow by `growth`.
+/// Checks that the store's contents are possible after transactions that made the sum over all rows
+/// grow by `growth`.
 pub(crate) fn examine<W: Workload>(
     workload: &W,
     session: &mut impl Session<W::Value>,
@@ -78,7 +78,7 @@ pub(crate) fn examine<W: Workload>(
     Ok(())
 }
 
-/// The sum of balances, none of which may be below zero.
+/// Returns the sum of balances. A balance below zero is an error.
 fn sum_of_positive(first: u64, balances: &[i64]) -> Result<i128, String> {
     match balances.iter().position(|&balance| balance < 0) {
         Some(index) => {

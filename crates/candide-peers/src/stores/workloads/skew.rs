@@ -1,20 +1,20 @@
-//! A probe of isolation: of each pair of rows at least one has to stay 1. Each transaction reads
-//! both. If both are 1, it sets one of them to 0; if one is, it sets both to 1. Two transactions
-//! that both see ones and overwrite different rows leave zeros: that is write skew, which snapshot
-//! isolation lets through. Zeros then stay, to be found at the end.
+//! A probe of isolation: of each pair of rows, at least one has to stay 1. Each transaction reads
+//! both rows. If both are 1, it sets one of them to 0. If only one is 1, it sets both to 1. If two
+//! transactions both see ones and overwrite different rows, both rows become zero. This is write
+//! skew, which snapshot isolation permits. The zeros then remain until the check at the end.
 
 use fastrand::Rng;
 
 use super::Workload;
 use crate::stores::{Done, Failure, Place, Session, Stopped, Write, Writing};
 
-/// The workload over so many rows, two to a pair.
+/// The workload over `rows` rows, two for each pair.
 pub(crate) struct Skew {
     pub(crate) rows: u64,
 }
 
 impl Skew {
-    /// So few that transactions meet.
+    /// The most rows: few enough for transactions to conflict.
     pub(crate) const ROWS_MAX: u64 = 8;
 }
 
@@ -83,7 +83,7 @@ impl Writing<i64> for Leave {
     fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<i64, Stopped> {
         let here = tx.get(self.place())?;
         let there = tx.get(self.other())?;
-        // Lets other transactions come in between, where they can.
+        // Lets other transactions run in between, if the store permits it.
         std::thread::yield_now();
         match here + there {
             2 => {

@@ -1,6 +1,6 @@
 //! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008) and the
-//! scale and mix of BenchBase. Balances are cents. Customers come by their number: the table that
-//! leads from names to numbers is never written, and left out.
+//! scale and mix of BenchBase. Balances are in cents. Customers are given by number: the table from
+//! names to numbers is never written, and is left out.
 
 use fastrand::Rng;
 
@@ -11,22 +11,22 @@ use crate::stores::{Done, Failure, Place, Read, Reading, Session, Stopped, Write
 const SAVINGS: usize = 0;
 const CHECKING: usize = 1;
 
-/// What is in each balance at first.
+/// The initial value of each balance.
 const INITIAL: i64 = 10_000;
 
-/// What BenchBase lets its customers move, in cents.
+/// The sums that customers move in BenchBase, in cents.
 const DEPOSIT: i64 = 130;
 const SAVING: i64 = 2020;
 const CHECK: i64 = 500;
 const PAYMENT: i64 = 500;
 
-/// What an uncovered check costs.
+/// The penalty for an uncovered check.
 const PENALTY: i64 = 1;
 
-/// How often each type is drawn among a hundred, in the order of [`Request`].
+/// The percentage of each type, in the order of [`Request`].
 const WEIGHTS: [u32; 6] = [15, 15, 15, 25, 15, 15];
 
-/// The workload over so many accounts.
+/// The workload over `accounts` accounts.
 pub(crate) struct SmallBank {
     pub(crate) accounts: u64,
 }
@@ -34,17 +34,17 @@ pub(crate) struct SmallBank {
 /// A transaction's inputs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Request {
-    /// All that one has goes to the other's checking account.
+    /// Moves all of one customer's money to the other's checking account.
     Amalgamate { from: u64, to: u64 },
-    /// What is in both accounts?
+    /// Reads both balances of a customer.
     Balance { customer: u64 },
-    /// Money comes in.
+    /// Pays money in.
     DepositChecking { customer: u64, cents: i64 },
-    /// Money goes from checking to checking, if it is there.
+    /// Moves money between checking accounts, if the balance suffices.
     SendPayment { from: u64, to: u64, cents: i64 },
-    /// Money comes in or goes out, if it is there.
+    /// Pays money in, or pays it out if the balance suffices.
     TransactSavings { customer: u64, cents: i64 },
-    /// Money goes out, and a penalty if both accounts together do not cover it.
+    /// Pays money out, with a penalty if both balances together do not suffice.
     WriteCheck { customer: u64, cents: i64 },
 }
 
@@ -88,7 +88,7 @@ impl Workload for SmallBank {
             Some(1) => Request::Balance { customer },
             Some(2) => Request::DepositChecking { customer, cents: DEPOSIT },
             Some(3) => Request::SendPayment { from: customer, to, cents: PAYMENT },
-            // Both signs, so that savings neither drain nor grow over a long run.
+            // Both signs occur, so that savings neither drain nor grow over a long run.
             Some(4) => Request::TransactSavings {
                 customer,
                 cents: if rng.bool() { SAVING } else { -SAVING },
@@ -112,7 +112,7 @@ impl Workload for SmallBank {
         }
     }
 
-    /// Checking accounts may be overdrawn, savings may not.
+    /// Checking accounts may be overdrawn, but savings accounts may not.
     fn examine(&self, table: usize, first: u64, balances: &[i64]) -> Result<i128, String> {
         match table {
             SAVINGS => sum_of_positive(first, balances),
@@ -137,7 +137,7 @@ impl Reading<i64> for BalanceOf {
 }
 
 impl Writing<i64> for Request {
-    /// The cents that came into the bank.
+    /// The cents that were paid in.
     type Output = i64;
 
     fn places(&self) -> impl Iterator<Item = Place> {

@@ -1,17 +1,17 @@
-//! Money moves from one account to another.
+//! Transfers of money from one account to another.
 
 use fastrand::Rng;
 
 use super::{Workload, sum_of_positive};
 use crate::stores::{Done, Failure, Place, Session, Stopped, Write, Writing};
 
-/// What is in an account at first.
+/// The initial balance of an account.
 const INITIAL: i64 = 1000;
 
-/// The most that is moved.
+/// The largest amount of a transfer.
 const AMOUNT_MAX: i64 = 100;
 
-/// The workload over so many accounts.
+/// The workload over `accounts` accounts.
 pub(crate) struct Transfer {
     pub(crate) accounts: u64,
 }
@@ -72,7 +72,7 @@ impl Writing<i64> for Order {
         [account(self.from), account(self.to)].into_iter()
     }
 
-    /// Moves what there is, if it is less than the amount: both are always written.
+    /// Moves the amount, or the whole balance if that is less. Both accounts are always written.
     fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<(), Stopped> {
         let moved = tx.modify(account(self.from), |balance| {
             let moved = self.amount.min(*balance);

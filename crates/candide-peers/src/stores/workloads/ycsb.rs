@@ -8,10 +8,10 @@ use super::Workload;
 use crate::stores::value::{COLUMN_BYTES, Column};
 use crate::stores::{Done, Failure, Place, Read, Reading, Session, Stopped, Write, Writing};
 
-/// Operations in a transaction.
+/// The number of operations in a transaction.
 pub(crate) const OPERATIONS: usize = 16;
 
-/// A mix over so many rows.
+/// A mix over `rows` rows.
 pub(crate) struct Ycsb {
     name: &'static str,
     rows: u64,
@@ -39,7 +39,7 @@ impl Ycsb {
 /// The inputs of a transaction: different keys in ascending order, and which of them are written.
 pub(crate) struct Request {
     keys: [u64; OPERATIONS],
-    /// A bit for each key.
+    /// A bit for each key, set if the key is written.
     writes: u16,
 }
 
@@ -100,14 +100,14 @@ impl Workload for Ycsb {
     }
 }
 
-/// What is at the head of a column.
+/// Returns the counter at the head of a column.
 #[inline]
 fn counter(column: &Column) -> u64 {
     u64::from_le_bytes(*column.as_bytes().first_chunk().expect("a column is longer than a word"))
 }
 
-/// A column whose bytes say how often it has been written: the counter, and as often as it fits its
-/// lowest byte.
+/// Returns a column whose bytes depend on the number of writes to it: the counter, and then the
+/// counter's lowest byte up to the end.
 #[inline]
 fn column(counter: u64) -> Column {
     let mut bytes = [counter as u8; COLUMN_BYTES];
@@ -122,7 +122,7 @@ impl Request {
 }
 
 impl Reading<Column> for Request {
-    /// The sum of what was read.
+    /// The sum of the values that were read.
     type Output = u64;
 
     fn places(&self) -> impl Iterator<Item = Place> {
@@ -139,7 +139,7 @@ impl Reading<Column> for Request {
 }
 
 impl Writing<Column> for Request {
-    /// The sum of what was read and not written.
+    /// The sum of the values that were read and not written.
     type Output = u64;
 
     fn places(&self) -> impl Iterator<Item = Place> {
@@ -159,7 +159,7 @@ impl Writing<Column> for Request {
     }
 }
 
-/// Something of a column, after all of it has been copied.
+/// Returns a byte of a column, after the whole column has been copied.
 #[inline]
 fn seen(column: &Column) -> u8 {
     std::hint::black_box(column).as_bytes()[COLUMN_BYTES - 1]

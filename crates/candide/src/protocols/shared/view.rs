@@ -2,25 +2,27 @@
 //! [`Occ`](crate::Occ) is opaque.
 //!
 //! # Rule
-//! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is all that the
-//! closure depends on: cells that it has read, nodes that vouch for absent keys, and cells of which
-//! it knows only the existence (from an update, an insert, a delete).
-//! * A version of an epoch before the base, in a cell without INSTALL, is taken as it is; so is one
-//!   that the session has met: installed itself, or looked at in a move of this attempt or of one
-//!   before it.
-//! * At any other version the view moves on before the closure sees it: load the epoch; full fence,
-//!   if the epoch is not the base; look at the look-set and the new cell (each has the same version
-//!   and no INSTALL; each node the same version); then the epoch is the base. A row of which only
-//!   the existence is known may have another version, but it must be the same before and after the
-//!   look at all others. So a look is what phase 3 of `occ` is to a transaction that has read these
-//!   rows just before, and the moment of the view is the one between. (One look is not enough:
-//!   during it the row may be deleted and inserted again, by commits that change cells looked at
-//!   before and the new cell.)
-//! * If anything has changed, the attempt ends in a conflict.
+//! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
+//! observations on which the closure depends: cells that it has read, nodes that prove the absence
+//! of keys, and cells of which it knows only whether the row exists (from an update, an insert or a
+//! delete). A *look* is a revalidation of the look-set.
+//! * A read accepts a version of an epoch before the base, in a cell without INSTALL, without a
+//!   look. It also accepts a version that the session has *met*: a version that the session has
+//!   installed itself, or that was read in a move of the view, in this attempt or an earlier one.
+//! * At any other version the view *moves forward* before the closure sees the version. The move
+//!   loads the epoch; issues a full fence, if the epoch is not the base; and looks at the look-set
+//!   and the new cell (each cell must have the same version and no INSTALL, each node the same
+//!   version). Then the loaded epoch is the base. A cell of which only the existence is known may
+//!   have another version than before, but its version is read before and after the look at all
+//!   other cells, and must be the same. So the look validates these cells as phase 3 of `occ`
+//!   validates the reads of a transaction that has read them just before; the moment of the view
+//!   lies between the two reads. (One read is not enough: during the look the row may be deleted
+//!   and inserted again, by commits that change the new cell and cells that the look has passed.)
+//! * If a look finds a change, the attempt ends in a conflict.
 //! * An absent key needs no epoch: its node is in the look-set.
 //!
-//! A staged write is no lock, so during execution there is no excuse for INSTALL. A cell that the
-//! attempt holds has LOCK alone, and passes.
+//! A staged write locks nothing, so while the closure runs, INSTALL is always another session's. A
+//! cell that the attempt holds has LOCK without INSTALL, and passes the look.
 //!
 //! # Invariants
 //! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
@@ -30,13 +32,15 @@
 //!   first, and every look after the reader's fence sees INSTALL or the new version in each of its
 //!   cells.
 //! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all: the view
-//!   has moved on at its first version, whose load (E3) acquires what the writer did before it
-//!   released the cell. So the look after that load finds INSTALL or the new version in each of the
-//!   writer's cells seen before. Nothing that it wrote is of an epoch before the base, so its cells
-//!   seen later move the view on again.
-//! * **VW3** A record that is not found was never there since the base, or was unlinked: a deleted
-//!   record is unlinked only when its epoch is below the horizon, which no pin's epoch is below;
-//!   and an inserter has linked its record before its locks, so the node's version has changed.
+//!   moves forward at the first of its versions that is read, and the load of that version (E3)
+//!   acquires everything that the writer did before it released the cell. So the look after that
+//!   load finds INSTALL or the new version in each of the writer's cells that was read before. None
+//!   of the writer's versions is of an epoch before the base, so each of them that is read later
+//!   moves the view forward again.
+//! * **VW3** If a record is not found, either it was not linked at any time since the base, or it
+//!   was unlinked. A deleted record is unlinked only when its epoch is below the horizon, and no
+//!   pin's epoch is below the horizon. An insert links its record before it locks, so the node's
+//!   version has changed.
 //! * **VW4** A met version v of a cell is the cell's version at the moment of the view: it was
 //!   installed before that, since the session met it before, and it is still there when it is read.
 //!   The rest of what v's writer wrote is in the view: all its locks were set when v was met, so a
@@ -44,13 +48,15 @@
 //!   after the read, and installs nothing before that, so nothing of it is in the view.
 //!
 //! # Cost
-//! A version that a session meets costs one look. Looks may cost eight times what the attempt has
-//! seen, and [`SPARE`] more, some 50 us. Beyond that, the attempt asks for one tick of the epoch,
-//! which makes all that is committed by now older than the base; there is one such tick between two
-//! passes of the advancer. Without it looks go on up to [`MOST`], less than the time between two
-//! passes; then the attempt ends in a conflict, and the next one may spend twice as much. In the
-//! end the token keeps writers away. (With a few hundred in place of [`SPARE`] and no second bound,
-//! a session that read back a hundred rows of its own met conflicts, and took ten times as long.)
+//! A version that a session meets costs one look. The looks of an attempt may examine eight
+//! observations for each one that the attempt has made, and [`SPARE`] more, which takes some 50 us.
+//! Beyond that, the attempt asks for one tick of the epoch, after which all versions committed by
+//! now are older than the base; one such tick is allowed between two passes of the advancer.
+//! Without a tick, looks go on up to [`MOST`] observations, which takes less than the time between
+//! two passes. Then the attempt ends in a conflict, and the next attempt may spend twice as much.
+//! In the end the token keeps writers away. (With a few hundred in place of [`SPARE`] and no second
+//! bound, a session that read back a hundred of its own rows had conflicts, and took ten times as
+//! long.)
 
 #![forbid(unsafe_code)]
 
@@ -70,7 +76,7 @@ const LOOKS_PER_OBSERVATION: usize = 8;
 /// The number of observations that the revalidations of an attempt may examine beyond that, before
 /// the attempt asks for a tick.
 const SPARE: usize = 1 << 16;
-/// The number that they may examine without a tick.
+/// The number of observations that the revalidations of an attempt may examine without a tick.
 const MOST: usize = 1 << 19;
 
 /// The moment of an attempt's view, and the part of its look-set that it has not read.
@@ -95,7 +101,7 @@ pub(crate) struct View {
 struct KnownExistence {
     at: CellAt,
     exists: bool,
-    /// The cell's word before all others were looked at.
+    /// The cell's TID word before the look at all other cells.
     said: Tid,
 }
 
@@ -103,14 +109,14 @@ struct KnownExistence {
 /// look-set meanwhile.
 const LOOKS_AT_ONCE: u32 = 8;
 
-/// The reason for which a view cannot move on.
+/// The reason for which a view cannot move forward.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stuck {
     /// A cell that has been read has changed.
     Cell(CellAt),
-    /// The new cell has changed since it was looked at.
+    /// The new cell has changed since it was read.
     New(CellAt),
-    /// A row whose existence is known is being written, or has been too often.
+    /// A row of which only the existence is known is being written, or was written too often.
     Locked(CellAt),
     /// The row has been deleted or inserted.
     Existence(CellAt),
@@ -148,21 +154,21 @@ impl View {
         }
     }
 
-    /// Returns whether the view is one moment's, so that there is nothing left to validate of an
-    /// attempt that has written nothing.
+    /// Returns whether the attempt's view is of one moment. If so, an attempt that has written
+    /// nothing needs no validation.
     #[inline(always)]
     pub(crate) fn is_opaque(&self) -> bool {
         self.base != u64::MAX
     }
 
-    /// Returns whether the view is of a moment after an epoch that has passed.
+    /// Returns whether the view is of a moment after the end of an epoch.
     #[inline(always)]
     pub(crate) fn is_later_than(&self, epoch: Epoch) -> bool {
         self.base > Tid::first_of(epoch).0
     }
 
-    /// Returns whether a version belongs to the view as it is (VW1). At any other one the view
-    /// moves on (VW2), unless the session has met it (VW4).
+    /// Returns whether a version belongs to the view as it is (VW1). At any other version the view
+    /// moves forward (VW2), unless the session has met the version (VW4).
     #[inline(always)]
     pub(crate) fn has(&self, tid: Tid) -> bool {
         tid.0 < self.base || mutant(Mutant::ViewUnmoved)
@@ -207,8 +213,8 @@ impl View {
         }
     }
 
-    /// Moves on to the current epoch, and to `new`, a cell that has just been looked at and its
-    /// version, unless that was met.
+    /// Moves the view forward to the current epoch, and to `new`, a cell that has just been read
+    /// with its version, unless the session has met that version.
     ///
     /// # Errors
     /// The cell or node that has changed since it was observed.
@@ -339,7 +345,7 @@ fn changed_cell(new: (CellAt, Tid)) -> Option<CellAt> {
     (!is_same(new) && !mutant(Mutant::NewUnlooked)).then_some(new.0)
 }
 
-/// Notes a conflict for what keeps a view from moving on.
+/// Notes the conflict that keeps a view from moving forward.
 #[cold]
 pub(crate) fn conflict<P: Protocol>(context: &mut Context<'_, P>, stuck: Stuck) -> Abort {
     match stuck {
