@@ -244,7 +244,7 @@ pub(crate) enum Bench {
     /// Scans of up to a hundred rows, and modifications of single ones
     #[command(name = "range-scan")]
     RangeScan(RangeScanArgs),
-    /// Whether a balance is above ten: one is taken off it if so, or else it is filled up
+    /// Check whether a balance is above ten; if so, subtract one, otherwise fill the balance up
     Predicate(PredicateArgs),
     /// Six kinds of bank transactions over savings and checking accounts
     #[command(name = "smallbank")]

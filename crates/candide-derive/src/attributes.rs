@@ -7,7 +7,7 @@ use syn::meta::ParseNestedMeta;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, LitStr, Meta, Path, Token, Type, parenthesized};
 
-/// The errors found so far: all of them are shown at once.
+/// The errors found so far: the compiler shows all of them at once.
 #[derive(Default)]
 pub(crate) struct Errors(Option<syn::Error>);
 
@@ -29,7 +29,7 @@ impl Errors {
         result.map_err(|error| self.add(error)).ok()
     }
 
-    /// `value`, if there were no errors.
+    /// Returns `value` if no errors were found; otherwise all errors.
     pub(crate) fn or<T>(self, value: T) -> syn::Result<T> {
         self.0.map_or(Ok(value), Err)
     }
@@ -55,7 +55,7 @@ pub(crate) fn one_name(attribute: &Attribute, message: &str) -> syn::Result<Iden
     attribute.parse_args_with(Ident::parse_any)
 }
 
-/// How an index finds keys.
+/// The kind of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Hashed,
@@ -162,7 +162,7 @@ pub(crate) fn literal(name: &Ident) -> LitStr {
 /// `path` as if it had been written at `place`, so that an error in what uses it is reported there.
 pub(crate) fn moved(path: &Path, place: Span) -> TokenStream {
     let moved = |mut token: TokenTree| {
-        // What `$crate` means depends on the macro that says it.
+        // The meaning of `$crate` depends on the macro that contains it.
         let is_macros = matches!(&token, TokenTree::Ident(ident) if ident == "$crate");
         token.set_span(if is_macros { token.span() } else { place });
         token

@@ -1,8 +1,8 @@
 //! `#[derive(Record)]`: the code for a row type.
 //!
-//! The macro does not know the size of any type, so places are left to constants: those of each
-//! group to a `Packing`. Everything is named by its whole path, because the user's own items may
-//! have any name.
+//! The macro does not know the size of any type, so constants compute the places of columns: for
+//! each group, a `Packing`. The code names every item by its whole path, because the user's own
+//! items may have any name.
 
 use crate::attributes::{Kind, literal, moved};
 use crate::record::{Column, Index, Record};
@@ -133,7 +133,8 @@ impl Record {
         quote!(#(#checks)*)
     }
 
-    /// Where an unsuitable key of an index is reported: at its only column, or at the index's name.
+    /// Returns the place at which an unsuitable key of an index is reported: its only column, or
+    /// the index's name.
     fn index_place(&self, index: &Index) -> Span {
         match index.columns[..] {
             [column] => self.columns[column].ty.span(),
@@ -141,7 +142,8 @@ impl Record {
         }
     }
 
-    /// The type of an index's key: that of its column, or the tuple of several columns' types.
+    /// Returns the type of an index's key: the type of its column, or the tuple of the types of
+    /// several columns.
     fn index_key(&self, index: &Index) -> TokenStream {
         one_or_tuple(
             index.columns.iter().map(|&column| &self.columns[column].ty),
@@ -234,8 +236,8 @@ impl Record {
         }
     }
 
-    /// What says how a type lies in words. Of a type that columns cannot have, the trait says
-    /// something instead: there is an error about it already.
+    /// Returns the code that finds a type's layout in words. For a type that columns cannot have, a
+    /// trait gives zero instead, since the compiler reports an error about the type already.
     fn layout(&self) -> TokenStream {
         let path = &self.path;
         quote! {
@@ -275,7 +277,7 @@ impl Record {
 }
 
 impl Record {
-    /// What the fields are, for messages.
+    /// Returns descriptions of the fields, for messages.
     fn field_texts(&self) -> Vec<String> {
         let keys =
             self.keys.iter().map(|key| format!("{}: {} (key)", key.name(), type_text(&key.ty)));
@@ -304,7 +306,7 @@ impl Column {
     }
 }
 
-/// The documentation of a field's constant: that of the field.
+/// Returns the documentation of a field's constant, which is that of the field.
 fn docs(column: &Column, what: &str) -> TokenStream {
     if column.docs.is_empty() {
         let doc = format!("{what} `{}`.", column.name());

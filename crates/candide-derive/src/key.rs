@@ -41,8 +41,8 @@ pub(crate) fn expand(input: DeriveInput) -> syn::Result<TokenStream> {
     errors.or(code)
 }
 
-/// The beginning of an implementation; where the type has its name, so that what it lacks for the
-/// trait is reported there.
+/// Returns the beginning of an implementation. The type's name has the span of the declaration, so
+/// that the compiler reports a missing requirement of the trait there.
 fn header(path: &Path, name: &str, ident: &Ident) -> TokenStream {
     let (path, name) = (moved(path, ident.span()), Ident::new(name, ident.span()));
     quote_spanned!(ident.span()=> impl #path::#name for #ident)
@@ -80,7 +80,8 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
         let (count, show) = (component.item("WORDS"), component.item("show"));
         quote!((#count, #show as #path::derived::Show))
     });
-    // A tuple struct is shown with its name, too: it may be all that tells two identifiers apart.
+    // A tuple struct is shown with its name, too, because only the name may distinguish two
+    // identifiers.
     let name = literal(ident);
     let header = header(path, "Key", ident);
     let prefixes = (1..components.len()).map(|length| prefix(path, ident, &components[..length]));
@@ -141,7 +142,7 @@ impl Component<'_> {
     }
 }
 
-/// How many words components have together.
+/// Returns the number of words of all components together.
 fn count(components: &[Component]) -> TokenStream {
     let counts = components.iter().map(|component| component.item("WORDS"));
     if components.is_empty() { quote!(0) } else { quote!(#(#counts)+*) }
@@ -210,7 +211,7 @@ fn of_enum(
     for variant in variants.iter().filter(|variant| !matches!(variant.fields, Fields::Unit)) {
         errors.at(&variant.fields, "an enum is a key if its variants have no fields");
     }
-    // An enum of one variant has a bit all the same: columns and words of keys are not empty.
+    // An enum of one variant has one bit, too, since columns and words of keys must not be empty.
     let last = variants.len().saturating_sub(1) as u64;
     let bits = (u64::BITS - last.leading_zeros()).max(1);
     let name = literal(ident);

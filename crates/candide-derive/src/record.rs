@@ -1,4 +1,4 @@
-//! `#[derive(Record)]`: what a struct says about its rows.
+//! `#[derive(Record)]`: the declarations of a struct about its rows.
 
 use crate::attributes::{
     Errors, IndexOptions, Kind, Names, TypeOptions, constant, literal, one_name, without_self,
@@ -52,7 +52,7 @@ pub(crate) struct Index {
     pub(crate) columns: Vec<usize>,
 }
 
-/// What the attributes of one field say.
+/// The attributes of one field.
 #[derive(Default)]
 struct FieldAttributes {
     key: bool,
@@ -158,8 +158,8 @@ impl Record {
         errors.or(record)
     }
 
-    /// Adds the fields; gives the indexes of one column: its number, the index's name, and what the
-    /// attribute says.
+    /// Adds the fields. Returns the indexes of single columns: the column's number, the index's
+    /// name, and the attribute's content.
     fn read_fields(
         &mut self,
         fields: impl IntoIterator<Item = syn::Field>,
@@ -362,7 +362,8 @@ impl Record {
     }
 }
 
-/// A struct that declares groups has no others, but for the one of fields that name none.
+/// Checks that a struct which declares groups names no others; fields without a group form one
+/// more.
 fn check_group(group: &Ident, declared: &Names, errors: &mut Errors) {
     let is_same = |name: &Ident| name.unraw() == group.unraw();
     if group.unraw() != DEFAULT_GROUP && !declared.iter().any(is_same) {
@@ -377,9 +378,10 @@ fn quoted(name: &Ident) -> String {
     format!("`{}`", name.unraw())
 }
 
-/// How far something can be seen, to compare: in its own module, in a module around it, in the
-/// crate, or everywhere. Of two modules around it that are named alike, the inner one is nearer;
-/// otherwise the one that is named by `super`, since a macro does not know where it is.
+/// Returns the reach of a visibility, for comparisons: its own module, a module around it, the
+/// crate, or everywhere. If two visibilities name modules around it by paths of the same kind, the
+/// inner module is nearer; otherwise the module named by `super` is, since a macro does not know
+/// the module that it is in.
 fn reach(vis: &Visibility) -> (u8, usize) {
     match vis {
         Visibility::Inherited => (0, 0),

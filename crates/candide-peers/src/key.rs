@@ -13,8 +13,8 @@ pub trait Key: candide::Key + Ord + Hash + Debug + Default {
     /// The type of a key as bytes.
     type Bytes: AsRef<[u8]>;
 
-    /// Returns the key number `index`. The keys differ for all indexes, and come in no particular
-    /// order.
+    /// Returns the key number `index`. Different values of `index` give different keys, in no
+    /// particular order.
     fn nth(index: u64) -> Self;
 
     /// Returns the value to which the key maps.

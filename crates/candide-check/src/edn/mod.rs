@@ -182,7 +182,7 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
     Ok(history)
 }
 
-/// What the maps of clients show about their order.
+/// The evidence that the maps read so far, one per operation, give about the order of operations.
 #[derive(Default)]
 struct Order {
     /// The number of maps so far.

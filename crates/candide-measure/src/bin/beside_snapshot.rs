@@ -25,10 +25,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a turn lasts.
+/// The time of a turn.
 const TURN: Duration = Duration::from_secs(1);
 
-/// What goes on beside the writer.
+/// The activity beside the writer.
 #[derive(Debug, Clone, Copy)]
 enum Beside {
     Nothing,
@@ -48,7 +48,7 @@ struct Company<P: Protocol> {
     loaded: TpccTables<P>,
 }
 
-/// What a thread that goes over the order lines has done.
+/// The progress of a thread that scans the order lines.
 #[derive(Default)]
 struct Scanned {
     tables: u64,

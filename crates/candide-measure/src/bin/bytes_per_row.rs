@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 const ROWS: u64 = 1_000_000;
-/// How long the rows are updated, and how often that is looked at meanwhile.
+/// The time for which rows are updated, and the interval at which memory is read meanwhile.
 const LOAD: Duration = Duration::from_secs(3);
 const LOOKS: u32 = 30;
 
@@ -64,7 +64,7 @@ fn under<P: Protocol>() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a table of such rows takes, at rest and under load.
+/// Measures the memory of a table of such rows, at rest and under load.
 fn measure<P: Protocol, R: Record>(
     row: impl Fn(u64) -> R,
     update: impl Fn(&Table<R, P>, &candide::Tx<'_, P>, u64) -> Result<(), Abort> + Sync,

@@ -5,17 +5,16 @@
 //! cargo xtask costs
 //! ```
 //!
-//! That runs this under callgrind, which collects only inside of [`measured`], on this thread
-//! alone, and writes what it has collected whenever `measured` returns and before [`divide`]. For
-//! each of these parts a line goes to the standard output, in the same order: the name of what was
-//! done, its size, and how many times it was done, with tabs between. Where a name comes with two
-//! sizes, the difference of the two parts is what the difference in size takes; so what is around
-//! it cancels out. Parts without a name are of no interest.
+//! The command runs this program under callgrind, which counts only inside of [`measured`] and only
+//! on this thread. It writes out a *part*, its counts so far, whenever `measured` returns and
+//! before [`divide`]. For each part, in the same order, this program prints a line with tabs
+//! between: the name of the operation, its size, and its repetitions. If a name comes with two
+//! sizes, the difference of the counts is the cost of the difference in size, without the cost of
+//! the code around. Parts without a name are ignored.
 //!
-//! Nothing that is left behind is collected while anything is counted, since when that happens is
-//! up to the clock: [`Still`] sees to it. Collecting is counted by itself. For the same reason
-//! `occ` is not opaque here: how often it looks at what has been seen depends on how old the rows
-//! are.
+//! [`Still`] prevents garbage collection while costs are counted, since its times depend on the
+//! clock. The cost of garbage collection is counted by parts of its own. `occ` is not opaque here,
+//! since the number of its revalidations would depend on the age of the rows, and so on the clock.
 
 use candide::{
     Abort, Builder, Database, IndexOptions, Protocol, Record, Session, Table, TableOptions, Tx,
@@ -41,7 +40,7 @@ fn protocols() -> Vec<(&'static str, Run)> {
 type Run = fn(&Sizes) -> Done;
 type Done = Result<(), Box<dyn Error>>;
 
-/// How much is loaded, and how much is run.
+/// The numbers of rows loaded and of operations run.
 struct Sizes {
     /// Rows in each of the two tables of single operations.
     rows: u64,
@@ -75,21 +74,23 @@ const SMALL: Sizes = Sizes {
     items: 300,
 };
 
-/// Transactions of each kind that run before those that are counted, so that what grows has grown.
+/// The number of transactions of each kind that run before the counted ones, so that buffers have
+/// grown.
 const WARM_UP: usize = 16;
 /// Transactions of a workload between two moves of the bound: about as many as there are in a
 /// millisecond.
 const STEPS: usize = 100;
-/// Transactions of which parts are counted, one by one.
+/// The number of transactions of which parts are counted, one by one.
 const DIVIDED: usize = 8;
-/// What one operation takes is the difference of transactions with the one and the other number of
-/// it, which fit into a write set that is searched from end to end.
+/// The two numbers of operations in a transaction whose difference gives the cost of one operation.
+/// Both fit into a write set that is searched linearly.
 const FEW: usize = 2;
 const SEVERAL: usize = 8;
 
-/// The same for what is collected: no more than one transaction collects at a time.
+/// The two numbers of garbage entries whose difference gives the cost of collecting one. One
+/// transaction collects at most as many.
 const COLLECTED: [usize; 2] = [64, 192];
-/// How often that may fail because the advancer has collected instead.
+/// The number of times that a count may fail because the advancer has collected instead.
 const TRIES_MAX: usize = 50;
 
 /// A row with two groups, found by hash.
@@ -157,8 +158,8 @@ fn main() -> Done {
     }
 }
 
-/// What is counted. It keeps something for after the call, or that would be a jump, of which
-/// callgrind does not see the end.
+/// Runs the code that is counted. The function does some work after the call, since otherwise the
+/// call would be a jump, and callgrind does not see the end of a jump.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
     let done = work();
@@ -166,7 +167,7 @@ fn measured(work: &mut dyn FnMut() -> Result<(), Abort>) -> Result<(), Abort> {
     done
 }
 
-/// Returns where one part ends and another begins, within what is counted.
+/// Marks the end of one part and the beginning of the next, inside the counted code.
 #[inline(never)]
 fn divide() {
     keep("divide");
@@ -178,13 +179,13 @@ fn keep<T>(value: T) {
     black_box(&value);
 }
 
-/// Says what a part is that callgrind writes.
+/// Prints the line for a part that callgrind writes.
 fn part(name: &str, size: usize, times: usize) {
     println!("{name}\t{size}\t{times}");
 }
 
-/// A database besides the one that is counted. Epochs are the process's, so it can hold and move
-/// the bound behind which things are collected.
+/// A second database beside the counted one. All databases of the process share their epochs, so
+/// this one can hold and move the bound behind which garbage is collected.
 struct Still {
     session: Session,
     table: Table<Product>,
@@ -216,7 +217,7 @@ impl Still {
 }
 
 fn all<P: Protocol>(sizes: &Sizes, policy: P::Policy) -> Done {
-    // Hashes and random choices that are the same in every run.
+    // A fixed seed makes hashes and random choices the same in every run.
     let builder = Database::<P>::builder().policy(policy).seed(1).opaque(false);
     Operations::<P>::load(sizes, &builder)?.run()?;
     for (name, mode) in [("YCSB-A", Mode::A), ("YCSB-B", Mode::B), ("YCSB-C", Mode::C)] {
@@ -248,8 +249,8 @@ fn workload<P: Protocol, W: Workload>(
     }
     let mut still = Still::new()?;
     for _ in 0..sizes.steps / STEPS {
-        // Under the emulator time goes by too fast for the epochs: what is deleted would hardly
-        // ever be collected.
+        // Under the emulator, time passes too fast for the epochs: garbage would hardly ever be
+        // collected.
         still.move_bound()?;
         measured(&mut || (0..STEPS).try_for_each(|_| worker.step().map(|_| ())))?;
         part(&format!("transaction of {name}"), 1, sizes.steps);
@@ -271,7 +272,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Every second key: even ones are those of the rows that are loaded.
+    /// Returns every second key: loaded rows have the even keys.
     fn new(first: u64, rows: u64) -> Keys {
         let mut keys: Vec<u64> = (0..rows).map(|number| 2 * number + first).collect();
         fastrand::Rng::with_seed(1).shuffle(&mut keys);
@@ -313,7 +314,7 @@ struct Operations<P: Protocol> {
 impl<P: Protocol> Operations<P> {
     fn load(sizes: &Sizes, builder: &Builder<P>) -> Result<Self, Box<dyn Error>> {
         let db = builder.clone().build()?;
-        // Room for what is inserted later, so that nothing grows while it is counted.
+        // Space for the rows inserted later, so that no index grows while costs are counted.
         let hash =
             db.table_with("hash", TableOptions::default().capacity(2 * sizes.rows as usize))?;
         let ordered = db.table("ordered")?;
@@ -482,7 +483,7 @@ impl<P: Protocol> Operations<P> {
         Ok(())
     }
 
-    /// What comes after the operations of a transaction.
+    /// Counts the end of a transaction, behind its operations.
     fn ends(
         &mut self,
         name: &str,
@@ -491,7 +492,8 @@ impl<P: Protocol> Operations<P> {
     ) -> Done {
         for number in 0..WARM_UP + DIVIDED {
             if number >= WARM_UP {
-                // What earlier ones have left behind is not for this one to collect.
+                // The garbage of earlier transactions is collected first, so that this one does not
+                // collect it.
                 self.settle()?;
             }
             let (session, keys, still) = (&mut self.session, &mut self.present, &mut self.still);
@@ -555,7 +557,7 @@ impl<P: Protocol> Operations<P> {
         self.repeated(name, size, given, |session, ids| session.run(|tx| body(tx, ids)))
     }
 
-    /// What a session does.
+    /// Counts repeated operations of a session.
     fn repeated(
         &mut self,
         name: &str,
@@ -582,9 +584,9 @@ impl<P: Protocol> Operations<P> {
         Ok(())
     }
 
-    /// What it takes to collect what `operation` leaves behind, with few keys and with several,
-    /// which `prepare` was given before: empty transactions of the session, which do that when the
-    /// bound has moved, until nothing is left.
+    /// Counts the cost of collecting the garbage of `operation`, with few keys and with several,
+    /// for which `prepare` was called before. Empty transactions of the session collect it when the
+    /// bound has moved, until none is left.
     fn collecting(
         &mut self,
         name: &str,
@@ -624,8 +626,8 @@ impl<P: Protocol> Operations<P> {
         Err(format!("{name}: the advancer is always there before").into())
     }
 
-    /// Collects what is left behind, unless the advancer does; says by how many transactions, and
-    /// whether it has.
+    /// Collects the garbage, unless the advancer does. Returns the number of transactions that this
+    /// took, and whether they have collected it.
     fn collect(&mut self) -> Result<(usize, bool), Box<dyn Error>> {
         let mut left = self.db.memory().garbage;
         let mut transactions = 0;

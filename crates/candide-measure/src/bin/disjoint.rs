@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Rows of each thread.
 const ROWS: u64 = 100_000;
-/// How long a measurement lasts.
+/// The time of a measurement.
 const DURATION: Duration = Duration::from_secs(1);
 /// Measurements of each kind.
 const ROUNDS: usize = 15;
@@ -29,7 +29,7 @@ struct Counter {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match std::env::args().nth(1).as_deref() {
         None => compare(),
-        // As a child of `compare`: one database, so many threads.
+        // The process is a child of `compare`: it measures one database with `threads` threads.
         Some(threads) => {
             println!("{}", measure(threads.parse()?)?);
             Ok(())

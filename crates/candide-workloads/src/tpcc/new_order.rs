@@ -55,8 +55,8 @@ impl Updater<Stock> for Take {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Enters an order and returns its price. `drawn` is the order's number, if it was drawn
-    /// before.
+    /// Enters an order and returns its price. `drawn` is the order's number, if it was drawn before
+    /// the transaction began.
     pub(super) fn new_order(
         &self,
         tx: &Tx<'_, P>,

@@ -232,7 +232,7 @@ impl Audit<'_> {
     fn watching(&mut self, knobs: &Wikipedia) {
         let Contents { users, names, watches, watchers, .. } = self.contents;
         // In the published code, a talk page that is watched together with its article is not
-        // listed. No page has such a name.
+        // listed. A page of that namespace and title does not exist.
         let is_listed = |watch: &WatchKey| {
             let is_talk = watch.page.namespace == TALK && !names.contains_key(&watch.page);
             watchers.contains(watch) || is_talk && !knobs.index_talk

@@ -105,7 +105,8 @@ pub(super) fn edit(content: &mut Vec<u8>, rng: &mut Rng) {
     content.extend((old..new).map(|_| character(rng)));
 }
 
-/// Returns the number of bytes to cut off when the drawn change would cut off all `old` bytes.
+/// Returns the number of bytes to remove from a text of `old` bytes, if the drawn change would
+/// remove the whole text.
 fn shrink(old: usize) -> usize {
     let most = (old as f64 / 1.5).round() as usize;
     if most < old { most } else { most / 2 }

@@ -43,7 +43,8 @@ pub trait Values<V>: AsRef<[V]> + Copy + Eq + fmt::Debug + Send + Sync + 'static
     /// The number of values.
     const COUNT: usize;
 
-    /// Returns the row whose value number `index` is `value(index)`.
+    /// Builds a row: calls `value` with each index from zero to [`COUNT`](Values::COUNT) for the
+    /// value at that index.
     fn from_fn(value: impl FnMut(usize) -> V) -> Self;
 }
 

@@ -42,8 +42,8 @@ pub struct WriteSet {
     /// Whether any item needs evaluation. A write set that only replaces words is installed without
     /// evaluation.
     needs_evaluation: bool,
-    /// The last mark, which a scan may still use: operations below it are kept, even if later ones
-    /// replace their results.
+    /// The last [`Mark`] that was made, which a scan may still use. Operations before this mark are
+    /// kept, even if later operations replace their results.
     marked: u32,
     /// The filter of all items' units, at which most lookups of others end.
     filter: Filter,

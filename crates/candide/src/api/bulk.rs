@@ -43,8 +43,8 @@ impl<'a> LoadOptions<'a> {
         LoadOptions::default()
     }
 
-    /// Sets the number of threads that insert. Protocols that allow only one session use one
-    /// thread.
+    /// Sets the number of threads that insert. Under a protocol that allows only one session, one
+    /// thread inserts.
     #[must_use]
     pub fn workers(self, workers: NonZeroUsize) -> LoadOptions<'a> {
         LoadOptions { workers: workers.get(), ..self }

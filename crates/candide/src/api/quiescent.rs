@@ -27,8 +27,8 @@ pub(crate) fn for_each_row<P: Protocol>(
     let mut image = vec![0; Unit::ROW.image_range(table.groups).1];
     let (mut count, mut failed) = (0, false);
     table.index.for_each(&mut |record| {
-        // Each record has an attempt, over before `each` sees it: nothing accumulates, nothing is
-        // held.
+        // Each record is read in an attempt of its own, which ends before `each` is called with the
+        // record. So nothing accumulates and nothing stays locked.
         let is_there = P::InPlace::enter(&engine.clock, None).and_then(|()| {
             state.begin(engine);
             let copy = &mut |unit: Unit, from: Words<'_>| {

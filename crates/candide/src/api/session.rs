@@ -79,7 +79,8 @@ impl<P: Protocol> Session<P> {
         self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    /// As [`Session::run`], with limits on retrying, reports of conflicts, or only reading.
+    /// Runs a transaction as [`Session::run`] does. `options` can limit retries, report conflicts,
+    /// or make the transaction read-only.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].

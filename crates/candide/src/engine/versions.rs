@@ -159,8 +159,8 @@ pub trait Versions<P: Parts> {
         due.for_each(|at| at.prefetch_cell());
     }
 
-    /// Makes a record dead that only snapshots see and that is already in the index of deleted
-    /// records, unless an insert has locked the record. Returns whether the record is now dead.
+    /// Makes a record dead, unless an insert has locked it; returns whether it is dead now. Only
+    /// snapshots see the record, and it is in the index of deleted records already.
     #[doc(hidden)]
     fn detach_for_snapshots(
         _context: &mut Context<'_, P>,

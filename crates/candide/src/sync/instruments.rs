@@ -1,8 +1,8 @@
 //! Three instruments of the tests: points where a test can run code, mutants that a test must
 //! catch, and patience.
 //!
-//! Outside the crate's own tests all are empty: a point does nothing, no mutant is active, and
-//! waits are not longer.
+//! Outside the crate's own tests all three do nothing: points run no code, no mutant is active, and
+//! patience does not prolong waits.
 
 #[cfg(all(test, shuttle))]
 pub(crate) use active::was_met;
@@ -206,8 +206,8 @@ pub(crate) enum Mutant {
     NeverParked,
     /// Versions: pruning a chain loses the words that only the removed records had.
     WordsLost,
-    /// Versions: pruning uses the time of the unit's last write from before a commit wrote it
-    /// again.
+    /// Versions: pruning uses an outdated time of the unit's last write, read before a commit wrote
+    /// the unit again.
     PrunedByOldWord,
     /// Versions: undo records are freed while a session searches chains.
     FreedInSight,

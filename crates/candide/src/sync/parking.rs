@@ -53,8 +53,8 @@ use thread::Thread;
 const ROUNDS_BUSY: u32 = if MODELLED { 2 } else { 64 };
 /// The number of busy rounds of a waiter that was woken and has found the lock taken again.
 const ROUNDS_AGAIN: u32 = if MODELLED { 1 } else { 8 };
-/// The number of busy rounds before a waiter that only wants to look sleeps. Such a waiter waits
-/// for a commit in progress, not for a transaction's closure.
+/// The number of busy rounds before a sleep, for a waiter that only wants to read. Such a waiter
+/// waits for a commit in progress, not for a transaction's closure.
 const ROUNDS_LOOKING: u32 = if MODELLED { 2 } else { 64 };
 /// The least time between two wake-ups, in one bucket, of waiters that want to own a lock.
 const WOKEN_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 200 });

@@ -175,8 +175,9 @@ impl<P: Protocol> State<P> {
     /// absent, as expected.
     fn look_at_all(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
-        // An empty write set: a commit ignores the locks of its own writes, but staged writes are
-        // not locked yet.
+        // The write set passed is empty. A commit ignores locks on units of its write set, because
+        // they are its own; but staged writes are not locked yet, so here every lock is another
+        // session's.
         let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
         for item in self.writes.items() {
             if valid.is_ok() && !item.accepts(P::is_present(&self.attempt, item.at)) {

@@ -3,10 +3,10 @@
 //!
 //! A delta is committed without reading the row below; only the row's existence is checked. Other
 //! versions may still be linked below it, deltas or whole rows. Flattening and linking both latch
-//! the cell; so a version below either is linked already, or its commit will find the read
-//! timestamps raised to the delta's timestamp, and fail. Pending versions below are waited for
-//! without the latch, which their commits may need. Users' updaters are run under the latch, so
-//! `record/delta.rs` catches their panics, and a delta becomes a row even then.
+//! the cell. So when a delta is flattened, an older version has been linked already, or its commit
+//! will fail, because it finds the read timestamps raised to that of the delta. Pending versions
+//! below are waited for without the latch, which their commits may need. Users' updaters are run
+//! under the latch, so `record/delta.rs` catches their panics, and a delta becomes a row even then.
 
 #![forbid(unsafe_code)]
 
