@@ -1,45 +1,48 @@
-//! Garbage collection: undo records that no attempt or snapshot can see any more are freed, and
-//! deleted rows leave their indexes.
+//! Garbage collection: frees undo records that no attempt and no snapshot can see any more, and
+//! removes the records of deleted rows from their indexes.
 //!
-//! An undo is in one queue, of its commit's session or, later, of the snapshot that sees it (an
-//! *entry*). An entry is due when its epoch is behind the horizon: it was queued when its commit's
-//! timestamp had been drawn, and every transaction running now has pinned later, so reads at that
-//! timestamp or after it (`epoch.rs` has the proof: reading a timestamp is loading a link), or else
-//! sees what an open snapshot keeps. Then, if no open snapshot is older than that commit, no link
-//! to the undo will be followed (UR2), and it is freed at once: neither it nor its unit is looked
-//! at. The unit's record may be freed by then.
+//! An undo record has an *entry* in one queue: that of its commit's session or, later, that of a
+//! snapshot that sees it. An entry is due when its epoch is behind the horizon. It was queued after
+//! its commit had drawn its timestamp, and every transaction that runs now has pinned later. So
+//! each of these either reads at that timestamp or a later one (`epoch.rs` has the proof: reading a
+//! timestamp is loading a link), or sees only versions that an open snapshot keeps. If no open
+//! snapshot is older than that commit, no reader will follow a link to the undo record (UR2), and
+//! it is freed at once, without reading the undo record or its unit. The unit's record may be freed
+//! by then.
 //!
-//! If some are older, either one of them sees it, and the entry waits until that has closed. Or it
-//! lies between the versions that they see; then the undo is looked at, and the chain is *pruned*.
-//! The pruning session walks it like a reader of the oldest snapshot, and takes out unseen undos
-//! under the unit's lock, which it holds briefly. Where undos hold only some of the unit's words,
-//! the one below may lack words of those taken out; then it is replaced by one that has all. Those
-//! taken out are marked as out, and their own entries retire them: readers of snapshots may be
-//! walking past. Other sessions may have pruned the same chain meanwhile, so under the lock it
-//! must be as it was found, or nothing is done. An undo is out of its chain if and only if it is
-//! marked so.
+//! If open snapshots are older than the commit, and one of them sees the version of the undo
+//! record, the entry waits until that snapshot has closed. If none of them sees the version, the
+//! undo record is examined, and its chain is *pruned*: the session walks the chain like a reader of
+//! the oldest snapshot, and takes out unseen undo records under the unit's lock, which it holds
+//! briefly. If undo records hold only some of the unit's words, the next older one may lack words
+//! of those taken out; then it is replaced by one that has all of them. An undo record that is
+//! taken out is marked, and its own entry retires it, because readers of snapshots may be reading
+//! it. Other sessions may have pruned the same chain meanwhile, so nothing is done unless the chain
+//! is, under the lock, as it was found. An undo record is out of its chain if and only if it is
+//! marked.
 //!
-//! A deleted row is reaped when no snapshot is open that is older than its deletion, or when all
-//! its undos have been taken out of their chains before. Those that no snapshot sees are taken out
-//! soon, by their entries. A record that one sees goes into the index of deleted records, if the
-//! table has an order, until the snapshots that see it have closed: all other scans would have to
-//! pass it.
+//! The record of a deleted row is reaped when no open snapshot is older than the deletion, or when
+//! all its undo records have been taken out of their chains. Undo records that no snapshot sees are
+//! taken out soon, by their entries. If a snapshot sees the record, and the table is ordered, the
+//! record moves to the index of deleted records until the snapshots that see it have closed;
+//! otherwise all other scans would have to pass it.
 //!
-//! # Why no freed undo is read
-//! A reader follows a link from timestamp t only if it sees what was before t; and no undo of a
-//! version that is seen is freed. Pruning stops at the version that the oldest snapshot of its
-//! list sees. A session that frees undos after that list was copied may not know of that snapshot
-//! any more. Therefore pruning sessions are counted, under the same lock as the list is copied
-//! (and so are those that count versions, or look for the snapshots that see a deleted row): while
-//! there is one, other sessions retire what they could free. A pruning session has been pinned
-//! since before it was counted, so these undos stay; if it pinned anew, it would have to copy the
-//! list again. A session that copied the list before cannot free what a snapshot sees that was
-//! opened meanwhile: that one is no older than the time that all attempts had reached when the
-//! session's entries were due.
+//! # Why no freed undo record is read
+//! A reader follows the link of a version with timestamp t only if it sees a version from before t;
+//! and no undo record of a version that is seen is freed. Pruning stops at the version that the
+//! oldest snapshot of the session's list sees. A session that frees undo records after that list
+//! was copied may not know of that snapshot any more. Therefore pruning sessions are counted, under
+//! the lock under which the list is copied (as are sessions that count versions, or search for the
+//! snapshots that see a deleted row). While one is counted, other sessions retire the undo records
+//! that they could free. A pruning session has been pinned since before it was counted, so retired
+//! undo records stay; if it pinned anew, it would have to copy the list again. A session that has
+//! copied the list earlier cannot free a version that a snapshot opened meanwhile sees: such a
+//! snapshot is no older than the time that all attempts had reached when the session's entries were
+//! due.
 //!
-//! A record is not freed while its undos are looked at: it is neither reaped nor taken from the
-//! index of deleted records while one of them is in its chain, and a snapshot is open that is older
-//! than the deletion.
+//! A record is not freed while a session reads its undo records: it is neither reaped nor removed
+//! from the index of deleted records while one of them is in its chain and a snapshot older than
+//! the deletion is open.
 
 #![forbid(unsafe_code)]
 
@@ -57,14 +60,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The most rounds of waiting for a lock, most of them busy: a commit may be in progress. No thread
-/// waits for the pruning one.
+/// waits for the pruning session.
 const LOCK_ROUNDS_MAX: u32 = if MODELLED { 1 } else { 20 };
 
 /// The lock of a dead unit's chain, while undo records are taken out of it.
 const PRUNING: u64 = Tid::own_flag(4);
 
-/// The most undos taken out of a chain under one lock, which is to be held for less time than a
-/// writer waits: few of them are in a cache.
+/// The most undo records taken out of a chain under one lock. The lock must be held for less time
+/// than a writer waits, and few of the undo records are in a cache.
 const TAKEN_AT_ONCE: usize = if MODELLED { 2 } else { 32 };
 
 /// The most undo records that one collection examines, unless more have been added since the last
@@ -85,7 +88,7 @@ enum UndoOutcome {
     NotYet,
 }
 
-/// Returns the horizon up to which undo records are looked at.
+/// Returns the horizon up to which undo records are examined.
 fn bound(horizon: Epoch) -> Epoch {
     if mutant(Mutant::CollectedEarly) { Epoch::MAX } else { horizon }
 }
@@ -151,7 +154,7 @@ pub(super) fn collect_undos(
     end_walk(context);
 }
 
-/// Returns what becomes of an undo record whose epoch the horizon has passed.
+/// Returns the outcome for an undo record whose epoch the horizon has passed.
 #[inline]
 fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) -> UndoOutcome {
     let session = &*context.versions;
@@ -169,8 +172,8 @@ fn look_at(context: &mut Context<'_, Mvcc>, put: &UndoEntry, table: &TableCore) 
     }
 }
 
-/// Returns what becomes of an undo record that no open snapshot sees, whose commit is later than
-/// one of them.
+/// Returns the outcome for an undo record whose version no open snapshot sees, and whose commit is
+/// later than an open snapshot.
 fn look_at_undo(
     context: &mut Context<'_, Mvcc>,
     put: &UndoEntry,
@@ -189,14 +192,14 @@ fn look_at_undo(
 /// Returns the newest open snapshot that sees a version written at the start of this range and
 /// replaced at its end.
 fn seen_by(snapshots: &[u64], ts: Range<u64>) -> Option<u64> {
-    // In falling order: if the first that does not see the successor does not see this one, none
-    // does.
+    // Timestamps are in descending order: if the first snapshot that does not see the successor
+    // does not see this version, no snapshot does.
     let first = snapshots.partition_point(|&snapshot| snapshot >= ts.end);
     snapshots.get(first).copied().filter(|&snapshot| snapshot >= ts.start)
 }
 
-/// Takes unseen undos out of a unit's chain. Stops if another session writes the unit or prunes its
-/// chain.
+/// Takes unseen undo records out of a unit's chain. Stops if another session writes the unit or
+/// prunes its chain.
 fn prune(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     let mut chain = std::mem::take(&mut context.versions.walk.chain);
     let oldest = *context.versions.snapshots.last().expect("one is open that sees something below");
@@ -205,15 +208,15 @@ fn prune(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     chain.clear();
     chain.extend(at.undos(word, oldest).map(Undo::block));
 
-    // The last undo that stays; and behind it, the place of the first that goes.
+    // The last undo record that stays, and the place behind it of the first that is taken out.
     let (mut above, mut first, mut until) = (None::<Undo<'_>>, 0, word.ts());
     for index in 0..=chain.len() {
         let undo = chain.get(index).map(|&block| at.undo_in(block));
         if let Some(undo) = undo {
             let mut seen = undo.ts()..std::mem::replace(&mut until, undo.ts());
             if seen.is_empty() && !mutant(Mutant::PrunedByOldWord) {
-                // The unit has been written since its word was loaded, so that is not when this
-                // version was replaced.
+                // The unit has been written since its word was loaded, so the word does not give
+                // the time at which this version was replaced.
                 seen.end = u64::MAX;
             }
             if seen.end <= context.versions.walk.reached
@@ -239,7 +242,7 @@ fn prune(context: &mut Context<'_, Mvcc>, table: &TableCore, at: CellAt) {
     context.versions.walk.chain = chain;
 }
 
-/// Returns whether an undo has all words that others have.
+/// Returns whether an undo record has all words of other undo records.
 fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
     let place = undo.place();
     others.iter().map(|&other| at.undo_in(other).place()).all(|other| {
@@ -249,8 +252,8 @@ fn has_all(at: &CellAt, undo: Undo<'_>, others: &[Block]) -> bool {
     })
 }
 
-/// Takes adjacent undos out of a chain, unless that has changed meanwhile; returns whether it did.
-/// Few under one lock, so that writers of the unit wait briefly.
+/// Takes adjacent undo records out of a chain, unless the chain has changed meanwhile; returns
+/// whether it did. The callers pass few, so that writers of the unit wait only briefly.
 fn take_out(
     context: &Context<'_, Mvcc>,
     at: &CellAt,
@@ -277,16 +280,16 @@ fn take_out(
     true
 }
 
-/// Replaces the undo that follows these by one that has the words of all, unless the chain has
-/// changed meanwhile; returns the new one. The version that will be above it was written at
-/// `until`.
+/// Replaces the undo record behind these by one that has the words of all, unless the chain has
+/// changed meanwhile; returns the new undo record. The version above it was written at `until`.
 fn replace<'a>(
     context: &mut Context<'_, Mvcc>,
     table: &TableCore,
     at: &'a CellAt,
     (gone, old, until): (&[Block], Undo<'a>, u64),
 ) -> Option<Undo<'a>> {
-    // All words of the unit if the old one is a replacement itself: so there is no third.
+    // If the old undo record is a replacement itself, the new one has all words of the unit, so no
+    // third one is ever needed.
     let places =
         gone.iter().map(|&block| at.undo_in(block).place()).filter(|place| !place.is_empty());
     let words = places.fold(old.place(), |sum, place| match (old.is_larger(), sum.is_empty()) {
@@ -297,7 +300,7 @@ fn replace<'a>(
     let size = block_size(words.len());
     context.prepare_versions_of(table, size, 1, false).ok()?;
     let mut image = std::mem::take(&mut context.versions.walk.image);
-    // In a reader's order: first the words, then the undos.
+    // In the order of a reader: first the words, then the undo records.
     let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
     image.clear();
     Words::Shared(at.payload()).extend(at.payload_words(), &mut image);
@@ -310,7 +313,7 @@ fn replace<'a>(
     let replaced = with_lock(context, at, || {
         let is_so = !last.is_out() && at.is_chain(Some(last), [Some(old)].into_iter());
         if is_so {
-            // Undos below may have been taken out meanwhile.
+            // Older undo records may have been taken out meanwhile.
             new.name_same(old);
             at.name_below(Some(last), Some(new));
             old.set_out();
@@ -325,8 +328,8 @@ fn replace<'a>(
     Some(new)
 }
 
-/// Runs a change under the lock of a unit and its chain; does nothing, and returns `None`, if that
-/// stays locked.
+/// Runs a change under the lock of a unit and its chain; does nothing, and returns `None`, if the
+/// lock stays taken.
 fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() -> T) -> Option<T> {
     let cell = at.cell_word(0);
     let mut spin = Spin::default();
@@ -355,8 +358,8 @@ fn with_lock<T>(context: &Context<'_, Mvcc>, at: &CellAt, change: impl FnOnce() 
     Some(changed)
 }
 
-/// Makes the record of a deleted row, or of an insert that failed, dead, unless it is being written
-/// or an older version of it can be seen; for [`Protocol::reap`](super::Protocol::reap).
+/// Makes the record of a deleted row, or of a failed insert, dead, unless a commit is writing it or
+/// a transaction can see an older version of it; for [`Protocol::reap`](super::Protocol::reap).
 pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[CellAt]) -> GcOutcome {
     let cell = due.at.cell_word(0);
     let word = Tid(cell.load(Ordering::Acquire)); // E3
@@ -381,8 +384,8 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
         );
         return if left.is_ok() { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
-    // All units were deleted by one commit, or have never been written; or else a commit is writing
-    // them, and has locked one.
+    // All units were deleted by one commit, or were never written. Otherwise a commit is writing
+    // them, and has locked one of them.
     if word.ts() > due.time && !mutant(Mutant::CollectedEarly) {
         return GcOutcome::NotYet;
     }
@@ -398,9 +401,9 @@ pub(super) fn reap(context: &mut Context<'_, Mvcc>, due: &mut Due, units: &[Cell
 
 /// The older versions of a deleted row that are left, for snapshots before its deletion.
 enum Before {
-    /// Nothing, or there is no such snapshot.
+    /// No version is left, or no open snapshot is that old.
     Nothing,
-    /// Something that none of them sees: it is about to be taken out.
+    /// Versions that no snapshot sees; they are about to be taken out.
     Unseen,
     /// A version that the snapshot with this timestamp sees, the newest of all snapshots that see
     /// any of the versions.
@@ -424,7 +427,7 @@ fn seen_before(snapshots: &[u64], word: Tid, units: &[CellAt]) -> Before {
     units.iter().filter_map(seen).max().map_or(Before::Unseen, Before::Seen)
 }
 
-/// Makes a record dead that [`reap`] has just looked at, and that snapshots see; for
+/// Makes a record dead that [`reap`] has just examined and that snapshots see; for
 /// [`Protocol::detach_for_snapshots`](super::Protocol::detach_for_snapshots).
 pub(super) fn detach_for_snapshots(due: &Due, units: &[CellAt]) -> bool {
     let word = Tid(due.at.cell_word(0).load(Ordering::Relaxed));

@@ -150,12 +150,13 @@ use crate::sync::{Mutant, Ordering, Point, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
-/// The most reads with which an attempt that has written nothing moves its time on: one that reads
-/// much and writes nothing needs no newer time, and would validate its read set again and again.
+/// The most reads with which an attempt that has written nothing moves its time forward. An attempt
+/// that reads much and writes nothing needs no newer time, and would validate its read set again
+/// and again.
 const MOVED_READS_MAX: usize = 32;
 
-/// The number of attempts that take newer times from the beginning, after one that had read old
-/// versions wanted to write.
+/// The number of attempts that take newer times from the beginning, after an attempt that had read
+/// an old version tried to write.
 const REFRESH_ATTEMPTS: u8 = 4;
 
 impl Attempt {
@@ -166,7 +167,7 @@ impl Attempt {
 }
 
 impl Attempt {
-    /// Adds a unit to the read set, with the version that its cell names by `word`, the newest at
+    /// Adds a unit to the read set with the version in its TID word, `word`, which is the newest at
     /// the attempt's time.
     #[inline(always)]
     fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
@@ -304,7 +305,7 @@ impl Protocol for Mvcc {
         attempt: &mut Attempt,
         _writes: &WriteSet,
     ) -> Result<(), Abort> {
-        // The reads of an attempt that only reads are valid at its time.
+        // If an attempt only reads, its reads are valid at its time.
         if attempt.has_staged { look_at_all(context, attempt, |_| false) } else { Ok(()) }
     }
 
@@ -417,7 +418,7 @@ fn is_written(word: Tid) -> bool {
     word.has(Tid::INSTALL) && !mutant(Mutant::InstallNotAwaited)
 }
 
-/// Copies the words of a unit whose cell says `word`, if its row is there.
+/// Copies the words of a unit with the TID word `word`, if its row exists.
 #[inline(always)]
 fn copy_row(at: CellAt, word: Tid, copy: &mut impl FnMut(Words<'_>)) {
     if !word.has(Tid::ABSENT) {
@@ -460,13 +461,13 @@ fn read_again(
             word = meet_newer(context, attempt, at, word)?;
         }
         if word.ts() > attempt.time {
-            // A commit that is writing it now has a later timestamp.
+            // A commit that is writing the unit now has a later timestamp.
             return Ok(read_older(attempt, at, word, copy));
         }
         if let Some(word) = look(at, attempt.time, copy) {
             return Ok(attempt.observe(at, word));
         }
-        // It has been written meanwhile.
+        // The unit has been written meanwhile.
     }
 }
 
@@ -484,8 +485,8 @@ fn read_older(
         undos.peek();
     }
     pass(Point::LookingBack);
-    // First the words, then the undos: a commit that has written one of these words since has
-    // linked its undo before, and that is found (UR4).
+    // First the words, then the undo records: a commit that writes one of these words meanwhile has
+    // linked its undo record before, so the walk finds that record (UR4).
     image.clear();
     Words::Shared(at.payload()).extend(at.payload_words(), image);
     let seen = undos.inspect(|undo| undo.put_back(image)).last().filter(|undo| undo.ts() <= *time);
@@ -497,7 +498,7 @@ fn read_older(
     Seen { present, version: seen.map_or(0, Undo::ts) }
 }
 
-/// Waits until a commit to a cell is over; returns the cell's word then.
+/// Waits until a commit to a cell has ended; returns the cell's word afterwards.
 #[cold]
 fn await_install(
     context: &mut Context<'_, Mvcc>,
@@ -512,13 +513,13 @@ fn await_install(
     let again = |context: &mut Context<'_, Mvcc>| look_again(context.again(), at, word, look);
     let mut awaited = again(context);
     while awaited == Err(Abort::Locked) && context.local.read_view != ReadView::Current {
-        // Endlessly: the attempt cannot begin anew, and no other one waits for it.
+        // The wait has no limit: the attempt cannot begin anew, and no other attempt waits for it.
         awaited = again(context);
     }
     if awaited == Err(Abort::RecordRemoved) && !attempt.will_write() && !attempt.has_moved {
-        // It was reaped after this attempt began, so its row had been deleted before that, or no
-        // open snapshot sees it; and a later insert of the key draws a later timestamp, or else the
-        // new record would have been found.
+        // The record was reaped after this attempt began. So its row was deleted before the attempt
+        // began, or no open snapshot sees the row; and an insert of the key since then draws a
+        // later timestamp, since otherwise the new record would have been found.
         context.local.conflict = None;
         attempt.only_reads = true;
         return Ok(Tid(at.cell_word(0).load(Ordering::Acquire))); // E3
@@ -557,7 +558,7 @@ fn meet_newer(
     Ok(word)
 }
 
-/// Moves an attempt's time on to now, if its read set is still valid then.
+/// Moves the attempt's time forward to the present, if its read set is still valid at that time.
 fn move_on(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt) -> Result<(), Abort> {
     // First the clock, then the read set (MV4).
     let now = context.clock.now();
@@ -595,7 +596,8 @@ fn begin_staging(
     Ok(())
 }
 
-/// Prepares the first write of a unit: notes its expectation, and makes room for its undo record.
+/// Prepares the first write of a unit: notes its expectation, and reserves memory for its undo
+/// record.
 fn prepare(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -614,8 +616,8 @@ fn prepare(
     attempt.room.add(context, at, intent, room_for(item))
 }
 
-/// Prepares another write of a unit, for whose undo record room of this size had been made. The
-/// room of a unit never written does not grow: all its words are new.
+/// Prepares another write of a unit, for whose undo record a block of this size was reserved. A
+/// unit that was never written needs no larger block: all its words are new.
 fn prepare_more(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -666,7 +668,7 @@ fn look_at_all(
     attempt: &Attempt,
     is_own: impl Fn(CellAt) -> bool,
 ) -> Result<(), Abort> {
-    // Relaxed: the counter has made visible what must be (E15).
+    // Relaxed: all stores that must be visible are visible since the load of the counter (E15).
     for &(at, seen) in attempt.reads.iter().filter(|read| says_otherwise(read)) {
         let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
         if !word.same_version(seen) || is_locked_by_another(word, || is_own(at)) {
@@ -676,8 +678,8 @@ fn look_at_all(
     attempt.nodes.validate(context)
 }
 
-/// Runs the phases of a commit. Afterwards no cell is locked except those in `held`, and not even
-/// these if an updater panics.
+/// Runs the phases of a commit. On return, whether the commit has succeeded or failed, only the
+/// cells still in `held` are locked. If an updater panics, no cell stays locked.
 fn commit(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
@@ -712,7 +714,7 @@ fn commit(
 /// Raises INSTALL in a held cell.
 fn install_held(at: CellAt, word: Tid) -> Tid {
     // Release, for readers that go on to the undo records without waiting (E3): this store ends the
-    // release sequence of the version's own.
+    // release sequence of the store that installed the version.
     raise_install(word, |owned| at.cell_word(0).store(owned, Ordering::Release))
 }
 
@@ -727,14 +729,14 @@ fn draw(context: &Context<'_, Mvcc>, attempt: &mut Attempt) -> u64 {
     ts
 }
 
-/// Returns an error if a cell cannot name this timestamp: after seven years of twenty million
-/// commits a second.
+/// Returns an error if the timestamp is too large for a cell, which takes seven years of twenty
+/// million commits a second.
 fn has_number(ts: u64) -> Result<(), Abort> {
     if ts <= Tid::TS_MAX { Ok(()) } else { Err(Abort::VersionsExhausted) }
 }
 
-/// Validates that the units that were staged as never written still are, since they have no room
-/// for an undo record.
+/// Validates that the units that were staged as never written are still unwritten, since the
+/// attempt has reserved no undo records for them.
 fn have_room(context: &mut Context<'_, Mvcc>, attempt: &Attempt) -> Result<(), Abort> {
     let is_taken = |at: &&CellAt| Tid(at.cell_word(0).load(Ordering::Relaxed)).ts() != 0;
     match attempt.inserted.iter().find(is_taken) {
