@@ -26,7 +26,7 @@ const ATOMICS_ALLOWED: &[(&str, &str)] =
     &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
 
 /// The most words for persons without a name in all sources. The number may only fall.
-const PERSONS_MAX: usize = 20;
+const PERSONS_MAX: usize = 1;
 
 /// Places that may name a protocol.
 const PROTOCOLS_ALLOWED: &[(&str, &str)] = &[

@@ -81,7 +81,7 @@ fn strict_verdicts_do_not_depend_on_windows() {
         let windows = 1 + random.below(40);
         let windowed = in_windows(&mut random, events.clone(), options, windows).verdict;
         // Of look-backs that missed a dropped key only the latest time is kept.
-        let unsure = matches!(&windowed, Verdict::Inconclusive(why) if why.starts_with("who had looked back"));
+        let unsure = matches!(&windowed, Verdict::Inconclusive(why) if why.starts_with("the readers that had looked back"));
         assert!(
             same(&whole, &windowed) || unsure && whole != Verdict::Serializable,
             "history {number}: {whole:?}, windowed {windowed:?}\n{}",
@@ -361,9 +361,9 @@ fn moved(table: u16, mut event: Event) -> Event {
     event
 }
 
-/// A transaction goes through all keys, or reads one, and writes key 0. Another one, who comes when
-/// that is over, inserts the key and still reads key 0 as it was: each would have to come before
-/// the other one.
+/// A transaction goes through all keys, or reads one, and writes key 0. Another one, which comes
+/// when that is over, inserts the key and still reads key 0 as it was: each would have to come
+/// before the other one.
 fn insert_behind(
     scan: bool,
     before: &[Event],
@@ -401,7 +401,7 @@ fn insert_behind_in(
     assert_eq!(
         checker.units(),
         if scan { 1 } else { 2 },
-        "a key without a row is held for who read it only"
+        "a key without a row is held only for its readers"
     );
     checker.feed(&in_table(alone(
         times.1,

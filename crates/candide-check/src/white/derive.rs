@@ -428,7 +428,7 @@ impl Checker {
     fn doubt_look_back(&mut self, unit: u32, version: u64) {
         let about = self.about(unit, None, None);
         self.doubt_that(&format!(
-            "who had looked back to version {version} of {about}, or later, and may have missed it, had been forgotten"
+            "the readers that had looked back to version {version} of {about}, or later, and may have missed it, had been forgotten"
         ));
     }
 

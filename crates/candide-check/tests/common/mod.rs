@@ -113,8 +113,8 @@ pub fn history(random: &mut Random, shape: Shape) -> Vec<Event> {
                     let state = state.get_mut(row).expect("every row has a state");
                     write(random, row, state, version, &mut transaction.writes);
                     if !state.present && random.percent(70) {
-                        // Who ran when the row was deleted takes effect at most one overlap later,
-                        // and ends soon after.
+                        // A transaction that ran when the row was deleted takes effect at most one
+                        // overlap later, and ends soon after.
                         let late = number * 10 + 25 * shape.overlap + 1 + random.below(20);
                         let at = unique(shape, late, number, 2);
                         forgotten.push(Forgotten {

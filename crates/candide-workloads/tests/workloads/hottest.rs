@@ -167,7 +167,7 @@ fn the_first_row_is_written_most() {
 }
 
 #[test]
-fn nobody_gets_more_votes_than_the_first_contestant_in_california() {
+fn the_first_contestant_in_california_gets_most_votes() {
     let db = database(true, true);
     let voter = Voter { telephones: 1000, ..Voter::strict() };
     let loaded = load(&db, &voter, 1);

@@ -144,7 +144,8 @@ fn deliveries_that_are_left_over_are_made_before_the_check() {
     let db = database(true, true);
     let knobs = Tpcc { warehouses: 4, ..knobs() };
     let tables = load(&db, &knobs, 1);
-    // The second of two workers draws deliveries that only the first, who never comes, would make.
+    // The second of two workers draws deliveries that only the first, which never comes, would
+    // make.
     tables.expect_workers(2);
     let mut worker = tables.worker(db.session().expect("a session"), 1);
     for _ in 0..1_000 {

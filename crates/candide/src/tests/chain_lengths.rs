@@ -39,7 +39,7 @@ fn row_and_no_row<P: Protocol>(options: TableOptions) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table_with::<Item>("items", options).unwrap();
     let mut session = db.session().unwrap();
-    assert_eq!(versions(&items, &mut session, 1), None, "nobody has looked for it");
+    assert_eq!(versions(&items, &mut session, 1), None, "no transaction has searched it");
     assert_eq!(run(&mut session, |tx| items.get(tx, &1, ())), None);
     assert_eq!(versions(&items, &mut session, 1), None);
     run(&mut session, |tx| items.insert(tx, Item::new(1, 10)));

@@ -166,7 +166,7 @@ fn limits_on_retrying_at_their_edges() {
         |options| session.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1)));
     assert_eq!(blocked(none.attempts_max(1)), Err(Abort::AttemptsExhausted));
     assert_eq!(blocked(none.deadline(past)), Err(Abort::DeadlinePassed));
-    assert_eq!(blocked(none.deadline(far)), Ok(()), "nobody waits for the token for ever");
+    assert_eq!(blocked(none.deadline(far)), Ok(()), "no session waits for the token for ever");
     db.inner.engine.token.release(999);
 }
 

@@ -1008,7 +1008,7 @@ fn pin_against_reclaim(pin: fn(&Epochs, &Slot)) {
         }
         reader.join().unwrap();
         epochs.pass();
-        assert!(epochs.is_free(stamp), "what nobody holds is free after a pass");
+        assert!(epochs.is_free(stamp), "a block that no session holds is free after a pass");
     });
 }
 

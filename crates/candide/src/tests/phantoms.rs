@@ -514,7 +514,7 @@ fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
             parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 8)?;
             parcels.delete(tx, &(1, 20))?;
             parcels.delete(tx, &(1, 4))?;
-            assert!(!maker.is_finished(), "it waits for who began before");
+            assert!(!maker.is_finished(), "it waits for transactions that began before");
             Ok::<_, Abort>(())
         })
         .unwrap();

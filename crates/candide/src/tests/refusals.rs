@@ -134,7 +134,7 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
                 }
                 parcels.insert(tx, row(3, 101))
             });
-            assert_eq!(inserted, Ok::<_, Abort>(()), "nobody has this code");
+            assert_eq!(inserted, Ok::<_, Abort>(()), "no row has this code");
         });
         step.wait_for(1);
         let (own, mut is_first) = (step.clone(), true);

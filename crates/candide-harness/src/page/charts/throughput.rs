@@ -53,7 +53,7 @@ fn mark_of(entry: Entry<'_>) -> String {
     format!(" data-results=\"{}\" data-field=\"{}\"", entry.index, THROUGHPUT.field)
 }
 
-/// Who is fastest, and what more threads are worth to it.
+/// The fastest protocol, and the speed-up that it gains from more threads.
 fn finding(comparison: &Comparison<'_>) -> String {
     let by_throughput = |a: &&Entry<'_>, b: &&Entry<'_>| {
         a.result.throughput_tps.total_cmp(&b.result.throughput_tps)

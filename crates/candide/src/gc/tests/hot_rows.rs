@@ -82,7 +82,7 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
             assert!(versions <= 16, "{versions} versions");
         }
         let garbage = db.memory().garbage;
-        assert!(garbage > 1_900, "{garbage} pieces, where somebody may still look at all of them");
+        assert!(garbage > 1_900, "{garbage} pieces, though a reader may still see all of them");
         assert_eq!(items.get(tx, &100, Item::COUNT)?, None);
         assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
         // Another session begins a long transaction. By then all else has been collected.

@@ -1,9 +1,9 @@
 //! Carries a script out under a protocol: a thread for each transaction, one of which moves at a
 //! time.
 //!
-//! Who has to wait before its transaction can begin says so, and does its steps when it gets
-//! through. So scripts run to their end under protocols that let no two transactions overlap, as
-//! well.
+//! An actor that has to wait before its transaction can begin says so, and does its steps when it
+//! gets through. So scripts run to their end under protocols that let no two transactions overlap,
+//! as well.
 
 use super::rows::{Placed, Row};
 use super::script::{Anomaly, End, Index, Op, Part, Rows, Run, Seen, Where};

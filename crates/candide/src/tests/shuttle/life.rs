@@ -368,7 +368,7 @@ pub(super) fn session_drop<P: Protocol>() -> Scene<P> {
         .after(|me| {
             (0..4).for_each(|_| me.advance());
             me.stage.pass();
-            assert_eq!(me.stage.db.memory().garbage, 0, "nobody runs, and something is kept");
+            assert_eq!(me.stage.db.memory().garbage, 0, "no transaction runs, but garbage is kept");
             let items = me.items();
             let mut keys: Vec<u64> =
                 me.run(|tx| items.iter(tx, ()).map(|row| row.map(|(key, ())| key)).collect());

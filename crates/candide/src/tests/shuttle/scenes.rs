@@ -172,7 +172,7 @@ pub(super) fn held_skew<P: Protocol>() -> Scene<P> {
             let items = me.items();
             let rows = me
                 .run(|tx| Ok([items.read(tx, &0, Item::OTHER)?, items.read(tx, &1, Item::OTHER)?]));
-            assert_ne!(rows[0], rows[1], "whoever came second has seen the first");
+            assert_ne!(rows[0], rows[1], "the second transaction has seen the first");
         })
 }
 
@@ -310,7 +310,7 @@ pub(super) fn own_split<P: Protocol>() -> Scene<P> {
             met.sort_unstable();
             assert!(
                 (3..=4).contains(&met[0]) && met[1] >= 2 * met[0],
-                "whoever is second meets what the first left: {met:?}"
+                "the second transaction meets the writes of the first: {met:?}"
             );
         })
 }

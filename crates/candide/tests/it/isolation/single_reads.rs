@@ -81,6 +81,6 @@ fn columns_read_by_themselves_belong_together<P: Protocol>() {
             session.run(|tx| items.update(tx, &1, columns)).unwrap();
         }
         done.store(true, Ordering::Relaxed);
-        assert!(reads.load(Ordering::Relaxed) >= 100, "{}: nobody reads", P::NAME);
+        assert!(reads.load(Ordering::Relaxed) >= 100, "{}: no session reads", P::NAME);
     });
 }

@@ -104,7 +104,7 @@ fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
         })
     });
     assert_eq!(written, Ok(()));
-    assert!(attempts > 32, "{attempts}: nobody has read");
+    assert!(attempts > 32, "{attempts}: no reader has read");
 }
 
 /// A key that is missed at one time may exist later, which does not disturb a read-only
