@@ -44,7 +44,6 @@ pub use any_workload::{
 };
 pub use experiment::Rules;
 pub use failure::Failure;
-pub use machine::free_memory;
 pub use measurement::Profile;
 pub use plan::{Matrix, crowding};
 pub use progress::Agenda;

@@ -45,19 +45,6 @@ impl Machine {
     }
 }
 
-/// Returns the number of bytes of memory that are free: the smaller of what the system calls
-/// available and what is left to the control group; `None` if neither is known.
-pub fn free_memory() -> Option<u64> {
-    let kibibytes = field("/proc/meminfo", "MemAvailable", ':')
-        .and_then(|value| value.strip_suffix(" kB")?.trim().parse::<u64>().ok());
-    let number = |path| read(path)?.parse::<u64>().ok();
-    let group = number("/sys/fs/cgroup/memory.max").map(|max| {
-        let used = number("/sys/fs/cgroup/memory.current").unwrap_or(0);
-        max.saturating_sub(used)
-    });
-    [kibibytes.map(|kibibytes| kibibytes << 10), group].into_iter().flatten().min()
-}
-
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_string())
 }

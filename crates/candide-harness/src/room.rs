@@ -1,11 +1,11 @@
 //! Whether there is memory enough for a workload, as far as can be said before it is loaded.
 
+use candide::experiments::free_memory;
 use candide_workloads::Size;
 
 use crate::any_workload::AnyWorkload;
 use crate::experiment::Rules;
 use crate::failure::Failure;
-use crate::machine::free_memory;
 
 /// Refuses a workload that takes more memory than is free, with the inputs of so many threads,
 /// unless the rules say that it is run all the same. What would be right is `remedy`, or follows

@@ -193,6 +193,25 @@ pub enum Error {
         /// The limit in bytes.
         limit_bytes: usize,
     },
+    /// More memory was to be [reserved](crate::Builder::reserve) than the memory limit allows.
+    /// Reserve less, or raise the limit.
+    ReserveAboveLimit {
+        /// The bytes to be reserved.
+        bytes: usize,
+        /// The limit in bytes.
+        limit_bytes: usize,
+    },
+    /// More memory was to be [reserved](crate::Builder::reserve) than is free. Reserve less, or
+    /// free some.
+    ReserveAboveFree {
+        /// The bytes to be reserved.
+        bytes: usize,
+        /// The free bytes; `None` if the operating system has refused the memory without saying how
+        /// much is free.
+        free_bytes: Option<u64>,
+    },
+    /// The caller has [stopped](crate::Builder::build_unless) the building of the database.
+    Stopped,
     /// The protocol draws no timestamps, or not from this source.
     /// [`Properties::timestamps`](crate::Properties::timestamps) lists the sources that it can use.
     #[cfg(any(test, feature = "experiments"))]
@@ -262,6 +281,17 @@ impl fmt::Display for Error {
             Error::MemoryLimit { limit_bytes } => {
                 write!(f, "the memory limit of {limit_bytes} bytes leaves no room for the table; raise it")
             }
+            Error::ReserveAboveLimit { bytes, limit_bytes } => write!(
+                f,
+                "a reserve of {bytes} bytes exceeds the memory limit of {limit_bytes} bytes; reserve less, or raise the limit"
+            ),
+            Error::ReserveAboveFree { bytes, free_bytes: Some(free) } => {
+                write!(f, "a reserve of {bytes} bytes exceeds the {free} bytes of free memory; reserve less, or free some")
+            }
+            Error::ReserveAboveFree { bytes, free_bytes: None } => {
+                write!(f, "the operating system refused a reserve of {bytes} bytes; reserve less")
+            }
+            Error::Stopped => f.write_str("the building of the database was stopped by its caller"),
             Error::SecondSession { protocol } => {
                 write!(f, "protocol {protocol} allows one session at a time; drop the other one first")
             }

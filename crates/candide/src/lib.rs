@@ -136,9 +136,9 @@ pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
 
 /// Choices that benchmarks compare, in builds with the cargo feature `experiments`: basis factors
-/// and sources of timestamps. The default factors are the good ones. No choice changes the
-/// guarantees. [`Builder::factors`], [`Builder::timestamps`] and
-/// [`TableOptions::contention_aware_keys`] take them.
+/// and sources of timestamps; and the free memory, by which benchmarks choose their sizes. The
+/// default factors are the good ones. No choice changes the guarantees. [`Builder::factors`],
+/// [`Builder::timestamps`] and [`TableOptions::contention_aware_keys`] take them.
 ///
 /// ```
 /// use candide::experiments::{Factor, Timestamps};
@@ -154,6 +154,7 @@ pub use txn::{RunOptions, Tx};
 #[cfg(any(test, feature = "experiments"))]
 pub mod experiments {
     pub use crate::factor::Factor;
+    pub use crate::memory::free_memory;
     pub use crate::timestamps::Timestamps;
 }
 

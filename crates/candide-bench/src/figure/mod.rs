@@ -6,8 +6,9 @@ mod mocc;
 mod optimism;
 mod size;
 
+use candide::experiments::free_memory;
 use candide_harness::figure::Outline;
-use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding, free_memory};
+use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding};
 
 use crate::cli::{FigureName, ReproduceArgs};
 use size::Room;

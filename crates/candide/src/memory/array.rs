@@ -19,7 +19,7 @@ impl WordArray {
     pub(crate) fn new(memory: &Arc<Memory>, words: usize) -> Result<WordArray, OutOfMemory> {
         let bytes = words.checked_mul(WORD_BYTES).ok_or(OutOfMemory)?;
         memory.reserve(bytes)?;
-        let storage = Storage::new(words).inspect_err(|_| memory.unreserve(bytes))?;
+        let storage = Storage::new(memory, words).inspect_err(|_| memory.unreserve(bytes))?;
         Ok(WordArray { first: storage.first(), words, memory: memory.clone(), _storage: storage })
     }
 
@@ -69,18 +69,24 @@ mod real {
     enum Kind {
         /// A boxed slice of lines, kept as an address, since moving a box would invalidate other
         /// pointers to its contents.
-        Small {
-            lines: usize,
-        },
+        Small { lines: usize },
+        /// A mapping of its own.
         Large(#[expect(dead_code, reason = "owns the mapping")] Region),
+        /// A part of the database's reserve.
+        Reserved { memory: Arc<Memory>, bytes: usize },
     }
 
     impl Storage {
-        pub(super) fn new(words: usize) -> Result<Storage, OutOfMemory> {
+        pub(super) fn new(memory: &Arc<Memory>, words: usize) -> Result<Storage, OutOfMemory> {
             let bytes = words * WORD_BYTES;
             if bytes >= CHUNK_BYTES / 2 {
                 let padded = bytes.checked_next_multiple_of(CHUNK_BYTES).ok_or(OutOfMemory)?;
+                if let Some(address) = memory.take_reserve(padded) {
+                    let kind = Kind::Reserved { memory: memory.clone(), bytes: padded };
+                    return Ok(Storage { address, kind });
+                }
                 let region = Region::map(padded)?;
+                memory.note_fresh(padded);
                 return Ok(Storage { address: region.address(), kind: Kind::Large(region) });
             }
             let lines = words.div_ceil(8);
@@ -97,6 +103,9 @@ mod real {
 
     impl Drop for Storage {
         fn drop(&mut self) {
+            if let Kind::Reserved { memory, bytes } = &self.kind {
+                memory.keep(self.address..self.address + bytes);
+            }
             if let Kind::Small { lines } = self.kind {
                 let first: *mut Line = std::ptr::with_exposed_provenance_mut(self.address);
                 // SAFETY: `new` made this boxed slice of `lines` lines. The caller that drops the
@@ -115,7 +124,7 @@ mod modelled {
     pub(super) struct Storage(Box<[AtomicU64]>);
 
     impl Storage {
-        pub(super) fn new(words: usize) -> Result<Storage, OutOfMemory> {
+        pub(super) fn new(_memory: &Arc<Memory>, words: usize) -> Result<Storage, OutOfMemory> {
             Ok(Storage((0..words.max(1)).map(|_| AtomicU64::new(0)).collect()))
         }
 

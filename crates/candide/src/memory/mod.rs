@@ -1,7 +1,9 @@
 //! The memory of records, index lines and versions.
 //!
 //! * [`Memory`]: one per database. Maps regions, cuts them into 2 MiB chunks and 64 KiB spans,
-//!   counts the bytes handed out, and enforces the memory limit.
+//!   counts the bytes handed out, and enforces the memory limit. Its reserve is touched when the
+//!   database is built.
+//! * `provider`: the thread that touches chunks ahead of demand, by the rate of `growth`.
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
 //! * [`Cache`]: a session's few free blocks of one slab, so that most allocations use no shared
 //!   memory.
@@ -14,14 +16,22 @@
 //! The layers above never see an address that they could free.
 
 mod array;
+mod free;
+mod growth;
+mod provider;
 mod region;
+mod reserve;
 mod slab;
+mod supply;
 #[cfg(not(any(loom, shuttle)))]
 mod system;
 
 pub(crate) use array::WordArray;
-pub(crate) use region::Memory;
+#[cfg(any(test, feature = "experiments"))]
+pub use free::free_memory;
+pub(crate) use reserve::NotReserved;
 pub(crate) use slab::{Cache, Slab, SlabId};
+pub(crate) use supply::Memory;
 
 use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::ptr::NonNull;

@@ -1,122 +1,13 @@
-//! Regions of memory from the operating system, the count of bytes, and the limit.
+//! Mappings of memory from the operating system.
 
-use super::OutOfMemory;
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use super::{Block, LINE_WORDS, OutOfMemory, WORD_BYTES};
+use crate::sync::Ordering;
+use std::ops::Range;
 
 /// The size and alignment of a chunk, in bytes: one huge page.
 pub(crate) const CHUNK_BYTES: usize = 2 << 20;
-/// The size of a span, in bytes. A small slab takes one span at a time. A chunk has 32 spans.
-pub(crate) const SPAN_BYTES: usize = 64 << 10;
-/// The size of a region, in bytes. This size keeps both the number of mappings and the unused
-/// address space low.
-const REGION_BYTES: usize = 16 * CHUNK_BYTES;
-
-/// The memory of one database.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    limit_bytes: usize,
-    /// Whether blocks come from the system's allocator one by one.
-    by_system: bool,
-    /// The number of bytes handed out to slabs and arrays. Written when a span, a chunk or an array
-    /// is taken or returned.
-    reserved_bytes: AtomicUsize,
-    carving: Mutex<Carving>,
-}
-
-#[derive(Debug, Default)]
-struct Carving {
-    regions: Vec<Region>,
-    /// The unused rest of the newest region, in whole chunks.
-    chunks: std::ops::Range<usize>,
-    /// The unused rest of the chunk from which small slabs take spans.
-    spans: std::ops::Range<usize>,
-}
-
-impl Memory {
-    pub(crate) fn new(limit_bytes: usize) -> Memory {
-        let carving = Mutex::new(Carving::default());
-        Memory { limit_bytes, by_system: false, reserved_bytes: AtomicUsize::new(0), carving }
-    }
-
-    /// Sets whether blocks come from the system's allocator one by one.
-    pub(crate) fn by_system(self, on: bool) -> Memory {
-        Memory { by_system: on, ..self }
-    }
-
-    /// Returns whether blocks come from the system's allocator one by one.
-    pub(super) fn is_by_system(&self) -> bool {
-        self.by_system
-    }
-
-    /// Returns the number of bytes handed out to slabs and arrays.
-    pub(crate) fn reserved_bytes(&self) -> usize {
-        self.reserved_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Counts `bytes` as handed out, if the limit allows.
-    pub(super) fn reserve(&self, bytes: usize) -> Result<(), OutOfMemory> {
-        let grown =
-            |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= self.limit_bytes);
-        match self.reserved_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(OutOfMemory),
-        }
-    }
-
-    /// Counts `bytes` as handed out. May exceed the limit if `beyond_limit` is set, for callers
-    /// that must complete what they have begun (a half-moved bucket, the version of a delete).
-    /// Returns whether this call exceeds the limit.
-    pub(super) fn reserve_for(
-        &self,
-        bytes: usize,
-        beyond_limit: bool,
-    ) -> Result<bool, OutOfMemory> {
-        match self.reserve(bytes) {
-            Err(OutOfMemory) if beyond_limit => {
-                self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
-                Ok(true)
-            }
-            within => within.map(|()| false),
-        }
-    }
-
-    pub(super) fn unreserve(&self, bytes: usize) {
-        self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// Returns the address of `bytes` bytes (a span or a chunk) of zeroed memory, which is not
-    /// unmapped before `self` is dropped.
-    ///
-    /// # Errors
-    /// If the operating system refuses the memory.
-    pub(super) fn carve(&self, bytes: usize) -> Result<usize, OutOfMemory> {
-        debug_assert!(bytes == SPAN_BYTES || bytes == CHUNK_BYTES);
-        let mut carving = lock(&self.carving);
-        if bytes == SPAN_BYTES {
-            if carving.spans.is_empty() {
-                let chunk = carving.next_chunk()?;
-                carving.spans = chunk..chunk + CHUNK_BYTES;
-            }
-            let span = carving.spans.start;
-            carving.spans.start += SPAN_BYTES;
-            return Ok(span);
-        }
-        carving.next_chunk()
-    }
-}
-
-impl Carving {
-    fn next_chunk(&mut self) -> Result<usize, OutOfMemory> {
-        if self.chunks.is_empty() {
-            let region = Region::map(REGION_BYTES)?;
-            self.chunks = region.address()..region.address() + REGION_BYTES;
-            self.regions.push(region);
-        }
-        let chunk = self.chunks.start;
-        self.chunks.start += CHUNK_BYTES;
-        Ok(chunk)
-    }
-}
+/// The size of the smallest page of any supported system, in bytes.
+const PAGE_BYTES: usize = 4 << 10;
 
 /// Zeroed memory that begins at a multiple of a chunk's size. The operating system is advised to
 /// use huge pages for it. Dropping the region unmaps it.
@@ -130,6 +21,46 @@ impl Region {
     pub(super) fn address(&self) -> usize {
         self.address
     }
+
+    /// Returns the addresses of the region.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.address..self.address + self.bytes
+    }
+}
+
+/// Stores a zero in each page of `addresses`, so that the operating system provides the pages. The
+/// range consists of whole pages.
+///
+/// # Safety
+/// The range belongs to a region that is not dropped meanwhile. It contains only zeros, and no
+/// other thread uses it.
+pub(super) unsafe fn touch(addresses: Range<usize>) {
+    const PAGE_WORDS: usize = PAGE_BYTES / WORD_BYTES;
+    const { assert!(PAGE_WORDS >= LINE_WORDS) };
+    let first = Block::at(addresses.start as u64).expect("a region is never at zero");
+    for page in 0..addresses.len() / PAGE_BYTES {
+        // SAFETY: in bounds and mapped by this function's contract.
+        unsafe { first.word(page * PAGE_WORDS) }.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Returns the pages of `addresses` to the operating system. The range stays mapped, and its
+/// contents become zeros. Returns whether the system can do so.
+///
+/// # Safety
+/// The range belongs to a region that is not dropped meanwhile, and no other thread uses it.
+#[cfg(target_os = "linux")]
+pub(super) unsafe fn give_back(addresses: Range<usize>) -> bool {
+    let start = std::ptr::with_exposed_provenance_mut(addresses.start);
+    // SAFETY: the range is mapped and unused, by this function's contract.
+    unsafe {
+        rustix::mm::madvise(start, addresses.len(), rustix::mm::Advice::LinuxDontNeed).is_ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) unsafe fn give_back(_addresses: Range<usize>) -> bool {
+    false
 }
 
 #[cfg(target_os = "linux")]
@@ -212,32 +143,5 @@ impl Drop for Region {
                 Region::layout(self.bytes),
             )
         };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_limit_is_exact() {
-        let memory = Memory::new(100);
-        assert_eq!(memory.reserve(60), Ok(()));
-        assert_eq!(memory.reserve(41), Err(OutOfMemory));
-        assert_eq!(memory.reserve(40), Ok(()));
-        assert_eq!(memory.reserve(1), Err(OutOfMemory));
-        memory.unreserve(1);
-        assert_eq!(memory.reserve(1), Ok(()));
-        assert_eq!(memory.reserved_bytes(), 100);
-    }
-
-    #[test]
-    fn spans_share_a_chunk_and_chunks_are_aligned() {
-        let memory = Memory::new(usize::MAX);
-        let first = memory.carve(SPAN_BYTES).unwrap();
-        assert_eq!(memory.carve(SPAN_BYTES), Ok(first + SPAN_BYTES));
-        let chunk = memory.carve(CHUNK_BYTES).unwrap();
-        assert_eq!(chunk % CHUNK_BYTES, 0);
-        assert_eq!(memory.carve(SPAN_BYTES), Ok(first + 2 * SPAN_BYTES));
     }
 }

@@ -227,7 +227,8 @@ use real::Store;
 #[cfg(not(any(loom, shuttle)))]
 mod real {
     use super::*;
-    use crate::memory::region::{CHUNK_BYTES, SPAN_BYTES};
+    use crate::memory::region::CHUNK_BYTES;
+    use crate::memory::supply::SPAN_BYTES;
     use crate::memory::system::SystemBlocks;
 
     /// The free blocks of a slab, and the unused rest of its newest span or chunk.

@@ -1,0 +1,66 @@
+//! The thread that touches memory ahead of demand, for all databases of the process.
+//!
+//! The thread begins when a database takes a chunk, and ends when no database has grown for a
+//! while. So a process whose databases do not grow has no such thread.
+
+#![forbid(unsafe_code)]
+
+use std::sync::{Mutex, PoisonError, Weak};
+use std::thread::Thread;
+use std::time::Duration;
+
+/// The time between two looks at how much the databases have grown.
+pub(super) const TICK: Duration = Duration::from_millis(5);
+
+/// The memory of a database, as the provider sees it.
+pub(super) trait Growing: Send + Sync {
+    /// Touches as much memory as the growth since the last call asks for. Returns whether to go on
+    /// calling; if not, the caller forgets this memory until the next [`watch`].
+    fn provide(&self) -> bool;
+}
+
+struct Provider {
+    /// Memory that has begun to grow and that the thread has not yet seen.
+    begun: Vec<Weak<dyn Growing>>,
+    /// The running thread; `None` if there is none.
+    thread: Option<Thread>,
+}
+
+static PROVIDER: Mutex<Provider> = Mutex::new(Provider { begun: Vec::new(), thread: None });
+
+/// Makes the provider call [`Growing::provide`] regularly, from soon on. If the system refuses to
+/// start a thread, nothing is touched ahead.
+pub(super) fn watch(memory: Weak<dyn Growing>) {
+    let mut provider = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
+    provider.begun.push(memory);
+    if provider.thread.is_none() {
+        let started = std::thread::Builder::new().name("candide-memory".into()).spawn(run);
+        match started {
+            Ok(handle) => provider.thread = Some(handle.thread().clone()),
+            Err(_) => provider.begun.clear(),
+        }
+    }
+}
+
+/// Makes the provider look at all growing memory now.
+pub(super) fn hurry() {
+    let provider = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(thread) = &provider.thread {
+        thread.unpark();
+    }
+}
+
+fn run() {
+    let mut watched: Vec<Weak<dyn Growing>> = Vec::new();
+    loop {
+        watched.retain(|memory| memory.upgrade().is_some_and(|memory| memory.provide()));
+        let mut provider = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.append(&mut provider.begun);
+        if watched.is_empty() {
+            provider.thread = None;
+            return;
+        }
+        drop(provider);
+        std::thread::park_timeout(TICK);
+    }
+}
