@@ -1,17 +1,17 @@
-//! Any protocol, chosen when a database is built: each function at the seam is called through a
-//! table of functions.
+//! A protocol that is chosen when a database is built. Each function of `Protocol` is called
+//! through a table of functions.
 //!
 //! # Guarantee
-//! The chosen protocol's: this one adds, drops and reorders nothing.
+//! The guarantee of the chosen protocol: `Erased` adds, drops and reorders nothing.
 //!
 //! # Use
-//! Code that is generic over the protocol is compiled once for all of them. A single read takes
-//! some 60 instructions more than under the protocol itself, so measurements name their protocol
-//! statically.
+//! With `Erased`, code that is generic over the protocol is compiled once for all protocols. A
+//! single read takes some 60 instructions more than under the protocol itself, so measurements name
+//! their protocol statically.
 //!
 //! # Source
-//! None. The seam is the right place for type erasure, since it knows cells and words, and no row
-//! type.
+//! None. `Protocol` is the right place for type erasure, since its functions take cells and words,
+//! and know no row type.
 
 #![forbid(unsafe_code)]
 
@@ -32,11 +32,11 @@ use std::any::Any;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy); `Occ` if
-/// none is.
+/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy). The
+/// default is `Occ`.
 ///
-/// Serializable as the chosen one is, and slower, since it calls through pointers. Its databases
-/// have no [snapshots](crate::Snapshot).
+/// Transactions are serializable as under the chosen protocol, but slower, since `Erased` calls
+/// functions through pointers. Databases of `Erased` have no [snapshots](crate::Snapshot).
 ///
 /// ```
 /// use candide::{Abort, Chosen, Database, Erased, Mvto, Record};
@@ -57,7 +57,7 @@ pub struct Erased;
 /// A function that makes a database's part of a protocol.
 type Make = dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync;
 
-/// A protocol and its policy, as [`Erased`] runs them.
+/// A protocol and its policy, for [`Erased`] to run.
 #[derive(Clone)]
 pub struct Chosen {
     properties: Properties,
@@ -65,7 +65,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Chooses protocol `P`, by a policy of its own.
+    /// Chooses protocol `P`, with a policy of `P`.
     pub fn of<P: Protocol>(policy: P::Policy) -> Chosen {
         Chosen {
             properties: P::properties(&policy),
@@ -75,7 +75,7 @@ impl Chosen {
         }
     }
 
-    /// Returns the properties of databases that run it.
+    /// Returns the properties of databases that run the chosen protocol.
     pub fn properties(&self) -> Properties {
         self.properties
     }
@@ -97,7 +97,7 @@ impl Debug for Chosen {
     }
 }
 
-/// The functions of a protocol that need no attempt, with the database's part of it.
+/// The database's part of a protocol, with the protocol's functions that need no attempt.
 pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn attempt(&self) -> Box<dyn Running>;
@@ -165,7 +165,7 @@ pub trait Base: Any + Send + Sync + Debug {
     ) -> bool;
 }
 
-/// The functions of a protocol that work on an attempt, with the session's part of it.
+/// The session's part of a protocol, with the protocol's functions that work on an attempt.
 pub trait Running: Send {
     #[doc(hidden)]
     fn begin(&mut self, context: &mut Context<'_, Erased>);
@@ -303,7 +303,7 @@ trait Waiting: Any + Send + Debug {
     fn take_over(&mut self, left: Box<dyn Waiting>) -> usize;
 }
 
-/// A session's versions of protocol `P`.
+/// A session's data about old versions, under protocol `P`.
 #[derive(Debug)]
 struct SessionOf<P: Protocol>(P::SessionVersions);
 
@@ -312,7 +312,7 @@ struct SessionOf<P: Protocol>(P::SessionVersions);
 struct WaitingOf<P: Protocol>(P::Backlog);
 
 impl ErasedSession {
-    /// Returns what the chosen protocol keeps, which is `P`.
+    /// Returns the session's data of `P`, the chosen protocol.
     fn of<P: Protocol>(&mut self) -> &mut P::SessionVersions {
         let make = || -> Box<dyn Session> { Box::new(SessionOf::<P>(Default::default())) };
         let session: &mut dyn Any = &mut **self.0.get_or_insert_with(make);
@@ -321,7 +321,7 @@ impl ErasedSession {
 }
 
 impl ErasedBacklog {
-    /// Returns the backlog of the chosen protocol, which is `P`.
+    /// Returns the backlog of `P`, the chosen protocol.
     fn of<P: Protocol>(&mut self) -> &mut P::Backlog {
         let make = || -> Box<dyn Waiting> { Box::new(WaitingOf::<P>(Default::default())) };
         let backlog: &mut dyn Any = &mut **self.0.get_or_insert_with(make);
@@ -410,8 +410,8 @@ impl<P: Protocol> Debug for BaseOf<P> {
     }
 }
 
-/// Returns a database's clock as the clock of `P`. The database has made the attempt, so the types
-/// match.
+/// Returns the clock in `base` as the clock of `P`. The types match, since the database of `base`
+/// has made the attempt.
 fn clock<P: Protocol>(base: &dyn Base) -> &P::Clock {
     let base: &dyn Any = base;
     &base.downcast_ref::<BaseOf<P>>().expect("an attempt and its database are of one protocol").0
@@ -907,7 +907,7 @@ impl Absence for Erased {
 }
 
 impl InPlace<Erased> for Erased {
-    // Some protocols do.
+    // True because some protocols apply writes at once.
     const APPLIES_AT_ONCE: bool = true;
 
     fn enter(clock: &Box<dyn Base>, until: Option<Instant>) -> Result<(), Abort> {
@@ -1056,8 +1056,8 @@ mod in_tests {
         CHOSEN.with_borrow(Clone::clone)
     }
 
-    /// Runs `body`; databases of [`Erased`](super::Erased) that it builds on this thread run this
-    /// protocol unless they set another policy.
+    /// Runs `body`. Databases of [`Erased`](super::Erased) that `body` builds on this thread run
+    /// the protocol `chosen`, unless `body` sets another policy.
     pub(crate) fn choosing<T>(chosen: Chosen, body: impl FnOnce() -> T) -> T {
         CHOSEN.set(Some(chosen));
         let result = body();

@@ -1,13 +1,16 @@
-//! The list of protocols, with the default. The command, its tests, the costs and the engine's
-//! tests expand it.
+//! The list of protocols, and the default. The command, the command's tests, the measurement of
+//! costs and the engine's tests expand the list.
 
-/// Expands a macro with the list of protocols. The macro is given first the arguments that the
-/// caller writes behind its name. Each protocol follows with the policies that its databases may be
-/// given; before each policy come the relation of its transactions to one another and the name of
-/// its tests.
+/// Expands the macro `expand` with the list of protocols. If the caller writes arguments after the
+/// name of `expand`, these arguments come first. Then follow the protocols, each with the policies
+/// that its databases may be given. Each policy comes with a relation of its transactions to one
+/// another, and with the name of its tests.
 ///
-/// Transactions are `overlapping`; or `versioned` (they overlap and read from versions), or
-/// `exclusive` (they run one at a time in any number of sessions), or of `one_session`.
+/// The relation is one of these:
+/// * `overlapping`: transactions overlap.
+/// * `versioned`: transactions overlap, and read from versions.
+/// * `exclusive`: transactions run one at a time, in any number of sessions.
+/// * `one_session`: transactions run in only one session.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_protocol {
@@ -30,5 +33,5 @@ pub use super::occ::Occ;
 pub use super::serial::{Exclusion, Serial};
 pub use super::tictoc::TicToc;
 
-/// The protocol of databases that do not name one.
+/// The protocol of a database whose type names no protocol.
 pub type DefaultProtocol = Occ;

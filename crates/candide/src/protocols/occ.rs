@@ -2,28 +2,36 @@
 //! read.
 //!
 //! # Guarantee
-//! Serializable, and strictly so: the serial order agrees with real time. Opaque: what the closure
-//! of an attempt is told is of one moment after it began, even if the attempt is going to abort,
-//! unless the database is [told](crate::Builder::opaque) to do without.
+//! Serializable, and strictly so: the serial order agrees with real time. Opaque: all that an
+//! attempt shows to its closure is of one moment after the attempt began, even if the attempt is
+//! going to abort. A database can [turn opacity off](crate::Builder::opaque).
 //!
 //! # Source
-//! Silo [TU13], in the form of "Opportunities for Optimism" [HU20], section 2. Differences: rows
-//! are words of atomics read between two looks at the version word, without fences; what a blind
-//! write assumes about its row's existence is checked under the lock instead of being read; an
-//! insert's record is absent until it is committed; a read for update may lock early.
+//! Silo [TU13], in the form of "Opportunities for Optimism" [HU20], section 2. Differences:
+//! * A row consists of atomic words. A read copies them between two loads of the version word,
+//!   without fences.
+//! * A blind write assumes that its row exists, or that the row is absent. The commit checks the
+//!   assumption as it locks the row; the row is not read.
+//! * The record of an insert is absent until the insert is committed.
+//! * A read for update may lock early.
 //!
 //! # Phases
-//! 0 read: each version is one that belongs to what has been seen, or the view moves on to it
-//! (`protocols/shared/view.rs` has the rule and its proof) - 1 lock the write set, checking each
-//! item's expectation - full fence - 2 take the epoch and choose the version - 3 validate
-//! reads and nodes - 4 evaluate updaters - 5 install and release. A transaction that wrote
-//! nothing has seen one moment and does nothing of this; it does 3, if the database is not
-//! opaque and it has read more than one cell.
+//! 0. Read. A version that belongs to the view of the attempt is accepted. At any other version the
+//!    view moves forward first (`protocols/shared/view.rs` has the rule and its proof).
+//! 1. Lock the write set, checking each item's expectation. Then issue a full fence.
+//! 2. Take the epoch and choose the version.
+//! 3. Validate reads and nodes.
+//! 4. Evaluate updaters.
+//! 5. Install and release.
 //!
-//! A read for update locks a cell during execution and *holds* it until the attempt ends. Phase 1
-//! begins by raising INSTALL in the held cells that are written. A cell that is held
-//! and not written is released when the attempt is over: at the end of `commit`, whatever comes of
-//! it, and in `abort`; every attempt ends in one of the two.
+//! An attempt that has written nothing skips phases 1 to 5, since its view is of one moment.
+//! Without opacity the attempt runs phase 3, unless it has read at most one cell and observed no
+//! node.
+//!
+//! A read for update locks a cell while the closure runs, and *holds* the cell until the attempt
+//! ends. Phase 1 begins by setting INSTALL in the held cells that the attempt has written. A cell
+//! that is held and not written is released when the attempt ends: at the end of `commit`,
+//! successful or not, or in `abort`. Every attempt ends in one of these two functions.
 //!
 //! # Cell
 //! ```text
@@ -31,36 +39,49 @@
 //! ```
 //!
 //! # Invariants
-//! The cell is locked as `protocols/shared/cell_lock.rs` says, with invariants CL1 to CL5; besides:
+//! The cell is locked as `protocols/shared/cell_lock.rs` describes, with invariants CL1 to CL5. In
+//! addition:
 //! * **OC1** INSTALL is set before the fence.
-//! * **OC2** The version a commit installs exceeds every version it read or replaced, and its
-//!   session's last one.
+//! * **OC2** The version that a commit installs exceeds every version that the commit read or
+//!   replaces, and the last version that its session installed.
 //! * **OC3** Nothing that can fail happens after phase 4.
-//! * **OC4** The epoch in a version is read when the last lock has been taken and the fence passed.
-//!   So a later commit of the serial order is of no earlier epoch, though it may replace what was
-//!   only read: the commits up to an epoch lack nothing that comes before one of them.
+//! * **OC4** A commit loads the epoch of its version after it has taken its last lock and issued
+//!   the fence. So epochs never fall along the serial order, even where a commit replaces what an
+//!   earlier one only read. The commits of all epochs up to a given one are therefore a prefix of
+//!   the serial order.
 //!
 //! # Why it is serializable
-//! Let s(T) be T's fence, in the single order of such fences, if T writes. wr: T reads what U
-//! installed after U's fence, so s(U) < s(T). ww: T locks after U released. rw: T read x and U
-//! replaced it. If s(U) < s(T), U's INSTALL, set before its fence, is visible to T's validation,
-//! which comes after T's fence: T sees INSTALL or a new version and fails. So s(T) < s(U). An
-//! absent key is a cell (an absent record) or a node, whose version rises before the insert's
-//! record can be locked. All edges agree with s, and s lies within the call. A lock that is held
-//! early adds no edge and needs no proof: what was read under it is validated like any other read.
+//! The fences of all commits are in one order. For a T that writes, let s(T) be the place of T's
+//! fence in that order.
+//! * wr: T reads what U installed. U installs after its fence, so s(U) < s(T).
+//! * ww: T locks a cell after U has released it, so s(U) < s(T).
+//! * rw: T has read x, and U replaces x. Suppose that s(U) < s(T). U set INSTALL before its fence,
+//!   and T validates after its own fence. So T finds INSTALL or a new version in x, and fails.
+//!   Hence s(T) < s(U).
 //!
-//! *Transactions that only read.* Where closures see one moment, s(T) is that of T's view
-//! (invariant VW1 of `protocols/shared/view.rs`), and nothing is left to validate. Without, T
-//! passes no fence, so it is placed by what it read. Let U be any writer that T read from, or that
-//! a reader which had ended when T began read from, or that had itself ended then. T comes just
-//! after the last such U, or first if there is none; readers of one place come in the order of
-//! their ends. Let V replace something that T read. Were V's fence before U's, V's INSTALL, set
-//! before it, would be visible to T's validation, which comes after U's install in each of the
-//! three cases, and T would fail. So s(U) < s(V), and T comes before V. The order agrees with real
-//! time: each U passed its fence before T ended, and a writer that begins later passes its own
-//! after that; and what a reader that had ended when T began was placed after, T is placed after,
-//! too. One cell and no node needs no validation: it is true at the moment of its load, and nothing
-//! else has to agree with it.
+//! The absence of a key is observed in a cell (of an absent record) or in a node. The node's
+//! version rises before an insert can lock the record of the key. So all edges agree with s, and
+//! each commit issues its fence within its call. A lock that is held early adds no edge and needs
+//! no proof: what was read under the lock is validated like any other read.
+//!
+//! *Transactions that only read.* With opacity, s(T) is the moment of T's view (invariant VW1 of
+//! `protocols/shared/view.rs`), and nothing is left to validate. Without opacity T issues no fence,
+//! so the proof places T by what T read. A writer U is *earlier* than T in three cases: T read from
+//! U; a reader that had ended before T began read from U; or U itself had ended before T began. T
+//! comes just after the last writer that is earlier than T, or first if there is none. Readers at
+//! the same place come in the order of their ends.
+//!
+//! Let V replace something that T read. Suppose that V's fence came before the fence of a writer U
+//! that is earlier than T. V set INSTALL before its fence, and in each of the three cases T
+//! validates after U's install. So T finds V's INSTALL or new version, and fails. Hence s(U) <
+//! s(V), and T comes before V.
+//!
+//! The order agrees with real time. Each U earlier than T issued its fence before T ended, and a
+//! writer that begins after T's end issues its fence later. If a reader had ended before T began,
+//! every writer earlier than that reader is also earlier than T.
+//!
+//! A transaction that has read one cell and no node needs no validation. The version in the cell
+//! was current at the moment of the load, and no other observation has to agree with it.
 //!
 //! # Example
 //! A write skew: T reads x and writes y, U reads y and writes x. (`tests/timelines` plays the
@@ -78,20 +99,25 @@
 //! validates x: of version 2, not 1
 //! releases y, aborts: ReadChanged                                                  1
 //! ```
-//! If U had only locked x, T would have found INSTALL: U's fence came before T's.
+//! If U had locked x and not yet installed it, T would have found INSTALL, since U's fence came
+//! before T's.
 //!
 //! # Aborts
-//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
-//! `ReadChanged`, `Phantom`: a view that cannot move on, and phase 3. `ExistenceChanged`,
-//! `RecordRemoved`: phase 1. `Guard`, `Overflow`: phase 4, definite.
+//! * `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
+//! * `ReadChanged`, `Phantom`: the view cannot move forward, or phase 3 fails.
+//! * `ExistenceChanged`: phase 1 fails, or the view cannot move forward.
+//! * `RecordRemoved`: a record is dead, in phase 1 or at a read.
+//! * `Guard`, `Overflow`: phase 4 fails. These outcomes are definite.
 //!
 //! # Costs
-//! A read compares the version with the view's base. One that others have written since then, and
-//! the session has not met yet, has all looked at that was seen before, at most eight times on
-//! average. A commit notes what it has installed.
+//! A read compares the version with the view's base. If another session has written the version
+//! since the base, and this session has not met the version yet, the attempt examines all its
+//! earlier observations again. On average an observation is examined at most eight times. A commit
+//! notes the versions that it has installed.
 //!
-//! Long transactions that read what others keep writing starve until the token saves them, or hold
-//! what they will write.
+//! A long transaction that reads what other sessions keep writing fails until it gets the
+//! starvation token. Reads for update avoid such failures for the rows that the transaction will
+//! write.
 //!
 //! [TU13]: https://doi.org/10.1145/2517349.2522713
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
@@ -130,13 +156,13 @@ pub struct Attempt {
     nodes: NodeSet,
     held: Held,
     view: View,
-    /// The last version this session installed (OC2).
+    /// The last version that this session installed (OC2); `None` if it has installed none.
     last: Option<Tid>,
 }
 
 impl Attempt {
-    /// Returns whether the version that a read has just found in a cell belongs to the attempt's
-    /// view. The view moves forward if it has to.
+    /// Makes sure that `tid`, the version that a read has just found in cell `at`, belongs to the
+    /// attempt's view. Moves the view forward if necessary, and fails if the view cannot move.
     #[inline(always)]
     fn keeps_to(&mut self, at: CellAt, tid: Tid) -> Result<(), Stuck> {
         if self.view.has(tid) {
@@ -150,13 +176,14 @@ impl Attempt {
     /// exists.
     #[inline(always)]
     fn ask(&self, at: CellAt) -> Tid {
-        // Acquire: if the view moves forward, the writer's changes before it released the cell must
-        // be visible (E3).
+        // Acquire: if the view moves forward, everything that the writer stored before it released
+        // the cell must be visible (E3).
         Tid(at.cell_word(0).load(Ordering::Acquire))
     }
 
-    /// Does the work of [`Protocol::assumes`] for a row that another session is writing, or has
-    /// written since the base: waits for the writer, and moves the view forward.
+    /// Does the work of [`Protocol::assumes`] if the row's existence is not `exists`, or if another
+    /// session is writing the row or has written it since the view's base. Waits for the writer,
+    /// and moves the view forward.
     #[inline(never)]
     fn assumes_by_looks(&mut self, at: CellAt, exists: bool) -> Result<bool, Stuck> {
         let mut spin = Spin::default();
@@ -247,7 +274,7 @@ impl Protocol for Occ {
             };
             match attempt.keeps_to(at, tid) {
                 Ok(()) => return Ok(attempt.observe(at, tid)),
-                // The unit has changed since the view moved; it is read again.
+                // The unit has changed since `look` copied it, so it is read again.
                 Err(Stuck::New(_)) if spin.wait_at_most(LOCK_ROUNDS_MAX) => {}
                 Err(stuck) => return Err(view::conflict(context, stuck)),
             }
@@ -409,8 +436,8 @@ impl Absence for Occ {
     }
 }
 
-/// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the TID word of
-/// the words' version; as an error, the TID word if the copied words may belong to no version.
+/// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the first TID
+/// word; as an error, if the copied words may not be those of its version.
 #[inline(always)]
 fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire));
@@ -418,17 +445,17 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
         return Err(before);
     }
     copy_shared(at, copy);
-    // Relaxed: if a word came from an install in progress, its Acquire load made the lock visible
-    // (E3).
+    // Relaxed: if a copied word came from an install in progress, the Acquire load of that word
+    // made the lock visible (E3).
     let after = Tid(at.cell_word(0).load(Ordering::Relaxed));
-    // The cell may have been locked or released in between; the words are still those of the
-    // version.
+    // The cell may have been locked or released between the two loads. While the version is the
+    // same, the words are the same.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     if same { Ok(before) } else { Err(before) }
 }
 
-/// Runs phase 3 for an attempt that has written nothing, and only if it has made more than one
-/// observation. Such an attempt has no other phase.
+/// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
+/// and has read more than one cell or observed a node.
 #[inline(always)]
 fn commit_reads(
     context: &mut Context<'_, Occ>,
@@ -476,13 +503,13 @@ fn commit(
     Ok(Committed { version: version.version() })
 }
 
-/// Raises INSTALL in a held cell.
+/// Sets INSTALL in a held cell, and returns the cell's new TID word.
 fn install_held(at: CellAt, tid: Tid) -> Tid {
     // Relaxed: the fence is still to come (E1).
     raise_install(tid, |owned| at.cell_word(0).store(owned, Ordering::Relaxed))
 }
 
-/// Runs phase 2: returns the smallest version of the current epoch that is above every version read
+/// Runs phase 2. Returns the smallest version of the current epoch that is above every version read
 /// or replaced, and above the last version that the session installed (OC2, OC4).
 #[inline]
 fn choose_version(
@@ -505,8 +532,8 @@ fn choose_version(
             debug_assert!(is_above(version, attempt, writes), "OC2: above read, replaced and last");
             return Ok(version);
         }
-        // The version numbers of this epoch are used up. The next epoch has begun when the epoch is
-        // loaded below, so it serves as well.
+        // The version numbers of this epoch are used up, so the next epoch is begun. The loop loads
+        // the epoch again, still after the last lock, as OC4 requires.
         context.engine.epochs.advance_past(epoch);
         if context.engine.epochs.now() == epoch {
             return Err(Abort::VersionsExhausted);
@@ -514,8 +541,8 @@ fn choose_version(
     }
 }
 
-/// Returns whether a version exceeds all that a commit read or replaced, and its session's last one
-/// (OC2).
+/// Returns whether `version` exceeds every version that the commit read or replaces, and the last
+/// version that its session installed (OC2).
 fn is_above(version: Tid, attempt: &Attempt, writes: &WriteSet) -> bool {
     let is_below = |other: Tid| other.version() < version.version();
     let read = attempt.reads.iter().all(|&(_, tid)| is_below(tid));
@@ -525,8 +552,8 @@ fn is_above(version: Tid, attempt: &Attempt, writes: &WriteSet) -> bool {
         && attempt.last.is_none_or(is_below)
 }
 
-/// Returns the epoch of a commit that has locked its write set. The commit's version will be above
-/// `floor` (OC4).
+/// Returns the epoch for the version of a commit that has locked its write set (OC4). The version
+/// will be above `floor`.
 #[inline(always)]
 fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
     if mutant(Mutant::EpochBeforeLock) {
@@ -535,8 +562,8 @@ fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
     context.engine.epochs.now()
 }
 
-/// Runs phase 3: checks that every cell has the TID word that was read and no other session is
-/// committing to it, and that every node has the version that was read.
+/// Runs phase 3. Checks that every cell has the version that was read, and that no other session is
+/// committing to the cell. Checks that every node has the version that was observed.
 fn validate(
     context: &mut Context<'_, Occ>,
     attempt: &Attempt,
@@ -555,8 +582,8 @@ fn validate(
     attempt.nodes.validate(context)
 }
 
-/// Checks that each of these cells has the version that was read and is locked by no other session.
-/// Out of line, so that the loop over unchanged cells is short.
+/// Checks that each of these cells has the version that was read, and that no other session is
+/// committing to the cell. Out of line, so that the loop over unchanged cells is short.
 #[inline(never)]
 fn validate_each(
     context: &mut Context<'_, Occ>,
@@ -573,7 +600,7 @@ fn validate_each(
     Ok(())
 }
 
-/// Runs phase 5 for one item: stores its words and releases its cell in the new version.
+/// Runs phase 5 for one item: stores its words, and releases its cell with the new version.
 #[inline(always)]
 fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, version: Tid) {
     let item = &mut writes.items_mut()[index];

@@ -1,9 +1,9 @@
 //! Histories: the reads, scans and writes of each transaction, with versions, for a checker.
 //!
-//! [`Recorded<P>`] is a protocol that runs `P` and records a history, which
-//! [`Database::take_history`](crate::Database::take_history) returns in the form of the crate
-//! [`candide_check`]. A database that does not record is a `Database<P>`, in which no instruction
-//! of this file exists.
+//! [`Recorded<P>`] is a protocol that runs `P` and records a history.
+//! [`Database::take_history`](crate::Database::take_history) returns the history in the form of the
+//! crate [`candide_check`]. A database that does not record is a `Database<P>`, and contains no
+//! instruction of this file.
 //!
 //! ```
 //! use candide::{Abort, Database, Occ, Record, history::Recorded};
@@ -20,25 +20,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Recorded are:
-//! * Reads, with the version of their unit. A unit that the transaction has written itself is read
-//!   below its writes, if at all.
+//! A history contains:
+//! * Reads, with the version of the unit. If the transaction has written the unit itself, the read
+//!   is recorded with the version below these writes, or not at all.
 //! * The findings of operations that did nothing: that a key is missing, or that its row exists
-//!   already; and the assumptions of the writes before, if the closure ends in that error.
-//! * Transactions that read in a snapshot, as begun when the snapshot was opened. A long read-only
-//!   transaction that is registered like a snapshot has begun when it began.
-//! * Ranges, as far as they were scanned. An unfinished scan of an unordered table is not recorded;
-//!   the rows it returned are.
+//!   already. If the closure ends in such an error, also the assumptions of the writes before it.
+//! * Transactions that read in a snapshot. Such a transaction is recorded as begun when the
+//!   snapshot was opened. A long read-only transaction that is registered like a snapshot is
+//!   recorded as begun at its own begin.
+//! * Ranges, as far as they were scanned. An unfinished scan of an unordered table is not recorded,
+//!   but the rows that it returned are.
 //! * A read outside of transactions, as a transaction of one read.
-//! * Under serial protocols, which have no versions, versions made here, since nothing else runs
-//!   meanwhile.
+//! * Under serial protocols, which have no versions: versions that the recorder makes. This is
+//!   possible because no other transaction runs at the same time.
 //!
-//! Not recorded, and so not checked, are:
-//! * The reads of raw iteration, by itself or for an export: it is no transaction, and none runs
-//!   beside it.
-//! * The assumptions of blind writes about existing records, which a commit checks: that there is a
-//!   row to update or to delete, or none where one is inserted. Only the write is recorded.
-//! * The words on which an update failed at commit, by its guard or by an overflow: such a
+//! The following is not recorded, and so not checked:
+//! * The reads of raw iteration, alone or for an export. Raw iteration is no transaction, and no
+//!   transaction runs at the same time.
+//! * The assumptions of blind writes about existing records: that there is a row to update or to
+//!   delete, or no row where one is inserted. A commit checks these assumptions, but only the write
+//!   is recorded.
+//! * The words on which an update failed at commit, by its guard or by an overflow. Such a
 //!   transaction is recorded with its earlier reads, and without writes.
 
 #![forbid(unsafe_code)]
@@ -70,7 +72,7 @@ pub struct Recorded<P>(PhantomData<P>);
 /// A part of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch {
-    /// The events that ended since the batch before, in no particular order.
+    /// The events that ended since the previous batch, in no particular order.
     pub events: Vec<Event>,
     /// Every transaction that began before this time is in this batch or in an earlier one.
     pub complete_before: u64,
@@ -83,18 +85,19 @@ pub struct Recorder<C> {
     /// Whether the protocol has versions.
     has_versions: bool,
     time: CachePadded<AtomicU64>,
-    /// The events by session, so that sessions do not wait for one another.
+    /// The events and running attempts, divided by session so that sessions seldom wait for one
+    /// another.
     shares: [CachePadded<Mutex<Share>>; SHARES],
     /// The latest versions of deleted rows that still have a record.
     tombstones: Mutex<HashMap<(u16, Key), u64>>,
-    /// The versions of all rows, if the protocol has none.
+    /// The versions of all rows, if the protocol has no versions; otherwise empty.
     versions: Mutex<HashMap<(u16, Key), u64>>,
-    /// Open snapshots.
+    /// The open snapshots.
     snapshots: Mutex<Vec<Opened>>,
 }
 
-/// A snapshot, and the time of its opening, at which transactions that read in it are recorded as
-/// begun.
+/// An open snapshot, and the time at which it was opened. A transaction that reads in the snapshot
+/// is recorded as begun at that time.
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     ts: u64,
@@ -107,12 +110,12 @@ const SHARES: usize = 16;
 #[derive(Debug, Default)]
 struct Share {
     events: Vec<Event>,
-    /// The times at which the running attempts began, by session.
+    /// The running attempts: the session of each, and the time at which the attempt began.
     running: Vec<(u64, u64)>,
 }
 
 impl<C> Recorder<C> {
-    /// Makes a recorder around the protocol's part.
+    /// Makes a recorder around `clock`, the protocol's part of the database.
     fn around(clock: C, has_versions: bool) -> Recorder<C> {
         Recorder {
             clock,
@@ -133,17 +136,18 @@ pub struct Attempt<A> {
     begun: u64,
     reads: Vec<Noted>,
     scans: Vec<Passage>,
-    /// The units it has written, and whether it left a row there; if the protocol has no versions.
+    /// The units that the attempt has written, each with whether its row is there now. Empty if the
+    /// protocol has versions.
     applied: Vec<(CellAt, bool)>,
 }
 
 /// A noted read.
 #[derive(Debug)]
 enum Noted {
-    /// A read of a unit, whose key is taken from its record at the end, since the record stays
-    /// until then.
+    /// A read of a unit. The key is taken from the unit's record at the end of the attempt, since
+    /// the record stays until then.
     Unit(CellAt, Seen),
-    /// A read of a key, of a table, that has no record.
+    /// A read of a key that has no record, with the key's table.
     Missing(u16, Key),
 }
 
@@ -154,14 +158,15 @@ struct Passage {
     from: Bound<Key>,
     to: Bound<Key>,
     direction: Option<Direction>,
-    /// The keys whose records it has met, in their order.
+    /// The keys of the records that the scan has reached, in the scan's order.
     met: Vec<Key>,
     is_over: bool,
 }
 
 impl Passage {
-    /// Returns the scanned ranges without the keys it has met and not read: the transaction has
-    /// written these itself, so it did not read them in the database.
+    /// Returns the ranges that were scanned, without those keys in `met` that are not in `read`.
+    /// The transaction has written the rows of these keys itself, so it did not read them in the
+    /// database.
     fn observed(self, read: &HashSet<(u16, &Key)>) -> Vec<Scan> {
         let Passage { table, mut from, mut to, direction, mut met, is_over } = self;
         if !is_over {
@@ -184,10 +189,10 @@ impl Passage {
 }
 
 impl<C> Recorder<C> {
-    /// Returns the next moment.
+    /// Returns the next time.
     fn tick(&self) -> u64 {
-        // SeqCst: the moments of all threads are in one order, consistent with their other
-        // operations.
+        // SeqCst: the times of all threads are in one order, which is consistent with the threads'
+        // other operations.
         self.time.fetch_add(1, Ordering::SeqCst)
     }
 
@@ -198,12 +203,13 @@ impl<C> Recorder<C> {
     /// Takes the events that have ended since the last call.
     pub(crate) fn take(&self) -> Batch {
         let mut batch = Batch { events: Vec::new(), complete_before: self.tick() };
-        // Before the shares: a transaction that read in a snapshot closed by now is in one of them.
+        // The snapshots are read before the shares. If a snapshot has been closed by now, every
+        // transaction that read in the snapshot is in one of the shares.
         let first = lock(&self.snapshots).iter().map(|snapshot| snapshot.begun).min();
         batch.complete_before =
             first.map_or(batch.complete_before, |first| first.min(batch.complete_before));
         for share in &self.shares {
-            // An attempt that began before that tick is noted here as running, or has ended.
+            // An attempt that began before the tick above is in its share as running, or has ended.
             let share = &mut *lock(share);
             batch.events.append(&mut share.events);
             let first = share.running.iter().map(|&(_, begun)| begun).min();
@@ -213,7 +219,7 @@ impl<C> Recorder<C> {
         batch
     }
 
-    /// Notes that an attempt begins; returns the time.
+    /// Notes that an attempt of a session begins. Returns the time of the begin.
     fn begins(&self, session: u64) -> u64 {
         let share = &mut *lock(self.share(session));
         let begun = self.tick();
@@ -221,8 +227,8 @@ impl<C> Recorder<C> {
         begun
     }
 
-    /// Returns the first snapshot with this timestamp. All snapshots with one timestamp see the
-    /// same versions.
+    /// Returns the snapshot with timestamp `ts` that was opened first. All snapshots with one
+    /// timestamp see the same versions.
     fn opened(&self, ts: u64) -> Opened {
         let snapshots = lock(&self.snapshots);
         *snapshots.iter().find(|snapshot| snapshot.ts == ts).expect("it is open while it is used")
@@ -267,14 +273,15 @@ fn key_in(table: &TableCore, at: CellAt) -> Key {
 }
 
 impl<P: Protocol> Recorded<P> {
-    /// Notes a read.
+    /// Notes a read, unless the attempt itself has written the unit in place.
     fn note(attempt: &mut Attempt<P::Attempt>, at: CellAt, seen: Seen) {
         if !attempt.applied.iter().any(|(applied, _)| applied.address() == at.address()) {
             attempt.reads.push(Noted::Unit(at, seen));
         }
     }
 
-    /// Returns the recorded form of a read, before the attempt's writes have versions.
+    /// Returns the recorded form of a read. Called before the attempt's own writes get their
+    /// versions.
     fn told(context: &Context<'_, Self>, noted: Noted) -> Access {
         let (at, seen) = match noted {
             Noted::Unit(at, seen) => (at, seen),
@@ -318,8 +325,8 @@ impl<P: Protocol> Recorded<P> {
         }
         let (begun, as_of) = match context.local.read_view {
             ReadView::Snapshot(ts) => (context.clock.opened(ts).begun, Some(ts)),
-            // If it is registered like a snapshot, records of rows inserted later are not kept for
-            // it.
+            // For a transaction registered like a snapshot, the collector keeps no records of rows
+            // that were inserted after the transaction's time.
             ReadView::AtBegin => (attempt.begun, context.local.kept.map(|(time, _)| time)),
             ReadView::Current => (attempt.begun, None),
         };
@@ -340,16 +347,17 @@ impl<P: Protocol> Recorded<P> {
 
     /// Notes that the tombstone of a deleted row is about to leave its index.
     fn is_dead(context: &Context<'_, Self>, table: &TableCore, first: CellAt) {
-        // The collector holds the lock of the list of tables, and may not take it again.
+        // The collector already holds the lock of the list of tables, so the table is an argument.
         let row = (first.table(), key_in(table, first));
-        // A record that was never committed is not noted.
+        // A record whose insert never committed has no entry in `tombstones`, and is not noted.
         let version = lock(&context.clock.tombstones).remove(&row);
         if let Some(version) = version {
             context.clock.forgets(context.local.id, row.0, row.1, version);
         }
     }
 
-    /// Notes the versions that deleted rows, for the time at which their records are gone.
+    /// Notes the versions of deletes, to be recorded when the records of the rows are gone. If the
+    /// protocol has no versions, also notes the versions of other writes.
     fn note_deletes(context: &Context<'_, Self>, writes: &[Access]) {
         for write in writes {
             let (row, version) = ((write.table, write.key.clone()), write.version.unwrap_or(0));
@@ -386,7 +394,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const CELL_WORDS: usize = P::CELL_WORDS;
     const NODE_WORDS: usize = P::NODE_WORDS;
     const ONE_SESSION: bool = P::ONE_SESSION;
-    // The end of a single read would not be noticed.
+    // The recorder would not notice the end of a single read.
     const SINGLE_READ_COMMITS: bool = false;
     const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
     type Versions = Self;
@@ -561,7 +569,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
                 let versions = &context.clock.versions;
                 let was_there =
                     |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
-                // A row that was inserted and deleted again has not been written.
+                // A row that the transaction itself has inserted and deleted again counts as not
+                // written.
                 applied.retain(|&(at, present)| present || was_there(at));
                 let version = context.clock.tick();
                 Self::end(
@@ -571,8 +580,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
                     applied.into_iter().map(|(at, present)| (at, version, present)),
                 );
             }
-            // The reads behind these outcomes have been validated, like those behind an updater's
-            // panic.
+            // The commit validates the reads before it returns one of these outcomes, and before an
+            // updater can panic.
             Err(Abort::Guard | Abort::Overflow) => {
                 Self::end(context, attempt, true, std::iter::empty())
             }
@@ -592,7 +601,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         writes: &WriteSet,
         images: &mut Vec<u64>,
     ) -> Result<Option<Abort>, Abort> {
-        // The error depends also on these reads, which are observed only now.
+        // The closure's error also depends on the rows that its writes assumed. These rows are read
+        // only now.
         for item in writes.items() {
             let seen = P::read(&mut inner(context), &mut attempt.inner, item.at, |_| {})?;
             Self::note(attempt, item.at, seen);
@@ -798,7 +808,8 @@ impl<P: Protocol> Versions<Recorded<P>> for Recorded<P> {
     fn close_snapshot(clock: &Recorder<P::Clock>, ts: u64, since: Moment) {
         let mut snapshots = lock(&clock.snapshots);
         P::Versions::close_snapshot(&clock.clock, ts, since);
-        // The last of these snapshots: reads in the others were noted with the first.
+        // Removes the last snapshot with this timestamp, since `opened` returns the first one for
+        // all of them.
         let place = snapshots
             .iter()
             .rposition(|snapshot| snapshot.ts == ts)

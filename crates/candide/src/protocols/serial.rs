@@ -2,25 +2,27 @@
 //! undo log.
 //!
 //! # Guarantee
-//! Serializable, strictly and opaquely: transactions run one after another. By
-//! [`Exclusion::OneSession`] there is one session, so no two can meet; by [`Exclusion::GlobalLock`]
-//! any number, and a lock around each transaction.
+//! Serializable, strictly and opaquely: transactions run one after another. Under
+//! [`Exclusion::OneSession`] there is only one session. Under [`Exclusion::GlobalLock`] there may
+//! be any number of sessions, and each transaction holds a lock.
 //!
 //! # Source
-//! None. It is the baseline: the same tables, indexes and API without a word of concurrency
-//! control, so the difference to another protocol is that protocol's cost.
+//! None. The protocol is the baseline: it has the same tables, indexes and API, but not a word of
+//! concurrency control. So the difference to another protocol is the cost of that protocol's
+//! concurrency control.
 //!
 //! # Phases
-//! An operation saves the old words and writes the new ones. Commit unlinks deleted records. Abort
-//! replays the log backwards.
+//! An operation saves the old words and writes the new ones. A commit unlinks the records of
+//! deleted rows. An abort undoes the log backwards.
 //!
 //! # Cell
 //! None. Timestamp splitting therefore has no effect; a record is one unit.
 //!
 //! # Invariants
 //! * **SE1** Between `begin` and the end of an attempt no other transaction of the database runs.
-//! * **SE2** A linked record is a row, unless the running attempt has it in `deleted`.
-//! * **SE3** Undoing the log backwards restores every word and every link that the attempt found.
+//! * **SE2** A linked record is a row, unless the record is in `deleted` of the running attempt.
+//! * **SE3** Undoing the log backwards restores every word and every link to its state before the
+//!   attempt.
 //!
 //! # Example
 //! T's closure returns an error (`tests/timelines`).
@@ -39,16 +41,17 @@
 //! ```
 //!
 //! # Waiting
-//! A waiter sleeps, and is handed the lock after half a millisecond (`sync/parking.rs`), so a busy
-//! thread does not keep others out. A transaction whose deadline passes meanwhile is refused then.
-//! If threads that hold the locks of several databases would wait for one another in a circle, the
-//! one that would close it gets `Nested`.
+//! A session that waits for the lock sleeps. The first release after half a millisecond hands the
+//! lock over to the session (`sync/parking.rs`), so a busy thread does not keep others out. If a
+//! transaction's deadline passes during the wait, the transaction is refused then. Threads may hold
+//! the locks of several databases. If a wait would close a circle of threads that wait for one
+//! another, the waiting thread gets `Nested` instead.
 //!
 //! # Aborts
-//! Only outcomes; nothing conflicts.
+//! Only outcomes, since transactions never conflict.
 //!
 //! # Costs
-//! One core's throughput on any number of cores.
+//! The throughput is that of one core, on any number of cores.
 
 #![forbid(unsafe_code)]
 
@@ -70,7 +73,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// Transactions that run one after another, in place.
+/// The protocol that runs transactions one after another, and writes in place.
 #[derive(Debug)]
 pub struct Serial;
 
@@ -94,7 +97,7 @@ impl Default for Exclusion {
     }
 }
 
-/// The lock of a database, unless there is only one session.
+/// The lock of a database; `None` if the database has only one session.
 #[derive(Debug)]
 pub struct Lock(Option<sync::Exclusive>);
 
@@ -102,18 +105,20 @@ pub struct Lock(Option<sync::Exclusive>);
 #[derive(Debug, Default)]
 pub struct Attempt {
     log: Vec<Undo>,
-    /// The entries of the log by record, from the first mark on, which scans use.
+    /// The log entries by record, from the first mark of a scan on; `None` before that mark.
     trail: Option<Trail>,
     scratch: Vec<u64>,
     /// Old words, in the order of the log.
     words: Vec<u64>,
-    /// Records that are linked but are no rows (SE2).
+    /// Linked records that are no rows (SE2).
     deleted: Deleted,
-    /// The first failure of an update: the transaction cannot commit any more.
+    /// The first failure of an update, after which the transaction cannot commit; `None` if no
+    /// update has failed.
     failed: Option<Abort>,
-    /// The first failure of each record, with the length of the log when it happened.
+    /// The first failed update of each record, by the record's address, with the length of the log
+    /// at the failure.
     failures: HashMap<u64, (Abort, usize), BuildHasherDefault<AddressHasher>>,
-    /// The payload of an updater's panic, which the commit resumes.
+    /// The payload of the first panic of an updater. The commit resumes this panic.
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -121,11 +126,13 @@ pub struct Attempt {
 #[derive(Debug, Default)]
 struct Deleted {
     cells: Vec<CellAt>,
-    /// The place of each record, by its address, once the set has had many records; empty before.
+    /// The place of each record in `cells`, by the record's address. Empty until the set has had
+    /// more than [`Deleted::FEW`] records.
     places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
 }
 
-/// Hashes addresses of cells, whose upper and lowest bits hardly differ, by one product.
+/// A hasher for the addresses of cells, by one multiplication. The upper and the lowest bits of
+/// such addresses hardly differ.
 #[derive(Debug, Default)]
 struct AddressHasher(u64);
 
@@ -198,8 +205,8 @@ impl Deleted {
     }
 }
 
-/// The entries of a log by record, so that a scan that rebuilds a record at a mark visits no
-/// others.
+/// The log entries by record. With them, a scan that rebuilds a record as it was at a mark visits
+/// no entries of other records.
 #[derive(Debug, Default)]
 struct Trail {
     steps: Vec<Step>,
@@ -209,10 +216,11 @@ struct Trail {
 
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    /// The place of its entry in the log, and of the words that the entry keeps.
+    /// The place of the step's entry in the log. The words that the entry keeps begin at place
+    /// `words` of the attempt's words.
     place: usize,
     words: usize,
-    /// The record's previous step.
+    /// The previous step of the same record, if any.
     before: Option<usize>,
 }
 
@@ -238,7 +246,8 @@ enum Undo {
     Words { at: CellAt, first: u16, count: u16 },
     /// Unlink the record.
     Link { at: CellAt },
-    /// Restore whether the record was a row; `deleted` says whether it is now.
+    /// Restore the existence of the row. Before, there was a row if `was_row`. Now, there is one
+    /// unless the record is in `deleted`.
     Existence { was_row: bool },
 }
 
@@ -496,7 +505,8 @@ impl Attempt {
         }
     }
 
-    /// Adds an entry of a record to the log; its words are the last in `words`.
+    /// Adds an entry for a record to the log. The entry's old words are already the last in
+    /// `words`.
     #[inline]
     fn note(&mut self, at: CellAt, undo: Undo) {
         if let Some(trail) = &mut self.trail {
@@ -511,14 +521,16 @@ impl Attempt {
         self.deleted.place(at).is_none()
     }
 
-    /// Keeps a failure, and adds an entry to the log, so that the failure has a place in it.
+    /// Keeps the failure of an update. Adds an entry without words to the log, so that the failure
+    /// has a place in the log.
     fn fail(&mut self, at: CellAt, abort: Abort) {
         self.failed.get_or_insert(abort);
         self.failures.entry(at.address()).or_insert((abort, self.log.len()));
         self.note(at, Undo::Words { at, first: 0, count: 0 });
     }
 
-    /// Returns the failure of an update of this record before a place in the log, as an error.
+    /// Returns the failure of an update of this record as an error, if the update came before place
+    /// `mark` of the log.
     fn check(&self, at: CellAt, mark: usize) -> Result<(), Abort> {
         if self.failed.is_none() {
             return Ok(());
@@ -529,8 +541,8 @@ impl Attempt {
         }
     }
 
-    /// Rebuilds in `scratch` the words that a record had when the log had `mark` entries; returns
-    /// whether the record was a row then.
+    /// Rebuilds in `scratch` the words that a record had when the log had `mark` entries. Returns
+    /// whether the record was a row at that mark.
     fn look_back(&mut self, at: CellAt, mark: usize) -> bool {
         let mut present = self.has(at);
         self.scratch.clear();
@@ -569,8 +581,8 @@ impl Attempt {
         self.clear();
     }
 
-    /// Applies one operation. A failure is kept: the commit reports it, and reads of this record
-    /// do, as under every protocol.
+    /// Applies one operation. If the operation fails, the failure is kept. As under every protocol,
+    /// the commit and later reads of this record report the failure.
     #[inline]
     fn apply(&mut self, writes: &mut WriteSet, at: CellAt, intent: Intent, op: Op) {
         let item = writes.stage(at, intent, op);
@@ -608,8 +620,8 @@ mod in_tests {
         LOCKED.get()
     }
 
-    /// Runs `body`; databases of [`Serial`](super::Serial) that it builds on this thread have a
-    /// lock unless they set another policy.
+    /// Runs `body`. Databases of [`Serial`](super::Serial) that `body` builds on this thread have a
+    /// lock, unless `body` sets another policy.
     pub(crate) fn under_a_lock<T>(body: impl FnOnce() -> T) -> T {
         LOCKED.set(true);
         let result = body();

@@ -1,25 +1,31 @@
-//! TicToc: timestamps are kept in the data, and a commit takes the smallest one at which all its
-//! reads are valid.
+//! TicToc: timestamps are kept with the data, and a commit takes the smallest timestamp at which
+//! all its reads are valid.
 //!
 //! # Guarantee
-//! Serializable, in the order of commit timestamps; read-only transactions, too. Not strictly: a
-//! transaction may come before one that had ended when it began, if no chain of data leads from the
-//! one to the other. Not opaque: an attempt that will abort may see values of different times
-//! (never a torn one) before it fails.
+//! Serializable, in the order of commit timestamps; read-only transactions are included. Not
+//! strictly: if transaction A ended before transaction B began, B may still come before A, as long
+//! as no chain of data leads from A to B. Not opaque: an attempt that will abort may see values of
+//! different times before it fails, but never a torn value.
 //!
 //! # Source
 //! TicToc [YU16], in the form of "Opportunities for Optimism" [HU20], section 2.3: each timestamp
-//! has a whole word. Differences: a read for update may lock early; and absence is in timestamp
-//! order, too. A node (a bucket or a leaf) carries the timestamps of its keys without a record; a
-//! record inherits them when it is linked, and merges its own into the node when it is unlinked.
-//! With node versions alone, which are in commit order, an insert could commit below a transaction
-//! that has missed its key (`tests/timestamps` plays it).
+//! has a whole word. There are two differences. A read for update may lock early. The absence of
+//! keys is in timestamp order, too: a node (a bucket or a leaf) has timestamps for the keys that
+//! have no record. A record inherits the timestamps of its node when the record is linked. When the
+//! record is unlinked, its own timestamps are merged into those of the node. Node versions alone
+//! would not be enough, since they are in commit order: an insert could commit below a transaction
+//! that has missed the key (`tests/timestamps` plays this case).
 //!
 //! # Phases
-//! 1 lock the write set, checking each item's expectation - 2 choose the timestamp - 3 validate
-//! reads, extending them, and nodes - 4 evaluate updaters - 5 install and release. A transaction
-//! that wrote nothing does only 2 and 3. Phase 1 ends without a fence: extending a version
-//! and locking it are exchanges of the same word; nodes bring their own.
+//! 1. Lock the write set, checking each item's expectation.
+//! 2. Choose the timestamp.
+//! 3. Validate reads, extending them, and nodes.
+//! 4. Evaluate updaters.
+//! 5. Install and release.
+//!
+//! An attempt that has written nothing runs only phases 2 and 3. Phase 1 ends without a fence,
+//! because extending a version and locking its cell are exchanges of the same word. The validation
+//! of nodes issues its own fence.
 //!
 //! # Cell
 //! ```text
@@ -27,36 +33,46 @@
 //! ```
 //!
 //! # Invariants
-//! The first word locks the cell as `protocols/shared/cell_lock.rs` says, with invariants CL1 to
-//! CL5; besides:
-//! * **TT1** Words, wts and ABSENT change only under INSTALL; the rts of a cell with INSTALL only
-//!   by its owner, as it releases, and that of any other cell by exchange, even if it is held.
-//! * **TT2** A version (a row, or its absence) is valid from wts to rts. rts never falls; a
-//!   commit that replaces a version has a timestamp above the rts it found as it raised INSTALL.
+//! The first word locks the cell as `protocols/shared/cell_lock.rs` describes, with invariants CL1
+//! to CL5. In addition:
+//! * **TT1** The words, wts and ABSENT of a cell change only under INSTALL. The rts of a cell with
+//!   INSTALL is changed only by the owner of the lock, as it releases the cell. The rts of any
+//!   other cell is changed by exchange, even if the cell is held.
+//! * **TT2** A version (a row, or its absence) is valid from wts to rts. rts never falls. A commit
+//!   that replaces a version has a timestamp above the rts that the version had when the commit set
+//!   INSTALL.
 //! * **TT3** Nothing that can fail happens after phase 4.
 //! * **TT4** UNWRITTEN marks a version that the record has inherited. A DEAD cell's rts is final.
-//! * **TT5** A node's nwts and nrts are at least the wts and rts of every record unlinked from it,
-//!   or from a node whose keys it has taken over; nwts is at most nrts, and changes only together
-//!   with the node's version. A record can be read and locked once it has inherited them.
+//! * **TT5** A node's nwts and nrts are at least the wts and rts of every record that was unlinked
+//!   from the node, or from another node whose keys the node has taken over. nwts is at most nrts,
+//!   and changes only together with the node's version. A record can be read and locked only after
+//!   it has inherited nwts and nrts.
 //! * **TT6** A tombstone is reaped only after all transactions that ran when the row was deleted
-//!   have ended: it was queued then or later, or it has REQUEUE and is not reaped before it has
-//!   been queued again. (Nothing here depends on it, but histories do: a key without a record then
-//!   means the same to all running transactions.)
+//!   have ended. Either the tombstone was queued at that time or later, or it has REQUEUE and is
+//!   queued again before it is reaped. (The protocol does not depend on this invariant, but
+//!   histories do: a key without a record then means the same to all running transactions.)
 //!
 //! # Why it is serializable
-//! Let c(T) be T's commit timestamp. wr: T reads what U installed, so c(T) is at least the wts,
-//! c(U). ww: TT2. rw: T read x and U replaced it. T saw an rts of at least c(T) on the version it
-//! read: with the version; at validation, where wts was still the version's after rts was loaded;
-//! or by its own exchange. U's INSTALL comes later in the order of that one word, so c(U) > c(T).
-//! rw without a record: T raises nrts to c(T), fences, and finds the node's version unchanged; an
-//! insert that links raises the version, fences, and reads nrts. Either T fails, or the record's
-//! first rts is at least c(T); TT5 keeps it when the record is unlinked. So no edge falls, and only
-//! wr edges are level. A cycle would have these alone, but each of them leads from a commit to one
-//! later in real time.
+//! Let c(T) be T's commit timestamp.
+//! * wr: T reads what U installed. c(T) is at least the wts of that version, which is c(U).
+//! * ww: T replaces what U installed. By TT2, c(U) < c(T).
+//! * rw: T has read x, and U replaces x. T saw an rts of at least c(T) on the version that it read:
+//!   when it read the version; or at validation, where T loaded rts and then found wts unchanged;
+//!   or by its own exchange. U's INSTALL comes later in the order of that one word, so c(T) < c(U)
+//!   by TT2.
+//! * rw without a record: T raises nrts to c(T), issues a fence, and finds the node's version
+//!   unchanged. An insert of the key raises that version, issues a fence, and loads nrts. Either T
+//!   fails, or the first rts of the insert's record is at least c(T). TT5 keeps this bound when the
+//!   record is unlinked.
+//!
+//! So the timestamp falls along no edge, and it can stay equal only along a wr edge. A cycle would
+//! consist of such wr edges alone. But each wr edge leads from a commit to one that is later in
+//! real time, so there is no cycle.
 //!
 //! # Example
-//! T commits before U in the serial order, though U has replaced what T read and has ended: `occ`
-//! would abort T. Rows are valid from their wts to their rts (`tests/timelines`).
+//! T comes before U in the serial order, although U has replaced what T read, and has ended before
+//! T. `occ` would abort T. The right columns show from which wts to which rts each row is valid
+//! (`tests/timelines`).
 //! ```text
 //! T                                         U                       x valid    y valid
 //! reads x                                                           3 to 3     1 to 1
@@ -68,12 +84,12 @@
 //! finds x, as it was read, valid at 3
 //! commits at 3                                                                 3 to 3
 //! ```
-//! Had y been read at 3 before, T would have to choose 4 (TT2). Then it would look at x, find
-//! another wts, and abort: `ReadChanged`.
+//! If another transaction had read y at 3 before, T would have to choose 4 (TT2). T would then find
+//! another wts in x, and abort: `ReadChanged`.
 //!
 //! # Inheritance
-//! A session that takes over timestamps has locked their node, and passes a fence before it reads
-//! them (E1).
+//! A session that takes over a node's timestamps has locked the node, and issues a fence before it
+//! loads the timestamps (E1).
 //!
 //! | when | from | to | where |
 //! |---|---|---|---|
@@ -85,14 +101,18 @@
 //! | a leaf or a layer is removed | leaf | neighbour, holder, root | `inherit`, `remove_layer`, `take_over` in `index/ordered` |
 //!
 //! # Aborts
-//! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
-//! `ReadChanged`: a version could not be extended. `Phantom`: a node changed. `ExistenceChanged`,
-//! `RecordRemoved`: phase 1. `Guard`, `Overflow`: phase 4, definite.
+//! * `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
+//! * `ReadChanged`: a version could not be extended.
+//! * `Phantom`: a node changed.
+//! * `ExistenceChanged`: phase 1 fails.
+//! * `RecordRemoved`: a record is dead, in phase 1 or at a read.
+//! * `Guard`, `Overflow`: phase 4 fails. These outcomes are definite.
 //!
 //! # Costs
-//! Readers write: a read of an old version beside a new one raises its rts, a lookup that misses a
-//! key raises its node's nrts. Unlinking a record fails the attempts that have missed a key in its
-//! node. Cells take a word more than under OCC, reads a load more.
+//! Readers write: a commit raises the rts of each version that it read, and the nrts of each node
+//! in which it missed a key, if that timestamp is below the commit's. Unlinking a record makes
+//! attempts fail that have missed a key in the record's node. A cell has one word more than under
+//! OCC, and a read takes one load more.
 //!
 //! [YU16]: https://doi.org/10.1145/2882903.2882935
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
@@ -119,24 +139,25 @@ use crate::sync::{AtomicU64, Mutant, Ordering, Point, full_fence, mutant, pass};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
-/// The step from one timestamp to the next: timestamps are stored and compared with zeros in the
-/// bits of the flags.
+/// The difference between one timestamp and the next. Timestamps are stored and compared with zeros
+/// in the bits of the flags.
 const TICK: u64 = 1 << 12;
 
-/// The flag of a version that the record has inherited, and that has not been written.
+/// The flag of a version that the record has inherited from its node, and that no commit has
+/// written.
 const UNWRITTEN: u64 = Tid::own_flag(0);
-/// The flag of a row that was deleted while its record was queued: the queue's entry is older than
-/// the absence.
+/// The flag of a row that was deleted while its record was queued. The queue entry is then older
+/// than the delete.
 const REQUEUE: u64 = Tid::own_flag(1);
 
-// The places of the words in a cell, whose first is like a [`Tid`], and in a node.
+// The places of the words in a cell and in a node. A cell's first word has the form of a [`Tid`].
 const RTS: usize = 0;
 const WTS: usize = 1;
 const NWTS: usize = 0;
 const NRTS: usize = 1;
 
-/// Optimistic concurrency control in timestamp order, after TicToc: a transaction may commit before
-/// one that has ended.
+/// Optimistic concurrency control in timestamp order, after TicToc: in the serial order, a
+/// transaction may come before one that has already ended.
 #[derive(Debug)]
 pub struct TicToc;
 
@@ -145,12 +166,14 @@ pub struct TicToc;
 pub struct Attempt {
     reads: Vec<Read>,
     nodes: Vec<NodeRead>,
-    /// The largest wts and nwts observed: the commit timestamp is not below it.
+    /// The lower bound of the commit timestamp: the largest of the observed wts and nwts, and of
+    /// the times given to `reach`.
     floor: u64,
     held: Held,
 }
 
-/// A version, valid from `wts` to at least the timestamp in `rts`, the cell's word.
+/// A version that was read, valid from `wts` to at least the timestamp in `rts`. `rts` is the
+/// cell's first word at that read.
 #[derive(Debug)]
 struct Read {
     at: CellAt,
@@ -158,7 +181,7 @@ struct Read {
     rts: Tid,
 }
 
-/// A node's version, and its nwts at that version.
+/// A node's version when the node was searched, and the node's nwts at that version.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct NodeRead {
     node: NodeAt,
@@ -178,7 +201,7 @@ impl Attempt {
         self.reads.push(read);
     }
 
-    /// Observes the absence of a key, by a node in the version that was searched.
+    /// Observes the absence of a key, which a node shows in the version that was searched.
     #[inline(always)]
     fn miss(&mut self, read: NodeRead) {
         if !mutant(Mutant::NodeWtsIgnored) {
@@ -259,7 +282,8 @@ impl Protocol for TicToc {
         if attempt.held.has(at) || attempt.held.hold(context, at)?.has(Tid::ABSENT) {
             return Self::read(context, attempt, at, copy);
         }
-        // Others may extend the version while this session holds it, but not replace it.
+        // While this session holds the cell, other sessions may extend the version, but not replace
+        // it.
         let [rts, wts] = [RTS, WTS].map(|word| at.cell_word(word).load(Ordering::Relaxed));
         attempt.observe(Read { at, wts, rts: Tid(rts) });
         copy(Words::Shared(at.payload()));
@@ -284,9 +308,9 @@ impl Protocol for TicToc {
         attempt: &mut Attempt,
         writes: &WriteSet,
     ) -> Result<(), Abort> {
-        // The attempt's commit timestamp will not be lower than the present one, so a read that
-        // cannot be made valid now dooms the attempt. An extension that proves needless does no
-        // harm.
+        // The final commit timestamp will not be below the one that `certify` chooses here. So a
+        // read that cannot be made valid at the present one dooms the attempt. An extension that
+        // proves needless does no harm.
         certify(context, attempt, writes).map(drop)
     }
 
@@ -314,7 +338,7 @@ impl Protocol for TicToc {
         time: u64,
         _table: u16,
     ) -> Result<(), Abort> {
-        // All earlier reads have to be valid at this time, too, or the commit fails.
+        // All earlier reads have to be valid at `time`, too, or the commit fails.
         if !mutant(Mutant::IndexReadEarly) {
             attempt.floor = attempt.floor.max(time);
         }
@@ -329,10 +353,10 @@ impl Absence for TicToc {
         missing: Missing<'_>,
     ) -> Result<(), Abort> {
         let Missing { table, node, version, .. } = missing;
-        // Loaded after the search: a slot that the search found empty was cleared after its
-        // record's wts had been merged. Acquire pairs with `merge_into_node`: if nwts is of a later
-        // version, the change of version is visible below. So the loaded nwts and version belong
-        // together.
+        // nwts is loaded after the search. If a slot was empty in the search because its record had
+        // been unlinked, the record's wts had been merged before. Acquire pairs with
+        // `merge_into_node`: if nwts is of a later version of the node, the check below sees that
+        // the version has changed. So the loaded nwts and `version` belong together.
         let nwts = node.node_word(NWTS).load(Ordering::Acquire);
         if node.version() != version {
             return Err(context.phantom(table));
@@ -342,13 +366,14 @@ impl Absence for TicToc {
     }
 
     fn init_absent_cell(_clock: &(), at: CellAt) {
-        // Locked until it has inherited (TT5): the link comes first.
+        // Locked until the record has inherited from its node (TT5), since it is linked before
+        // that.
         at.cell_word(RTS).store(Tid::INITIAL.0 | Tid::LOCK | Tid::INSTALL, Ordering::Relaxed);
     }
 
     fn inherit_from_node(_clock: &(), node: NodeAt, at: CellAt) {
-        // A transaction that has missed the key raises nrts and then loads the version; this one
-        // has raised the version and now loads nrts.
+        // A transaction that has missed the key raises nrts and then loads the node's version. This
+        // session has raised the version, and now loads nrts.
         full_fence(); // E1
         let inherited = [NWTS, NRTS].map(|word| node.node_word(word).load(Ordering::Relaxed));
         let [nwts, nrts] = if mutant(Mutant::InsertInheritsNothing) { [0, 0] } else { inherited };
@@ -365,9 +390,9 @@ impl Absence for TicToc {
             }
         }
         if let Some(wts) = birth {
-            // An insert of this key by another session no longer changes the node, only the record.
-            // The record inherited the nwts of version `before` and an rts not below it (TT5),
-            // whatever its cell contains now.
+            // From now on an insert of this key by another session changes only the record, not the
+            // node. The record inherited the nwts of version `before`, and an rts that is at least
+            // as large (TT5), whatever the record's cell contains now.
             attempt.observe(Read { at: first, wts, rts: Tid(wts) });
         }
     }
@@ -376,8 +401,8 @@ impl Absence for TicToc {
         if mutant(Mutant::SplitUntracked) {
             return;
         }
-        // The successors have inherited the nwts of the node that they come from, so the nwts
-        // observed there is valid for them, too.
+        // The successors have inherited the nwts of the node that was divided or moved, so the nwts
+        // observed in that node is valid for the successors, too.
         change.replace(&mut attempt.nodes, |read| (&mut read.node, &mut read.version));
     }
 
@@ -406,7 +431,7 @@ impl Absence for TicToc {
         units: &[CellAt],
         _horizon: Epoch,
     ) -> GcOutcome {
-        // Versions do not give the time of a delete; REQUEUE replaces it (TT6).
+        // A version does not tell the epoch of a delete, so REQUEUE replaces the epoch (TT6).
         cell_lock::reap(units, REQUEUE, |_| false)
     }
 
@@ -423,15 +448,15 @@ impl Absence for TicToc {
         }
         let [rts, wts] = [tid, wts].map(Tid::version);
         node.node_word(NRTS).fetch_max(rts, Ordering::Relaxed);
-        // Release pairs with `absent`: a reader that sees this nwts sees the node locked, or
+        // Release pairs with `absent`: a reader that loads this nwts then finds the node locked, or
         // already in a new version.
         node.node_word(NWTS).fetch_max(wts, Ordering::Release);
     }
 }
 
-/// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the wts and the
-/// rts of the words' version; as an error, the TID word if the copied words may belong to no
-/// version.
+/// Loads a cell's TID word and wts, copies the words, and loads both again. Returns the wts and the
+/// rts of the words' version. If the copied words may belong to no version, returns the first TID
+/// word as an error.
 #[inline(always)]
 fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid> {
     let (cell, cell_wts) = (at.cell_word(RTS), at.cell_word(WTS));
@@ -439,25 +464,26 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<(u64, Tid), Tid>
     if before.has(Tid::INSTALL) {
         return Err(before);
     }
-    // Acquire: wts is stored after the words and under the lock, so what follows is not older (E3).
+    // Acquire: a commit stores wts after the words and under the lock, so the loads below see
+    // nothing older than that commit (E3).
     let wts = cell_wts.load(Ordering::Acquire);
     copy_shared(at, copy);
-    // If a word came from an install in progress, its Acquire load made the lock visible; if from a
-    // finished one, this Acquire makes its wts visible (E3). Otherwise all loads are of one
-    // version.
+    // If a copied word came from an install in progress, the Acquire load of that word made the
+    // lock visible. If the word came from a finished install, this Acquire makes the wts of that
+    // install visible (E3). Otherwise all loads are of one version.
     let rts = Tid(cell.load(Ordering::Acquire));
     if is_of(rts, wts, cell_wts) { Ok((wts, rts)) } else { Err(before) }
 }
 
-/// Returns whether a cell, whose word was `rts` when it was loaded again, still has the version of
-/// `wts`.
+/// Returns whether a cell still has the version of `wts`. `rts` is the cell's TID word from the
+/// second load.
 #[inline(always)]
 fn is_of(rts: Tid, wts: u64, cell_wts: &AtomicU64) -> bool {
     !rts.has(Tid::INSTALL) && cell_wts.load(Ordering::Relaxed) == wts
         || mutant(Mutant::SecondLookSkipped)
 }
 
-/// Unlocks a new record's cell, absent and with these timestamps.
+/// Unlocks the cell of a new record. The row is absent, with these timestamps.
 pub(crate) fn begin_in_time(at: CellAt, [wts, rts]: [u64; 2]) {
     debug_assert!(wts <= rts, "TT5: nwts is at most nrts");
     at.cell_word(WTS).store(wts, Ordering::Relaxed);
@@ -490,7 +516,7 @@ fn commit(
 
     // 4 evaluate
     if let Err(failure) = evaluate(writes) {
-        // The outcome depends on the locked versions: they are read at this timestamp.
+        // The outcome depends on the locked versions, so they count as read at `cts`.
         writes.items_mut().iter_mut().for_each(|item| item.note = raised(Tid(item.note), cts).0);
         return Err(fail(context, &mut attempt.held, writes, failure, release_held));
     }
@@ -502,11 +528,11 @@ fn commit(
     Ok(Committed { version: cts })
 }
 
-/// Begins phase 1 for a held cell: sets INSTALL. From here on the version is not extended, so this
-/// exchange returns its final rts (TT2).
+/// Begins phase 1 for a held cell: sets INSTALL. From here on no session extends the version, so
+/// this exchange returns the version's final rts (TT2).
 fn install_held(at: CellAt, was: Tid) -> Tid {
     let cell = at.cell_word(RTS);
-    // Relaxed: other sessions extend the version by exchanges of the same word.
+    // Relaxed is enough, since other sessions extend the version by exchanges of the same word.
     let install = if mutant(Mutant::HeldNotInstalling) { 0 } else { Tid::INSTALL };
     let now = Tid(cell.fetch_or(install, Ordering::Relaxed) | Tid::INSTALL);
     if mutant(Mutant::HeldExtensionMissed) { Tid(was.0 | Tid::LOCK | Tid::INSTALL) } else { now }
@@ -523,9 +549,9 @@ fn release_held(context: &mut Context<'_, TicToc>, at: CellAt, _was: Tid) {
     free(context, at, true, give_back);
 }
 
-/// Runs phases 2 and 3: returns the smallest timestamp at which all reads may be valid and all
-/// locked versions can be replaced (TT2), after making each version read valid there, and raising
-/// and validating each node.
+/// Runs phases 2 and 3. Chooses the smallest timestamp at which all reads may be valid and all
+/// locked versions can be replaced (TT2), and returns it. Extends each version that was read to
+/// that timestamp. Raises the nrts of each observed node to that timestamp, and validates the node.
 #[inline]
 fn certify(
     context: &mut Context<'_, TicToc>,
@@ -539,7 +565,7 @@ fn certify(
     debug_assert!(is_above_replaced(cts, writes), "TT2: above the rts of all replaced");
     debug_assert!(attempt.reads.iter().all(|read| read.wts <= cts), "TT2: not before a read's wts");
     for read in &attempt.reads {
-        // The flags need no mask: they are below one step.
+        // The flags need no mask: their bits are below one `TICK`.
         if read.rts.0 < cts && !extend(read, writes, cts) {
             return Err(context.conflict(Abort::ReadChanged, read.at));
         }
@@ -578,14 +604,14 @@ fn has_changed(read: &NodeRead) -> bool {
     read.node.version() != read.version && !mutant(Mutant::NoNodeValidation)
 }
 
-/// Returns whether `cts` is above the rts of every version that a commit replaces. The rts is the
-/// one that the version had when the commit set INSTALL (TT2).
+/// Returns whether `cts` is above the rts of every version that a commit replaces. The rts is that
+/// of the version when the commit set INSTALL (TT2).
 fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
     let mut found = writes.items().iter().map(|item| Tid(item.note).version());
     found.all(|rts| rts < cts) || mutant(Mutant::CommitBelowRts)
 }
 
-/// Makes a version valid at `cts`; returns false if the version has been replaced, or a commit is
+/// Makes a version valid at `cts`. Returns `false` if another commit has replaced the version or is
 /// about to replace it.
 #[inline]
 fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
@@ -598,8 +624,9 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
         if early.is_some() {
             pass(Point::Extending);
         }
-        // rts before wts, or an install in between would give the old version the new one's rts.
-        // Acquire: a loaded rts makes its wts visible (E3).
+        // rts is loaded before wts. Otherwise an install between the loads would give the old
+        // version the rts of the new one. Acquire: loading rts makes the wts of the same version
+        // visible (E3).
         let tid = Tid(cell.load(Ordering::Acquire));
         if early.is_none() {
             pass(Point::Extending);
@@ -611,8 +638,9 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
             return true;
         }
         if tid.has(Tid::INSTALL) && !mutant(Mutant::ExtendedUnderLock) {
-            // Either this session has locked the cell; or another session has, which may replace
-            // the version at a timestamp below `cts`, or has made the record dead at one.
+            // If this session has locked the cell, the read is valid. If another session has locked
+            // the cell, that session may replace the version at a timestamp below `cts`, or may
+            // have made the record dead at one.
             return writes.find(read.at).is_some();
         }
         // Relaxed: the order of this one word decides whether the extension or a lock came first
@@ -627,12 +655,12 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
     }
 }
 
-/// Returns the word with an rts of at least `rts`.
+/// Returns `tid` with its rts raised to at least `rts`.
 fn raised(tid: Tid, rts: u64) -> Tid {
     Tid(tid.0 - tid.version() + tid.version().max(rts))
 }
 
-/// Runs phase 5 for one item: stores its words and releases its cell in the new version.
+/// Runs phase 5 for one item: stores its words, and releases its cell with the new version.
 #[inline(always)]
 fn install(context: &mut Context<'_, TicToc>, writes: &mut WriteSet, index: usize, cts: u64) {
     let item = &mut writes.items_mut()[index];
@@ -641,12 +669,13 @@ fn install(context: &mut Context<'_, TicToc>, writes: &mut WriteSet, index: usiz
     if item.present {
         writes.install(index, at.payload());
     } else if was.has(Tid::ABSENT) {
-        // The row was inserted and deleted within the transaction, which has only seen its absence.
+        // The transaction itself has inserted and deleted the row, so it has only seen the row's
+        // absence.
         item.untouched = true;
         release_cell(context, at, raised(was.unlocked(), cts));
         return;
     } else {
-        // An existing entry of the queue is older than this delete (TT6).
+        // If the record is queued already, its queue entry is older than this delete (TT6).
         new |= Tid::ABSENT | if was.has(Tid::QUEUED) { REQUEUE } else { 0 };
     }
     debug_assert!(new & UNWRITTEN == 0, "TT4: the version is written");
