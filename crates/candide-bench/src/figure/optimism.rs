@@ -14,10 +14,10 @@ use super::Bounds;
 
 const MEASURED: &str = "measured there with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";
 
-/// The protocols, by their names here.
+/// The protocols of the paper, by their names in this engine.
 const PROTOCOLS: [&str; 4] = ["occ", "tictoc", "mvto", "mvcc"];
 
-/// A figure of the paper without anything in it.
+/// Returns an outline of a figure of the paper that has no lines yet.
 fn empty(
     name: &'static str,
     title: &'static str,
@@ -46,7 +46,7 @@ fn empty(
     }
 }
 
-/// Notes the protocols that differ from those of the paper.
+/// Notes the differences between the protocols here and those of the paper.
 fn compare_protocols(outline: &mut Outline) {
     let deviations = [
         "mvto is after MSTO: it adds versions at their timestamps and keeps updates that cannot fail as versions of their own until \
@@ -79,7 +79,7 @@ fn with_panels(bounds: &Bounds, wanted: &[usize], mut each: impl FnMut(usize, &P
     wanted.iter().for_each(|&index| each(index, &panels[index]));
 }
 
-/// The places of the panels.
+/// The indexes of the panels in [`with_panels`].
 const TPCC_ONE: usize = 0;
 const TPCC_EACH: usize = 1;
 const YCSB_A: usize = 2;
@@ -156,7 +156,7 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
     let first = outline.line(&panel(&aware), "contention-aware keys", &base, None, None);
     let starved = Published::words("almost completely starved at high contention");
     let second = outline.line(&panel(&contended), "index contention", &base, Some(first), starved);
-    // These runs again, with all of their transactions counted.
+    // The lines of the second panel are from the same runs, but count all transactions.
     for (line, base) in [(first, None), (second, Some(outline.lines.len()))] {
         let of_all = Line {
             panel: "all transactions",
@@ -287,7 +287,7 @@ pub(super) fn separate_effects(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Notes how rows are split, compared with the paper.
+/// Notes how timestamp splitting here differs from that of the paper.
 fn splitting(outline: &mut Outline) {
     outline.deviations.push(
         "MSTO splits timestamps by splitting tables; here the groups of a row stay together under every protocol"
