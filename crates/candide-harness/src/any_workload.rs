@@ -24,7 +24,7 @@ pub struct Variant {
     pub cu: bool,
     /// Whether each column group has its own timestamp.
     pub ts: bool,
-    /// The source of timestamps; `None` if the protocol has only one source.
+    /// The source of timestamps; `None` if the protocol offers no choice of sources.
     pub timestamps: Option<Timestamps>,
     /// The bad design choices whose cost is measured.
     pub factors: Vec<Factor>,

@@ -30,9 +30,8 @@ impl Barrier {
         Member { meeting: self }
     }
 
-    /// Returns the number of members that have not ended yet. If a [`gather`](Barrier::gather) does
-    /// not wait for a member because it panicked, this number no longer counts that member when the
-    /// gathering begins.
+    /// Returns the number of members that have not ended yet. A member that panics is no longer
+    /// counted once [`Barrier::gather`] goes on without it.
     pub(crate) fn members(&self) -> usize {
         self.lock().members
     }
