@@ -19,21 +19,21 @@ pub trait Workload: Serialize + Sync {
     /// The names of the transaction types, in the order of [`Step::kind`].
     const KINDS: &'static [&'static str];
 
-    /// The name to report results under.
+    /// Returns the name under which results are reported.
     fn name(&self) -> String;
 
     /// Returns the number of keys that will be reported to [`Loading::progress`].
     fn keys(&self) -> u64;
 
-    /// Returns about how much memory the workload takes with these knobs.
+    /// Returns an estimate of the memory that the workload takes with these knobs.
     fn size(&self) -> Size;
 
-    /// Returns what the check leaves out with these knobs, for a report to state; `None` if the
-    /// check leaves nothing out.
+    /// Describes, for the report, what the check leaves out with these knobs; `None` if the check
+    /// leaves nothing out.
     fn unchecked(&self) -> Option<&'static str>;
 
-    /// Returns the differences that these knobs make between the workload and the standard of its
-    /// name, for a report to admit.
+    /// Describes, for the report, the differences between the workload with these knobs and the
+    /// standard of the same name.
     fn differences(&self) -> Vec<&'static str> {
         Vec::new()
     }
@@ -79,8 +79,8 @@ pub trait Loaded<P: Protocol>: Send + Sync {
     fn expect_workers(&self, _workers: usize) {}
 
     /// Begins a phase of the workload's [`Timeline`], numbered from 0. Before the first call, the
-    /// workload is in phase 0. Transactions that are running may end in the previous phase's
-    /// manner.
+    /// workload is in phase 0. Transactions that are running may still end as in the previous
+    /// phase.
     fn enter_phase(&self, _phase: usize) {}
 
     /// Makes a worker that repeats the inputs of thread number `thread`. No two workers with one
@@ -89,8 +89,8 @@ pub trait Loaded<P: Protocol>: Send + Sync {
         self.worker_unless(session, thread, &|| false)
     }
 
-    /// Makes the same worker, but stops drawing inputs once `stopped` returns true. The worker then
-    /// has fewer inputs, but at least those of one transaction.
+    /// Makes the same worker as [`Loaded::worker`], but stops drawing inputs once `stopped` returns
+    /// `true`. The worker then has fewer inputs, but at least those of one transaction.
     fn worker_unless(
         &self,
         session: Session<P>,
@@ -121,14 +121,14 @@ pub trait Worker {
         None
     }
 
-    /// Returns why attempts were aborted since the last call. `None` if the workload was not told
-    /// to find out, or cannot find out.
+    /// Returns the causes of the attempts aborted since the last call. `None` if causes were not
+    /// requested, or if the workload cannot find them out.
     fn take_causes(&mut self) -> Option<Causes> {
         None
     }
 }
 
-/// How one transaction ended.
+/// The end of one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The transaction's type, an index into [`Workload::KINDS`].
@@ -139,20 +139,21 @@ pub struct Step {
     pub retries: u64,
 }
 
-/// The approximate memory that a workload takes, without what it inserts while it runs. Sums that
-/// overflow saturate at the largest number.
+/// The approximate memory that a workload takes, without the rows that it inserts while it runs.
+/// Sums that overflow saturate at the largest number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Bytes of the filled tables.
     pub tables: u64,
-    /// The name of what the tables hold, such as `rows`. Fewer of them take less memory.
+    /// The name of the knob for the size of the tables, such as `rows`. Fewer `rows` take less
+    /// memory.
     pub of: &'static str,
     /// Bytes of the inputs that are drawn for each thread.
     pub inputs: u64,
 }
 
 impl Size {
-    /// Returns the size of `count` things called `of`, of `bytes` bytes each, without inputs.
+    /// Returns the size of `count` entries named `of` with `bytes` bytes each, without inputs.
     pub(crate) fn of(count: u64, of: &'static str, bytes: u64) -> Size {
         Size { tables: count.saturating_mul(bytes), of, inputs: 0 }
     }
@@ -168,7 +169,8 @@ impl Size {
     }
 }
 
-/// How a workload changes while it runs, and how finely to report the effects.
+/// The phases of a workload that changes while it runs, and the slices in which results are
+/// reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     /// The names of the phases. The phases follow one another in a cycle.
@@ -192,7 +194,7 @@ pub(crate) fn require_theta(theta: f64) -> Result<(), String> {
     })
 }
 
-/// The most transactions that are generated for a thread. So many take gigabytes.
+/// The largest number of transactions that are generated for a thread. Their inputs take gigabytes.
 const TRANSACTIONS_MAX: usize = 100_000_000;
 
 /// Checks that the number of pregenerated transactions is in range.
@@ -219,7 +221,7 @@ pub(crate) fn run_counted<T, E: From<Abort>, P: Protocol>(
     run_as(session, RunOptions::new(), body)
 }
 
-/// As [`run_counted`], for a transaction that only reads.
+/// Runs a transaction that only reads. Returns the same as [`run_counted`].
 pub(crate) fn look_counted<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -227,7 +229,7 @@ pub(crate) fn look_counted<T, E: From<Abort>, P: Protocol>(
     run_as(session, RunOptions::new().read_only(), body)
 }
 
-/// As [`run_counted`], with the given options.
+/// Runs a transaction with `options`. Returns the same as [`run_counted`].
 pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
     options: RunOptions<'_>,
@@ -241,7 +243,7 @@ pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
     (end, attempts - 1)
 }
 
-/// Why a workload could not be loaded or checked.
+/// The reason why a workload could not be loaded or checked.
 #[derive(Debug)]
 pub enum Failure {
     /// The database refused a table or a session.
