@@ -23,8 +23,9 @@ pub(crate) struct WikipediaArgs {
     #[arg(long, value_parser = weights::<6>, default_value = "700,700,46725,474218,468438,9219", allow_hyphen_values = true)]
     weights: [u32; 6],
 
-    /// List the users that watch the talk page of an article, and let them stop watching it. The
-    /// published measurements do neither [default: on, or off with --profile paper]
+    /// List each user that watches an article as a watcher of its talk page, too, until the user
+    /// stops watching the article. The published measurements do not [default: on, or off with
+    /// --profile paper]
     #[arg(long, value_enum)]
     index_talk: Option<Switch>,
 

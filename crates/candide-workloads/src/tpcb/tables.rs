@@ -1,5 +1,5 @@
-//! The tables, with rows as long as the standard requires. In each row, the balance is in a group
-//! of its own.
+//! The tables, with rows as long as the standard requires. In each row with a balance, the balance
+//! has its own column group.
 
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 

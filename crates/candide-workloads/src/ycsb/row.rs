@@ -1,4 +1,4 @@
-//! The table's row, and the values to fill rows with.
+//! The table's row, and the random values with which rows are filled.
 
 use candide::{Column, Field, Record};
 use fastrand::Rng;
@@ -24,14 +24,15 @@ impl<L: Layout> UserRow<L> {
     /// beside them.
     pub(crate) const BYTES: u64 = (Self::COUNT * L::Value::WORDS * 9 + 64) as u64;
 
-    /// The columns by number, each as a whole. Numbers beyond the last column repeat the first.
+    /// The columns by number, each as a whole. Numbers beyond the last column stand for the first
+    /// column.
     pub const COLUMNS: [Column<Self, L::Value>; COLUMNS_MAX] = starts();
 
     /// The first word of each column, where a counter can be kept.
     pub const HEADS: [Column<Self, u64>; COLUMNS_MAX] = starts();
 }
 
-/// Returns the fields of type `T` at the start of each column. Columns are assigned to the groups
+/// Returns, for each column, the field of type `T` at its start. Columns are assigned to the groups
 /// in rotation.
 const fn starts<L: Layout, T: Field>() -> [Column<UserRow<L>, T>; COLUMNS_MAX] {
     let mut columns = [Column::new(0, 0, NAMES[0]); COLUMNS_MAX];
