@@ -145,8 +145,8 @@ pub struct Step {
 pub struct Size {
     /// Bytes of the filled tables.
     pub tables: u64,
-    /// The name of the knob for the size of the tables, such as `rows`. Fewer `rows` take less
-    /// memory.
+    /// The name of the entries that determine the size of the tables, such as `rows`. With fewer of
+    /// these entries, the tables take less memory.
     pub of: &'static str,
     /// Bytes of the inputs that are drawn for each thread.
     pub inputs: u64,

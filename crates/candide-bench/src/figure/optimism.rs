@@ -87,7 +87,7 @@ const YCSB_B: usize = 3;
 const WIKIPEDIA: usize = 4;
 const RUBIS: usize = 5;
 
-/// Figure 4.
+/// Returns the outline of Figure 4.
 pub(super) fn factors(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "factors",
@@ -136,7 +136,7 @@ pub(super) fn factors(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Figure 6.
+/// Returns the outline of Figure 6.
 pub(super) fn delivery(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "delivery",
@@ -177,7 +177,7 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Figure 8.
+/// Returns the outline of Figure 8.
 pub(super) fn protocols(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "protocols",
@@ -210,7 +210,7 @@ pub(super) fn protocols(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Figure 12, a to f.
+/// Returns the outline of Figure 12, a to f.
 pub(super) fn high_contention(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "high-contention",
@@ -247,7 +247,7 @@ pub(super) fn high_contention(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Figure 12g.
+/// Returns the outline of Figure 12g.
 pub(super) fn separate_effects(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "separate-effects",

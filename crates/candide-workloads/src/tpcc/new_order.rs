@@ -55,8 +55,8 @@ impl Updater<Stock> for Take {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Enters an order and returns its price. `drawn` is the order's number if numbers come from a
-    /// counter; otherwise it is not used.
+    /// Enters an order and returns its price. `drawn` is the order's number under
+    /// [`OrderIds::Once`]; otherwise it is not used.
     pub(super) fn new_order(
         &self,
         tx: &Tx<'_, P>,
