@@ -139,7 +139,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = threads, default_value = "4", allow_hyphen_values = true)]
     pub(crate) threads: usize,
 
-    /// How long each protocol runs, such as 5s or 2h
+    /// Time for which each protocol runs, such as 5s or 2h
     #[arg(long, value_parser = positive_duration, default_value = "5s", allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 

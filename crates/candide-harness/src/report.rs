@@ -48,7 +48,7 @@ pub fn report(
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub(crate) machine: Machine,
-    /// Facts that a reader must know beside the numbers, such as what was left out or not checked.
+    /// Facts that a reader of the numbers must know, such as what was left out or not checked.
     pub(crate) notes: Vec<String>,
     /// Whether Ctrl-C ended the command before everything requested was measured.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -11,7 +11,7 @@ use crate::report::Report;
 use crate::slices::NumberedSlice;
 use crate::timeline::NamedPhase;
 
-/// Prints the tables, and the notes that a reader must know beside them.
+/// Prints the tables, and the notes that a reader of the tables must know.
 pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     match &report.figure {
         Some(figure) => print_figure(figure, &report.results, out)?,

@@ -11,7 +11,8 @@ use crate::{Causes, Consistency, Loading, Probe, THETA_MAX};
 
 /// A workload before any table exists: knobs from which a database of any protocol can be filled.
 ///
-/// Serializing the workload gives the parameters to report beside the measurements.
+/// The serialized workload is the set of parameters that a report shows together with the
+/// measurements.
 pub trait Workload: Serialize + Sync {
     /// This workload with its tables filled.
     type Loaded<P: Protocol>: Loaded<P>;
@@ -50,8 +51,8 @@ pub trait Workload: Serialize + Sync {
     }
 
     /// Returns the table and key of the row that the transactions access most, such as
-    /// `usertable[0]`. `None` if no row stands out with these knobs, since many rows are accessed
-    /// equally often. If there is such a row, the [workers](Worker::hottest) can read it.
+    /// `usertable[0]`. `None` if, with these knobs, many rows are accessed equally often. If there
+    /// is such a row, the [workers](Worker::hottest) can read it.
     fn hottest(&self) -> Option<&'static str> {
         None
     }
@@ -67,7 +68,7 @@ pub trait Workload: Serialize + Sync {
     ) -> Result<Self::Loaded<P>, Failure>;
 }
 
-/// A workload whose tables are filled, and the account of what has been committed to them since.
+/// A workload whose tables are filled, and an account of the transactions committed since.
 ///
 /// Any number of rounds of workers can follow one another. The check covers all of them together.
 pub trait Loaded<P: Protocol>: Send + Sync {
@@ -98,7 +99,7 @@ pub trait Loaded<P: Protocol>: Send + Sync {
         stopped: Stopped<'_>,
     ) -> Self::Worker;
 
-    /// Adds what `worker` committed to the account that [`Loaded::check`] compares with the tables.
+    /// Adds the commits of `worker` to the account that [`Loaded::check`] compares with the tables.
     fn absorb(&self, worker: Self::Worker);
 
     /// Compares the tables with the account. No worker may be alive.
@@ -181,8 +182,8 @@ pub struct Timeline {
     pub slice: Duration,
 }
 
-/// Checks one knob: `holds` says whether the knob is in range, and `message` gives the error if
-/// not.
+/// Checks one knob. If `holds` is `false`, the knob is out of range, and `message` returns the
+/// error.
 pub(crate) fn require(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(message()) }
 }

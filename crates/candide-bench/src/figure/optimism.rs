@@ -58,7 +58,8 @@ fn compare_protocols(outline: &mut Outline) {
     outline.deviations.extend(deviations.map(str::to_string));
 }
 
-/// Calls `each` with the workloads of Figures 8 and 12 whose numbers are in `wanted`.
+/// Calls `each` with the index and the panel of each workload of Figures 8 and 12 whose index is in
+/// `wanted`.
 fn with_panels(bounds: &Bounds, wanted: &[usize], mut each: impl FnMut(usize, &Panel<'_>)) {
     let Bounds { threads, room } = bounds;
     let tpcc_one = || tpcc(room.tpcc(Tpcc::published(), 1));

@@ -6,7 +6,7 @@ use candide::{Abort, Database, Error, Protocol, Record, Table, Tx};
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 #[record(ordered)]
 pub struct Item {
-    /// Its key.
+    /// The item's key.
     #[key]
     pub id: u32,
     /// A value that several items have in common.
@@ -26,7 +26,7 @@ pub struct Item {
 /// A row of the hash table.
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
-    /// Its key.
+    /// The piece's key.
     #[key]
     pub id: u32,
     /// A number that operations increment and decrement.

@@ -83,8 +83,8 @@ impl Rubis {
         }
     }
 
-    /// Returns a fifth of the published items, without overselling. Each item has enough pieces
-    /// that only the most popular items sell out within seconds.
+    /// Returns a fifth of the published items, without overselling. Items have so much stock that
+    /// only the most popular ones sell out within seconds.
     pub fn strict() -> Self {
         Rubis {
             items: 100_000,

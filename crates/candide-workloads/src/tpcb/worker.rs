@@ -93,8 +93,8 @@ impl<P: Protocol> Bank<P> {
         account.update(Account::BALANCE.add(amount))?;
         let balance = if observe_balance { Some(account.read(Account::BALANCE)?) } else { None };
         self.history.insert(tx, row)?;
-        // All transactions write these columns and none reads them. An addition cannot fail, so it
-        // may be deferred.
+        // All transactions write these columns, and no transaction reads them. An addition cannot
+        // fail, so it may be deferred.
         self.tellers.update(tx, &teller, Teller::BALANCE.wrapping_add(amount))?;
         self.branches.update(tx, &branch, Branch::BALANCE.wrapping_add(amount))?;
         Ok(balance)

@@ -17,7 +17,7 @@ pub enum Mix {
     Three,
     /// 51 % new orders, 49 % payments.
     Two,
-    /// As many payments as new orders.
+    /// 50 % new orders, 50 % payments.
     Even,
     /// New orders only.
     NewOrder,
@@ -86,7 +86,7 @@ pub enum HistoryKeys {
     /// In the order of their numbers. All payments of a warehouse's customers are inserted at one
     /// end.
     Sequential,
-    /// By customer.
+    /// In the order of districts and customers.
     Customer,
 }
 

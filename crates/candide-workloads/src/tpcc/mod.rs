@@ -20,8 +20,8 @@
 //! met, the cause is unknown. This happens in three cases. The engine itself removed a deleted row
 //! or an empty leaf. Or the aborted attempt gave way to an attempt that had failed too often. Or
 //! the aborted attempt took so long that the overlapping attempts are no longer remembered. If an
-//! attempt has several conflicts, only the first that the engine finds is reported. So a new order
-//! whose warehouse has changed does not report that its district has changed, too.
+//! attempt has several conflicts, only the first that the engine finds is reported. So if a new
+//! order finds both its warehouse and its district changed, only the warehouse is reported.
 //!
 //! With one warehouse and with numbers of orders from outside the database, under protocols that
 //! validate reads:

@@ -77,8 +77,8 @@ impl<P: Protocol> Store<P> {
             writes.update::<Warehouse>(&warehouse, "takings");
             writes.update::<District>(&(warehouse, district), "takings");
         });
-        // All payments write this column and none reads it. The addition cannot fail, so it may be
-        // deferred.
+        // All payments write this column, and no payment reads it. The addition cannot fail, so it
+        // may be deferred.
         home.update(Warehouse::YTD.wrapping_add(amount))?;
         std::hint::black_box(address);
         let address = (

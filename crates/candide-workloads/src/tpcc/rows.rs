@@ -35,21 +35,21 @@ pub struct Warehouse {
     /// The warehouse's number.
     #[key]
     pub id: WarehouseId,
-    /// Its name.
+    /// The warehouse's name.
     pub name: Text<10>,
-    /// The first line of its address.
+    /// The first line of the warehouse's address.
     pub street_1: Text<20>,
-    /// The second line of its address.
+    /// The second line of the warehouse's address.
     pub street_2: Text<20>,
-    /// Its city.
+    /// The warehouse's city.
     pub city: Text<20>,
-    /// Its state.
+    /// The warehouse's state.
     pub state: Bytes<2>,
-    /// Its postal code.
+    /// The warehouse's postal code.
     pub zip: Bytes<9>,
-    /// Its sales tax.
+    /// The warehouse's sales tax.
     pub tax: u16,
-    /// The sum that customers have paid it.
+    /// The sum that customers have paid to the warehouse.
     #[group(takings)]
     pub ytd: i64,
 }
@@ -57,27 +57,27 @@ pub struct Warehouse {
 /// A district of a warehouse.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct District {
-    /// Its warehouse.
+    /// The district's warehouse.
     #[key]
     pub warehouse: WarehouseId,
     /// The district's number.
     #[key]
     pub id: DistrictId,
-    /// Its name.
+    /// The district's name.
     pub name: Text<10>,
-    /// The first line of its address.
+    /// The first line of the district's address.
     pub street_1: Text<20>,
-    /// The second line of its address.
+    /// The second line of the district's address.
     pub street_2: Text<20>,
-    /// Its city.
+    /// The district's city.
     pub city: Text<20>,
-    /// Its state.
+    /// The district's state.
     pub state: Bytes<2>,
-    /// Its postal code.
+    /// The district's postal code.
     pub zip: Bytes<9>,
-    /// Its sales tax.
+    /// The district's sales tax.
     pub tax: u16,
-    /// The sum that customers have paid it.
+    /// The sum that customers have paid to the district.
     #[group(takings)]
     pub ytd: i64,
     /// The number of the district's next order; not used if counters outside the database give the
@@ -89,40 +89,40 @@ pub struct District {
 /// A customer of a district.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Customer {
-    /// Its warehouse.
+    /// The customer's warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// Its district.
+    /// The customer's district.
     #[key]
     pub district: DistrictId,
     /// The customer's number.
     #[key]
     pub id: CustomerId,
-    /// Its first name.
+    /// The customer's first name.
     pub first: Text<16>,
     /// Always "OE".
     pub middle: Bytes<2>,
-    /// Its last name.
+    /// The customer's last name.
     pub last: LastName,
-    /// The first line of its address.
+    /// The first line of the customer's address.
     pub street_1: Text<20>,
-    /// The second line of its address.
+    /// The second line of the customer's address.
     pub street_2: Text<20>,
-    /// Its city.
+    /// The customer's city.
     pub city: Text<20>,
-    /// Its state.
+    /// The customer's state.
     pub state: Bytes<2>,
-    /// Its postal code.
+    /// The customer's postal code.
     pub zip: Bytes<9>,
-    /// Its telephone number.
+    /// The customer's telephone number.
     pub phone: Bytes<16>,
     /// The date on which the customer was registered.
     pub since: u32,
-    /// Its credit: "GC" is good, "BC" is bad.
+    /// The customer's credit: "GC" is good, "BC" is bad.
     pub credit: Bytes<2>,
-    /// Its credit limit.
+    /// The customer's credit limit.
     pub credit_limit: i64,
-    /// Its discount.
+    /// The customer's discount.
     pub discount: u16,
     /// The sum that the customer owes; negative if the customer has paid in advance.
     #[group(account)]
@@ -195,10 +195,10 @@ pub struct History {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct NewOrder {
-    /// Its warehouse.
+    /// The order's warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// Its district.
+    /// The order's district.
     #[key]
     pub district: DistrictId,
     /// The order's number.
@@ -210,10 +210,10 @@ pub struct NewOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct Order {
-    /// Its warehouse.
+    /// The order's warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// Its district.
+    /// The order's district.
     #[key]
     pub district: DistrictId,
     /// The order's number.
@@ -291,7 +291,7 @@ pub struct Item {
     pub image: u32,
     /// The price of one piece.
     pub price: u32,
-    /// Its name.
+    /// The item's name.
     pub name: Text<24>,
     /// Brand information.
     pub data: Text<50>,

@@ -117,7 +117,7 @@ impl<P: Protocol> Contest<P> {
             Some(votes) => caller.update(Caller::VOTES.set(votes + 1))?,
             None => self.callers.insert(tx, Caller { telephone, votes: 1 })?,
         }
-        // All votes write this column and none reads it. An addition cannot fail, so it may be
+        // All votes write this column, and no vote reads it. An addition cannot fail, so it may be
         // deferred.
         self.state_counts.update(
             tx,

@@ -49,7 +49,7 @@ impl<P: Protocol> Site<P> {
         self.get_page(tx, name, content)
     }
 
-    /// Lists the first pages of a namespace. Returns the number of pages whose names differ from
+    /// Lists the first pages of a namespace. Returns the number of pages whose titles differ from
     /// those in the list.
     pub(super) fn list_namespace(&self, tx: &Tx<'_, P>, namespace: i32) -> Result<u64, Abort> {
         let tables = &self.tables;

@@ -20,8 +20,8 @@ impl<L: Layout> UserRow<L> {
     /// The number of columns.
     pub const COUNT: usize = L::Values::COUNT;
 
-    /// The approximate number of bytes of a row: its columns, in whole words, and the engine's data
-    /// beside them.
+    /// The approximate number of bytes of a row: the columns, in whole words, and the engine's own
+    /// data.
     pub(crate) const BYTES: u64 = (Self::COUNT * L::Value::WORDS * 9 + 64) as u64;
 
     /// The columns by number, each as a whole. Numbers beyond the last column stand for the first
@@ -74,7 +74,7 @@ pub(crate) struct Pool<V>(Vec<V>);
 
 impl<V: Value> Pool<V> {
     /// The number of values: a power of two, and small enough for the values to stay in the
-    /// first-level cache beside everything else.
+    /// first-level cache together with the other data in use.
     const VALUES: usize = 128;
 
     pub(crate) fn new(rng: &mut Rng) -> Self {

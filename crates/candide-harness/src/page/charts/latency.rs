@@ -27,8 +27,8 @@ const PERCENTILES: [Percentile; 4] = [
     Percentile { name: "slowest", field: "max_us", micros: |kind| kind.max_us },
 ];
 
-/// Shows the results with the most threads; results with fewer threads or other switches are folded
-/// away.
+/// Shows the results of the first facet with the largest number of threads. Results with fewer
+/// threads or other switches are folded.
 pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
     let facets = comparison.facets();
     let threads = comparison.threads();
