@@ -79,8 +79,8 @@ Examples:
   candide check random --protocol occ --history history.jsonl
   candide check --file history.jsonl";
 
-/// Returns the command line, with an example in the help of each workload. clap lets values be
-/// negative numbers, so that the parsers in `values` refuse them and name the range allowed.
+/// Returns the command line, with an example in the help of each workload. Negative numbers pass
+/// clap, so that the parsers in `values` refuse them and name the allowed range.
 pub(crate) fn command() -> clap::Command {
     let workload = |command: clap::Command| {
         let example = format!(
@@ -158,7 +158,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Require that aborted attempts, too, have read from one state of the serial order. Without
+    /// Require that the reads of aborted attempts, too, fit a state of the serial order. Without
     /// --opacity, this is checked only for protocols that promise it
     #[arg(long)]
     pub(crate) opacity: bool,

@@ -64,7 +64,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Handles arguments from which clap made no command: prints the help, the version, or an error.
+/// Handles arguments that clap does not parse into a command: prints the help, the version, or an
+/// error.
 fn answer(other: &clap::Error) -> ExitCode {
     if other.use_stderr() {
         // If printing fails, the exit status still reports the error.
@@ -80,8 +81,8 @@ fn answer(other: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns the names of the command and its subcommands, as one types them, for a hint at the help
-/// that lists the options.
+/// Returns the names of the command and its subcommands, as typed. An error message uses them to
+/// point to the help of the subcommand.
 fn path(matches: &ArgMatches) -> String {
     let subcommands = iter::successors(matches.subcommand(), |(_, matches)| matches.subcommand());
     subcommands.fold("candide".to_string(), |path, (name, _)| format!("{path} {name}"))

@@ -46,7 +46,7 @@ pub trait AnyWorkload: Sync {
     /// Returns the names of the workload's transaction types.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// Returns the number of keys that loading reports as its progress in all.
+    /// Returns the total number of keys that loading reports as progress.
     fn keys(&self) -> u64;
 
     /// Returns an estimate of the memory that the workload takes.

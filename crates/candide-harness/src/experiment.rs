@@ -161,7 +161,7 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    /// Returns the results of each number of threads; `None` if nothing was measured.
+    /// Returns the results with each number of threads; `None` where nothing was measured.
     pub(crate) fn into_measurements(
         self,
         rules: &Rules,

@@ -43,7 +43,7 @@ pub(crate) struct Measurement {
     pub(crate) timestamps: Option<&'static str>,
     pub(crate) factors: Vec<&'static str>,
     pub(crate) threads: usize,
-    /// The measured time of all runs together. All counts are those of all runs, too.
+    /// The measured time of all runs together. All counts are also of all runs together.
     pub(crate) duration_s: f64,
     pub(crate) committed: u64,
     /// Attempts aborted by a conflict.

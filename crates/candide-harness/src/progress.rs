@@ -24,8 +24,7 @@ pub struct Agenda {
     /// The least time of a turn.
     least: Duration,
     turns: usize,
-    /// The number of turns that are over, and the time since the beginning when the last of them
-    /// ended.
+    /// The number of turns that are over, and the time from `begun` to the end of the last one.
     done: usize,
     took: Duration,
 }
@@ -110,7 +109,7 @@ pub(crate) fn with_bar<T: Send>(
 }
 
 /// Runs `work`, which does not report progress. Draws meanwhile the time that `work` has taken so
-/// far, and the time `before` that it took the last time.
+/// far, and `before`, the time that the same work took the last time.
 pub(crate) fn with_line<T: Send>(
     agenda: &Agenda,
     title: &str,

@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::machine::free_memory;
 
 /// Refuses a workload that, with the inputs of `threads` threads, takes more memory than is free,
-/// unless `rules.force` is set. The error suggests `remedy`; without one, it suggests to reduce
-/// what takes most memory.
+/// unless `rules.force` is set. The error suggests `remedy`; without one, it suggests reducing the
+/// part that takes most memory.
 pub(crate) fn expect_room(
     workload: &dyn AnyWorkload,
     threads: usize,

@@ -19,9 +19,9 @@ pub struct Cause {
     /// The type of the aborted transaction, an index into
     /// [`Workload::KINDS`](crate::Workload::KINDS).
     pub aborted: usize,
-    /// The transaction types with one of which the aborted transaction conflicted, in ascending
-    /// order. If the list is empty, the type is not known. Each workload defines when its
-    /// transactions conflict with a type.
+    /// The possible types of the transaction with which the aborted one conflicted, in ascending
+    /// order; empty if the type is not known. Each workload defines when its transactions conflict
+    /// with a type.
     pub met: Vec<usize>,
 }
 

@@ -11,11 +11,12 @@ pub const THETA_MAX: f64 = 2.0;
 ///
 /// This is rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates
 /// from monotone discrete distributions", 1996). This method is exact for every exponent, 1
-/// included, and needs no sum over the ranks. Most YCSB drivers use a closed form. It is only an
-/// approximation, fails from exponent 1 on, and needs a pass over all ranks at the start. The idea
-/// of the method: the area under the curve x^-theta over [k - 1/2, k + 1/2] is at least k^-theta,
-/// since the curve is convex. So the sampler draws a point under the curve by inverting the curve's
-/// integral, rounds to the nearest k, and rejects the part of the area that exceeds k^-theta.
+/// included, and needs no sum over the ranks. Most YCSB drivers use a closed form. That form is
+/// only an approximation, fails from exponent 1 on, and needs a pass over all ranks at the start.
+/// The idea of the method: the area under the curve x^-theta over [k - 1/2, k + 1/2] is at least
+/// k^-theta, since the curve is convex. So the sampler draws a point under the curve by inverting
+/// the curve's integral, rounds to the nearest k, and rejects the part of the area that exceeds
+/// k^-theta.
 #[derive(Debug, Clone, Copy)]
 pub struct Zipf {
     ranks: f64,

@@ -23,8 +23,8 @@ pub(crate) struct TpcBArgs {
     #[arg(long, value_parser = percent, value_name = "PERCENT")]
     remote: Option<u32>,
 
-    /// A transaction reads the account's balance after changing this balance [default: on, or off
-    /// with --profile paper]
+    /// A transaction changes the account's balance and then reads it [default: on, or off with
+    /// --profile paper]
     #[arg(long, value_enum)]
     observe_balance: Option<Switch>,
 

@@ -15,9 +15,9 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_parser = whole::<u16>, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
     warehouses: Vec<u16>,
 
-    /// System whose variant of TPC-C replaces that of --profile: FOEDUS's, which was also measured
-    /// for MOCC with as many warehouses as threads, or DBx1000's, which inserts nothing. Other
-    /// options change the variant further
+    /// System whose variant of TPC-C replaces the one that --profile selects: `foedus`, also
+    /// measured for MOCC with as many warehouses as threads, or `dbx1000`, which inserts nothing.
+    /// Other options change the variant further
     #[arg(long, value_name = "SYSTEM", value_enum)]
     like: Option<System>,
 
@@ -28,7 +28,7 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_delimiter = ',')]
     mix: Vec<Mix>,
 
-    /// Customers of each of a warehouse's ten districts, and also the initial number of its orders
+    /// Customers of each of a warehouse's ten districts; a district initially has as many orders
     #[arg(long, value_parser = whole::<u16>, value_name = "COUNT", default_value_t = 3000)]
     customers: u16,
 
@@ -77,8 +77,8 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_name = "ORDER", value_enum)]
     history_keys: Option<HistoryOrder>,
 
-    /// A payment reads the customer's balance after changing this balance [default: on, or off with
-    /// --like foedus]
+    /// A payment changes the customer's balance and then reads it [default: on, or off with --like
+    /// foedus]
     #[arg(long, value_enum)]
     payment_observes_balance: Option<Switch>,
 

@@ -37,7 +37,8 @@ impl Room {
     }
 
     /// Returns the fraction given by the user. Without one, returns the largest of 1, 1/2, 1/5,
-    /// 1/10, 1/20 and so on down to 1/10000 by which `bytes` must be multiplied to fit.
+    /// 1/10, 1/20 and so on, down to 1/10000, such that this fraction of `bytes` fits into the
+    /// room.
     fn scale(&self, bytes: u64) -> f64 {
         if let Some(fraction) = self.fraction {
             return fraction;

@@ -93,7 +93,7 @@ pub fn record(
 }
 
 /// Runs transactions on `threads` threads, while the calling thread passes their history to
-/// `destination`. Returns the number of commits, and whether the run was not ended early by Ctrl-C.
+/// `destination`. Returns the number of commits, and `false` if Ctrl-C ended the run early.
 fn run_recorded(
     site: &dyn RecordedSite,
     threads: usize,

@@ -15,9 +15,9 @@ pub struct Claim {
     pub strict: bool,
     /// Whether the reads of aborted attempts are checked, too.
     pub opaque: bool,
-    /// The number of beginnings and ends of transactions that may lie between the end of a
-    /// transaction and the beginning of another one that precedes it in the serial order. Used only
-    /// if `strict` is `false`.
+    /// The horizon of a check that is not strict. A transaction may precede another in the serial
+    /// order if it begins at most this many moments after the end of the other. Every beginning or
+    /// end of a transaction is a moment.
     pub horizon: u64,
 }
 
@@ -220,8 +220,8 @@ mod tests {
         )
     }
 
-    /// Judges a history with versions that has one transaction for each element of `committed`,
-    /// which tells whether the transaction committed.
+    /// Judges a history with versions. It has one transaction for each element of `committed`,
+    /// which tells whether that transaction committed.
     fn of_versions(committed: &[bool], failed: &[&str]) -> Verdict {
         let mut checker = candide_check::Checker::new(CLAIM.of_versions());
         for (session, &committed) in (1..).zip(committed) {

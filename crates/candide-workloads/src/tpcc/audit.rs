@@ -135,9 +135,9 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Returns whether condition 2 holds. If numbers are drawn outside the database, an order with a
-/// smaller number may be entered later than the order with the largest number. So the latter may be
-/// delivered while the former is not.
+/// Returns whether condition 2 holds. If numbers are drawn outside the database, orders may be
+/// entered in another order than that of their numbers. So the order with the highest number may be
+/// delivered before orders with smaller numbers.
 pub(super) fn numbers_agree(
     is_exact: bool,
     next: OrderId,

@@ -194,8 +194,8 @@ pub struct TpccTables<P: Protocol> {
     seed: u64,
     /// The tally of all workers that have finished.
     tally: Mutex<Tally>,
-    /// The number of workers in this round. It is written between rounds, and workers read it when
-    /// they start.
+    /// The number of workers in this round. This number is written between rounds, and workers read
+    /// it when they start.
     workers: AtomicUsize,
 }
 

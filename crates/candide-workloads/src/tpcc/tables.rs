@@ -87,9 +87,9 @@ impl<P: Protocol> Tables<P> {
     }
 }
 
-/// Finds the rows of at least one and at most `N` keys, with their cache misses overlapped. Calls
-/// `each` with the number of each key and its row. Unused places are filled with the last key,
-/// whose row is in the cache by then.
+/// Finds the rows of `keys`, of which there are from one to `N`, with overlapping cache misses.
+/// Calls `each` with the index of each key and its row. If there are fewer than `N` keys, the last
+/// key is looked up repeatedly; its row is in the cache by then.
 pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abort>>(
     table: &'t Table<R, P>,
     tx: &'t Tx<'_, P>,

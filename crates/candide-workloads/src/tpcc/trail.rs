@@ -3,12 +3,12 @@
 //!
 //! The engine reports in which row and group an attempt had a conflict (for an absent key: in which
 //! table), but not with which transaction. So every attempt announces its writes before it makes
-//! them, and records the time at its end. The time is a counter. The aborted attempt has *met* all
-//! attempts that announced a write of that row and group (for an absent key: an insert into that
-//! table), and that ended after the aborted attempt began or have not ended. The attempt that
-//! changed or locked the row is among the met ones, since it announced the write before changing
-//! the row, and had not ended when the aborted attempt began to read. So if all met attempts are of
-//! one type, that type caused the conflict.
+//! them, and records the time at its end. The time is a counter. The aborted attempt *met* an
+//! attempt if both overlapped in time and the other attempt announced a write of that row and group
+//! (for an absent key: an insert into that table). The attempt that changed or locked the row is
+//! among the met ones. It announced the write before changing the row, and had not ended when the
+//! aborted attempt began to read. So if all met attempts are of one type, that type caused the
+//! conflict.
 //!
 //! The set of met attempts is empty in two cases: the engine itself removed a record or an empty
 //! leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are

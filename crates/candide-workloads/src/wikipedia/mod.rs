@@ -203,8 +203,8 @@ pub struct WikipediaTables<P: Protocol> {
     site: Arc<Site<P>>,
     seed: u64,
     account: Mutex<Account>,
-    /// The number of this round of workers. It is written between rounds, and workers read it when
-    /// they start.
+    /// The number of this round of workers. This number is written between rounds, and workers read
+    /// it when they start.
     round: AtomicU64,
 }
 

@@ -9,7 +9,7 @@ use super::layout::Layout;
 use super::row::UserRow;
 
 /// Scans the whole rows of a range of keys. Returns whether the scan found each key of the range
-/// once and in order. It must do so in a table from which no row is ever deleted.
+/// once and in order. In a table from which no row is ever deleted, every scan must do so.
 pub(crate) fn scan_all<L: Layout<Index = Ordered>, P: Protocol>(
     table: &Table<UserRow<L>, P>,
     tx: &Tx<'_, P>,

@@ -76,8 +76,8 @@ fn worst(comparison: &Comparison<'_>) -> String {
     )
 }
 
-/// Returns the facet's results with the largest number of threads at which attempts were aborted,
-/// since these show the most conflicts. Results without aborted attempts are left out.
+/// Returns the facet's results with aborted attempts, with one number of threads: the largest with
+/// which any attempt of the comparison was aborted.
 fn busiest<'a>(comparison: &Comparison<'_>, facet: &Facet<'a>) -> Vec<Entry<'a>> {
     let threads = comparison
         .entries
