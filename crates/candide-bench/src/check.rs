@@ -1,5 +1,5 @@
 //! `candide check`: records the operations of transactions, or the values that clients receive, and
-//! has a checker judge the history.
+//! lets a checker judge the history.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,7 +24,7 @@ use candide_workloads_websites::recorded::{rubis, wikipedia};
 use crate::Ending;
 use crate::cli::{AnyWorkload, CheckArgs, CheckMode};
 
-/// Runs the check and prints its findings. After Ctrl-C these are the findings about the history
+/// Runs the check and prints its findings. After Ctrl-C, the findings are about the history
 /// recorded so far.
 pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     if let Some(path) = &args.file {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     }
     let seed = args.seed.unwrap_or_else(drawn_seed);
     interrupt::listen()?;
-    // Now, too, in case the run does not end well.
+    // The seed is printed before the runs, in case a run does not end normally.
     output::say(&format!("seed {seed}"));
     let mut rules = Rules {
         claim: args.claim(),
@@ -74,7 +74,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
     Ok(Ending { finding, early: false })
 }
 
-/// Prints the protocols that were not checked, and returns the finding for the others.
+/// Prints the protocols in `left`, which were not checked, and returns the ending with `finding`,
+/// which is about the others.
 fn ended_early(left: &[Choice], finding: Finding) -> Result<Ending, Failure> {
     if !left.is_empty() {
         let names: Vec<_> = left.iter().map(|protocol| protocol.name()).collect();
@@ -93,9 +94,9 @@ fn drawn_seed() -> u64 {
 
 /// The source of a history.
 enum Source {
-    /// Versions, as the engine says it read and wrote them.
+    /// The versions that the engine reports as read and written.
     Versions(Box<dyn Recordable>),
-    /// The values that clients have received.
+    /// The values that clients receive.
     Values(Box<dyn Clients>),
 }
 
@@ -120,7 +121,7 @@ impl CheckArgs {
         Claim { strict: self.strict, opaque: self.opacity, horizon: self.horizon }
     }
 
-    /// Returns the source of the history, small enough for transactions to conflict.
+    /// Returns the source of the history. Its tables are small enough for transactions to conflict.
     fn source(&self, workload: AnyWorkload) -> Source {
         Source::Versions(match workload {
             AnyWorkload::Random => random(Random { keys: self.keys, operations: self.operations }),
@@ -144,13 +145,13 @@ impl CheckArgs {
                 ..SmallBank::bench_base()
             }),
             AnyWorkload::Tpcc => {
-                // Deliveries that began at the beginning would have the checker go through all that
-                // were delivered before.
+                // Without the hint, each delivery would read past all orders delivered before, and
+                // the checker would have to follow all of these reads.
                 let small = Tpcc { customers: 20, items: 50, ..Tpcc::strict() };
                 tpcc(Tpcc { delivery_hint: true, audit_every: 1_000, ..small })
             }
             AnyWorkload::Rubis => {
-                // Few items, which sell out.
+                // The items are few and sell out.
                 let small = Rubis {
                     items: 200,
                     users: 50,
@@ -162,7 +163,7 @@ impl CheckArgs {
                 rubis(Rubis { transactions: 20_000, ..small })
             }
             AnyWorkload::Wikipedia => {
-                // Few pages, which all users edit and watch.
+                // All users edit and watch the same few pages.
                 let weights = [3, 2, 5, 3, 3, 1];
                 let small = Wikipedia { users: 20, pages: 10, weights, ..Wikipedia::strict() };
                 wikipedia(Wikipedia { transactions: 20_000, ..small })
@@ -172,7 +173,7 @@ impl CheckArgs {
         })
     }
 
-    /// Returns the workload to run; an error if it does not fit the mode.
+    /// Returns the workload to run, or an error if the workload does not fit the mode.
     fn workload(&self) -> Result<AnyWorkload, String> {
         let default = match self.mode {
             CheckMode::White => AnyWorkload::Random,

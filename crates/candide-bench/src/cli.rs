@@ -41,7 +41,7 @@ pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
 use values::{duration, number, positive, positive_duration, rate, threads, weights, whole};
 
-/// The statuses that the command exits with; docs/correctness.md has the same words.
+/// The exit statuses of the command. docs/correctness.md repeats these words.
 const EXIT_STATUS: &str = "\
 Exit status:
   0    fine
@@ -58,7 +58,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What the help of `bench` ends with.
+/// The text at the end of the help of `bench`.
 const BENCH_HELP: &str = "\
 Options of a workload:
   candide bench WORKLOAD --help lists them: its own, those of the database, of the runs and of the results
@@ -68,19 +68,19 @@ Examples:
   candide bench tpcc --warehouses 2 --protocol occ,mvto --threads 1,2 --duration 5s --json tpcc.json
   candide bench ycsb --help";
 
-/// What the help of `reproduce` ends with.
+/// The text at the end of the help of `reproduce`.
 const REPRODUCE_HELP: &str = "\
 Example:
   candide reproduce factors --threads 1,2 --runs 3 --report factors.html";
 
-/// What the help of `check` ends with.
+/// The text at the end of the help of `check`.
 const CHECK_HELP: &str = "\
 Examples:
   candide check random --protocol occ --history history.jsonl
   candide check --file history.jsonl";
 
-/// Returns the command line, with an example for each workload. Numbers may be negative: their
-/// parsers say what would be right.
+/// Returns the command line, with an example in the help of each workload. Negative numbers pass
+/// clap, so that the parsers in `values` refuse them and name the allowed range.
 pub(crate) fn command() -> clap::Command {
     let workload = |command: clap::Command| {
         let example = format!(
@@ -93,7 +93,7 @@ pub(crate) fn command() -> clap::Command {
     with_negative_numbers(command)
 }
 
-/// Lets values of a command and its subcommands begin with a minus, if they are numbers.
+/// Lets the values of the options of `command` and of its subcommands be negative numbers.
 fn with_negative_numbers(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
         let takes_values = arg.get_action().takes_values();
@@ -105,7 +105,8 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Load a workload, run it, check its invariants, and report
-    // Named in the usage line, which is all that a mistyped workload is answered with.
+    // The value name below lists the workloads, so that the usage line does, too. The error for an
+    // unknown workload shows only the usage line.
     #[command(
         subcommand,
         subcommand_help_heading = "Workloads",
@@ -114,19 +115,19 @@ pub(crate) enum Command {
                                  range-scan|predicate"
     )]
     Bench(Box<Bench>),
-    /// Measure what a published figure shows, at a size that suits this machine, beside what the
-    /// paper's text says
+    /// Measure a published figure again, at a size that suits this machine, and compare with the
+    /// paper's text
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArgs),
-    /// Record what concurrent transactions do, and check that it is serializable
+    /// Record the history of concurrent transactions, and check that the history is serializable
     #[command(after_help = format!("{CHECK_HELP}\n\n{EXIT_STATUS}"))]
     Check(CheckArgs),
 }
 
-/// What is checked, and how.
+/// The options of `candide check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// What to run [default: random, or lists with --mode black]
+    /// The workload to run [default: random, or lists with --mode black]
     #[arg(value_enum)]
     pub(crate) workload: Option<AnyWorkload>,
 
@@ -138,7 +139,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = threads, default_value = "4", allow_hyphen_values = true)]
     pub(crate) threads: usize,
 
-    /// How long each protocol runs, such as 5s or 2h
+    /// Time for which each protocol runs, such as 5s or 2h
     #[arg(long, value_parser = positive_duration, default_value = "5s", allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 
@@ -146,60 +147,63 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = whole::<u64>)]
     pub(crate) seed: Option<u64>,
 
-    /// `white` believes the versions that the engine says it read and wrote; `black` believes only
-    /// what clients were told
+    /// The source of the history: with `white`, the versions that the engine reports as read and
+    /// written; with `black`, only the values that clients receive
     #[arg(long, value_enum, default_value = "white")]
     pub(crate) mode: CheckMode,
 
-    /// The serial order has to agree with real time. Without this each protocol is held to what it
-    /// promises; a file, to being serializable
+    /// Require that the serial order agrees with real time. Without --strict, the history of a
+    /// protocol must have the property that the protocol promises, and a history from --file must
+    /// be serializable
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Aborted attempts have to have seen a state of the serial order, too; again, what protocols
-    /// promise is checked anyway
+    /// Require that the reads of aborted attempts, too, fit a state of the serial order. Without
+    /// --opacity, this is checked only for protocols that promise it
     #[arg(long)]
     pub(crate) opacity: bool,
 
-    /// Keys of the random workload; half of the accesses go to an eighth of them
+    /// Number of keys of the random workload; half of the accesses go to an eighth of the keys
     #[arg(long, default_value_t = 24, value_parser = whole::<u32>)]
     pub(crate) keys: u32,
 
-    /// The most operations of a transaction of the random workload
+    /// Largest number of operations in a transaction of the random workload
     #[arg(long, value_parser = whole::<usize>, default_value_t = 8)]
     pub(crate) operations: usize,
 
-    /// Without --strict: how many beginnings and ends of transactions later one may still have
-    /// overtaken another
+    /// Without --strict: a transaction may still precede another in the serial order if it begins
+    /// at most this many moments after the end of the other. Every beginning or end of a
+    /// transaction is a moment
     #[arg(long, value_parser = whole::<u64>, value_name = "MOMENTS", default_value_t = 1_000_000)]
     pub(crate) horizon: u64,
 
-    /// Keep the history in this file, as JSON lines
+    /// Write the history to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
 
-    /// Keep the history of clients in this file, in the form that Elle reads
+    /// Write the history of clients to this file, in the format that Elle reads
     #[arg(long, value_name = "FILE")]
     pub(crate) edn: Option<PathBuf>,
 
-    /// Check the history in this file instead of making one: JSON lines, or Elle's form if it ends
-    /// in `.edn`
+    /// Check the history in this file instead of recording one. The format is Elle's if the file's
+    /// name ends in `.edn`, and JSON lines otherwise
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "history", "edn", "seed", "mode"])]
     pub(crate) file: Option<PathBuf>,
 }
 
-/// What can be run to be checked.
+/// The workloads whose histories can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AnyWorkload {
-    /// Everything the engine can do, at random
+    /// Random operations of every kind that the engine offers
     Random,
     /// Reads and writes of single columns
     Ycsb,
     /// Reads and read-modify-writes of fifty rows
     YcsbHot,
-    /// Scans between a read and a write of a row that all want
+    /// Scans between a read and a write of one row that all transactions use
     LongScan,
-    /// Reads beside an operation on a row that all want, by turns a read and a write
+    /// Reads, and one operation on a row that all transactions use; in alternate phases this
+    /// operation is a read or a write
     Shifting,
     /// A bank
     Smallbank,
@@ -215,7 +219,7 @@ pub(crate) enum AnyWorkload {
     Registers,
 }
 
-/// What a checker believes.
+/// The source of the history that a checker judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckMode {
     White,
@@ -226,25 +230,25 @@ pub(crate) enum CheckMode {
 pub(crate) enum Bench {
     /// Point reads and writes of 100-byte columns, with keys from a Zipf distribution
     Ycsb(YcsbArgs),
-    /// Point reads and blind writes of 10-byte columns: what finer timestamps are worth
+    /// Point reads and blind writes of 10-byte columns: the effect of finer timestamps
     #[command(name = "ycsb-narrow")]
     YcsbNarrow(YcsbNarrowArgs),
-    /// Reads and read-modify-writes of fifty rows: contention beyond what optimism bears
+    /// Reads and read-modify-writes of fifty rows: too much contention for optimistic protocols
     #[command(name = "ycsb-hot")]
     YcsbHot(YcsbHotArgs),
-    /// Scans of a thousand rows, between a read and a write of a row that all want
+    /// Scans of a thousand rows, between a read and a write of one row that all transactions use
     #[command(name = "long-scan")]
     LongScan(LongScanArgs),
-    /// Reads beside an operation on a row that all want, which changes from read to write and back;
-    /// reported over time
+    /// Reads, and one operation on a row that all transactions use; this operation is a read in one
+    /// phase and a write in the next. Reported over time
     Shifting(ShiftingArgs),
     /// The key-value benchmarks of other engines, by preset
     #[command(name = "key-value")]
     KeyValue(KeyValueArgs),
-    /// Scans of up to a hundred rows, and modifications of single ones
+    /// Scans of up to a hundred rows, and modifications of single rows
     #[command(name = "range-scan")]
     RangeScan(RangeScanArgs),
-    /// Check whether a balance is above ten; if so, subtract one, otherwise fill the balance up
+    /// Subtract one from a balance if it is above ten, and otherwise fill the balance up
     Predicate(PredicateArgs),
     /// Six kinds of bank transactions over savings and checking accounts
     #[command(name = "smallbank")]
@@ -252,10 +256,10 @@ pub(crate) enum Bench {
     /// TPC-C: orders, payments and deliveries of warehouses
     #[command(name = "tpcc")]
     Tpcc(TpccArgs),
-    /// RUBiS: bids, purchases and looks at the items of an auction site
+    /// RUBiS: bids on items of an auction site, purchases and views of items
     #[command(name = "rubis")]
     Rubis(RubisArgs),
-    /// Wikipedia: looking at pages, listing, editing and watching them
+    /// Wikipedia: pages are viewed, listed, edited and watched
     #[command(name = "wikipedia")]
     Wikipedia(WikipediaArgs),
     /// TPC-B: small deposits at the branches of a bank
@@ -272,12 +276,12 @@ const DATABASE: &str = "Database";
 const RUNS: &str = "Runs";
 const RESULTS: &str = "Results";
 
-/// What the workloads have in common.
+/// The options that all workloads have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// `strict` checks everything, at a size that suits any machine; `paper` is the published
-    /// configuration, which for YCSB means ten million rows (more than 10 GiB) and no check of what
-    /// is in them, and for TPC-C what was measured rather than what the standard says
+    /// `strict` checks everything, at a size that suits any machine. `paper` is the published
+    /// configuration: YCSB then has ten million rows (more than 10 GiB) whose contents are not
+    /// checked, and TPC-C follows the published measurements rather than the standard
     #[arg(help_heading = WORKLOAD, long, value_parser = profile(), default_value = "strict")]
     pub(crate) profile: Profile,
 
@@ -285,25 +289,26 @@ pub(crate) struct Common {
     #[arg(help_heading = DATABASE, long, default_value = "occ")]
     pub(crate) protocol: Choices,
 
-    /// Commit-time updates: blind updates are applied at commit (on), or read and write back (off)
+    /// Commit-time updates: a blind update is applied to the row at commit (on), or reads the row
+    /// and writes it back (off)
     #[arg(help_heading = DATABASE, long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) cu: Vec<Switch>,
 
-    /// Timestamp splitting: each column group has a timestamp of its own (on), or a row has one
-    /// (off)
+    /// Timestamp splitting: each column group of a row has its own timestamp (on), or the whole row
+    /// has one timestamp (off)
     #[arg(help_heading = DATABASE, long, value_enum, value_delimiter = ',', default_value = "on")]
     pub(crate) ts: Vec<Switch>,
 
-    /// Where timestamps come from, under `mvto`: one `counter`, or the system's `clock`, which no
-    /// thread has to write [default: counter]
+    /// Source of timestamps under `mvto`: one `counter`, which all threads write, or the system's
+    /// `clock`, which no thread writes [default: counter]
     #[arg(help_heading = DATABASE, long, value_delimiter = ',')]
     pub(crate) timestamps: Vec<Timestamps>,
 
-    /// Bad choices to measure the cost of, separated by commas: `no-backoff` (retry at once),
-    /// `system-allocator` (rows and nodes one by one), `unwinding-aborts` (conflicts unwind the
-    /// stack), `ordered-only` (no hash indexes), `contended-keys` (components share words),
-    /// `sorted-locks` (write sets in the order of addresses), `fixed-hash` (hash indexes do not
-    /// grow)
+    /// Bad design choices whose cost is to be measured, separated by commas: `no-backoff` (retry at
+    /// once), `system-allocator` (allocate rows and nodes one by one), `unwinding-aborts`
+    /// (conflicts unwind the stack), `ordered-only` (no hash indexes), `contended-keys` (components
+    /// of keys share words), `sorted-locks` (lock write sets in the order of addresses),
+    /// `fixed-hash` (hash indexes do not grow)
     #[arg(help_heading = DATABASE, long = "factor", value_delimiter = ',')]
     pub(crate) factors: Vec<Factor>,
 
@@ -311,22 +316,22 @@ pub(crate) struct Common {
     #[arg(help_heading = RUNS, long, value_parser = threads, value_delimiter = ',', default_value = "1,2", allow_hyphen_values = true)]
     pub(crate) threads: Vec<usize>,
 
-    /// How long a run is measured, such as 5s or 200ms [default: 3s, or 10s with --profile paper]
+    /// Measured time of a run, such as 5s or 200ms [default: 3s, or 10s with --profile paper]
     #[arg(help_heading = RUNS, long, value_parser = positive_duration, allow_hyphen_values = true)]
     duration: Option<Duration>,
 
-    /// How many runs to take the median of [default: 3, or 5 with --profile paper]
+    /// Number of runs; results are the median of the runs [default: 3, or 5 with --profile paper]
     #[arg(help_heading = RUNS, long, value_parser = positive::<usize>)]
     runs: Option<usize>,
 
-    /// How long a run goes on before it is measured
+    /// Time for which a run warms up before it is measured
     #[arg(help_heading = RUNS, long, value_parser = duration, default_value = "1s", allow_hyphen_values = true)]
     pub(crate) warmup: Duration,
 
-    /// Begin so many transactions per second, by all threads together, at evenly spaced moments
-    /// [default: as many as they can]. A thread that is late begins at once and skips nothing.
-    /// Latencies then count from the intended beginning, so that waiting behind a slow transaction
-    /// counts
+    /// Transactions per second that all threads together begin, at evenly spaced times [default: as
+    /// many as the threads can execute]. A thread that is late begins its next transaction at once
+    /// and skips none. With --rate, a latency is measured from the intended beginning and includes
+    /// the wait for earlier slow transactions
     #[arg(help_heading = RUNS, long, value_name = "TRANSACTIONS", value_parser = rate)]
     pub(crate) rate: Option<f64>,
 
@@ -338,16 +343,15 @@ pub(crate) struct Common {
     #[arg(help_heading = RUNS, long)]
     pub(crate) force: bool,
 
-    /// Also report what each slice of this length of each run came to, such as 30s: transactions,
-    /// latencies of all types together, memory at its end. `shifting` always reports slices,
-    /// without latencies and memory, and this is how long they are [default there: 1ms, or 10us
-    /// with --profile paper]
+    /// Cut each run into slices of this length, such as 30s, and report for each slice its
+    /// transactions, the latencies of all types together, and the memory at its end. `shifting`
+    /// always reports slices, but without latencies and memory [default for `shifting`: 1ms, or
+    /// 10us with --profile paper]
     #[arg(help_heading = RESULTS, long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
     slice: Option<Duration>,
 
-    /// Also report on the row that all want most: after each 256th of its transactions a thread
-    /// reads it, in a transaction of its own that is not counted among them, and looks how many
-    /// versions of it there are
+    /// Also report on the hottest row. After every 256 transactions, a thread reads this row in an
+    /// extra transaction, which the other results do not count, and counts the row's versions
     #[arg(help_heading = RESULTS, long)]
     pub(crate) hottest: bool,
 
@@ -375,7 +379,7 @@ impl Common {
         })
     }
 
-    /// Returns the settings that are combined.
+    /// Returns the values of all settings; every combination of these values is measured.
     pub(crate) fn matrix(&self) -> Matrix {
         let are_on =
             |switches: &[Switch]| each_once(switches).into_iter().map(Switch::is_on).collect();
@@ -389,7 +393,7 @@ impl Common {
         }
     }
 
-    /// Returns what all runs have in common.
+    /// Returns the rules that all runs have in common.
     pub(crate) fn rules(&self) -> Rules {
         Rules {
             cores: Cores::allowed(),
@@ -427,8 +431,8 @@ impl Switch {
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbArgs {
-    /// Mixes, separated by commas: `a` (16 operations, half of them writes, theta 0.99), `b` (16,
-    /// one in twenty, 0.8), `c` (2 uniform reads)
+    /// Mixes, separated by commas: `a` (16 operations, half of them writes, theta 0.99), `b` (16
+    /// operations, one in twenty a write, theta 0.8), `c` (2 uniform reads)
     #[arg(long, value_delimiter = ',', default_value = "a")]
     mode: Vec<Mode>,
 
@@ -448,7 +452,7 @@ pub(crate) struct YcsbArgs {
     #[arg(long, value_parser = number)]
     theta: Option<f64>,
 
-    /// Go through a transaction's keys as they are drawn, not in ascending order
+    /// Access a transaction's keys in the order drawn, not in ascending order
     #[arg(long)]
     unsorted: bool,
 
@@ -460,10 +464,10 @@ pub(crate) struct YcsbArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
-    /// What writes write and what is checked: `increment` (counters must add up), `tag` (each
-    /// column must hold a last committed write), `values` (random values, checked for their form),
-    /// `counts` (random values, only rows are counted) [default: increment, or counts with
-    /// --profile paper]
+    /// The values that are written, and the check after the runs: `increment` (counters must add
+    /// up), `tag` (each column must hold a last committed write), `values` (random values, whose
+    /// form is checked), `counts` (random values; only the number of rows is checked) [default:
+    /// increment, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 
@@ -472,7 +476,7 @@ pub(crate) struct YcsbArgs {
 }
 
 impl YcsbArgs {
-    /// One workload for each mix.
+    /// Returns one workload for each mix.
     pub(crate) fn workloads(&self) -> Vec<Ycsb> {
         each_once(&self.mode).into_iter().map(|mode| self.workload(mode)).collect()
     }
@@ -508,13 +512,14 @@ pub(crate) struct SmallBankArgs {
     #[arg(long, value_parser = number, conflicts_with = "hotspot")]
     theta: Option<f64>,
 
-    /// Draw nine in ten customers from so many first ones [default: 1000 with --profile paper]
+    /// Draw nine in ten customers from the first ACCOUNTS customers [default: 1000 with --profile
+    /// paper]
     #[arg(long, value_parser = whole::<u64>, value_name = "ACCOUNTS")]
     hotspot: Option<u64>,
 
-    /// How often each type is drawn: amalgamate, balance, deposit-checking, send-payment,
-    /// transact-savings, write-check [default: 15,15,15,25,15,15, or 1,1,1,0,1,1 with --profile
-    /// paper]
+    /// Relative frequencies of the transaction types: amalgamate, balance, deposit-checking,
+    /// send-payment, transact-savings, write-check [default: 15,15,15,25,15,15, or 1,1,1,0,1,1 with
+    /// --profile paper]
     #[arg(long, value_parser = weights::<6>, allow_hyphen_values = true)]
     weights: Option<[u32; 6]>,
 
@@ -547,7 +552,7 @@ impl SmallBankArgs {
 mod tests {
     use super::*;
 
-    /// Parses `arguments` of a subcommand, and returns what is wrong with them.
+    /// Parses `arguments` of a subcommand, and returns the error message; `None` if they are valid.
     fn refused(arguments: &[&str]) -> Option<String> {
         let all = ["candide"].iter().chain(arguments);
         command().try_get_matches_from(all).err().map(|error| error.to_string())

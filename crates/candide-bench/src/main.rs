@@ -1,5 +1,5 @@
-//! The `candide` command: runs standard workloads on the Candide engine, measures them, and checks
-//! the tables afterwards.
+//! The `candide` command: runs standard workloads on the Candide engine, measures the runs, and
+//! checks the tables afterwards.
 //!
 //! `cli::EXIT_STATUS` lists the exit statuses.
 
@@ -34,7 +34,7 @@ struct Ending {
 }
 
 impl Ending {
-    /// Returns how a command has ended that measured this.
+    /// Returns the ending of a command that has measured `report`.
     fn of(report: Report) -> Ending {
         Ending { finding: report.finding(), early: report.ended_early }
     }
@@ -64,10 +64,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Answers arguments that are no command: prints the help, the version, or an error.
+/// Handles arguments that clap does not parse into a command: prints the help, the version, or an
+/// error.
 fn answer(other: &clap::Error) -> ExitCode {
     if other.use_stderr() {
-        // If printing fails, the exit status still says it.
+        // If printing fails, the exit status still reports the error.
         let _ = other.print();
         return ExitCode::from(2);
     }
@@ -80,7 +81,8 @@ fn answer(other: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns the command with its subcommands, whose help lists the options that there are.
+/// Returns the names of the command and its subcommands, as typed. An error message uses them to
+/// point to the help of the subcommand.
 fn path(matches: &ArgMatches) -> String {
     let subcommands = iter::successors(matches.subcommand(), |(_, matches)| matches.subcommand());
     subcommands.fold("candide".to_string(), |path, (name, _)| format!("{path} {name}"))
@@ -98,7 +100,7 @@ fn execute(command: Command) -> Result<Ending, Failure> {
     }
 }
 
-/// Runs the workload as the arguments want it, and reports.
+/// Runs the workload with the options given, and reports.
 fn bench(workload: Bench) -> Result<Ending, Failure> {
     match workload {
         Bench::Ycsb(args) => run(args.workloads().into_iter().map(ycsb), &args.common),

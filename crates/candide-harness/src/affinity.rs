@@ -1,12 +1,12 @@
-//! Keeping threads where they are.
+//! Pinning threads to cores.
 
-/// The cores this process may use.
+/// The cores that this process may use.
 pub struct Cores {
     numbers: Vec<usize>,
 }
 
 impl Cores {
-    /// Returns how many there are.
+    /// Returns the number of cores.
     pub fn count(&self) -> usize {
         self.numbers.len()
     }
@@ -14,7 +14,8 @@ impl Cores {
 
 #[cfg(target_os = "linux")]
 impl Cores {
-    /// Those the calling thread may use, or as many as the system claims to have.
+    /// Returns the cores that the calling thread may use; if they are unknown, as many cores as the
+    /// system reports.
     pub fn allowed() -> Cores {
         use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -26,8 +27,9 @@ impl Cores {
         }
     }
 
-    /// Pins the calling thread, number `thread` of a run, to a core of its own while there are
-    /// enough. A system that refuses is left alone: the measurement is then noisier, not wrong.
+    /// Pins the calling thread, number `thread` of a run, to a core. Each thread has its own core
+    /// if there are enough cores. If the system refuses, the thread stays unpinned: the measurement
+    /// is then noisier, but not wrong.
     pub(crate) fn pin(&self, thread: usize) {
         let mut set = rustix::thread::CpuSet::new();
         set.set(self.numbers[thread % self.numbers.len()]);
@@ -37,12 +39,12 @@ impl Cores {
 
 #[cfg(not(target_os = "linux"))]
 impl Cores {
-    /// As many as the system claims to have.
+    /// Returns as many cores as the system reports.
     pub fn allowed() -> Cores {
         Self::claimed()
     }
 
-    /// Does nothing: not every system lets a thread choose its core.
+    /// Does nothing, since not every system lets a thread choose its core.
     pub(crate) fn pin(&self, _thread: usize) {}
 }
 

@@ -1,4 +1,4 @@
-//! Workloads and databases behind trait objects, so that code which needs neither the workload's
+//! Workloads and databases behind trait objects, so that code that needs neither the workload's
 //! type nor the protocol is compiled once. The code below [`measurable`] is compiled for each
 //! workload and protocol.
 
@@ -20,13 +20,13 @@ use crate::registry::{Choice, Job};
 pub struct Variant {
     /// The protocol.
     pub protocol: Choice,
-    /// Commit-time updates.
+    /// Whether updates are applied at commit.
     pub cu: bool,
-    /// Timestamp splitting.
+    /// Whether each column group has its own timestamp.
     pub ts: bool,
-    /// The source of timestamps, if the protocol leaves a choice.
+    /// The source of timestamps; `None` if the protocol offers no choice of sources.
     pub timestamps: Option<Timestamps>,
-    /// Bad choices.
+    /// The bad design choices whose cost is measured.
     pub factors: Vec<Factor>,
 }
 
@@ -40,34 +40,36 @@ pub(crate) struct LoadContext<'a> {
 
 /// A workload of any type that can be measured.
 pub trait AnyWorkload: Sync {
-    /// Returns the name to report results under.
+    /// Returns the name under which results are reported.
     fn name(&self) -> String;
 
-    /// Returns the names of its transaction types.
+    /// Returns the names of the workload's transaction types.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// Returns how many keys loading it counts.
+    /// Returns the total number of keys that loading reports as progress.
     fn keys(&self) -> u64;
 
-    /// Returns about how much memory it takes.
+    /// Returns an estimate of the memory that the workload takes.
     fn size(&self) -> Size;
 
-    /// Returns its knobs.
+    /// Returns the workload's knobs.
     fn params(&self) -> serde_json::Result<serde_json::Value>;
 
     /// Returns the caveats that a report states.
     fn caveats(&self) -> Vec<&'static str>;
 
-    /// Returns whether its tables grow while it runs.
+    /// Returns whether the workload's tables grow while it runs.
     fn grows(&self) -> bool;
 
     /// Returns the changes of the workload during a run; `None` if it does not change.
     fn timeline(&self) -> Option<Timeline>;
 
-    /// Returns the row that its transactions use most; `None` if no row is used more than others.
+    /// Returns the name of the row that transactions use most; `None` if no row is used more than
+    /// others.
     fn hottest(&self) -> Option<&'static str>;
 
-    /// Says which knob is out of range and which values it may have.
+    /// Checks that all knobs are in range. The error names the knob that is not, and the values
+    /// allowed.
     fn validate(&self) -> Result<(), String>;
 
     /// Sets up a database, creates the tables and fills them.
@@ -78,31 +80,32 @@ pub trait AnyWorkload: Sync {
     ) -> Result<Box<dyn LoadedDatabase>, FillError>;
 }
 
-/// A filled database of any workload and protocol, with the account of what was committed to it.
+/// A filled database of any workload and protocol, with an account of the transactions committed to
+/// it.
 pub trait LoadedDatabase: Send + Sync {
-    /// Opens a session for each of `threads` threads, which are the workers of the next round.
+    /// Opens a session for each of the `threads` threads of the next run.
     fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error>;
 
-    /// Begins a phase of the workload's timeline.
+    /// Begins phase number `phase` of the workload's timeline.
     fn enter_phase(&self, phase: usize);
 
-    /// Compares the tables with the account of what was committed.
+    /// Compares the tables with the account of the committed transactions.
     fn check(&self) -> Result<Consistency, candide_workloads::Failure>;
 
-    /// Returns how many bytes the database has reserved.
+    /// Returns the number of bytes that the database has reserved.
     fn reserved_bytes(&self) -> u64;
 }
 
-/// An open session, and the number of the thread that is going to use it.
+/// An open session, and the number of the thread that will use the session.
 pub trait PreparedWorker: Send {
     /// Makes the worker, calls `body` with it once, and adds the worker's commits to the account.
     ///
-    /// The thread that runs the transactions calls this, so that the worker's memory is local to
-    /// it.
+    /// The thread that runs the transactions calls this function, so that the worker's memory is
+    /// local to that thread.
     fn work(self: Box<Self>, body: &mut dyn FnMut(&mut dyn Worker));
 }
 
-/// Why a database could not be set up and filled.
+/// The reason why a database could not be set up and filled.
 #[derive(Debug)]
 pub enum FillError {
     /// The database refused its settings.
@@ -141,8 +144,8 @@ impl std::error::Error for FillError {
     }
 }
 
-/// Fills a database with the tables of `workload` and draws how far that is; returns `None` if
-/// Ctrl-C was pressed meanwhile.
+/// Fills a database with the tables of `workload`, and draws the progress of loading. Returns
+/// `None` if Ctrl-C was pressed meanwhile.
 pub(crate) fn load(
     workload: &dyn AnyWorkload,
     context: &LoadContext<'_>,
@@ -242,7 +245,7 @@ impl<W: Workload + 'static> Job for Fill<'_, W> {
 }
 
 impl Variant {
-    /// Returns an empty database that is set up in this way.
+    /// Returns an empty database with this setting and the protocol's `policy`.
     fn build<P: Protocol>(&self, policy: P::Policy) -> Result<Database<P>, Error> {
         let builder = Database::<P>::builder().policy(policy);
         let builder = builder.commit_time_updates(self.cu).timestamp_splitting(self.ts);

@@ -1,9 +1,9 @@
-//! Bringing the threads of a run together at moments that one of them chooses.
+//! A barrier at which the threads of a run wait until the timekeeper lets them go on.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
-/// A barrier that no longer waits for a thread which has ended, by return or by panic.
+/// A barrier that no longer waits for a thread once that thread has ended, by return or by panic.
 pub(crate) struct Barrier {
     state: Mutex<State>,
     changed: Condvar,
@@ -14,7 +14,7 @@ struct State {
     waiting: usize,
     /// The number of times that all members have arrived and gone on.
     partings: u64,
-    /// When they parted last.
+    /// The time of the last parting.
     parted: Instant,
 }
 
@@ -25,19 +25,19 @@ impl Barrier {
         Barrier { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// One of the members.
+    /// Returns one of the members, for one thread.
     pub(crate) fn member(&self) -> Member<'_> {
         Member { meeting: self }
     }
 
-    /// Returns how many have not ended yet. One that panics has ended before a meeting that does
-    /// not wait for it begins.
+    /// Returns the number of members that have not ended yet. A member that panics is no longer
+    /// counted once [`Barrier::gather`] goes on without it.
     pub(crate) fn members(&self) -> usize {
         self.lock().members
     }
 
-    /// Waits until all members wait, does `meanwhile`, and lets them go on. Gives when they were
-    /// together and when they parted.
+    /// Waits until all members wait, calls `meanwhile`, and lets the members go on. Returns the
+    /// time at which all members were waiting, and the time at which they went on.
     pub(crate) fn gather(&self, meanwhile: impl FnOnce()) -> (Instant, Instant) {
         let mut state = self.lock();
         while state.waiting < state.members {
@@ -57,7 +57,7 @@ impl Barrier {
     }
 }
 
-/// A thread that is waited for until this is dropped.
+/// A thread for which the barrier waits until this value is dropped.
 pub(crate) struct Member<'a> {
     meeting: &'a Barrier,
 }

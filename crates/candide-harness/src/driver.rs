@@ -22,8 +22,8 @@ use crate::progress::Clock;
 use crate::slices::{RunSlice, Slices};
 use crate::timeline::Phase;
 
-/// The order to a run's threads. One byte, changed by the thread that keeps the time and read by
-/// all others.
+/// The orders to a run's threads. The current order is one byte, written by the timekeeper and read
+/// by all other threads.
 const WARM_UP: u8 = 0;
 const MEASURE: u8 = 1;
 const STOP: u8 = 2;
@@ -34,13 +34,13 @@ const MEET: u8 = 3;
 pub(crate) struct Timing {
     pub(crate) warmup: Duration,
     pub(crate) duration: Duration,
-    /// The changes of the workload during the run, if any.
+    /// The changes of the workload during the run; `None` if it does not change.
     pub(crate) timeline: Option<Timeline>,
-    /// The number of transactions per second that all threads together begin; `None` if they begin
-    /// as many as they can.
+    /// The number of transactions per second that all threads together begin; `None` if the threads
+    /// begin as many as they can.
     pub(crate) rate: Option<f64>,
-    /// The length of the slices whose results are reported, unless the workload changes and has
-    /// slices of its own.
+    /// The length of the slices whose results are reported; `None` if the run is not cut into
+    /// slices. A workload that changes has its own slices instead.
     pub(crate) slice: Option<Duration>,
     /// Whether threads occasionally read the workload's hottest row.
     pub(crate) hottest: bool,
@@ -54,16 +54,18 @@ pub(crate) struct Run {
     pub(crate) kinds: Vec<Kind>,
     /// Aborted attempts by the engine's reason.
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
-    /// The places of the aborted attempts and the types they met, if the workload finds out.
+    /// The causes of aborted attempts: the row and the conflicting transaction types; `None` if the
+    /// workload does not find them out.
     pub(crate) causes: Option<Causes>,
-    /// The results of reads of the workload's hottest row; `None` if they were not asked for.
+    /// The results of reads of the workload's hottest row; `None` if these reads were not
+    /// requested.
     pub(crate) hottest: Option<Probes>,
     /// The results of the workload's phases; empty if the workload has none.
     pub(crate) phases: Vec<Phase>,
-    /// The results of the slices, if the run was cut into slices. Slices of different runs are not
-    /// merged.
+    /// The results of the slices; empty if the run was not cut into slices. Slices of different
+    /// runs are not merged.
     pub(crate) slices: Vec<RunSlice>,
-    /// Whether Ctrl-C ended the run. If so before the measurement began, `elapsed` is zero.
+    /// Whether Ctrl-C ended the run. If the measurement had not begun by then, `elapsed` is zero.
     pub(crate) ended_early: bool,
 }
 
@@ -74,20 +76,21 @@ pub(crate) struct Kind {
     pub(crate) aborted: u64,
     /// Transactions that rolled themselves back.
     pub(crate) user_aborted: u64,
-    /// The nanoseconds from the first attempt to the end of each transaction; if a rate was given,
-    /// from its intended beginning.
+    /// The nanoseconds from the first attempt to the end of each transaction. If a rate was given,
+    /// they are from the transaction's intended beginning instead.
     pub(crate) latency: Histogram<u64>,
 }
 
 impl Kind {
     pub(crate) fn new() -> Self {
-        // Two digits keep the buckets of a few types within the second-level cache; an hour is more
-        // than any transaction here takes, with the wait for its turn where the rate is too high.
+        // With two digits, the buckets of a few types fit into the second-level cache. The bound of
+        // an hour is more than any transaction takes, even with the time it waits to begin if the
+        // rate is too high.
         let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
         Kind { committed: 0, aborted: 0, user_aborted: 0, latency }
     }
 
-    /// Adds a transaction.
+    /// Counts one transaction and records its latency.
     #[inline]
     pub(crate) fn record(&mut self, step: &Step, latency: Duration) {
         if step.committed {
@@ -129,7 +132,8 @@ impl Run {
         }
     }
 
-    /// Adds the results of another thread or run. The times of runs add up; threads have none.
+    /// Adds the results of another thread or run. The measured times of runs are added up; that of
+    /// a single thread's results is zero.
     pub(crate) fn merge(&mut self, other: &Run) {
         self.elapsed += other.elapsed;
         self.ended_early |= other.ended_early;
@@ -161,7 +165,8 @@ impl Run {
     }
 }
 
-/// Runs the workload of a filled database, of `kinds` transaction types, on `threads` threads.
+/// Runs the workload of the filled database `site`, which has `kinds` transaction types, on
+/// `threads` threads.
 pub(crate) fn run(
     site: &dyn LoadedDatabase,
     kinds: usize,
@@ -170,7 +175,7 @@ pub(crate) fn run(
     cores: &Cores,
     clock: &Clock,
 ) -> Result<Run, Failure> {
-    // Sessions are opened here, so that no thread has to.
+    // The calling thread opens the sessions, so that the threads of the run need not.
     let prepared = site.prepare(threads)?;
     site.enter_phase(0);
     let orders = AtomicU8::new(WARM_UP);
@@ -183,8 +188,8 @@ pub(crate) fn run(
         let (started, measured) = (&started, &measured);
         let mut workers = Vec::with_capacity(threads);
         for (thread, prepared) in prepared.into_iter().enumerate() {
-            // The barrier does not wait for a thread that panics before the start, or does not
-            // exist.
+            // The barrier does not wait for a thread that panics before the start, or could not be
+            // spawned.
             let member = meeting.member();
             let begun = thread::Builder::new().spawn_scoped(scope, move || {
                 cores.pin(thread);
@@ -238,7 +243,8 @@ pub(crate) fn run(
         total.elapsed = lengths.iter().sum();
         total.ended_early = total.elapsed < timing.duration;
         if let Some(timeline) = timing.timeline {
-            // The threads have met once more, to stop.
+            // After the last phase, the threads met once more in order to stop. That meeting pushed
+            // a phase that was not measured.
             total.phases.truncate(lengths.len());
             total
                 .phases
@@ -255,8 +261,8 @@ pub(crate) fn run(
 }
 
 /// Makes the threads measure for `duration`, or until Ctrl-C is pressed, and then stop. Returns the
-/// measured time. Calls `look` at the end of every `slice`; for the last slice, after the order to
-/// stop.
+/// measured time. Calls `look` at the end of every slice of length `slice`. For the last slice,
+/// `look` is called after the order to stop.
 fn measure(
     duration: Duration,
     slice: Duration,
@@ -281,9 +287,9 @@ fn measure(
     }
 }
 
-/// Makes the threads measure each phase of `duration`, and then stop; Ctrl-C ends the current
-/// phase, which is then the last one. Between two phases, every thread ends its transaction and
-/// waits for the others. Returns the lengths of the phases, without these waits.
+/// Makes the threads measure one phase after another for `duration` in all, and then stop. Ctrl-C
+/// ends the current phase, which is then the last one. Between two phases, every thread ends its
+/// transaction and waits for the others. Returns the lengths of the phases, without these waits.
 fn measure_phases(
     duration: Duration,
     timeline: &Timeline,
@@ -321,17 +327,19 @@ fn measure_phases(
 struct Signals<'a> {
     orders: &'a AtomicU8,
     member: &'a Member<'a>,
-    /// When measuring began, of workloads without phases: known no later than the order is given.
+    /// The time at which measuring began, for workloads without phases. The time is set before the
+    /// order to measure is given.
     measured: &'a OnceLock<Instant>,
 }
 
-/// Runs transactions until told to stop and counts those that begin while being measured.
+/// Runs transactions until the order to stop, and counts the transactions that begin after the
+/// order to measure.
 ///
 /// The clock is read once per transaction: the end of a transaction is the beginning of the next
-/// one. If a pace is given, the beginning is the intended one instead. A reading costs about 25 ns
-/// (measured on a virtualized x86-64), while a transaction takes a microsecond or more; the cost is
-/// the same under every protocol. A read of the hottest row comes between two transactions, so
-/// under a pace the next transaction may have waited for it.
+/// one. If a pace is given, the intended beginning is used instead. Reading the clock costs about
+/// 25 ns (measured on a virtualized x86-64), while a transaction takes a microsecond or more. This
+/// cost is the same under every protocol. A read of the hottest row takes place between two
+/// transactions. So with a pace, the latency of the next transaction may include that read.
 fn repeat(
     worker: &mut dyn Worker,
     kinds: usize,
@@ -357,7 +365,8 @@ fn repeat(
         if order == MEET {
             phase_begun = signals.member.wait();
             run.phases.push(Phase::default());
-            // Transactions that a phase has not begun are not left to the next.
+            // Transactions that should have begun in the previous phase, but did not, are not begun
+            // later.
             if let Some(pace) = &mut pace {
                 pace.restart(phase_begun);
             }
@@ -415,8 +424,8 @@ fn repeat(
         for (number, ((reason, before), (_, after))) in
             before.abort_reasons().zip(after.abort_reasons()).enumerate()
         {
-            // A transaction that its own result ends, as by a guard that refuses, rolled itself
-            // back.
+            // A transaction that ended itself, for example by a guard that refused, was not aborted
+            // by a conflict: it rolled itself back.
             if !Abort::ALL[number].is_conflict() {
                 continue;
             }
@@ -445,13 +454,14 @@ mod tests {
 
     const STEPS: u64 = 3 * hottest::EVERY + 1;
 
-    /// A worker for tests. A changed read aborts each of its transactions once; a lock aborts each
-    /// of its reads of the hottest row twice. The worker gives the order to stop.
+    /// A worker for tests. Each of its transactions is aborted once, by a changed read. Each of its
+    /// reads of the hottest row is aborted twice, by a lock. The worker gives the order to stop
+    /// after `STEPS` transactions.
     struct Fake<'a> {
         orders: &'a AtomicU8,
         steps: u64,
         stats: Stats,
-        /// The time that reads of the hottest row have taken.
+        /// The total time of the reads of the hottest row.
         looked: &'a Cell<Duration>,
     }
 
@@ -493,7 +503,8 @@ mod tests {
         }
     }
 
-    /// Returns the results, and the time of the run without the reads of the hottest row.
+    /// Runs a fake worker. Returns its results, and the time of the run without the reads of the
+    /// hottest row.
     fn repeated(hottest: bool) -> (Run, Duration) {
         let (orders, measured, meeting) =
             (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Barrier::of(1));
@@ -513,16 +524,16 @@ mod tests {
         let (run, took) = repeated(true);
         assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
         assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
-        // A busy machine may take time from transactions, but all transactions together take no
-        // longer than the run without the reads of the hottest row, which take long; a recorded
-        // latency is exact to a hundredth.
+        // The reads of the hottest row take long and must not count in the latencies. So the
+        // latencies add up to no more than the time of the run without these reads, even on a busy
+        // machine. Recorded latencies are exact to a hundredth.
         let latencies = &run.kinds[0].latency;
         let sum = latencies.mean() * latencies.len() as f64;
         assert!(sum <= 1.01 * took.as_nanos() as f64, "{sum} ns of {took:?}");
         let looked = Hottest::new("rows[0]", run.hottest.as_ref().expect("asked for"));
         assert_eq!((looked.probes, looked.aborted, looked.versions_max), (3, 6, Some(4)));
         assert!(looked.p50_us > Some(49_000.0), "{looked:?}");
-        // The results of two runs.
+        // The results of two runs are merged.
         let (mut both, _) = repeated(true);
         both.merge(&run);
         let looked = Hottest::new("rows[0]", both.hottest.as_ref().expect("asked for"));
@@ -581,7 +592,7 @@ mod tests {
             let panicked = panic::catch_unwind(panic::AssertUnwindSafe(run)).is_err();
             ended.send(panicked).expect("the receiver listens");
         });
-        // A minute, and longer on a busy machine.
+        // The loop waits for a minute, or longer on a busy machine.
         let panicked = (0..60_000).find_map(|_| told.recv_timeout(Duration::from_millis(1)).ok());
         assert_eq!(panicked, Some(true));
     }

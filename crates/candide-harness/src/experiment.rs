@@ -1,5 +1,5 @@
-//! One workload on one database: loaded when it is needed, run with each number of threads,
-//! checked; and the results.
+//! One workload on one database, and the results. The database is loaded when it is needed, the
+//! workload runs with each number of threads, and the tables are checked.
 
 use std::time::{Duration, Instant};
 
@@ -12,45 +12,47 @@ use crate::failure::Failure;
 use crate::measurement::{Measurement, Memory, Profile, Setting};
 use crate::progress::{self, Agenda, Clock};
 
-/// The settings that all turns of an invocation share.
+/// The settings that all turns of one command share.
 pub struct Rules {
     /// The cores that threads may use.
     pub cores: Cores,
-    /// The time a run goes on before it is measured.
+    /// The time for which a run warms up before it is measured.
     pub warmup: Duration,
-    /// The time a run is measured.
+    /// The measured time of a run.
     pub duration: Duration,
-    /// The number of turns of each number of threads.
+    /// The number of runs with each number of threads.
     pub runs: usize,
     /// The seed of everything random.
     pub seed: u64,
-    /// The number of transactions per second that all threads together begin; without it, as many
-    /// as they can.
+    /// The number of transactions per second that all threads together begin; `None` if the threads
+    /// begin as many as they can.
     pub rate: Option<f64>,
-    /// The length of the slices whose results are reported.
+    /// The length of the slices whose results are reported; `None` if runs are not cut into slices.
     pub slice: Option<Duration>,
-    /// Whether threads read the workload's hottest row from time to time.
+    /// Whether threads occasionally read the workload's hottest row.
     pub hottest: bool,
-    /// Whether to run workloads that take more memory than is free.
+    /// Whether to run workloads even if they are estimated to take more memory than is free.
     pub force: bool,
-    /// The settings of the workloads.
+    /// The profile of the workloads' settings, for the report.
     pub profile: Profile,
 }
 
-/// A workload, a way to set up its database, and the numbers of threads to run it with.
+/// A workload, the setting of its database, and the numbers of threads with which the workload is
+/// run.
 pub(crate) struct Experiment<'a> {
     pub(crate) workload: &'a dyn AnyWorkload,
     pub(crate) variant: Variant,
     /// The tallies, one for each number of threads.
     tallies: Vec<Tally>,
     site: Option<Box<dyn LoadedDatabase>>,
-    /// The tally whose runs have not been checked.
+    /// The index of the tally whose runs have not been checked; `None` if all runs have been
+    /// checked.
     unchecked: Option<usize>,
-    /// The time that the last check took.
+    /// The time that the last check took; `None` before the first check.
     check_took: Option<Duration>,
 }
 
-/// The results of one number of threads.
+/// The results with one number of threads.
 struct Tally {
     threads: usize,
     runs: Vec<Run>,
@@ -62,7 +64,8 @@ struct Tally {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     Whole,
-    /// Ctrl-C was pressed: if anything was measured by then, it has been added.
+    /// Ctrl-C ended the turn. A measurement that had begun by then was added if it is the first
+    /// with its number of threads.
     EndedEarly,
 }
 
@@ -78,19 +81,20 @@ impl<'a> Experiment<'a> {
         Experiment { workload, variant, tallies, site: None, unchecked: None, check_took: None }
     }
 
-    /// Returns the number of numbers of threads.
+    /// Returns how many different numbers of threads the workload is run with.
     pub(crate) fn len(&self) -> usize {
         self.tallies.len()
     }
 
-    /// Returns the runs so far with number `index` of the numbers of threads.
+    /// Returns the number of threads at place `index`, and the runs so far with this number of
+    /// threads.
     pub(crate) fn runs(&self, index: usize) -> (usize, &[Run]) {
         (self.tallies[index].threads, &self.tallies[index].runs)
     }
 
-    /// Makes one more run with number `index` of the numbers of threads; the last one is followed
-    /// by the check. A workload that grows begins anew for each run, so that later ones do not work
-    /// on larger tables, and is checked after each.
+    /// Makes one more run with the number of threads at place `index`. The check follows the last
+    /// run. A workload that grows gets a new database for each run, so that later runs do not work
+    /// on larger tables, and is checked after each run.
     pub(crate) fn turn(
         &mut self,
         index: usize,
@@ -122,7 +126,8 @@ impl<'a> Experiment<'a> {
         drop(clock);
         let turn = if run.ended_early { Turn::EndedEarly } else { Turn::Whole };
         self.unchecked = Some(index);
-        // The rest of a run that was ended early says less than the whole ones before.
+        // A run that was ended early is shorter than whole runs, so it is kept only if there is no
+        // other run.
         let is_wanted = !run.elapsed.is_zero() && (!run.ended_early || tally.runs.is_empty());
         if is_wanted {
             tally.runs.push(run);
@@ -137,8 +142,8 @@ impl<'a> Experiment<'a> {
         Ok(turn)
     }
 
-    /// Checks the runs that have not been checked yet, and frees the memory: the next turn begins
-    /// with a new database.
+    /// Checks the runs that have not been checked yet, and frees the database. The next turn loads
+    /// a new one.
     pub(crate) fn close(&mut self, agenda: &Agenda) -> Result<(), Failure> {
         self.check(agenda)?;
         self.site = None;
@@ -156,7 +161,7 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    /// Returns the results of each number of threads; `None` if nothing was measured.
+    /// Returns the results with each number of threads; `None` where nothing was measured.
     pub(crate) fn into_measurements(
         self,
         rules: &Rules,

@@ -5,16 +5,17 @@ use std::fmt;
 
 use crate::interrupt;
 
-/// Whose fault it was decides the exit status.
+/// A failure of the command. Its variant decides the exit status.
 ///
-/// It is no `std::error::Error` itself, so that every such error can become one.
+/// This type does not implement `std::error::Error`, so that every such error can be converted into
+/// a `Failure`.
 #[derive(Debug)]
 pub enum Failure {
-    /// The arguments': the message says what would be right.
+    /// The arguments are wrong. The message describes valid ones.
     Usage(String),
-    /// The run's.
+    /// The run failed.
     Run(Box<dyn Error>),
-    /// Ctrl-C was pressed before there was anything to report.
+    /// Ctrl-C was pressed before there was a result to report.
     Interrupted,
 }
 

@@ -1,5 +1,5 @@
-//! Looks at the row that a workload's transactions want most, taken by the threads that run them:
-//! how long a read of it takes, and how many versions of it there are.
+//! Reads of a workload's hottest row by the threads that run its transactions. They measure how
+//! long a read of this row takes, and how many versions the row has.
 
 use std::time::Instant;
 
@@ -7,14 +7,14 @@ use candide_workloads::{Failure, Worker};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The number of measured transactions after which a thread reads the hottest row. These reads are
-/// neither counted as transactions nor in latencies; but they take time, so that a little less is
-/// committed.
+/// The number of measured transactions after which a thread reads the hottest row. These reads
+/// count neither as transactions nor in latencies. But they take time, so that slightly fewer
+/// transactions commit.
 pub(crate) const EVERY: u64 = 256;
 
-/// The results of the reads of one thread, or of several.
+/// The results of the reads by one thread, or by several.
 pub(crate) struct Probes {
-    /// Nanoseconds that a read took, from the first attempt to the end.
+    /// The nanoseconds that each read took, from the first attempt to the end.
     reads: Histogram<u64>,
     /// The numbers of versions that the row had after a read.
     versions: Histogram<u64>,
@@ -27,13 +27,13 @@ pub(crate) struct Probes {
 impl Probes {
     pub(crate) fn new() -> Self {
         let reads = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
-        // Three digits are exact up to two thousand. More versions than the bound do not fit into
-        // memory.
+        // With three digits, counts up to two thousand are exact. More versions than the bound do
+        // not fit into memory.
         let versions = Histogram::new_with_bounds(1, 1 << 36, 3).expect("bounds in order");
         Probes { reads, versions, longest: 0, aborts: Vec::new() }
     }
 
-    /// Lets a worker read the hottest row of its workload.
+    /// Makes `worker` read the hottest row of its workload.
     #[cold]
     #[inline(never)]
     pub(crate) fn look(&mut self, worker: &mut dyn Worker) -> Result<(), Failure> {
@@ -61,12 +61,12 @@ impl Probes {
         self.longest = self.longest.max(versions);
     }
 
-    /// Returns the number of attempts at reads that a conflict with number `reason` ended.
+    /// Returns the number of read attempts that were aborted for reason number `reason`.
     pub(crate) fn aborts(&self, reason: usize) -> u64 {
         self.aborts.get(reason).copied().unwrap_or(0)
     }
 
-    /// Adds the results of another thread, or of another run.
+    /// Adds the results of another thread or run.
     pub(crate) fn merge(&mut self, other: &Probes) {
         self.reads.add(&other.reads).expect("all have the same bounds");
         self.versions.add(&other.versions).expect("all have the same bounds");
@@ -86,17 +86,17 @@ fn add(sums: &mut Vec<u64>, counts: impl ExactSizeIterator<Item = u64>) {
 /// programs.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Hottest {
-    /// Which row it is.
+    /// The name of the row.
     pub(crate) row: &'static str,
     /// The number of reads. If it is zero, the other fields mean nothing.
     pub(crate) probes: u64,
-    /// The number of read attempts that a conflict has aborted, not counted among those of
-    /// transactions.
+    /// The number of read attempts that a conflict has aborted. They are not counted among the
+    /// aborted attempts of transactions.
     pub(crate) aborted: u64,
-    /// The time of a read.
+    /// The time that a read takes, at the median; `None` if there were no reads.
     pub(crate) p50_us: Option<f64>,
     pub(crate) p99_us: Option<f64>,
-    /// The number of versions.
+    /// The number of versions of the row after a read; `None` if there were no reads.
     pub(crate) versions_p99: Option<u64>,
     pub(crate) versions_max: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! Ctrl-C: the first one ends the command early, with a report of what has been measured by then;
-//! the second one ends it at once.
+//! Ctrl-C: the first press ends the command early, with a report on the measurements so far. The
+//! second press ends the command at once.
 
 use std::io::{self, Write};
 use std::process;
@@ -8,26 +8,26 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// The exit status of a command that was ended early: 128 and the number of the signal, as shells
-/// have it.
+/// The exit status of a command that was ended early: 128 plus the number of the signal, as in
+/// shells.
 pub const STATUS: u8 = 130;
 
-/// Whether Ctrl-C has been pressed. Written by the thread that waits for the signal, read by the
-/// threads that keep the time and by loaders.
+/// The state of Ctrl-C. The thread that waits for the signal writes it; timekeepers and loaders
+/// read it.
 struct Interrupt {
     pressed: Mutex<bool>,
     changed: Condvar,
 }
 
-/// The process's interrupt, since a signal goes to the process.
+/// The interrupt of the process; it is global since a signal goes to the whole process.
 static INTERRUPT: Interrupt = Interrupt::new();
 
-/// Installs the handler of Ctrl-C that the module describes. A command with nothing to report early
-/// does not call this.
+/// Installs the handler of Ctrl-C that the module describes. A command that has nothing to report
+/// early does not call this function.
 pub fn listen() -> Result<(), Failure> {
     Ok(ctrlc::set_handler(|| {
         let say = || {
-            // A failure to print does not keep the command from ending early.
+            // The command ends early even if printing fails.
             let _ = writeln!(
                 io::stderr(),
                 "\ninterrupted: what is going on ends early and is reported; once more to stop at once"
@@ -44,7 +44,7 @@ pub fn is_pressed() -> bool {
     *INTERRUPT.lock()
 }
 
-/// Sleeps until the duration is over or Ctrl-C is pressed. Returns whether it was not pressed.
+/// Sleeps for `duration`, or until Ctrl-C is pressed. Returns `false` if Ctrl-C was pressed.
 pub(crate) fn sleep(duration: Duration) -> bool {
     INTERRUPT.sleep(duration)
 }
@@ -58,8 +58,9 @@ impl Interrupt {
         self.pressed.lock().expect("no thread panics while holding it")
     }
 
-    /// Wakes the sleeping threads. On the first call it calls `say` before, since a woken thread
-    /// may end the process. Returns whether it had been called before.
+    /// Wakes the sleeping threads on the first call, and does nothing on later calls. Calls `say`
+    /// before waking, since a woken thread may end the process. Returns whether this was a later
+    /// call.
     fn press(&self, say: impl FnOnce()) -> bool {
         let mut pressed = self.lock();
         if *pressed {

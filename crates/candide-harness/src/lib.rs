@@ -1,10 +1,11 @@
 //! Measures and checks any workload under any protocol.
 //!
-//! A [`AnyWorkload`] is a workload that can be measured, and a [`check::Recordable`] one whose
-//! transactions can be recorded. Both are trait objects, so that the drivers are compiled once,
-//! here. [`measurable`] and [`check::recordable`] make them of any
-//! [workload](candide_workloads::Workload), which compiles it for each protocol: the crates in
-//! `crates/workloads` call them, and nothing else does.
+//! An [`AnyWorkload`] is a workload that can be measured, and a [`check::Recordable`] is one whose
+//! transactions can be recorded. Both are used as trait objects, so that the drivers are compiled
+//! only once, in this crate. [`measurable`] and [`check::recordable`] turn any
+//! [workload](candide_workloads::Workload) into such an object. A call of [`measurable`] compiles
+//! the workload for each protocol, so only the crates in `crates/workloads` call these two
+//! functions.
 //!
 //! [`Suite`] measures the combinations of a [`Matrix`]; [`figure`] measures the content of a
 //! published figure. Both return a [`Report`].

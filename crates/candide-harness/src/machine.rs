@@ -1,4 +1,4 @@
-//! The machine and the program of a measurement: figures without them mean nothing.
+//! The machine and the program of a measurement. Results mean nothing without them.
 
 use std::fs;
 use std::process::Command;
@@ -6,23 +6,23 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-/// The machine and the program. A field is "unknown" if the system does not say it.
+/// The machine and the program. A field is "unknown" if the system does not report it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
-    /// Cores this process may use.
+    /// The number of cores that this process may use.
     pub(crate) cores: usize,
     pub(crate) os: String,
     pub(crate) kernel: String,
-    /// When the kernel gives out transparent huge pages: always, madvise or never.
+    /// The kernel's setting for transparent huge pages: always, madvise or never.
     pub(crate) thp: String,
     pub(crate) allocator: &'static str,
     /// The compiler that built the command.
     pub(crate) rustc: &'static str,
-    /// The commit of the source tree, followed by `-dirty` if the tree has been changed since;
-    /// `None` if no commit is known.
+    /// The commit of the source tree, followed by `-dirty` if the tree has changes that are not
+    /// committed; `None` if no commit is known.
     pub(crate) commit: Option<String>,
-    /// When the measurement ended, in UTC.
+    /// The time at which the measurement ended, in UTC.
     pub(crate) time: String,
 }
 
@@ -49,7 +49,8 @@ fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_string())
 }
 
-/// The value of the first line in the file at `path` that names `key`.
+/// Returns the value of the first line in the file at `path` whose name is `key`; `None` if there
+/// is no such line.
 fn field(path: &str, key: &str, separator: char) -> Option<String> {
     let text = read(path)?;
     let mut fields = text.lines().filter_map(|line| line.split_once(separator));
@@ -57,14 +58,14 @@ fn field(path: &str, key: &str, separator: char) -> Option<String> {
     Some(value.trim().trim_matches('"').to_string())
 }
 
-/// The word in brackets, as the kernel marks a chosen one.
+/// Returns the word in brackets: the kernel marks the chosen one of several `words` in this way.
 fn chosen(words: &str) -> Option<String> {
     let (_, rest) = words.split_once('[')?;
     let (word, _) = rest.split_once(']')?;
     Some(word.to_string())
 }
 
-/// The commit checked out where the command was built.
+/// Returns the commit that is checked out in the source tree from which the command was built.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")

@@ -1,4 +1,4 @@
-//! One line of the results: a workload under one setting, all runs taken together.
+//! One line of the results: a workload under one setting, with all runs merged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,9 +18,9 @@ use crate::timeline::Timeslices;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// As suits any machine, and everything is checked.
+    /// A size that suits any machine, and everything is checked.
     Strict,
-    /// As it was published.
+    /// The published size and checks.
     Paper,
 }
 
@@ -30,27 +30,27 @@ pub(crate) struct Measurement {
     pub(crate) workload: String,
     /// The workload's knobs, the seed, and the `rate` if one was given.
     pub(crate) params: serde_json::Value,
-    /// The knobs, in words, by which it differs from other results of the same workload in the
-    /// report.
+    /// The knobs, in words, by which this result differs from the report's other results of the
+    /// same workload.
     #[serde(skip)]
     pub(crate) variety: String,
     pub(crate) profile: Profile,
     pub(crate) protocol: &'static str,
     pub(crate) cu: bool,
     pub(crate) ts: bool,
-    /// The source of timestamps, if the protocol leaves a choice.
+    /// The source of timestamps; `None` if the protocol offers no choice of sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timestamps: Option<&'static str>,
     pub(crate) factors: Vec<&'static str>,
     pub(crate) threads: usize,
-    /// Measured time, of all runs together, as are all counts.
+    /// The measured time of all runs together. All counts are also of all runs together.
     pub(crate) duration_s: f64,
     pub(crate) committed: u64,
     /// Attempts aborted by a conflict.
     pub(crate) aborted: u64,
     /// Transactions that rolled themselves back. They are not part of the throughput.
     pub(crate) user_aborted: u64,
-    /// The median of the runs.
+    /// The median throughput of the runs.
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
     /// Whether Ctrl-C ended the last run early. Then there may be fewer runs than requested.
@@ -64,9 +64,9 @@ pub(crate) struct Measurement {
     /// Results of reads of the workload's hottest row; `None` if they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hottest: Option<Hottest>,
-    /// The types of transactions, without types of which no transaction has ended.
+    /// The results by transaction type. Types of which no transaction has ended are left out.
     pub(crate) transactions: BTreeMap<&'static str, Transactions>,
-    /// Slice by slice, of workloads that change while they run.
+    /// The results by phase and slice; `None` if the workload does not change while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeline: Option<Timeslices>,
     /// The slices of all runs, one run after the other; empty if the runs were not cut into
@@ -79,10 +79,10 @@ pub(crate) struct Measurement {
 }
 
 /// The results of one transaction type, or of all types together. Latencies are from the first
-/// attempt to the end, retries included. If a rate was given, they are from the *intended*
-/// beginning: a transaction that begins late, because the previous one took long, has waited, as a
-/// client would have. So one slow transaction also shows in the latencies of all transactions that
-/// queued behind it.
+/// attempt to the end, retries included. If a rate was given, latencies are from the *intended*
+/// beginning instead. Then the latency of a transaction that begins late includes its wait for the
+/// previous one, as for a client. So one slow transaction also shows in the latencies of all
+/// transactions that queued behind it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Transactions {
     pub(crate) committed: u64,
@@ -110,21 +110,20 @@ impl Transactions {
     }
 }
 
-/// Attempts that were aborted in the same way.
+/// Attempts that were aborted for the same cause.
 #[derive(Debug, Serialize)]
 pub(crate) struct Aborted {
     pub(crate) reason: &'static str,
-    /// `None` if the conflict concerned no table.
+    /// The table of the conflict; `None` if the conflict concerned no table.
     pub(crate) table: Option<String>,
-    /// `None` if the conflict concerned an absent key.
+    /// The column group of the conflict; `None` if the conflict concerned an absent key.
     pub(crate) group: Option<&'static str>,
     /// Table and group in words.
     #[serde(skip)]
     pub(crate) place: String,
     /// The type of the aborted transaction.
     pub(crate) aborted: &'static str,
-    /// The type of the conflicting transaction. Several types if any of them may be the one; empty
-    /// if the type is unknown.
+    /// The possible types of the conflicting transaction; empty if the type is unknown.
     pub(crate) met: Vec<&'static str>,
     pub(crate) attempts: u64,
 }
@@ -148,7 +147,7 @@ impl Aborted {
 pub(crate) struct Memory {
     #[serde(flatten)]
     pub(crate) footprint: Footprint,
-    /// The resident bytes in huge pages; `None` if the system does not say.
+    /// The resident bytes in huge pages; `None` if the system does not report them.
     pub(crate) huge_page_bytes: Option<u64>,
 }
 
@@ -166,8 +165,8 @@ impl Memory {
 pub(crate) struct Footprint {
     /// The bytes that the database has reserved.
     pub(crate) memory_bytes: u64,
-    /// The bytes that the process has in memory, pregenerated inputs included; `None` if the system
-    /// does not say it.
+    /// The resident bytes of the process, with the inputs drawn beforehand; `None` if the system
+    /// does not report them.
     pub(crate) rss_bytes: Option<u64>,
 }
 
@@ -177,7 +176,8 @@ impl Footprint {
     }
 }
 
-/// Returns what Linux says in a line of a file that describes the process.
+/// Returns the number of bytes that Linux reports in the line of `file` that begins with `field`;
+/// `None` if there is no such line.
 fn bytes_of(file: &str, field: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
@@ -273,7 +273,7 @@ impl Measurement {
             .fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
     }
 
-    /// Returns where latencies begin and end.
+    /// Describes the times from which and to which latencies are measured.
     pub(crate) fn latency_span(&self) -> &'static str {
         if self.params.get("rate").is_some() {
             "from the intended beginning to the end, waiting and retries included"
@@ -289,12 +289,13 @@ impl Measurement {
     }
 }
 
-/// A knob's value without the quotation marks of JSON.
+/// Returns a knob's value without the quotation marks of JSON.
 pub(crate) fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// The middle of `values`, or of the two in the middle.
+/// Returns the median of `values`, which are not empty. If their number is even, the median is the
+/// mean of the two in the middle.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

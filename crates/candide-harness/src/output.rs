@@ -4,20 +4,20 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 
 use crate::failure::Failure;
 
-/// Prints results to standard output, and returns whether there is a reader for more: one that has
-/// closed its pipe has read enough, which is no error.
+/// Prints results to standard output. Returns `false` if the reader of the output has closed the
+/// pipe, which is no error.
 pub fn print(results: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<bool, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let printed = results(&mut out).and_then(|()| out.flush());
     has_reader(printed)
 }
 
-/// Says something on standard error; where that cannot be written, it remains unsaid.
+/// Prints `text` to standard error. A failure to print is ignored.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Tells a closed pipe from errors.
+/// Returns `false` for a closed pipe, and any other error as a [`Failure`].
 fn has_reader(printed: io::Result<()>) -> Result<bool, Failure> {
     match printed {
         Ok(()) => Ok(true),

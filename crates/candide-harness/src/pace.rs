@@ -1,60 +1,61 @@
-//! Beginning transactions at a given rate, however long each of them takes.
+//! Beginning transactions at a given rate, independently of how long each transaction takes.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time before an intended beginning from which a thread reads the clock instead of sleeping.
+/// The time before an intended beginning at which a thread stops sleeping and only reads the clock.
 /// If sleeps are [exact](be_exact), they end 3 µs late at the median and 30 µs late once in a
-/// hundred times; after such a wait a transaction begins 0.1 µs late at the median. Waiting for
-/// 12,500 beginnings per second takes a quarter of a core, waiting for a thousand takes 2 %. (All
-/// measured on a virtualized x86-64.)
+/// hundred times. After reading the clock, a transaction begins 0.1 µs late at the median. Waiting
+/// for 12,500 beginnings per second takes a quarter of a core; waiting for a thousand takes 2 %.
+/// (All measured on a virtualized x86-64.)
 const MARGIN: Duration = Duration::from_micros(20);
 
-/// The longest sleep between two looks at the orders to the thread.
+/// The longest sleep, after which a waiting thread reads its orders again.
 const NAP: Duration = Duration::from_millis(5);
 
-/// The number of seconds ahead of a beginning that never comes; it can be added to any moment.
+/// The number of seconds until a beginning that never comes. It is small enough to be added to any
+/// `Instant`.
 const NEVER_S: f64 = 1e9;
 
-/// The intended beginnings of the transactions of one of several threads: evenly spaced, and
-/// between the beginnings of the other threads.
+/// The intended beginnings of one thread's transactions. They are evenly spaced, and lie between
+/// the beginnings of the other threads.
 ///
-/// A thread that is late begins at once and skips no transaction, so the delay is part of the
-/// latencies of the transactions behind it.
+/// A thread that is late begins its next transaction at once and skips none. So the delay is part
+/// of the latencies of the following transactions.
 pub(crate) struct Pace {
     /// Transactions per second of all threads together.
     rate: f64,
     threads: u64,
     thread: u64,
-    /// When number 0 is to begin.
+    /// The intended time of beginning number 0.
     from: Instant,
     /// The number of this thread's next beginning, among those of all threads.
     next: u64,
 }
 
 impl Pace {
-    /// That of thread number `thread`, if all begin `rate` transactions per second, the first one
-    /// at `from`.
+    /// Creates the pace of thread number `thread` of `threads`, which together begin `rate`
+    /// transactions per second, the first one at `from`.
     pub(crate) fn new(rate: f64, thread: usize, threads: usize, from: Instant) -> Self {
         let (thread, threads) = (thread as u64, threads as u64);
         Pace { rate, threads, thread, from, next: thread }
     }
 
-    /// Begins anew at `from`.
+    /// Starts over, with beginning number 0 at `from`.
     pub(crate) fn restart(&mut self, from: Instant) {
         (self.from, self.next) = (from, self.thread);
     }
 
-    /// Gives up what should have begun before `moment` and has not.
+    /// Skips the transactions that should have begun before `moment` but have not.
     pub(crate) fn skip_to(&mut self, moment: Instant) {
         let due =
             (moment.saturating_duration_since(self.from).as_secs_f64() * self.rate).ceil() as u64;
         self.next += due.saturating_sub(self.next).div_ceil(self.threads) * self.threads;
     }
 
-    /// Waits for the next beginning, unless it is over at `now`, and gives when it was intended. If
-    /// `may_wait` says no meanwhile, which it is asked at least every 5 ms, the beginning remains
-    /// the next one.
+    /// Waits for the next beginning, unless its time has passed at `now`, and returns its intended
+    /// time. Calls `may_wait` at least every 5 ms while waiting. If `may_wait` returns `false`, the
+    /// wait ends with `None`, and the beginning remains the next one.
     pub(crate) fn wait(
         &mut self,
         mut now: Instant,
@@ -67,7 +68,7 @@ impl Pace {
             }
             match (intended - now).checked_sub(MARGIN) {
                 Some(long) if !long.is_zero() => thread::sleep(long.min(NAP)),
-                // Others may have to share the core.
+                // Other threads may need this core.
                 _ => thread::yield_now(),
             }
             now = Instant::now();
@@ -76,20 +77,20 @@ impl Pace {
         Some(intended)
     }
 
-    /// When the next one is to begin.
+    /// Returns the intended time of the next beginning.
     fn intended(&self) -> Instant {
         self.from + Duration::from_secs_f64((self.next as f64 / self.rate).min(NEVER_S))
     }
 }
 
-/// Has the calling thread's sleeps end when they should; without this Linux lets them last 50 µs
-/// longer. A system that refuses is left alone: beginnings are then later, and count as late.
+/// Makes the calling thread's sleeps exact; otherwise Linux lets them last up to 50 µs longer. If
+/// the system refuses, transactions begin later, which their latencies include.
 #[cfg(target_os = "linux")]
 pub(crate) fn be_exact() {
     let _ = rustix::thread::set_current_timer_slack(Some(std::num::NonZeroU64::MIN));
 }
 
-/// Does nothing: not every system lets a thread choose.
+/// Does nothing, since not every system lets a thread choose the exactness of its sleeps.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn be_exact() {}
 
@@ -97,7 +98,8 @@ pub(crate) fn be_exact() {}
 mod tests {
     use super::*;
 
-    /// The next `count` beginnings, in milliseconds after `from`, of a thread that is always late.
+    /// Returns the next `count` beginnings, in milliseconds after `from`, of a thread that is
+    /// always late.
     fn beginnings(pace: &mut Pace, from: Instant, count: usize) -> Vec<f64> {
         let late = from + Duration::from_secs(3600);
         let next = |_| pace.wait(late, || panic!("nothing is waited for")).expect("late");

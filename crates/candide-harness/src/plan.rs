@@ -1,4 +1,5 @@
-//! The plan of an invocation: the databases to load, and the numbers of threads to run each with.
+//! The plan of a command: the databases to load, and the numbers of threads with which each
+//! database is run.
 
 use candide::experiments::{Factor, Timestamps};
 
@@ -6,7 +7,7 @@ use crate::any_workload::Variant;
 use crate::failure::Failure;
 use crate::registry::{Choice, Choices};
 
-/// The settings that are combined, each with each.
+/// The settings whose combinations are all measured.
 #[derive(Debug, Clone)]
 pub struct Matrix {
     /// The protocols.
@@ -15,12 +16,12 @@ pub struct Matrix {
     pub threads: Vec<usize>,
     /// Whether updates are applied at commit.
     pub cu: Vec<bool>,
-    /// Whether each column group has a timestamp of its own.
+    /// Whether each column group has its own timestamp.
     pub ts: Vec<bool>,
-    /// The sources of timestamps, for protocols that leave a choice; if empty, each protocol's
-    /// default.
+    /// The sources of timestamps, for protocols that offer a choice; if empty, the default of each
+    /// protocol.
     pub timestamps: Vec<Timestamps>,
-    /// The bad choices, which all combinations have.
+    /// The bad design choices that apply to every combination.
     pub factors: Vec<Factor>,
 }
 
@@ -31,7 +32,7 @@ pub(crate) struct Case {
     pub(crate) threads: Vec<usize>,
 }
 
-/// The cases, and what has to be said about them.
+/// The cases, and notes about them for the report.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) cases: Vec<Case>,
@@ -39,7 +40,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Returns every requested combination that can be run; an error if there is none.
+    /// Returns every requested combination that can be run, or an error if there is none.
     pub(crate) fn new(matrix: &Matrix, cores: usize) -> Result<Plan, Failure> {
         let asked = &matrix.threads;
         let mut plan = Plan { cases: Vec::new(), notes: Vec::new() };
@@ -75,8 +76,8 @@ impl Plan {
     }
 }
 
-/// Checks the requested sources of timestamps: an error if no protocol leaves a choice, a note if
-/// some protocols leave none.
+/// Checks the requested sources of timestamps. Returns an error if no protocol offers a choice of
+/// sources, and a note if some protocols offer none.
 fn unconcerned(matrix: &Matrix) -> Result<Option<String>, Failure> {
     if matrix.timestamps.is_empty() {
         return Ok(None);

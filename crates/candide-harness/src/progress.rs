@@ -1,6 +1,6 @@
-//! Progress at a terminal: the current step and how long it may still take. Drawn by the thread
-//! that waits, never by one that works for a measurement; nothing is drawn where standard error is
-//! not a terminal.
+//! Progress at a terminal: the current step, and an estimate of the time left. The progress is
+//! drawn by a thread that waits, never by one that works for a measurement. Nothing is drawn if
+//! standard error is not a terminal.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,20 +17,20 @@ use crate::interrupt;
 /// The time between two drawings.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The turns of an invocation, which all take about the same time.
+/// The turns of a command, which all take about the same time.
 #[derive(Clone)]
 pub struct Agenda {
     begun: Instant,
     /// The least time of a turn.
     least: Duration,
     turns: usize,
-    /// The number of turns that are over, and their time in all.
+    /// The number of turns that are over, and the time from `begun` to the end of the last one.
     done: usize,
     took: Duration,
 }
 
 impl Agenda {
-    /// Plans a number of turns, none of which takes less than `least`.
+    /// Plans `turns` turns, none of which takes less than `least`.
     pub fn new(turns: usize, least: Duration) -> Agenda {
         Agenda { begun: Instant::now(), least, turns, done: 0, took: Duration::ZERO }
     }
@@ -45,8 +45,9 @@ impl Agenda {
         self.took = since_begun;
     }
 
-    /// Returns the estimated time of the remaining turns: that of the completed turns on average,
-    /// but at least `turn_left` for the current turn and `later` for each later one.
+    /// Returns an estimate of the time that the remaining turns take. The estimate assumes that
+    /// they take as long as the completed turns on average, but at least `turn_left` for the
+    /// current turn and `later` for each later one.
     fn left(&self, since_begun: Duration, turn_left: Duration, later: Duration) -> Duration {
         let count = |turns: usize| u32::try_from(turns).unwrap_or(u32::MAX);
         let per_turn =
@@ -56,13 +57,14 @@ impl Agenda {
         like_others.max(turn_left.saturating_add(later.saturating_mul(following)))
     }
 
-    /// Returns which turn is going on, with `turn_left` to go, and how long all may take, if there
-    /// is more than one.
+    /// Describes the current turn, which takes `turn_left` longer, by its number and the time left
+    /// for all turns. Returns an empty text if there is only one turn.
     fn place(&self, turn_left: Duration) -> String {
         self.place_before(turn_left, self.least)
     }
 
-    /// Returns which turn is going on, where each turn that follows takes `later`.
+    /// Describes the current turn as [`Agenda::place`] does, but assumes that each later turn takes
+    /// at least `later`.
     fn place_before(&self, turn_left: Duration, later: Duration) -> String {
         if self.turns < 2 {
             return String::new();
@@ -72,7 +74,7 @@ impl Agenda {
     }
 }
 
-/// Returns a duration to the second.
+/// Returns `duration` in words, cut to whole seconds.
 fn in_words(duration: Duration) -> String {
     humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string()
 }
@@ -82,8 +84,8 @@ fn bar(total: u64, template: &str) -> ProgressBar {
     ProgressBar::new(total).with_style(style)
 }
 
-/// Runs `work` and draws a progress bar meanwhile: `work` adds its progress, of `total`, to a
-/// counter. The work precedes a turn, or every turn if `each_turn` is set.
+/// Runs `work` and draws a progress bar meanwhile. `work` adds its progress to a counter, up to
+/// `total`. The work precedes one turn, or every turn if `each_turn` is set.
 pub(crate) fn with_bar<T: Send>(
     agenda: &Agenda,
     title: &str,
@@ -106,8 +108,8 @@ pub(crate) fn with_bar<T: Send>(
     result
 }
 
-/// Runs `work` that does not report progress, and draws the time that it has taken so far, and the
-/// time that it took `before`.
+/// Runs `work`, which does not report progress. Draws meanwhile the time that `work` has taken so
+/// far, and `before`, the time that the same work took the last time.
 pub(crate) fn with_line<T: Send>(
     agenda: &Agenda,
     title: &str,
@@ -129,7 +131,7 @@ pub(crate) fn with_line<T: Send>(
     result
 }
 
-/// Runs `work` on a thread of its own, and calls `draw` from time to time meanwhile.
+/// Runs `work` on its own thread, and calls `draw` every [`TICK`] meanwhile.
 fn beside<T: Send>(work: impl FnOnce() -> T + Send, draw: impl Fn()) -> T {
     let (mut work, mut result) = (Some(work), None);
     let mut once = || result = work.take().map(|work| work());
@@ -137,12 +139,13 @@ fn beside<T: Send>(work: impl FnOnce() -> T + Send, draw: impl Fn()) -> T {
     result.expect("the work is over")
 }
 
-/// Runs work that keeps its result: many kinds of work are run here, and this is compiled once.
+/// Runs `work`, which stores its result itself. So this function has no type parameter for the
+/// result, and is compiled only once for all kinds of work.
 fn run_beside(work: &mut (dyn FnMut() + Send), draw: &dyn Fn()) {
     thread::scope(|scope| {
         let (ended, end) = mpsc::channel::<()>();
         let worker = scope.spawn(move || {
-            // Dropped when the work ends, by a return or by a panic.
+            // The sender is dropped when the work ends, by return or by panic.
             let _ended = ended;
             work();
         });
@@ -153,13 +156,13 @@ fn run_beside(work: &mut (dyn FnMut() + Send), draw: &dyn Fn()) {
     });
 }
 
-/// A file that draws how much of it has been read.
+/// Returns a reader of `file` that draws how much of the file has been read.
 pub(crate) fn reading(file: File) -> io::Result<impl Read> {
     let bar = bar(file.metadata()?.len(), "reading {wide_bar} {percent} %, {eta} left");
     Ok(bar.with_finish(ProgressFinish::AndClear).wrap_read(file))
 }
 
-/// A clock of a planned time, drawn as a bar.
+/// A clock that draws the passing of a planned time as a bar.
 pub(crate) struct Clock {
     bar: ProgressBar,
     agenda: Agenda,
@@ -167,21 +170,21 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Creates a clock for a time in all.
+    /// Creates a clock for the planned time `total`.
     pub(crate) fn new(agenda: &Agenda, title: &str, total: Duration) -> Clock {
         let bar = bar(total.as_millis() as u64, "{prefix} {wide_bar} {msg}");
         bar.set_prefix(agenda.place(total) + title);
-        // The threads draw their inputs before they are measured.
+        // Before they are measured, the threads draw their inputs at random.
         bar.set_message("preparing");
         bar.tick();
         Clock { bar, agenda: agenda.clone(), title: title.to_string() }
     }
 
-    /// Sleeps until the time is over or Ctrl-C is pressed. Returns whether it was not pressed.
+    /// Sleeps for `duration`, or until Ctrl-C is pressed. Returns `false` if Ctrl-C was pressed.
     pub(crate) fn sleep(&self, duration: Duration) -> bool {
         let begun = Instant::now();
         let before = self.bar.position();
-        // If the bar is hidden, there is no need to wake in between.
+        // If the bar is hidden, the thread need not wake in between to draw it.
         let tick = if self.bar.is_hidden() { duration } else { TICK };
         loop {
             let passed = begun.elapsed().min(duration);
@@ -195,7 +198,7 @@ impl Clock {
         }
     }
 
-    /// Draws how much time has passed in all.
+    /// Draws that `passed` of the planned time is over.
     pub(crate) fn show(&self, passed: Duration) {
         self.bar.set_position(passed.as_millis() as u64);
         let left = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());

@@ -1,33 +1,33 @@
-//! The protocols by name. Nothing else in the command and its libraries names one.
+//! The protocols by name. No other module of the command and its libraries lists the protocols.
 
 use std::str::FromStr;
 
 use candide::experiments::Timestamps;
 use candide::{Chosen, Properties, Protocol};
 
-/// Something to do under a protocol that is chosen at run time.
+/// A job that is done under a protocol chosen at run time.
 pub(crate) trait Job {
     /// The result.
     type Output;
 
-    /// Does it, on databases of a policy.
+    /// Does the job, on databases with `policy`.
     fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output;
 }
 
-/// A choice on the command line, by its name: the engine that transactions are compiled for, and
-/// the policy that it is given, which is data.
+/// A protocol that can be chosen on the command line, by its name. The name stands for the engine
+/// type for which transactions are compiled, and for the policy value given to that engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice(&'static str);
 
 macro_rules! choices {
     ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
         impl Choice {
-            /// Returns all of them, in the order in which reports show them.
+            /// Returns all protocols, in the order in which reports show them.
             fn all() -> Vec<Choice> {
                 vec![$($(Choice(<$protocol>::properties(&$policy).name)),+),+]
             }
 
-            /// Does `job` under the protocol.
+            /// Does `job` under this protocol.
             pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
                 $(for policy in [$($policy),+] {
                     if <$protocol>::properties(&policy).name == self.0 {
@@ -42,7 +42,7 @@ macro_rules! choices {
 candide::for_each_protocol!(choices);
 
 impl Choice {
-    /// Returns the protocol for databases that find out at run time which it is.
+    /// Returns the policy for databases whose protocol is chosen at run time.
     pub(crate) fn erased(self) -> Chosen {
         self.run(Erase)
     }
@@ -57,23 +57,24 @@ impl Choice {
         self.0
     }
 
-    /// Returns the protocol with this name.
+    /// Returns the protocol with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<Choice> {
         Choice::all().into_iter().find(|choice| choice.name() == name)
     }
 
-    /// Returns whether `threads` threads can use the protocol at a time.
+    /// Returns whether `threads` threads can use the protocol at the same time.
     pub fn permits(self, threads: usize) -> bool {
         threads == 1 || !self.properties().one_session
     }
 
-    /// Returns whether one can choose where its timestamps come from.
+    /// Returns whether the protocol offers a choice of sources of timestamps.
     pub(crate) fn leaves_timestamps(self) -> bool {
         self.properties().timestamps().len() > 1
     }
 
-    /// Returns where its timestamps come from, one setting after another: as was asked for, or as
-    /// it likes best; nothing if it leaves no choice.
+    /// Returns the sources of timestamps with which the protocol is run: those in `asked`, or the
+    /// protocol's default if `asked` is empty. Returns a single `None` if the protocol offers no
+    /// choice.
     pub fn timestamps(self, asked: &[Timestamps]) -> Vec<Option<Timestamps>> {
         match (self.leaves_timestamps(), asked) {
             (false, _) => vec![None],
@@ -83,11 +84,10 @@ impl Choice {
     }
 }
 
-/// Returns where the protocol called so is in the registry, which is the order in which reports
-/// show them.
+/// Returns the index of the protocol named `name` in the registry, whose order is that of reports.
 ///
 /// # Panics
-/// If there is none.
+/// If no protocol is named `name`.
 pub(crate) fn place(name: &str) -> usize {
     Choice::all()
         .iter()
@@ -111,12 +111,12 @@ pub fn each_once<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
     list.iter().enumerate().filter(first).map(|(_, &item)| item).collect()
 }
 
-/// The protocols of one invocation, each once, in the order they were given.
+/// The protocols of one command, each once, in the order given.
 #[derive(Debug, Clone)]
 pub struct Choices(pub Vec<Choice>);
 
 impl Choices {
-    /// Returns the names of the protocols that leave a choice of the source of timestamps.
+    /// Returns the names of the protocols that offer a choice of sources of timestamps.
     pub(crate) fn with_timestamps() -> Vec<&'static str> {
         Choice::all()
             .iter()

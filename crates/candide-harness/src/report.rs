@@ -1,4 +1,4 @@
-//! All results of an invocation.
+//! The report of all results of a command.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::sink::Sink;
 use crate::table::{self, grouped, label};
 use crate::{interrupt, output, page};
 
-/// Measures, prints the results, and writes them to the files that are named: as JSON, and as a
-/// page.
+/// Calls `measure`, writes its results to the files `json` and `html` that are given, and prints
+/// them.
 pub fn report(
     json: Option<&Path>,
     html: Option<&Path>,
@@ -31,7 +31,7 @@ pub fn report(
     }
     interrupt::listen()?;
     let report = measure()?;
-    // Before anything is printed, which may fail.
+    // The files are written before anything is printed, since printing may fail.
     if let Some(sink) = json {
         sink.write(&report.to_json()?)?;
     }
@@ -44,24 +44,24 @@ pub fn report(
     Ok(report)
 }
 
-/// All results of an invocation, and what has to be said beside them.
+/// All results of a command, and the notes that accompany them.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub(crate) machine: Machine,
-    /// What a reader must know beside the figures: what was left out, what was not checked.
+    /// Facts that a reader of the numbers must know, such as what was left out or not checked.
     pub(crate) notes: Vec<String>,
-    /// Whether Ctrl-C ended it before everything that was asked for was measured.
+    /// Whether Ctrl-C ended the command before everything requested was measured.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended_early: bool,
-    /// The published figure that it was made after, if it was.
+    /// The published figure that the command reproduces; `None` if it reproduces none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) figure: Option<Figure>,
     pub(crate) results: Vec<Measurement>,
 }
 
 impl Report {
-    /// Of all results, or of those that there were when Ctrl-C was pressed: then it is an error if
-    /// there are none.
+    /// Makes a report of `results`. If `ended_early` is set and there are no results, returns
+    /// [`Failure::Interrupted`].
     pub(crate) fn new(
         machine: Machine,
         mut notes: Vec<String>,
@@ -85,7 +85,8 @@ impl Report {
         Ok(Report { machine, notes, ended_early, figure: None, results })
     }
 
-    /// Returns where latencies begin and end: in all results alike.
+    /// Describes the times from which and to which latencies are measured, which are the same in
+    /// all results.
     pub(crate) fn latency_span(&self) -> &'static str {
         self.results.first().map_or("", Measurement::latency_span)
     }
@@ -99,8 +100,8 @@ impl Report {
         self.results.iter().all(|result| result.consistency.failed.is_empty())
     }
 
-    /// Returns how the command ends for it. If nothing committed in any run, it has measured
-    /// nothing, for which there is a reason if Ctrl-C ended it.
+    /// Returns the finding that decides the command's exit status. A report without a single commit
+    /// is [`Finding::Bad`], unless Ctrl-C ended the command early.
     pub fn finding(&self) -> Finding {
         let is_fruitless =
             self.results.iter().all(|result| result.committed == 0) && !self.ended_early;
@@ -108,10 +109,10 @@ impl Report {
     }
 }
 
-/// Below this part of the rate that was asked for, it is said that it was not attained.
+/// The fraction of the requested rate below which the report notes that the rate was not attained.
 const ATTAINED: f64 = 0.98;
 
-/// Says that fewer transactions were begun than were asked for, if so.
+/// Returns a note if fewer transactions ended than the requested rate demands.
 fn unattained(result: &Measurement) -> Option<String> {
     let asked = result.params.get("rate")?.as_f64()?;
     let ended = (result.committed + result.user_aborted) as f64 / result.duration_s;
@@ -121,7 +122,8 @@ fn unattained(result: &Measurement) -> Option<String> {
     })
 }
 
-/// The knobs of a result that others of its workload have turned otherwise.
+/// Returns, in words, the knobs of `result` whose values differ in other results of the same
+/// workload.
 fn variety(result: &Measurement, results: &[Measurement]) -> String {
     let namesakes = || results.iter().filter(|other| other.workload == result.workload);
     let knobs = result.params.as_object().into_iter().flatten();
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
     use crate::page::sample::{self, Sample, measurement};
 
-    /// Returns a report of one measurement that `failed`.
+    /// Returns a report of one measurement in which the invariants `failed` do not hold.
     fn report(failed: &[&str]) -> Report {
         let sample = Sample { protocol: 0, threads: 1, cu: true, ts: true, tps: 1.0 };
         let mut result = measurement("smallbank", sample);

@@ -1,4 +1,4 @@
-//! Whether there is memory enough for a workload, as far as can be said before it is loaded.
+//! An estimate, before loading, of whether memory suffices for a workload.
 
 use candide::experiments::free_memory;
 use candide_workloads::Size;
@@ -7,9 +7,9 @@ use crate::any_workload::AnyWorkload;
 use crate::experiment::Rules;
 use crate::failure::Failure;
 
-/// Refuses a workload that takes more memory than is free, with the inputs of so many threads,
-/// unless the rules say that it is run all the same. What would be right is `remedy`, or follows
-/// from what takes the memory.
+/// Refuses a workload that, with the inputs of `threads` threads, takes more memory than is free,
+/// unless `rules.force` is set. The error suggests `remedy`; without one, it suggests reducing the
+/// part that takes most memory.
 pub(crate) fn expect_room(
     workload: &dyn AnyWorkload,
     threads: usize,
@@ -23,7 +23,8 @@ pub(crate) fn expect_room(
     }
 }
 
-/// Says that more memory is taken than is free, if so, and what would be right.
+/// Returns an error message with a suggestion if the workload takes more than `free` bytes of
+/// memory, and `None` otherwise.
 fn excess(size: Size, threads: usize, remedy: Option<&str>, free: u64) -> Option<String> {
     let Size { tables, of, inputs } = size;
     let inputs = inputs.saturating_mul(threads as u64);
@@ -40,7 +41,7 @@ fn excess(size: Size, threads: usize, remedy: Option<&str>, free: u64) -> Option
     })
 }
 
-/// Writes bytes in the largest unit of which there is one.
+/// Writes a number of bytes in the largest unit that is not larger than the number.
 fn in_units(bytes: u64) -> String {
     let units =
         [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];

@@ -1,4 +1,4 @@
-//! Files that results go to.
+//! Files to which results are written.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Error, Write};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file to write at the end. Whether it can be written is found out before the run, which may
-/// take a minute. Until the end, a file that there was keeps its contents, and one that was not
-/// there is not made, so that none is left however the run ends.
+/// A file that is written at the end of a run. Since a run may take minutes, opening the sink
+/// checks before the run that the file can be written. Until the end, an existing file keeps its
+/// contents, and a new file is not created. So no empty file is left, however the run ends.
 pub(crate) struct Sink {
     path: PathBuf,
-    /// Where the path leads.
+    /// The canonical form of `path`.
     place: Option<PathBuf>,
-    /// `None` if there was no file.
+    /// The open file; `None` if the file did not exist before the run.
     file: Option<File>,
 }
 
 impl Sink {
-    /// Opens a file, or finds out whether there can be one.
+    /// Opens the file at `path`. If there is none, checks that it can be created.
     pub(crate) fn open(path: &Path) -> Result<Sink, Failure> {
         let is_there = path.exists();
         let not_written = |error| Failure::Usage(not_written(path, &error));
@@ -30,12 +30,12 @@ impl Sink {
         Ok(Sink { path: path.to_path_buf(), place, file: is_there.then_some(file) })
     }
 
-    /// Returns whether both are the same file.
+    /// Returns whether both sinks are the same file.
     pub(crate) fn is_same(&self, other: &Sink) -> bool {
         self.place.is_some() && self.place == other.place
     }
 
-    /// Replaces the contents.
+    /// Replaces the contents of the file by `text`.
     pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
         let path = self.path.clone();
         let mut file = self.emptied()?;
@@ -43,7 +43,7 @@ impl Sink {
         written.map_err(|error| Failure::Run(not_written(&path, &error).into()))
     }
 
-    /// Gives up the contents for those to come. Pipes and devices have none.
+    /// Empties the file, and returns it for writing. Pipes and devices have no contents to remove.
     pub(crate) fn emptied(self) -> Result<BufWriter<File>, Failure> {
         let Sink { path, file, .. } = self;
         let emptied = file.map_or_else(|| opened(&path), Ok).and_then(|file| {
@@ -56,7 +56,7 @@ impl Sink {
     }
 }
 
-/// Opens a file to be written, and makes one if there is none.
+/// Opens a file for writing, and creates it if there is none.
 fn opened(path: &Path) -> io::Result<File> {
     File::options().create(true).write(true).truncate(false).open(path)
 }

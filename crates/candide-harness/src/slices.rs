@@ -1,8 +1,8 @@
-//! The measured time of a run cut into slices: what came of each, and what was in memory at its
+//! The measured time of a run, cut into slices: the results of each slice, and the memory at its
 //! end.
 //!
-//! Workloads that change while they run have slices of their own, shorter and without latencies, in
-//! `timeline.rs`.
+//! Workloads that change while they run have other slices, which are shorter and without latencies.
+//! These are in `timeline.rs`.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use crate::driver::Kind;
 use crate::failure::Failure;
 use crate::measurement::{Footprint, Transactions};
 
-/// The most slices of a run: each occupies 40 kB while they are collected, and is a line of
-/// the report.
+/// The largest number of slices of a run. Each slice takes 40 kB while results are collected, and
+/// is a line of the report.
 const MOST: usize = 1000;
 
-/// Returns an error if a run of `duration` has too many slices of the length that was asked for.
+/// Returns an error if a run of `duration` has more than [`MOST`] slices of length `slice`.
 pub(crate) fn expect_few(slice: Option<Duration>, duration: Duration) -> Result<(), Failure> {
     match slice {
         Some(slice) if duration.as_nanos().div_ceil(slice.as_nanos()) > MOST as u128 => {
@@ -31,46 +31,46 @@ pub(crate) fn expect_few(slice: Option<Duration>, duration: Duration) -> Result<
     }
 }
 
-/// What a slice came to. A transaction belongs to the slice in which it ended.
+/// The results of a slice. A transaction belongs to the slice in which it ended.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RunSlice {
-    /// When it began, from when the run was measured.
+    /// The time from the beginning of the measurement to the beginning of the slice.
     pub(crate) from_s: f64,
-    /// How long it was; the last one may be shorter.
+    /// The length of the slice. The last slice of a run may be shorter than the others.
     pub(crate) duration_s: f64,
-    /// Of all types together.
+    /// The results of all transaction types together.
     #[serde(flatten)]
     pub(crate) all: Transactions,
-    /// At its end.
+    /// The memory at the end of the slice.
     #[serde(flatten)]
     pub(crate) footprint: Footprint,
 }
 
 impl RunSlice {
-    /// Committed transactions per second.
+    /// Returns the committed transactions per second.
     pub(crate) fn throughput(&self) -> f64 {
         if self.duration_s > 0.0 { self.all.committed as f64 / self.duration_s } else { 0.0 }
     }
 }
 
-/// A slice of one of several runs.
+/// A slice, with the number of its run.
 #[derive(Debug, Serialize)]
 pub(crate) struct NumberedSlice {
-    /// The first run is 1.
+    /// The number of the run, from 1.
     pub(crate) run: usize,
     #[serde(flatten)]
     pub(crate) slice: RunSlice,
 }
 
-/// Where the threads of a run hand over what they did in each slice.
+/// The place where the threads of a run collect their results of each slice.
 pub(crate) struct Slices {
     length: Duration,
-    /// What all threads did, slice by slice, as far as they have handed it over.
+    /// The results of all threads by slice, as far as the threads have added them.
     kinds: Mutex<Vec<Kind>>,
 }
 
 impl Slices {
-    /// Of so much time each.
+    /// Creates slices of `length` each.
     pub(crate) fn new(length: Duration) -> Self {
         Slices { length, kinds: Mutex::new(Vec::new()) }
     }
@@ -79,7 +79,7 @@ impl Slices {
         self.length
     }
 
-    /// A thread's share. The first slice began at `begun`.
+    /// Returns a thread's share of the slices, the first of which began at `begun`.
     pub(crate) fn share(&self, begun: Instant) -> Share<'_> {
         Share { slices: self, begun, index: 0, ends: begun + self.length, kind: Kind::new() }
     }
@@ -92,8 +92,9 @@ impl Slices {
         kinds[index].merge(kind);
     }
 
-    /// What the slices came to: as many as there are `footprints`, `elapsed` in all. What ended
-    /// later, having begun in time, is entered in the last one.
+    /// Returns the results of the slices. There are as many slices as `footprints`, and they take
+    /// `elapsed` in all. Transactions that began in time but ended after the last slice are counted
+    /// in the last slice.
     pub(crate) fn into_list(self, elapsed: Duration, footprints: Vec<Footprint>) -> Vec<RunSlice> {
         let mut kinds = self.kinds.into_inner().expect("no thread panics while holding it");
         let count = footprints.len();
@@ -113,18 +114,19 @@ impl Slices {
     }
 }
 
-/// What one thread does in the slice that it is in. Others see it when the slice is over.
+/// The results of one thread in its current slice. The thread adds them to [`Slices`] when that
+/// slice is over.
 pub(crate) struct Share<'a> {
     slices: &'a Slices,
     begun: Instant,
     index: usize,
-    /// When the slice is over.
+    /// The end of the current slice.
     ends: Instant,
     kind: Kind,
 }
 
 impl Share<'_> {
-    /// Enters a transaction that ended at `end`.
+    /// Counts a transaction that ended at `end`.
     #[inline]
     pub(crate) fn record(&mut self, step: &Step, latency: Duration, end: Instant) {
         if end >= self.ends {
@@ -133,8 +135,8 @@ impl Share<'_> {
         self.kind.record(step, latency);
     }
 
-    /// Goes on to the slice in which `moment` is. That takes some ten microseconds, by which the
-    /// next transaction is longer.
+    /// Goes on to the slice that contains `moment`. This takes some ten microseconds, which are
+    /// part of the next transaction's latency.
     #[cold]
     fn turn_to(&mut self, moment: Instant) {
         self.slices.add(self.index, &self.kind);
@@ -144,7 +146,7 @@ impl Share<'_> {
         self.ends = self.begun + length * (self.index as u32 + 1);
     }
 
-    /// Hands over what is left.
+    /// Adds the results of the current slice to [`Slices`].
     pub(crate) fn close(self) {
         self.slices.add(self.index, &self.kind);
     }
@@ -170,7 +172,7 @@ mod tests {
             enter(&mut one, MILLIS(after), true);
         }
         enter(&mut other, MILLIS(20) - Duration::from_nanos(1), false);
-        // It began in time, and ended when all was over.
+        // This transaction began in time, but ended after the last slice.
         enter(&mut other, MILLIS(57), true);
         one.close();
         other.close();

@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::room::expect_room;
 use crate::slices;
 
-/// The workloads, and the cases to run each of them in.
+/// The workloads, and the cases in which each workload is run.
 pub struct Suite<'a> {
     workloads: Vec<&'a dyn AnyWorkload>,
     rules: Rules,
@@ -18,7 +18,8 @@ pub struct Suite<'a> {
 }
 
 impl<'a> Suite<'a> {
-    /// Plans to run each of the workloads with each of the settings, if they make sense.
+    /// Plans to run each of the workloads with each combination of settings in `matrix`. Returns an
+    /// error if a workload or setting is not valid.
     pub fn plan(
         workloads: &'a [Box<dyn AnyWorkload>],
         matrix: &Matrix,
@@ -37,7 +38,7 @@ impl<'a> Suite<'a> {
         Ok(Suite { workloads, rules, plan })
     }
 
-    /// Loads, runs and checks everything, one case after the other.
+    /// Loads, runs and checks each workload in each case, one after another.
     pub fn run(self) -> Result<Report, Failure> {
         let Suite { workloads, rules, plan } = self;
         let mut notes = plan.notes;
@@ -70,7 +71,7 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// It is an error if a workload has no row that can be looked at as its hottest.
+/// Returns an error if `workload` has no hottest row.
 fn expect_hottest(workload: &dyn AnyWorkload) -> Result<(), Failure> {
     let name = workload.name();
     workload.hottest().map(drop).ok_or_else(|| {
@@ -80,7 +81,7 @@ fn expect_hottest(workload: &dyn AnyWorkload) -> Result<(), Failure> {
     })
 }
 
-/// Adds what the workloads leave out or do otherwise to the notes, each thing once.
+/// Adds the caveats of the workloads to `notes`, each caveat once.
 pub(crate) fn admit<'a>(
     notes: &mut Vec<String>,
     workloads: impl IntoIterator<Item = &'a dyn AnyWorkload>,

@@ -11,7 +11,7 @@ use crate::report::Report;
 use crate::slices::NumberedSlice;
 use crate::timeline::NamedPhase;
 
-/// Prints the tables and everything a reader must know beside them.
+/// Prints the tables, and the notes that a reader of the tables must know.
 pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     match &report.figure {
         Some(figure) => print_figure(figure, &report.results, out)?,
@@ -48,7 +48,7 @@ pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Says which invariants did not hold.
+/// Prints the invariants that did not hold to standard error.
 pub(crate) fn say_failures(report: &Report) {
     for result in &report.results {
         for failure in &result.consistency.failed {
@@ -57,14 +57,16 @@ pub(crate) fn say_failures(report: &Report) {
     }
 }
 
-/// Prints a figure's lines, part by part, beside what was published, and in what it differs.
+/// Prints a figure's lines, panel by panel, beside the claims of the paper, and then the
+/// differences from the paper.
 fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n{}", figure.title, figure.source)?;
     for panel in figure.lines.chunk_by(|one, next| one.panel == next.panel) {
         let mut table = table(&FIGURE_HEADER, 1..7);
         for line in panel {
             let published = line.published.as_ref().map_or("", |published| published.text);
-            // It is about as many threads as there were: the last point is the nearest.
+            // The claim is about the paper's number of threads. The point nearest to it is the last
+            // one.
             let last = line.points.len().saturating_sub(1);
             let rows = line.points.iter().enumerate();
             table.add_rows(rows.map(|(index, point)| {
@@ -105,7 +107,7 @@ const FIGURE_HEADER: [&str; 8] = [
     "the paper",
 ];
 
-/// A line of a figure at one number of threads.
+/// Returns the cells for a line of a figure with one number of threads.
 fn figure_row(label: String, point: &Point, is_base: bool, published: &str) -> [String; 8] {
     let (slowest, fastest) = point.range();
     [
@@ -138,7 +140,7 @@ pub(crate) const THROUGHPUT_HEADER: [&str; 10] = [
     "invariants",
 ];
 
-/// One setting's throughput and consistency.
+/// Returns the cells for one setting's throughput and consistency.
 pub(crate) fn throughput_row(result: &Measurement) -> [String; 10] {
     let (slowest, fastest) = result.range();
     let failed = result.consistency.failed.len();
@@ -165,7 +167,7 @@ pub(crate) fn throughput_row(result: &Measurement) -> [String; 10] {
 pub(crate) const LATENCY_HEADER: [&str; 9] =
     ["setting", "transaction", "committed", "aborted", "rolled back", "p50", "p99", "p99.9", "max"];
 
-/// One row for each transaction type of a setting.
+/// Returns one row for each transaction type of a setting.
 pub(crate) fn latency_rows(result: &Measurement) -> impl Iterator<Item = [String; 9]> {
     result.transactions.iter().map(|(name, kind)| {
         let micros = |value: f64| format!("{value:.1}");
@@ -183,15 +185,15 @@ pub(crate) fn latency_rows(result: &Measurement) -> impl Iterator<Item = [String
     })
 }
 
-/// Returns whether any setting was asked for the causes of aborts.
+/// Returns whether the causes of aborts were requested for any setting.
 pub(crate) fn finds_causes(report: &Report) -> bool {
     report.results.iter().any(|result| result.causes.is_some())
 }
 
-/// The most causes of a setting that are printed.
+/// The largest number of causes that are printed for a setting.
 const CAUSES_SHOWN: usize = 20;
 
-/// What is said of the table of causes.
+/// The heading of the table of causes.
 pub(crate) const CAUSES_TITLE: &str = "Aborted attempts by cause; met: who was writing there at the same time. Finding that out \
                                        takes time, so the figures above are lower than without --causes";
 
@@ -199,7 +201,7 @@ pub(crate) const CAUSES_TITLE: &str = "Aborted attempts by cause; met: who was w
 pub(crate) const CAUSES_HEADER: [&str; 6] =
     ["setting", "attempts", "reason", "place", "aborted", "met"];
 
-/// One row for each cause of a setting, the most frequent first.
+/// Returns one row for each cause of a setting, the most frequent cause first.
 pub(crate) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 6]> {
     result.causes.iter().flatten().map(|cause| {
         [
@@ -213,12 +215,12 @@ pub(crate) fn cause_rows(result: &Measurement) -> impl Iterator<Item = [String; 
     })
 }
 
-/// Returns whether any setting was asked to look at its hottest row.
+/// Returns whether reads of the hottest row were requested for any setting.
 pub(crate) fn looks_at_hottest(report: &Report) -> bool {
     report.results.iter().any(|result| result.hottest.is_some())
 }
 
-/// What is said of the table of hottest rows.
+/// The heading of the table of hottest rows.
 pub(crate) const HOTTEST_TITLE: &str = "The hottest row, as threads find it after each 256th of their transactions: \u{b5}s that a read of \
                                         it takes, and how many versions of it there are. These reads are not counted above, but take time";
 
@@ -226,8 +228,8 @@ pub(crate) const HOTTEST_TITLE: &str = "The hottest row, as threads find it afte
 pub(crate) const HOTTEST_HEADER: [&str; 8] =
     ["setting", "row", "reads", "aborted", "read p50", "read p99", "versions p99", "versions max"];
 
-/// Returns the cells that summarise the reads of the hottest row under one setting; `None` if
-/// there were to be no such reads.
+/// Returns the cells that summarise the reads of the hottest row under one setting; `None` if such
+/// reads were not requested.
 pub(crate) fn hottest_row(result: &Measurement) -> Option<[String; 8]> {
     let hottest = result.hottest.as_ref()?;
     let micros = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
@@ -244,7 +246,7 @@ pub(crate) fn hottest_row(result: &Measurement) -> Option<[String; 8]> {
     ])
 }
 
-/// What the rows of [`timeline_rows`] are.
+/// The heading of the table of [`timeline_rows`].
 pub(crate) const TIMELINE_TITLE: &str = "Over time: txn/s in the fifths of each phase";
 
 /// The columns of [`timeline_rows`].
@@ -260,7 +262,7 @@ pub(crate) const TIMELINE_HEADER: [&str; 9] = [
     "aborted attempts",
 ];
 
-/// One row for each phase of a setting, if it has phases.
+/// Returns one row for each phase of a setting; none if the workload has no phases.
 pub(crate) fn timeline_rows(result: &Measurement) -> impl Iterator<Item = [String; 9]> {
     result.timeline.iter().flat_map(move |timeline| {
         timeline.phases.iter().enumerate().map(move |(index, NamedPhase { name, phase })| {
@@ -283,14 +285,14 @@ pub(crate) fn timeline_rows(result: &Measurement) -> impl Iterator<Item = [Strin
     })
 }
 
-/// What the rows of [`slice_rows`] are.
+/// The heading of the table of [`slice_rows`].
 const SLICES_TITLE: &str = "latencies in µs of all types, memory in MiB at the end";
 
 /// The columns of [`slice_rows`].
 const SLICES_HEADER: [&str; 10] =
     ["run", "from", "txn/s", "committed", "p50", "p99", "p99.9", "max", "database", "process"];
 
-/// One row for each slice of a setting, if its runs were cut into slices.
+/// Returns one row for each slice of a setting; none if its runs were not cut into slices.
 fn slice_rows(result: &Measurement) -> impl Iterator<Item = [String; 10]> {
     result.slices.iter().map(|NumberedSlice { run, slice }| {
         let micros = |value: f64| format!("{value:.1}");
@@ -310,10 +312,10 @@ fn slice_rows(result: &Measurement) -> impl Iterator<Item = [String; 10]> {
     })
 }
 
-/// Bytes in a mebibyte.
+/// The number of bytes in a mebibyte.
 pub(crate) const MEBIBYTE: f64 = 1048576.0;
 
-/// A setting in a few words.
+/// Returns a setting in a few words.
 pub(crate) fn label(result: &Measurement) -> String {
     let off = [(result.cu, ", cu off"), (result.ts, ", ts off")];
     let off: String = off.iter().filter(|(on, _)| !on).map(|(_, words)| *words).collect();
@@ -351,7 +353,7 @@ fn latencies(report: &Report) -> Table {
     table
 }
 
-/// The causes that come first; files have all.
+/// Returns the table of the first causes of each setting. The files of results have all causes.
 fn causes(report: &Report) -> Table {
     let mut table = table(&CAUSES_HEADER, 1..2);
     for result in &report.results {
@@ -388,7 +390,7 @@ fn slices(result: &Measurement) -> Table {
     table
 }
 
-/// A table whose columns `numbers` are aligned as numbers are.
+/// Returns an empty table whose columns in `numbers` are aligned to the right, as numbers are.
 fn table(header: &[&str], numbers: std::ops::Range<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
@@ -400,7 +402,7 @@ fn table(header: &[&str], numbers: std::ops::Range<usize>) -> Table {
     table
 }
 
-/// A number without its fraction, its digits in groups of three.
+/// Writes a number rounded to a whole one, with its digits in groups of three.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What came of a workload that changes while it runs, slice by slice.
+//! The results, slice by slice, of a workload that changes while it runs.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde::{Serialize, Serializer};
 /// A slice of a phase.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Slice {
-    /// How long it was.
+    /// The length of the slice.
     pub(crate) seconds: f64,
     pub(crate) committed: u64,
-    /// Attempts that a conflict ended, of transactions that ended in this slice.
+    /// The attempts aborted by a conflict, of transactions that ended in this slice.
     pub(crate) aborted: u64,
 }
 
@@ -22,26 +22,27 @@ impl Slice {
         self.aborted += other.aborted;
     }
 
-    /// Committed transactions per second.
+    /// Returns the committed transactions per second.
     pub(crate) fn throughput(&self) -> f64 {
         if self.seconds > 0.0 { self.committed as f64 / self.seconds } else { 0.0 }
     }
 
-    /// Aborted attempts out of all.
+    /// Returns the share of attempts that were aborted.
     pub(crate) fn abort_ratio(&self) -> f64 {
         let attempts = self.committed + self.aborted;
         if attempts == 0 { 0.0 } else { self.aborted as f64 / attempts as f64 }
     }
 }
 
-/// A phase: of one thread, of all, or of all runs.
+/// The results of a phase: of one thread, of all threads, or of all runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Phase {
     pub(crate) slices: Vec<Slice>,
 }
 
 impl Phase {
-    /// Enters a transaction that ended so long after the phase began.
+    /// Counts a transaction that ended `after` the beginning of the phase, which is cut into slices
+    /// of length `slice`.
     #[inline]
     pub(crate) fn record(&mut self, step: &Step, after: Duration, slice: Duration) {
         let slice = self.slice((after.as_nanos() as u64 / slice.as_nanos() as u64) as usize);
@@ -49,7 +50,8 @@ impl Phase {
         slice.aborted += step.retries;
     }
 
-    /// Notes how long the phase was, which all slices but the last share evenly.
+    /// Records the length of the phase. All of its slices have length `slice`, except that the last
+    /// one may be shorter.
     pub(crate) fn measured(&mut self, length: Duration, slice: Duration) {
         let (whole, rest) =
             (length.as_nanos() / slice.as_nanos(), length.as_nanos() % slice.as_nanos());
@@ -59,7 +61,7 @@ impl Phase {
         }
     }
 
-    /// Adds what another thread or another run came to.
+    /// Adds the results of another thread or run.
     pub(crate) fn merge(&mut self, other: &Phase) {
         other.slices.iter().enumerate().for_each(|(index, slice)| self.slice(index).add(slice));
     }
@@ -71,7 +73,7 @@ impl Phase {
         &mut self.slices[index]
     }
 
-    /// The phase in so many parts of about the same length.
+    /// Returns the results of the phase in `count` parts of about the same length.
     pub(crate) fn parts(&self, count: usize) -> Vec<Slice> {
         let total: f64 = self.slices.iter().map(|slice| slice.seconds).sum();
         let mut parts = vec![Slice::default(); count];
@@ -85,7 +87,7 @@ impl Phase {
     }
 }
 
-/// All phases of a measurement, in their order. What several runs came to is added up.
+/// All phases of a measurement, in their order. The results of several runs are added up.
 #[derive(Debug, Serialize)]
 pub(crate) struct Timeslices {
     pub(crate) phase_s: f64,
@@ -96,7 +98,8 @@ pub(crate) struct Timeslices {
 #[derive(Debug, Serialize)]
 pub(crate) struct NamedPhase {
     pub(crate) name: &'static str,
-    /// As three lists of the same length: there may be many.
+    /// The results of the phase. They are serialized as three lists of the same length, since a
+    /// phase may have many slices.
     #[serde(flatten, serialize_with = "lists")]
     pub(crate) phase: Phase,
 }

@@ -1,5 +1,5 @@
-//! The causes of aborts that a workload can tell apart: the reason, the place, and the types of the
-//! transactions in conflict.
+//! The causes of aborts that a workload distinguishes: by reason, by place, and by the types of the
+//! conflicting transactions.
 
 use std::collections::HashMap;
 
@@ -19,9 +19,9 @@ pub struct Cause {
     /// The type of the aborted transaction, an index into
     /// [`Workload::KINDS`](crate::Workload::KINDS).
     pub aborted: usize,
-    /// The types of transaction that the aborted one conflicted with, in ascending order. If there
-    /// are several, it was one of them; if there are none, the type is not known. Each workload
-    /// defines when its transactions conflict with a type.
+    /// The possible types of the transaction with which the aborted one conflicted, in ascending
+    /// order; empty if the type is not known. Each workload defines when its transactions conflict
+    /// with a type.
     pub met: Vec<usize>,
 }
 

@@ -20,7 +20,8 @@ impl Consistency {
         self.notes.extend(other.notes);
     }
 
-    /// Examines one invariant. If `holds` is false, `failure` gives the sentence to report.
+    /// Counts one examined invariant. If `holds` is `false`, adds the sentence that `failure`
+    /// returns.
     pub(crate) fn expect(&mut self, holds: bool, failure: impl FnOnce() -> String) {
         self.checked += 1;
         if !holds {

@@ -1,9 +1,9 @@
-//! Numbers that are drawn outside of concurrency control.
+//! A counter for numbers that are drawn outside of concurrency control.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A source of numbers. A worker keeps a number that it has drawn, even if its transaction aborts.
-/// The counter has cache lines of its own.
+/// The counter has its own cache lines.
 #[repr(align(128))]
 pub(crate) struct Counter(AtomicU64);
 

@@ -1,5 +1,5 @@
-//! Probes of the row that a workload's transactions access most: reading it, and counting the
-//! versions of it that are kept.
+//! Probes of the row that a workload's transactions access most: they read the row, and count the
+//! versions of the row that are kept.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ const FEW: u64 = 100;
 /// A probe of the hottest row. A driver may use the probe between two transactions of a
 /// [`Worker`](crate::Worker).
 pub trait Probe {
-    /// Reads the whole row in a read-only transaction of its own. Attempts aborted by conflicts are
+    /// Reads the whole row in a separate read-only transaction. Attempts aborted by conflicts are
     /// counted in the worker's [`stats`](crate::Worker::stats).
     ///
     /// # Errors
@@ -25,7 +25,7 @@ pub trait Probe {
     fn versions(&mut self) -> Result<usize, Abort>;
 }
 
-/// Makes the probe of a row from the worker's session, the table and the key.
+/// Makes the probe of the row with `key` in `table`, which reads in the worker's `session`.
 pub(crate) fn probe<'a, R: Record, P: Protocol>(
     session: &'a mut Session<P>,
     table: &'a Table<R, P>,
@@ -51,8 +51,8 @@ impl<R: Record, P: Protocol> Probe for HotRow<'_, R, P> {
     }
 }
 
-/// Returns `first`, the name of the first of `rows` rows, if that row is hot: it is drawn more
-/// often than others, or there are few rows. Otherwise returns `None`.
+/// Returns `first`, the name of the first of `rows` rows, if that row is hot. It is hot if it is
+/// drawn more often than others, or if there are at most [`FEW`] rows. Otherwise returns `None`.
 pub(crate) fn if_hot(first: &'static str, rows: u64, theta: f64) -> Option<&'static str> {
     (theta > 0.0 || rows <= FEW).then_some(first)
 }

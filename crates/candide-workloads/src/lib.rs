@@ -1,29 +1,29 @@
 //! Standard workloads for Candide, each written once and generic over the protocol that runs it.
 //!
-//! A [`Workload`] is a set of knobs. Loading it into a database gives a [`Loaded`]. A [`Loaded`]
-//! makes one [`Worker`] per thread. Afterwards it can check that the tables hold what the committed
-//! transactions wrote. Nothing here measures: a driver calls [`Worker::step`] in a loop and keeps
-//! the time.
+//! A [`Workload`] is a set of knobs. Loading a workload into a database gives a [`Loaded`]. A
+//! [`Loaded`] makes one [`Worker`] per thread. After the workers have finished, the [`Loaded`] can
+//! check that the tables hold what the committed transactions wrote. Nothing here measures: a
+//! driver calls [`Worker::step`] in a loop and keeps the time.
 //!
 //! | workload | tables | transactions |
 //! |---|---|---|
 //! | [`ycsb::Ycsb`] | one of 10 columns of 100 bytes, or of 10 | point reads and writes of single columns |
-//! | [`micro::Ranges`] | one of 10 columns of 10 bytes, in order | scans of up to 99 rows, and modifications of one |
-//! | [`micro::Predicate`] | balances | a look whether one is above ten, and what follows from it |
-//! | [`two_tables::LongScan`] | a row that all want, and a million | a read, a scan, a write |
-//! | [`two_tables::Shifting`] | the same | by turns a read and a write of that row, before 20 reads |
+//! | [`micro::Ranges`] | one of 10 columns of 10 bytes, ordered | scans of up to 99 rows, and modifications of a single row |
+//! | [`micro::Predicate`] | balances | subtracting one from a balance above ten, or refilling the balance |
+//! | [`two_tables::LongScan`] | one row that all transactions use, and a million rows | a read, a scan, a write |
+//! | [`two_tables::Shifting`] | the same | a read or, in alternate phases, a write of the one row, and then 20 reads |
 //! | [`smallbank::SmallBank`] | accounts, names, savings, checking | the six of SmallBank |
-//! | [`rubis::Rubis`] | items, bids, purchases | bidding, buying and looking at an item of an auction site |
+//! | [`rubis::Rubis`] | items, bids, purchases | bidding on, buying and viewing an item of an auction site |
 //! | [`tpcc::Tpcc`] | the nine of TPC-C | new-order, payment, order-status, delivery, stock-level |
-//! | [`wikipedia::Wikipedia`] | ten: users, pages, revisions, texts, watched pages | looking at pages, listing, editing, watching |
-//! | [`tpcb::TpcB`] | branches, tellers, accounts, history | small deposits, of which a branch sees many |
+//! | [`wikipedia::Wikipedia`] | ten: users, pages, revisions, texts, watched pages | viewing, listing, editing and watching pages |
+//! | [`tpcb::TpcB`] | branches, tellers, accounts, history | small deposits, many of them at the same branch |
 //! | [`voter::Voter`] | contestants, area codes, votes, two counts of them | votes by telephone |
-//! | [`random::Random`] | two small ones, one with indexes | everything the engine can do, drawn at random |
+//! | [`random::Random`] | two small ones, one with indexes | random operations of every kind |
 //!
 //! [`clients`] are for checking only: they record their requests and the answers.
 //!
-//! If one row is accessed more often than others, [`Workload::hottest`] names it, and workers give
-//! a [`Probe`] of it.
+//! If one row is accessed more often than others, [`Workload::hottest`] names this row, and workers
+//! give a [`Probe`] of it.
 //!
 //! Inputs are drawn before a transaction's first attempt. Every retry uses the same inputs, so a
 //! retry repeats the same work.

@@ -11,23 +11,24 @@ use crate::Failure;
 /// small, and small enough for its write set to stay in cache.
 const BATCH: u64 = 16;
 
-/// How to load: the number of threads, the seed, and the callbacks for progress and for stopping.
+/// The parameters of loading: the number of threads, the seed, and the callbacks for progress and
+/// for stopping.
 pub struct Loading<'a> {
-    /// The number of loader threads. Each thread has a session of its own and an equal segment of
-    /// the keys.
+    /// The number of loader threads. Each thread has its own session and an equal segment of the
+    /// keys.
     pub threads: usize,
     /// The seed of everything random in the workload.
     pub seed: u64,
     /// The callback for progress. After each transaction, a loader thread passes it the number of
     /// keys that the transaction has inserted.
     pub progress: &'a (dyn Fn(u64) + Sync),
-    /// Returns whether to give up. The loader threads call it between transactions. Once it returns
-    /// true, loading fails with [`Failure::Stopped`].
+    /// The callback for stopping, which returns whether to give up. The loader threads call it
+    /// between transactions. Once it returns `true`, loading fails with [`Failure::Stopped`].
     pub stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Loading<'_> {
-    /// Returns an error if loading is to stop.
+    /// Returns [`Failure::Stopped`] if loading is to stop.
     pub(crate) fn go_on(&self) -> Result<(), Failure> {
         if (self.stopped)() { Err(Failure::Stopped) } else { Ok(()) }
     }
@@ -61,9 +62,9 @@ impl Loading<'_> {
         run_all(loaders.collect::<Result<_, Failure>>()?)
     }
 
-    /// Calls `work` once for each part. A loader that has finished one part takes the next, so
-    /// parts may differ in size. A part of many transactions has to check between them [whether to
-    /// go on](Loading::go_on).
+    /// Calls `work` once for each of `parts` parts, with its number. A loader thread that has
+    /// finished one part takes the next, so parts may differ in size. If a part takes many
+    /// transactions, `work` has to check between them [whether to go on](Loading::go_on).
     pub(crate) fn share<P: Protocol>(
         &self,
         db: &Database<P>,
@@ -93,7 +94,7 @@ impl Loading<'_> {
 /// The work of one loader thread.
 type Loader<'a> = Box<dyn FnOnce() -> Result<(), Failure> + Send + 'a>;
 
-/// Runs each loader on a thread of its own and waits for all of them. Returns the first failure.
+/// Runs each loader on its own thread and waits for all of them. Returns the first failure.
 fn run_all(loaders: Vec<Loader<'_>>) -> Result<(), Failure> {
     thread::scope(|scope| {
         let threads: Vec<_> = loaders.into_iter().map(|load| scope.spawn(load)).collect();
@@ -104,8 +105,8 @@ fn run_all(loaders: Vec<Loader<'_>>) -> Result<(), Failure> {
     })
 }
 
-/// Runs a transaction that is not measured. All such transactions of a protocol share this code,
-/// since `body` is a trait object.
+/// Runs a transaction that is not measured. Since `body` is a trait object, this code is compiled
+/// only once for each protocol.
 #[inline(never)]
 pub(crate) fn run_unmeasured<P: Protocol>(
     session: &mut Session<P>,

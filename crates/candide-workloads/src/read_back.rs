@@ -11,8 +11,8 @@ use crate::load::run_unmeasured;
 /// The number of keys, or of scanned rows, per reading transaction.
 const BATCH: usize = 64;
 
-/// A table as a check reads it. The trait is the same for every protocol, so that checks are
-/// compiled once.
+/// The ways in which a check reads a table. The trait does not depend on the protocol, so that
+/// checks are compiled once.
 pub(crate) trait Rows<R: Record> {
     /// Looks up `keys` by transactions and passes each row that exists to `visit`, in the order of
     /// `keys`.
@@ -22,15 +22,15 @@ pub(crate) trait Rows<R: Record> {
         visit: &mut dyn FnMut(&R),
     ) -> Result<(), Abort>;
 
-    /// Passes all rows to `visit` by raw iteration, also rows that no lookup finds. Returns the
-    /// number of rows.
+    /// Passes all rows to `visit` by raw iteration, including rows that no lookup finds. Returns
+    /// the number of rows.
     fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error>;
 }
 
-/// An ordered table as a check reads it.
+/// The ways in which a check reads an ordered table.
 pub(crate) trait OrderedRows<R: Record<Index = Ordered>>: Rows<R> {
-    /// Scans the range between two bounds by transactions and shows the rows in the order of their
-    /// keys.
+    /// Scans the range between `from` and `to` by transactions and passes the rows to `visit`, in
+    /// the order of their keys.
     fn by_scans(
         &self,
         from: Bound<R::Key>,
@@ -39,7 +39,7 @@ pub(crate) trait OrderedRows<R: Record<Index = Ordered>>: Rows<R> {
     ) -> Result<(), Abort>;
 }
 
-/// Returns the rows of `table`, read by transactions of `session`.
+/// Returns the means to read the rows of `table`, by transactions of `session`.
 pub(crate) fn rows<'a, R: Record, P: Protocol>(
     table: &'a Table<R, P>,
     session: &'a RefCell<Session<P>>,
@@ -47,7 +47,7 @@ pub(crate) fn rows<'a, R: Record, P: Protocol>(
     TableRows { table, session }
 }
 
-/// The rows of a table, and a session in which to read them.
+/// A table, and the session in which its rows are read.
 pub(crate) struct TableRows<'a, R: Record, P: Protocol> {
     table: &'a Table<R, P>,
     session: &'a RefCell<Session<P>>,

@@ -1,19 +1,19 @@
-//! Inputs that are drawn before the clock starts.
+//! Inputs that are drawn before the measurement begins.
 
-/// Returns whether to give up.
+/// A callback that returns whether to stop drawing inputs.
 pub type Stopped<'a> = &'a dyn Fn() -> bool;
 
 /// The number of transactions whose inputs are drawn between two calls of a [`Stopped`].
 const ASK_EVERY: usize = 1 << 12;
 
-/// Counts to `count`, but ends at the first call of `stopped` that returns true. The first call
-/// comes after at least one number.
+/// Returns the numbers below `count`, but ends at the first call of `stopped` that returns `true`.
+/// At least one number comes before that call.
 pub(crate) fn until(count: usize, stopped: Stopped<'_>) -> impl Iterator<Item = usize> {
     (0..count)
         .take_while(move |&drawn| drawn == 0 || !drawn.is_multiple_of(ASK_EVERY) || !stopped())
 }
 
-/// Draws an input for each of `count` transactions, or for fewer if `stopped` returns true.
+/// Draws an input for each of `count` transactions, or for fewer if `stopped` returns `true`.
 pub(crate) fn draw_all<T>(
     count: usize,
     stopped: Stopped<'_>,
@@ -26,8 +26,8 @@ pub(crate) fn draw_all<T>(
 
 /// Pregenerated inputs, handed out in a cycle, a fixed number at a time.
 ///
-/// Drawing from a skewed distribution costs as much as a short transaction. A driver that drew
-/// inputs while it measures would measure its own drawing.
+/// Drawing from a skewed distribution costs as much as a short transaction. If inputs were drawn
+/// during the measurement, the measurement would include that cost.
 pub(crate) struct Replay<T> {
     inputs: Vec<T>,
     stride: usize,

@@ -13,7 +13,8 @@ pub fn stream(seed: u64, stream: u64) -> Rng {
     Rng::with_seed(word ^ (word >> 31))
 }
 
-/// Draws the number of a type by weight. At least one weight must be more than 0.
+/// Draws an index into `weights`, with a probability proportional to the weight. At least one
+/// weight must be more than 0.
 pub(crate) fn draw_kind(weights: &[u32], rng: &mut Rng) -> usize {
     let total: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
     let mut lot = rng.u64(..total);

@@ -11,7 +11,8 @@ use crate::{Causes, Consistency, Loading, Probe, THETA_MAX};
 
 /// A workload before any table exists: knobs from which a database of any protocol can be filled.
 ///
-/// Serializing the workload gives the parameters to report beside the measurements.
+/// The serialized workload is the set of parameters that a report shows together with the
+/// measurements.
 pub trait Workload: Serialize + Sync {
     /// This workload with its tables filled.
     type Loaded<P: Protocol>: Loaded<P>;
@@ -19,21 +20,21 @@ pub trait Workload: Serialize + Sync {
     /// The names of the transaction types, in the order of [`Step::kind`].
     const KINDS: &'static [&'static str];
 
-    /// The name to report results under.
+    /// Returns the name under which results are reported.
     fn name(&self) -> String;
 
     /// Returns the number of keys that will be reported to [`Loading::progress`].
     fn keys(&self) -> u64;
 
-    /// Returns about how much memory the workload takes with these knobs.
+    /// Returns an estimate of the memory that the workload takes with these knobs.
     fn size(&self) -> Size;
 
-    /// Returns what the check leaves out with these knobs, for a report to state; `None` if the
-    /// check leaves nothing out.
+    /// Describes, for the report, what the check leaves out with these knobs; `None` if the check
+    /// leaves nothing out.
     fn unchecked(&self) -> Option<&'static str>;
 
-    /// Returns the differences that these knobs make between the workload and the standard of its
-    /// name, for a report to admit.
+    /// Describes, for the report, the differences between the workload with these knobs and the
+    /// standard of the same name.
     fn differences(&self) -> Vec<&'static str> {
         Vec::new()
     }
@@ -50,8 +51,8 @@ pub trait Workload: Serialize + Sync {
     }
 
     /// Returns the table and key of the row that the transactions access most, such as
-    /// `usertable[0]`. `None` if no row stands out with these knobs, since many rows are accessed
-    /// equally often. If there is such a row, the [workers](Worker::hottest) can read it.
+    /// `usertable[0]`. `None` if, with these knobs, many rows are accessed equally often. If there
+    /// is such a row, the [workers](Worker::hottest) can read it.
     fn hottest(&self) -> Option<&'static str> {
         None
     }
@@ -67,7 +68,7 @@ pub trait Workload: Serialize + Sync {
     ) -> Result<Self::Loaded<P>, Failure>;
 }
 
-/// A workload whose tables are filled, and the account of what has been committed to them since.
+/// A workload whose tables are filled, and an account of the transactions committed since.
 ///
 /// Any number of rounds of workers can follow one another. The check covers all of them together.
 pub trait Loaded<P: Protocol>: Send + Sync {
@@ -79,8 +80,8 @@ pub trait Loaded<P: Protocol>: Send + Sync {
     fn expect_workers(&self, _workers: usize) {}
 
     /// Begins a phase of the workload's [`Timeline`], numbered from 0. Before the first call, the
-    /// workload is in phase 0. Transactions that are running may end in the previous phase's
-    /// manner.
+    /// workload is in phase 0. Transactions that are running may still end as in the previous
+    /// phase.
     fn enter_phase(&self, _phase: usize) {}
 
     /// Makes a worker that repeats the inputs of thread number `thread`. No two workers with one
@@ -89,8 +90,8 @@ pub trait Loaded<P: Protocol>: Send + Sync {
         self.worker_unless(session, thread, &|| false)
     }
 
-    /// Makes the same worker, but stops drawing inputs once `stopped` returns true. The worker then
-    /// has fewer inputs, but at least those of one transaction.
+    /// Makes the same worker as [`Loaded::worker`], but stops drawing inputs once `stopped` returns
+    /// `true`. The worker then has fewer inputs, but at least those of one transaction.
     fn worker_unless(
         &self,
         session: Session<P>,
@@ -98,7 +99,7 @@ pub trait Loaded<P: Protocol>: Send + Sync {
         stopped: Stopped<'_>,
     ) -> Self::Worker;
 
-    /// Adds what `worker` committed to the account that [`Loaded::check`] compares with the tables.
+    /// Adds the commits of `worker` to the account that [`Loaded::check`] compares with the tables.
     fn absorb(&self, worker: Self::Worker);
 
     /// Compares the tables with the account. No worker may be alive.
@@ -121,14 +122,14 @@ pub trait Worker {
         None
     }
 
-    /// Returns why attempts were aborted since the last call. `None` if the workload was not told
-    /// to find out, or cannot find out.
+    /// Returns the causes of the attempts aborted since the last call. `None` if causes were not
+    /// requested, or if the workload cannot find them out.
     fn take_causes(&mut self) -> Option<Causes> {
         None
     }
 }
 
-/// How one transaction ended.
+/// The end of one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The transaction's type, an index into [`Workload::KINDS`].
@@ -139,20 +140,21 @@ pub struct Step {
     pub retries: u64,
 }
 
-/// The approximate memory that a workload takes, without what it inserts while it runs. Sums that
-/// overflow saturate at the largest number.
+/// The approximate memory that a workload takes, without the rows that it inserts while it runs.
+/// Sums that overflow saturate at the largest number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Bytes of the filled tables.
     pub tables: u64,
-    /// The name of what the tables hold, such as `rows`. Fewer of them take less memory.
+    /// The name of the entries that determine the size of the tables, such as `rows`. With fewer of
+    /// these entries, the tables take less memory.
     pub of: &'static str,
     /// Bytes of the inputs that are drawn for each thread.
     pub inputs: u64,
 }
 
 impl Size {
-    /// Returns the size of `count` things called `of`, of `bytes` bytes each, without inputs.
+    /// Returns the size of `count` entries named `of` with `bytes` bytes each, without inputs.
     pub(crate) fn of(count: u64, of: &'static str, bytes: u64) -> Size {
         Size { tables: count.saturating_mul(bytes), of, inputs: 0 }
     }
@@ -168,7 +170,8 @@ impl Size {
     }
 }
 
-/// How a workload changes while it runs, and how finely to report the effects.
+/// The phases of a workload that changes while it runs, and the slices in which results are
+/// reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     /// The names of the phases. The phases follow one another in a cycle.
@@ -179,8 +182,8 @@ pub struct Timeline {
     pub slice: Duration,
 }
 
-/// Checks one knob: `holds` says whether the knob is in range, and `message` gives the error if
-/// not.
+/// Checks one knob. If `holds` is `false`, the knob is out of range, and `message` returns the
+/// error.
 pub(crate) fn require(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(message()) }
 }
@@ -192,7 +195,7 @@ pub(crate) fn require_theta(theta: f64) -> Result<(), String> {
     })
 }
 
-/// The most transactions that are generated for a thread. So many take gigabytes.
+/// The largest number of transactions that are generated for a thread. Their inputs take gigabytes.
 const TRANSACTIONS_MAX: usize = 100_000_000;
 
 /// Checks that the number of pregenerated transactions is in range.
@@ -219,7 +222,7 @@ pub(crate) fn run_counted<T, E: From<Abort>, P: Protocol>(
     run_as(session, RunOptions::new(), body)
 }
 
-/// As [`run_counted`], for a transaction that only reads.
+/// Runs a transaction that only reads. Returns the same as [`run_counted`].
 pub(crate) fn look_counted<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
@@ -227,7 +230,7 @@ pub(crate) fn look_counted<T, E: From<Abort>, P: Protocol>(
     run_as(session, RunOptions::new().read_only(), body)
 }
 
-/// As [`run_counted`], with the given options.
+/// Runs a transaction with `options`. Returns the same as [`run_counted`].
 pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
     options: RunOptions<'_>,
@@ -241,7 +244,7 @@ pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
     (end, attempts - 1)
 }
 
-/// Why a workload could not be loaded or checked.
+/// The reason why a workload could not be loaded or checked.
 #[derive(Debug)]
 pub enum Failure {
     /// The database refused a table or a session.

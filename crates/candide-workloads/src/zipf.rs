@@ -2,26 +2,27 @@
 
 use fastrand::Rng;
 
-/// The steepest exponent accepted. Beyond it nearly every draw is rank 0, and drawing distinct keys
-/// would not end.
+/// The largest exponent accepted. With larger exponents, nearly every draw is rank 0, and drawing
+/// distinct keys would not end.
 pub const THETA_MAX: f64 = 2.0;
 
 /// Draws ranks from 0 to n - 1 with probability proportional to 1 / (rank + 1)^theta; theta 0 is
 /// uniform.
 ///
 /// This is rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates
-/// from monotone discrete distributions", 1996). It is exact for every exponent, 1 included, and
-/// needs no sum over the ranks. YCSB is usually driven with a closed form, which only approximates,
-/// fails from exponent 1 on, and takes a pass over all ranks to set up. The idea: the area under
-/// the curve x^-theta over [k - 1/2, k + 1/2] is at least k^-theta, since the curve is convex. So
-/// the sampler draws a point under the curve by inverting the curve's integral, rounds to the
-/// nearest k, and rejects the part of the area that exceeds k^-theta.
+/// from monotone discrete distributions", 1996). This method is exact for every exponent, 1
+/// included, and needs no sum over the ranks. Most YCSB drivers use a closed form. That form is
+/// only an approximation, fails from exponent 1 on, and needs a pass over all ranks at the start.
+/// The idea of the method: the area under the curve x^-theta over [k - 1/2, k + 1/2] is at least
+/// k^-theta, since the curve is convex. So the sampler draws a point under the curve by inverting
+/// the curve's integral, rounds to the nearest k, and rejects the part of the area that exceeds
+/// k^-theta.
 #[derive(Debug, Clone, Copy)]
 pub struct Zipf {
     ranks: f64,
     theta: f64,
-    /// The integral at the left end of the first bar. The first bar is exactly as wide as its
-    /// share.
+    /// The integral at the left end of the first bar. The first bar is exactly as wide as the share
+    /// of rank 0.
     integral_low: f64,
     /// The integral at the right end of the last bar.
     integral_high: f64,

@@ -11,11 +11,11 @@ use super::{Common, Profile, Switch, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct KeyValueArgs {
-    /// Whose
+    /// The benchmark to run
     #[arg(long, value_enum, default_value = "index")]
     preset: Preset,
 
-    /// Rows in the table [default: the preset's, with --profile strict at most 1000000]
+    /// Rows in the table [default: the preset's; with --profile strict, at most 1000000]
     #[arg(long, value_parser = whole::<u64>)]
     rows: Option<u64>,
 
@@ -43,8 +43,8 @@ pub(crate) struct KeyValueArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
-    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in
-    /// `bench ycsb` [default: increment, or counts with --profile paper]
+    /// The values that are written, and the check after the runs: `increment`, `tag`, `values` or
+    /// `counts`, as in `bench ycsb` [default: increment, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 
@@ -54,23 +54,23 @@ pub(crate) struct KeyValueArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Preset {
-    /// STO's micro-benchmark of indexes: words, 20 operations, theta 0.8, four of five transactions
-    /// only read
+    /// STO's micro-benchmark of indexes: rows of one word, 20 operations, theta 0.8, four of five
+    /// transactions only read
     Index,
     /// Cicada's single counter: every transaction reads and writes the same word
     Counter,
-    /// Cicada: 100 bytes, 16 operations, half of them read and write, theta 0.99
+    /// Cicada: rows of 100 bytes, 16 operations, half of them read-modify-writes, theta 0.99
     Cicada,
     /// DBx1000: 10 columns of 10 bytes, 16 operations, one in ten a blind write, theta 0.6
     Dbx1000,
-    /// CCBench: words in order, 10 uniform operations, half of them blind writes
+    /// CCBench: ordered rows of one word, 10 uniform operations, half of them blind writes
     Ccbench,
-    /// Silo: 100 bytes in order, one uniform operation, one in five a blind write
+    /// Silo: ordered rows of 100 bytes, one uniform operation, one in five a blind write
     Silo,
 }
 
 impl KeyValueArgs {
-    /// Returns the workload of the preset, whatever its rows look like.
+    /// Returns the workload of the preset, boxed, since presets differ in the type of their rows.
     pub(crate) fn workload(&self) -> Box<dyn AnyWorkload> {
         match self.preset {
             Preset::Index => measured::ycsb_word(self.with_knobs(Ycsb::index())),

@@ -9,11 +9,11 @@ use super::{Common, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct LongScanArgs {
-    /// Rows of the large table, beside the small one's single row
+    /// Rows of the large table; the small table has a single row
     #[arg(long, value_parser = whole::<u64>, default_value_t = 1_000_000)]
     rows: u64,
 
-    /// How many of them, one after another, a transaction scans
+    /// Number of consecutive rows of the large table that a transaction scans
     #[arg(long, value_parser = whole::<u64>, value_name = "ROWS", default_value_t = 1_000)]
     scan: u64,
 

@@ -9,11 +9,11 @@ use super::{Common, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct PredicateArgs {
-    /// Balances
+    /// Number of balances, one in each row
     #[arg(long, value_parser = whole::<u64>, default_value_t = 1000)]
     rows: u64,
 
-    /// Share of transactions that only look
+    /// Share of transactions that only read
     #[arg(long, value_parser = number, value_name = "FRACTION", default_value_t = 0.0)]
     read_only: f64,
 

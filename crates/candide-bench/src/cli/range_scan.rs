@@ -13,11 +13,11 @@ pub(crate) struct RangeScanArgs {
     #[arg(long, value_parser = whole::<u64>)]
     rows: Option<u64>,
 
-    /// The most rows that a transaction scans; the least is one
+    /// Largest number of rows that a transaction scans; the smallest is one
     #[arg(long, value_parser = whole::<u64>, value_name = "ROWS", default_value_t = 99)]
     scan: u64,
 
-    /// Share of transactions that scan; the others read and write a row
+    /// Share of transactions that scan; each of the others reads and writes one row
     #[arg(long, value_parser = number, value_name = "FRACTION", default_value_t = 0.95)]
     read_only: f64,
 

@@ -7,32 +7,33 @@ use clap::{Args, ValueEnum};
 
 use super::values::{duration, fraction, positive, positive_duration, threads, whole};
 
-/// Which figure, and how much of it.
+/// The options of `candide reproduce`: the figure, and the settings of its runs.
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// The figure
+    /// The figure to reproduce
     #[arg(value_enum)]
     pub(crate) figure: FigureName,
 
-    /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the cores there
-    /// are; where the figure has bars, as many as there are cores]
+    /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the number of
+    /// cores; for `separate-effects`, only the number of cores]
     #[arg(long, value_parser = threads, value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) threads: Vec<usize>,
 
-    /// How long a run is measured, such as 5s or 200ms
+    /// Measured time of a run, such as 5s or 200ms
     #[arg(long, value_parser = positive_duration, default_value = "3s", allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 
-    /// How many rounds to take the median of; in each of them everything is run once
+    /// Number of rounds, each of which runs everything once; results are the median of the rounds
     #[arg(long, value_parser = positive::<usize>, default_value = "5")]
     pub(crate) runs: usize,
 
-    /// How long a run goes on before it is measured
+    /// Time for which a run warms up before it is measured
     #[arg(long, value_parser = duration, default_value = "500ms", allow_hyphen_values = true)]
     pub(crate) warmup: Duration,
 
-    /// How large tables are beside the published ones, from 0 to 1 [default: as large as fits into
-    /// half of the memory that is free and into 1 GiB for each core, so that loading takes seconds]
+    /// Size of tables as a fraction of the published size, from 0 to 1 [default: the largest that
+    /// fits into half of the free memory and into 1 GiB for each core, so that loading takes
+    /// seconds]
     #[arg(long, value_name = "FRACTION", value_parser = fraction)]
     pub(crate) scale: Option<f64>,
 
@@ -53,21 +54,23 @@ pub(crate) struct ReproduceArgs {
     pub(crate) report: Option<PathBuf>,
 }
 
-/// What can be reproduced.
+/// The figures that can be reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureName {
-    /// What each choice below the protocol is worth, in TPC-C: Figure 4 of "Opportunities for
-    /// Optimism" (VLDB 2020)
+    /// The effect of each design choice below the protocol, in TPC-C: Figure 4 of "Opportunities
+    /// for Optimism" (VLDB 2020)
     Factors,
-    /// Deliveries with and without keys that keep districts apart: its Figure 6
+    /// Deliveries with and without keys that keep districts apart: Figure 6 of the same paper
     Delivery,
-    /// Four protocols and six workloads: its Figure 8
+    /// Four protocols and six workloads: Figure 8 of the same paper
     Protocols,
-    /// The same with and without commit-time updates and timestamp splitting: its Figure 12, a to f
+    /// Four protocols and six workloads, with and without commit-time updates and timestamp
+    /// splitting: Figure 12, a to f, of the same paper
     HighContention,
-    /// Commit-time updates and timestamp splitting, each alone and together: its Figure 12g
+    /// Commit-time updates and timestamp splitting, each alone and together: Figure 12g of the same
+    /// paper
     SeparateEffects,
-    /// One timestamp to a row, and several: Figures 2 and 3 of the study of timestamp granularity
+    /// One timestamp per row against several: Figures 2 and 3 of the study of timestamp granularity
     /// (2018)
     Granularity,
     /// TPC-C with as many warehouses as threads: Table 3 of MOCC (VLDB 2016)

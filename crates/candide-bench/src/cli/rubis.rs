@@ -9,7 +9,7 @@ use super::{Common, Profile, Switch, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct RubisArgs {
-    /// Items for sale; each takes about a kilobyte with its bids [default: 100000, or 500000 with
+    /// Items for sale; an item and its bids take about a kilobyte [default: 100000, or 500000 with
     /// --profile paper]
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     items: Option<u64>,
@@ -18,15 +18,15 @@ pub(crate) struct RubisArgs {
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     users: Option<u64>,
 
-    /// Bids on each item at first
+    /// Initial number of bids on each item
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT", default_value_t = 10)]
     bids: u32,
 
-    /// Purchases at first [default: 100000, or 500000 with --profile paper]
+    /// Initial number of purchases [default: 100000, or 500000 with --profile paper]
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     purchases: Option<u64>,
 
-    /// How many of each item there are to be bought [default: 10000, or 10 with --profile paper]
+    /// Initial quantity of each item for sale [default: 10000, or 10 with --profile paper]
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT")]
     stock: Option<u32>,
 
@@ -38,21 +38,22 @@ pub(crate) struct RubisArgs {
     #[arg(long, value_parser = number, value_name = "THETA", default_value_t = 0.2)]
     theta_users: f64,
 
-    /// How often each type is drawn: place-bid, buy-now, view-item
+    /// Relative frequencies of the transaction types: place-bid, buy-now, view-item
     #[arg(long, value_parser = weights::<3>, default_value = "30,20,50", allow_hyphen_values = true)]
     weights: [u32; 3],
 
-    /// Bids vary, so that they raise prices, which they do not in the published measurements
-    /// [default: on, or off with --profile paper]
+    /// Draw different amounts for bids, so that bids raise prices. In the published measurements,
+    /// bids raise no price [default: on, or off with --profile paper]
     #[arg(long, value_enum)]
     vary_bids: Option<Switch>,
 
-    /// What is sold out is not sold, as it is in the published measurements [default: on, or off
-    /// with --profile paper]
+    /// Refuse purchases of items that are sold out. The published measurements sell these items all
+    /// the same [default: on, or off with --profile paper]
     #[arg(long, value_enum)]
     refuse_sold_out: Option<Switch>,
 
-    /// Items are hashed (on) or ordered (off) [default: on, or off with --profile paper]
+    /// The index of items is hashed (on) or ordered (off) [default: on, or off with --profile
+    /// paper]
     #[arg(long, value_enum)]
     hash_index: Option<Switch>,
 

@@ -8,22 +8,22 @@ use clap::Args;
 use super::values::{positive_duration, whole};
 use super::{Common, Profile, WORKLOAD};
 
-/// Eight phases.
+/// The default duration of a run: eight phases of the default length.
 const DURATION: Duration = Duration::from_millis(800);
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct ShiftingArgs {
-    /// Rows of the large table, beside the small one's single row
+    /// Rows of the large table; the small table has a single row
     #[arg(long, value_parser = whole::<u64>, default_value_t = 1_000_000)]
     rows: u64,
 
-    /// How many of them a transaction reads
+    /// Number of rows of the large table that a transaction reads
     #[arg(long, value_parser = whole::<usize>, value_name = "ROWS", default_value_t = 20)]
     reads: usize,
 
-    /// How long a phase lasts, such as 100ms; the first of a run and every other one only read. A
-    /// run lasts for 800ms, unless --duration says otherwise
+    /// Time of a phase, such as 100ms; in the first phase of a run and in every second phase after
+    /// it, transactions only read. A run takes 800ms, unless --duration is given
     #[arg(long, value_parser = positive_duration, default_value = "100ms", allow_hyphen_values = true)]
     phase: Duration,
 
@@ -31,7 +31,7 @@ pub(crate) struct ShiftingArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
-    // A run is measured for 800 ms, unless --duration says otherwise.
+    // A run is measured for 800 ms, unless --duration is given.
     #[command(flatten)]
     common: Common,
 }
@@ -51,8 +51,8 @@ impl ShiftingArgs {
         }
     }
 
-    /// What it has in common with other workloads, with its own duration. Slices are those of its
-    /// phases.
+    /// Returns the common options, with this workload's default duration. They request no slices,
+    /// since this workload cuts its phases into slices itself.
     pub(crate) fn into_common(mut self) -> Common {
         self.common.duration.get_or_insert(DURATION);
         self.common.slice = None;

@@ -13,16 +13,17 @@ pub(crate) struct TpcBArgs {
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     branches: Option<u64>,
 
-    /// Accounts of each branch, a multiple of its ten tellers; each takes about 200 bytes
+    /// Accounts of each branch; a multiple of ten, since a branch has ten tellers. An account takes
+    /// about 200 bytes
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT", default_value_t = 100_000)]
     accounts: u64,
 
-    /// How many of a hundred customers come to a teller of another branch [default: 15, or 0 with
+    /// Percentage of customers that come to a teller of another branch [default: 15, or 0 with
     /// --profile paper]
     #[arg(long, value_parser = percent, value_name = "PERCENT")]
     remote: Option<u32>,
 
-    /// A transaction reads the account's balance after it has changed it [default: on, or off with
+    /// A transaction changes the account's balance and then reads it [default: on, or off with
     /// --profile paper]
     #[arg(long, value_enum)]
     observe_balance: Option<Switch>,
@@ -45,7 +46,7 @@ impl TpcBArgs {
             branches: self.branches.unwrap_or(profile.branches),
             accounts: self.accounts,
             remote_pct: self.remote.unwrap_or(profile.remote_pct),
-            // If the user sets the share of remote customers, tellers are drawn first.
+            // If --remote is given, the teller is drawn before the account.
             account_first: profile.account_first && self.remote.is_none(),
             observe_balance: self.observe_balance.map_or(profile.observe_balance, Switch::is_on),
             transactions: self.transactions,

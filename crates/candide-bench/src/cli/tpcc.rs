@@ -1,4 +1,4 @@
-//! The arguments of TPC-C, which has more knobs than the other workloads together.
+//! The arguments of TPC-C, which has the most knobs of all workloads.
 
 use candide_harness::each_once;
 use candide_workloads::tpcc::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
@@ -10,14 +10,14 @@ use super::{Common, Profile, Switch, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct TpccArgs {
-    /// Numbers of warehouses, separated by commas; each takes about 200 MB, and a kilobyte more for
-    /// each new order
+    /// Numbers of warehouses, separated by commas; a warehouse takes about 200 MB, and each new
+    /// order a kilobyte more
     #[arg(long, value_parser = whole::<u16>, value_name = "COUNT", value_delimiter = ',', default_value = "1")]
     warehouses: Vec<u16>,
 
-    /// Whose TPC-C, in place of that of --profile: FOEDUS's, also measured for MOCC with as many
-    /// warehouses as threads, or that of DBx1000, which inserts nothing. Other options change it
-    /// further
+    /// System whose variant of TPC-C replaces the one that --profile selects: `foedus`, also
+    /// measured for MOCC with as many warehouses as threads, or `dbx1000`, which inserts nothing.
+    /// Other options change the variant further
     #[arg(long, value_name = "SYSTEM", value_enum)]
     like: Option<System>,
 
@@ -28,7 +28,7 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_delimiter = ',')]
     mix: Vec<Mix>,
 
-    /// Customers, and orders at first, of each of a warehouse's ten districts
+    /// Customers of each of a warehouse's ten districts; a district initially has as many orders
     #[arg(long, value_parser = whole::<u16>, value_name = "COUNT", default_value_t = 3000)]
     customers: u16,
 
@@ -36,35 +36,35 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT", default_value_t = 100_000)]
     items: u32,
 
-    /// How many of a hundred order lines ask for an item of another warehouse
+    /// Percentage of order lines that ask for an item of another warehouse
     #[arg(long, value_parser = percent, value_name = "PERCENT", default_value_t = 1)]
     remote_items: u32,
 
-    /// How many of a hundred payments are by customers of another warehouse
+    /// Percentage of payments that are by customers of another warehouse
     #[arg(long, value_parser = percent, value_name = "PERCENT", default_value_t = 15)]
     remote_payments: u32,
 
-    /// How many of a hundred new orders roll back [default: 1, or 0 with --profile paper]
+    /// Percentage of new orders that roll back [default: 1, or 0 with --profile paper]
     #[arg(long, value_parser = percent, value_name = "PERCENT")]
     rollbacks: Option<u32>,
 
-    /// Where numbers of orders come from: a counter outside the database asked by each attempt, or
-    /// once for each transaction, or the district's row [default: once, or per-attempt with
-    /// --profile paper, or district with --like]
+    /// Source of order numbers: a counter outside the database, which is incremented by each
+    /// attempt (`per-attempt`) or once for each transaction (`once`), or the district's row
+    /// (`district`) [default: once, or per-attempt with --profile paper, or district with --like]
     #[arg(long, value_name = "SOURCE", value_enum)]
     order_ids: Option<OrderIdSource>,
 
-    /// Deliveries are queued for one thread of each warehouse (on), or made by the thread that
+    /// Deliveries are queued for one thread of each warehouse (on), or executed by the thread that
     /// draws them (off) [default: on, or off with --like foedus]
     #[arg(long, value_enum)]
     delivery_queue: Option<Switch>,
 
-    /// A delivery looks for the next order where it found the last one (on), or from the beginning
-    /// (off)
+    /// A delivery searches for the next order from the position of the last one found (on), or from
+    /// the beginning (off)
     #[arg(long, value_enum, default_value = "off")]
     delivery_hint: Switch,
 
-    /// Parts of keys of orders have words of their own, so that districts do not share leaves
+    /// Each component of the keys of orders has its own word, so that districts do not share leaves
     #[arg(long, value_enum, default_value = "on")]
     contention_aware_keys: Switch,
 
@@ -72,13 +72,13 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_enum, default_value = "on")]
     hash_index: Switch,
 
-    /// How payments are kept: by customer, or in sequence [default: customer, or sequential with
-    /// --profile paper]
+    /// Order of the rows of payments: by customer, or by sequence number [default: customer, or
+    /// sequential with --profile paper]
     #[arg(long, value_name = "ORDER", value_enum)]
     history_keys: Option<HistoryOrder>,
 
-    /// A payment reads the customer's balance after it has changed it [default: on, or off with
-    /// --like foedus]
+    /// A payment changes the customer's balance and then reads it [default: on, or off with --like
+    /// foedus]
     #[arg(long, value_enum)]
     payment_observes_balance: Option<Switch>,
 
@@ -87,17 +87,17 @@ pub(crate) struct TpccArgs {
     #[arg(long, value_enum)]
     stock_level_empty_scan: Option<Switch>,
 
-    /// Whose orders a thread enters: those of its share of the warehouses, or of any
+    /// Warehouses for which a thread works: those of its own share (`range`), or any (`random`)
     #[arg(long, value_name = "WAREHOUSES", value_enum, default_value = "range")]
     homes: HomeChoice,
 
-    /// After how many transactions a thread examines consistency conditions while others work; 0 is
-    /// never [default: 10000, or 0 with --profile paper]
+    /// Number of transactions after which a thread examines consistency conditions while the others
+    /// work; 0 for never [default: 10000, or 0 with --profile paper]
     #[arg(long, value_parser = whole::<u64>, value_name = "TRANSACTIONS")]
     audit: Option<u64>,
 
-    /// Find out where aborted attempts met which other transactions, and report that, too; costs
-    /// some throughput
+    /// Find out and report at which rows, and because of which other transactions, attempts abort;
+    /// this costs some throughput
     #[arg(long)]
     causes: bool,
 
@@ -131,7 +131,7 @@ enum HomeChoice {
 }
 
 impl TpccArgs {
-    /// One workload for each number of warehouses and each mix.
+    /// Returns one workload for each number of warehouses and each mix.
     pub(crate) fn workloads(&self) -> Vec<Tpcc> {
         let chosen =
             if self.mix.is_empty() { vec![self.profile().mix] } else { each_once(&self.mix) };
@@ -139,7 +139,7 @@ impl TpccArgs {
         each_once(&self.warehouses).into_iter().flat_map(mixes).collect()
     }
 
-    /// Returns the knobs with the changes of the options.
+    /// Returns the knobs that --like and --profile select, before the other options change them.
     fn profile(&self) -> Tpcc {
         let strict = Tpcc::strict();
         let like = self.like.map(|system| match system {

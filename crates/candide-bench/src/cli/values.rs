@@ -1,14 +1,15 @@
-//! Values of options: numbers, times and weights. Each parser says what would be right.
+//! Values of options: numbers, times and weights. The error of each parser names the values
+//! allowed.
 
 use std::time::Duration;
 
-/// The most threads of a run: each has a session of its own.
+/// The largest number of threads of a run; each thread has its own session.
 const THREADS_MAX: u64 = 1_024;
 
-/// The longest duration, and short enough to be added to what the clock says.
+/// The longest duration, which is short enough to be added to an `Instant`.
 const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Parses a whole number of a type without a sign.
+/// Parses a whole number of an unsigned type.
 pub(super) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     whole_between(text, 0, u64::MAX >> (u64::BITS - 8 * size_of::<T>() as u32))
 }
@@ -35,25 +36,26 @@ fn whole_between<T: TryFrom<u64>>(text: &str, least: u64, most: u64) -> Result<T
         .ok_or_else(|| format!("expected a whole number from {least} to {most}"))
 }
 
-/// Parses a number, with or without a point.
+/// Parses a number, with or without a decimal point.
 pub(super) fn number(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| "expected a number, such as 0.5".to_string())
 }
 
-/// Parses a rate. A billion is beyond any thread, and little enough for beginnings to be counted.
+/// Parses a number of transactions per second. The limit of a billion is more than threads can
+/// execute, and small enough for the beginnings to be counted.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|&rate| 0.0 < rate && rate <= 1e9);
     rate.ok_or_else(|| "expected a number above 0 and up to a billion, such as 25000".to_string())
 }
 
-/// Parses a part of a whole.
+/// Parses a fraction above 0 and up to 1.
 pub(super) fn fraction(text: &str) -> Result<f64, String> {
     let fraction = text.parse().ok().filter(|&fraction| 0.0 < fraction && fraction <= 1.0);
     fraction.ok_or_else(|| "expected a number above 0 and up to 1, such as 0.1".to_string())
 }
 
-/// Parses a time that may be none.
+/// Parses a time that may be zero.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let duration =
         humantime::parse_duration(text).ok().filter(|duration| *duration <= DURATION_MAX);
@@ -62,7 +64,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Parses a time that is longer than none.
+/// Parses a time above zero.
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text).ok().filter(|duration| !duration.is_zero());
     duration.ok_or_else(|| {
@@ -70,7 +72,7 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Parses as many weights as there are transaction types.
+/// Parses `N` weights, one for each transaction type.
 pub(super) fn weights<const N: usize>(list: &str) -> Result<[u32; N], String> {
     let weights: Option<Vec<u32>> =
         list.split(',').map(|weight| weight.trim().parse().ok()).collect();

@@ -9,19 +9,19 @@ use super::{Common, Profile, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct VoterArgs {
-    /// Contestants, at most 12
+    /// Number of contestants, at most 12
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT", default_value_t = 6)]
     contestants: u32,
 
-    /// How many votes a telephone has [default: 2, or 1000 with --profile paper]
+    /// Votes allowed from each telephone [default: 2, or 1000 with --profile paper]
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT")]
     votes: Option<u32>,
 
-    /// Telephones of each of the 305 areas
+    /// Telephones in each of the 305 areas
     #[arg(long, value_parser = whole::<u32>, value_name = "COUNT", default_value_t = 10_000_000)]
     telephones: u32,
 
-    /// How many of a hundred calls are for a contestant who does not exist
+    /// Percentage of calls for a contestant that does not exist
     #[arg(long, value_parser = percent, value_name = "PERCENT", default_value_t = 1)]
     invalid: u32,
 

@@ -13,18 +13,19 @@ pub(crate) struct WikipediaArgs {
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     users: Option<u64>,
 
-    /// Pages; each takes about 200 KB with its revisions [default: 1000, or 10000 with --profile
+    /// Pages; a page and its revisions take about 200 KB [default: 1000, or 10000 with --profile
     /// paper]
     #[arg(long, value_parser = whole::<u64>, value_name = "COUNT")]
     pages: Option<u64>,
 
-    /// How often each type is drawn: add-watch, remove-watch, update-page, list-namespace,
-    /// get-page-anonymous, get-page-authenticated
+    /// Relative frequencies of the transaction types: add-watch, remove-watch, update-page,
+    /// list-namespace, get-page-anonymous, get-page-authenticated
     #[arg(long, value_parser = weights::<6>, default_value = "700,700,46725,474218,468438,9219", allow_hyphen_values = true)]
     weights: [u32; 6],
 
-    /// Who watches an article's talk is listed there and can stop, which is not so in the published
-    /// measurements [default: on, or off with --profile paper]
+    /// List each user that watches an article as a watcher of its talk page, too, until the user
+    /// stops watching the article. The published measurements do not [default: on, or off with
+    /// --profile paper]
     #[arg(long, value_enum)]
     index_talk: Option<Switch>,
 

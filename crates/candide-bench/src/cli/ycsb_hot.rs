@@ -10,8 +10,9 @@ use super::{Common, Profile, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbHotArgs {
-    /// How many operations of a transaction, its first ones, read a column and write another, from
-    /// 0 to --operations, separated by commas; the others read a column
+    /// Numbers of read-modify-writes in a transaction, from 0 to --operations, separated by commas.
+    /// The first operations each read one column and write another; the remaining ones only read a
+    /// column
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", value_delimiter = ',', default_value = "0,1,10")]
     rmws: Vec<usize>,
 
@@ -23,11 +24,11 @@ pub(crate) struct YcsbHotArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 10)]
     operations: usize,
 
-    /// Go through a transaction's keys in ascending order, not as they are drawn
+    /// Access a transaction's keys in ascending order, not in the order drawn
     #[arg(long)]
     sorted: bool,
 
-    /// Keep the table's keys in order, not hashed
+    /// Use an ordered index for the table, not a hash index
     #[arg(long)]
     ordered: bool,
 
@@ -35,8 +36,8 @@ pub(crate) struct YcsbHotArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
 
-    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in
-    /// `bench ycsb` [default: increment, or counts with --profile paper]
+    /// The values that are written, and the check after the runs: `increment`, `tag`, `values` or
+    /// `counts`, as in `bench ycsb` [default: increment, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 
@@ -45,7 +46,7 @@ pub(crate) struct YcsbHotArgs {
 }
 
 impl YcsbHotArgs {
-    /// One workload for each number of rows and of writes.
+    /// Returns one workload for each number of rows and each number of read-modify-writes.
     pub(crate) fn workloads(&self) -> Vec<Ycsb<Joint>> {
         let rmws = each_once(&self.rmws);
         let writes = |rows| rmws.iter().map(move |&rmws| self.workload(rows, rmws));

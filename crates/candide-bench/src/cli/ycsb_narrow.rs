@@ -10,9 +10,9 @@ use super::{Common, Profile, WORKLOAD};
 #[derive(Debug, Args)]
 #[command(next_help_heading = WORKLOAD)]
 pub(crate) struct YcsbNarrowArgs {
-    /// How much transactions conflict, separated by commas: `high` (16 operations, half of them
-    /// writes, theta 0.9), `medium` (16, one in ten, 0.8), `read-only` (2 uniform reads); with
-    /// `--ts on,off` for what two timestamps are worth
+    /// Levels of contention, separated by commas: `high` (16 operations, half of them writes, theta
+    /// 0.9), `medium` (16 operations, one in ten a write, theta 0.8), `read-only` (2 uniform
+    /// reads). Add `--ts on,off` to measure the effect of two timestamps
     #[arg(long, value_delimiter = ',', default_value = "high")]
     contention: Vec<Contention>,
 
@@ -32,11 +32,12 @@ pub(crate) struct YcsbNarrowArgs {
     #[arg(long, value_parser = number)]
     theta: Option<f64>,
 
-    /// Go through a transaction's keys as they are drawn, not in ascending order
+    /// Access a transaction's keys in the order drawn, not in ascending order
     #[arg(long)]
     unsorted: bool,
 
-    /// Keep the table's keys in order, as the paper says it was, and not hashed, as its code has it
+    /// Use an ordered index for the table, as the paper's text says, and not a hash index, as the
+    /// paper's code does
     #[arg(long)]
     ordered: bool,
 
@@ -45,8 +46,8 @@ pub(crate) struct YcsbNarrowArgs {
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT")]
     transactions: Option<usize>,
 
-    /// What writes write and what is checked: `increment`, `tag`, `values` or `counts`, as in
-    /// `bench ycsb` [default: increment, or counts with --profile paper]
+    /// The values that are written, and the check after the runs: `increment`, `tag`, `values` or
+    /// `counts`, as in `bench ycsb` [default: increment, or counts with --profile paper]
     #[arg(long)]
     verify: Option<Verify>,
 
@@ -55,7 +56,7 @@ pub(crate) struct YcsbNarrowArgs {
 }
 
 impl YcsbNarrowArgs {
-    /// One workload for each contention.
+    /// Returns one workload for each level of contention.
     pub(crate) fn workloads(&self) -> Vec<Ycsb<Narrow>> {
         each_once(&self.contention)
             .into_iter()

@@ -1,5 +1,5 @@
-//! `candide reproduce`: the published figures that can be measured, with one file for each paper's,
-//! at a size that suits the machine.
+//! `candide reproduce`: the published figures that can be measured, at a size that suits the
+//! machine. Each paper's figures have their own file.
 
 mod granularity;
 mod mocc;
@@ -13,7 +13,7 @@ use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding};
 use crate::cli::{FigureName, ReproduceArgs};
 use size::Room;
 
-/// A figure, and how to measure it here.
+/// A figure, and the rules by which it is measured here.
 pub(crate) struct Reproduction {
     outline: Outline,
     rules: Rules,
@@ -21,7 +21,7 @@ pub(crate) struct Reproduction {
     notes: Vec<String>,
 }
 
-/// The number of bytes of memory that are assumed to be free if the system does not say it.
+/// The number of bytes of memory assumed to be free if the system does not report free memory.
 const FREE_UNKNOWN: u64 = 4 << 30;
 
 /// The limits and choices on which the plan of a figure depends.
@@ -32,14 +32,14 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// The most threads.
+    /// Returns the largest number of threads.
     fn most(&self) -> usize {
         *self.threads.last().expect("there is one")
     }
 }
 
 impl Reproduction {
-    /// Returns the plan that follows from the arguments on this machine.
+    /// Returns the plan for the figure in `args`, sized for this machine.
     pub(crate) fn plan(args: &ReproduceArgs) -> Result<Self, Failure> {
         let cores = Cores::allowed();
         let only_most = args.figure == FigureName::SeparateEffects;
@@ -95,14 +95,14 @@ impl Reproduction {
         Ok(Reproduction { outline, rules, notes })
     }
 
-    /// Measures it.
+    /// Measures the figure.
     pub(crate) fn run(self) -> Result<Report, Failure> {
         let Reproduction { outline, rules, notes } = self;
         outline.measure(&rules, notes)
     }
 }
 
-/// The powers of two below `cores`, and `cores`.
+/// Returns the powers of two below `cores`, and then `cores`.
 fn up_to(cores: usize) -> Vec<usize> {
     let powers = std::iter::successors(Some(1), |threads| Some(threads * 2));
     powers.take_while(|&threads| threads < cores).chain([cores]).collect()

@@ -14,10 +14,10 @@ use super::Bounds;
 
 const MEASURED: &str = "measured there with up to 64 threads on two Xeons E5-2686 v4 of 32 cores together, runs of 10 s, the median of 5";
 
-/// The protocols, by their names here.
+/// The protocols of the paper, by their names in this engine.
 const PROTOCOLS: [&str; 4] = ["occ", "tictoc", "mvto", "mvcc"];
 
-/// A figure of the paper without anything in it.
+/// Returns an outline of a figure of the paper that has no lines yet.
 fn empty(
     name: &'static str,
     title: &'static str,
@@ -46,7 +46,7 @@ fn empty(
     }
 }
 
-/// Notes the protocols that differ from those of the paper.
+/// Notes the differences between the protocols here and those of the paper.
 fn compare_protocols(outline: &mut Outline) {
     let deviations = [
         "mvto is after MSTO: it adds versions at their timestamps and keeps updates that cannot fail as versions of their own until \
@@ -58,7 +58,8 @@ fn compare_protocols(outline: &mut Outline) {
     outline.deviations.extend(deviations.map(str::to_string));
 }
 
-/// Calls `each` with the workloads of Figures 8 and 12 whose numbers are in `wanted`.
+/// Calls `each` with the index and the panel of each workload of Figures 8 and 12 whose index is in
+/// `wanted`.
 fn with_panels(bounds: &Bounds, wanted: &[usize], mut each: impl FnMut(usize, &Panel<'_>)) {
     let Bounds { threads, room } = bounds;
     let tpcc_one = || tpcc(room.tpcc(Tpcc::published(), 1));
@@ -79,7 +80,7 @@ fn with_panels(bounds: &Bounds, wanted: &[usize], mut each: impl FnMut(usize, &P
     wanted.iter().for_each(|&index| each(index, &panels[index]));
 }
 
-/// The places of the panels.
+/// The indexes of the panels in [`with_panels`].
 const TPCC_ONE: usize = 0;
 const TPCC_EACH: usize = 1;
 const YCSB_A: usize = 2;
@@ -87,7 +88,7 @@ const YCSB_B: usize = 3;
 const WIKIPEDIA: usize = 4;
 const RUBIS: usize = 5;
 
-/// Figure 4.
+/// Returns the outline of Figure 4.
 pub(super) fn factors(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "factors",
@@ -136,7 +137,7 @@ pub(super) fn factors(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Figure 6.
+/// Returns the outline of Figure 6.
 pub(super) fn delivery(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "delivery",
@@ -156,7 +157,7 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
     let first = outline.line(&panel(&aware), "contention-aware keys", &base, None, None);
     let starved = Published::words("almost completely starved at high contention");
     let second = outline.line(&panel(&contended), "index contention", &base, Some(first), starved);
-    // These runs again, with all of their transactions counted.
+    // The lines of the second panel are from the same runs, but count all transactions.
     for (line, base) in [(first, None), (second, Some(outline.lines.len()))] {
         let of_all = Line {
             panel: "all transactions",
@@ -177,7 +178,7 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Figure 8.
+/// Returns the outline of Figure 8.
 pub(super) fn protocols(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "protocols",
@@ -210,7 +211,7 @@ pub(super) fn protocols(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Figure 12, a to f.
+/// Returns the outline of Figure 12, a to f.
 pub(super) fn high_contention(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "high-contention",
@@ -247,7 +248,7 @@ pub(super) fn high_contention(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Figure 12g.
+/// Returns the outline of Figure 12g.
 pub(super) fn separate_effects(bounds: &Bounds) -> Outline {
     let mut outline = empty(
         "separate-effects",
@@ -287,7 +288,7 @@ pub(super) fn separate_effects(bounds: &Bounds) -> Outline {
     outline
 }
 
-/// Notes how rows are split, compared with the paper.
+/// Notes how timestamp splitting here differs from that of the paper.
 fn splitting(outline: &mut Outline) {
     outline.deviations.push(
         "MSTO splits timestamps by splitting tables; here the groups of a row stay together under every protocol"

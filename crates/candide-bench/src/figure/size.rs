@@ -1,4 +1,4 @@
-//! The workloads of figures, as large as the machine bears.
+//! The workloads of figures, as large as the machine allows.
 
 use std::cell::RefCell;
 
@@ -9,19 +9,19 @@ use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Ycsb};
 
 /// The memory that tables may take.
 pub(super) struct Room {
-    /// The most bytes that a database may have.
+    /// The largest number of bytes that a database may take.
     most: u64,
-    /// The size of tables relative to the published ones, if it was given.
+    /// The size of tables as a fraction of the published size; `None` if --scale was not given.
     fraction: Option<f64>,
-    /// Which tables are smaller than published.
+    /// Notes on the tables that are smaller than published.
     reduced: RefCell<Vec<String>>,
 }
 
-/// The number of bytes that one core loads in some seconds.
+/// The number of bytes that one core loads in a few seconds.
 const CORE_BYTES: u64 = 1 << 30;
 
-/// Memory of one warehouse, of a wide row, a narrow one, an item with its bids, a page: with the
-/// versions that a protocol may keep.
+/// The bytes that one warehouse takes, one wide row, one narrow row, one item with its bids, and
+/// one page. They include the versions that a protocol may keep.
 const WAREHOUSE_BYTES: u64 = 250_000_000;
 const WIDE_BYTES: u64 = 2_600;
 const NARROW_BYTES: u64 = 700;
@@ -30,13 +30,15 @@ const PAGE_BYTES: u64 = 500_000;
 
 impl Room {
     /// Returns the room on a machine with `cores` cores and `free` bytes of free memory. A database
-    /// may take half of the free memory, but not more than the cores load in some seconds.
+    /// may take half of the free memory, but not more than the cores load in a few seconds.
     pub(super) fn new(free: u64, cores: usize, fraction: Option<f64>) -> Self {
         let most = (free / 2).min(cores as u64 * CORE_BYTES);
         Room { most, fraction, reduced: RefCell::default() }
     }
 
-    /// The largest of 1, 1/2, 1/5, 1/10, 1/20 and so on at which there is room for `bytes`.
+    /// Returns the fraction given by the user. Without one, returns the largest of 1, 1/2, 1/5,
+    /// 1/10, 1/20 and so on, down to 1/10000, such that this fraction of `bytes` fits into the
+    /// room.
     fn scale(&self, bytes: u64) -> f64 {
         if let Some(fraction) = self.fraction {
             return fraction;
@@ -48,7 +50,8 @@ impl Room {
         1.0 / divisor.unwrap_or(10_000) as f64
     }
 
-    /// TPC-C with as many warehouses.
+    /// Returns TPC-C with `warehouses` warehouses, with fewer customers and items if they do not
+    /// fit.
     pub(super) fn tpcc(&self, published: Tpcc, warehouses: usize) -> Tpcc {
         let scale = self.scale(warehouses as u64 * WAREHOUSE_BYTES);
         let customers = scaled(3_000, scale, 10) as u16;
@@ -60,12 +63,12 @@ impl Room {
         Tpcc { warehouses, customers, items, ..published }
     }
 
-    /// A mix of YCSB.
+    /// Returns the mix `mode` of YCSB, with fewer rows than published if these do not fit.
     pub(super) fn ycsb(&self, mode: Mode) -> Ycsb {
         self.rows(Ycsb::published(mode), WIDE_BYTES)
     }
 
-    /// YCSB with narrow columns.
+    /// Returns YCSB with narrow columns, with fewer rows than published if these do not fit.
     pub(super) fn narrow(&self) -> Ycsb<Narrow> {
         self.rows(Ycsb::granularity(Contention::High), NARROW_BYTES)
     }
@@ -77,7 +80,8 @@ impl Room {
             format!("{} has {rows} rows, where there are {}", published.name, published.rows)
         });
         let transactions = replayed(published.transactions, rows);
-        // The same work as published, and more looked at afterwards.
+        // Transactions do the same work as in the published workload, but the check afterwards
+        // looks at more than the number of rows.
         Ycsb { rows, transactions, verify: Verify::Values, ..published }
     }
 
@@ -124,18 +128,19 @@ impl Room {
         }
     }
 
-    /// Which tables are smaller than published.
+    /// Returns the notes on the tables that are smaller than published.
     pub(super) fn into_reduced(self) -> Vec<String> {
         self.reduced.into_inner()
     }
 }
 
-/// `count` times `scale`, and at least `least`.
+/// Returns `count` times `scale`, rounded, and at least `least`.
 fn scaled(count: u64, scale: f64, least: u64) -> u64 {
     ((count as f64 * scale).round() as u64).max(least)
 }
 
-/// As many transactions are drawn beforehand as there are rows, and no more than takes a moment.
+/// Returns the number of transactions drawn beforehand: as many as there are `rows`, but at most
+/// `published` and at most 200,000, so that drawing them takes little time.
 fn replayed(published: usize, rows: u64) -> usize {
     usize::try_from(rows).map_or(published, |rows| rows.min(published)).min(200_000)
 }

@@ -1,4 +1,4 @@
-//! Histories of clients: the answers that they were given, for a checker.
+//! Histories of clients: the answers that clients received from transactions, for a checker.
 
 use std::marker::PhantomData;
 use std::panic;
@@ -22,12 +22,12 @@ use crate::sink::Sink;
 
 /// Clients of one kind of object.
 pub trait Clients {
-    /// Runs clients on a database of a protocol, on `threads` threads, and checks the answers that
-    /// they were given.
+    /// Runs one client on each of `threads` threads, on a database under `protocol`, and checks the
+    /// answers that the clients received.
     fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure>;
 }
 
-/// Makes clients that work under every protocol.
+/// Creates clients that work under every protocol.
 pub fn clients<O: Checked + 'static>() -> Box<dyn Clients>
 where
     Transaction<O::Op>: Line,
@@ -117,7 +117,7 @@ where
     }
 }
 
-/// Makes a client run transactions until it has to stop.
+/// Makes `client` run transactions until `stop` is set. Returns the client's history.
 fn work<O: Object>(
     mut client: Client<'_, O>,
     seed: u64,
@@ -139,7 +139,7 @@ struct Tables<O: Object> {
 }
 
 impl<O: Object> Tables<O> {
-    /// Creates the tables under a protocol.
+    /// Creates a database under `protocol`, with its tables.
     fn create(protocol: Choice) -> Result<Tables<O>, Error> {
         let db = Database::<Erased>::builder().policy(protocol.erased()).build()?;
         let shared = Shared::create(&db)?;

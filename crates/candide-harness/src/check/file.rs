@@ -1,4 +1,4 @@
-//! Checking a history that was kept in a file.
+//! Checking a history from a file.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::verdict::{Claim, Verdict};
 use crate::failure::Failure;
 use crate::progress::{self, Agenda};
 
-/// Judges the history in a file by the checker that its format is for.
+/// Judges the history in the file at `path`, with the checker for the file's format.
 pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     let said = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
     let refused = |problem: &dyn std::fmt::Display| Failure::Usage(said(problem));
@@ -76,7 +76,8 @@ pub fn judge_file(path: &Path, claim: Claim) -> Result<Verdict, Failure> {
     }
 }
 
-/// Says why a file has neither lists nor registers: with the error of the reader that got further.
+/// Explains why a file has neither lists nor registers, with the error of the reader that read
+/// further. Returns both errors if the readers stopped at the same line with different errors.
 fn of_neither(of_lists: &FormatError, of_registers: &FormatError) -> String {
     let line = |error: &FormatError| match error {
         FormatError::Line { line, .. } => *line,
@@ -138,7 +139,7 @@ fn of_registers(history: &[Transaction<RegisterOp>], claim: Claim) -> Verdict {
     Verdict::of_values("registers".to_string(), claim, history, checked)
 }
 
-/// Says that a checker is at work.
+/// Runs `check` and shows meanwhile that a checker is at work.
 fn judging<T: Send>(check: impl FnOnce() -> T + Send) -> T {
     progress::with_line(&Agenda::new(1, Duration::ZERO), "checking the history,", None, check)
 }

@@ -1,4 +1,5 @@
-//! Records what transactions do, or the answers that clients are given, and runs a checker on it.
+//! Records the operations of transactions, or the answers that clients receive, and runs a checker
+//! on this history.
 
 mod clients;
 mod file;
@@ -16,7 +17,7 @@ pub use record::record;
 pub use recordable::{Recordable, RecordedSite, recordable};
 pub use verdict::{Claim, Finding, Verdict};
 
-/// The parameters that all recordings of an invocation share.
+/// The parameters that all recordings of one command share.
 pub struct Rules<'a> {
     /// The properties demanded of a history, besides those that its protocol promises.
     pub claim: Claim,
@@ -24,9 +25,9 @@ pub struct Rules<'a> {
     pub seed: u64,
     /// The time for which each protocol runs.
     pub duration: Duration,
-    /// The file that keeps the history as JSON lines.
+    /// The file to which the history is written as JSON lines.
     pub history: Option<&'a Path>,
-    /// The file that keeps the history of clients in the form that Elle reads.
+    /// The file to which the history of clients is written in the format that Elle reads.
     pub edn: Option<&'a Path>,
     /// The protocols that are run one after another.
     pub agenda: Agenda,

@@ -1,4 +1,4 @@
-//! Recording what transactions do, checked while they go on.
+//! Recording the operations of transactions, which a checker judges while the transactions run.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -28,11 +28,11 @@ const GO_ON: u8 = 0;
 const WAIT: u8 = 1;
 const STOP: u8 = 2;
 
-/// Events at once beyond which the threads have to wait for the checker, so that memory stays
-/// bounded.
+/// The number of events taken at once beyond which the threads wait for the checker, so that memory
+/// stays bounded.
 const EVENTS_MAX: usize = 100_000;
 
-/// The destinations of a history: the checker, and a file if one was named.
+/// The destinations of a history: the checker, and a file; `None` if no file was named.
 struct Destination {
     checker: Checker,
     file: Option<Writer<BufWriter<File>, Event>>,
@@ -92,8 +92,8 @@ pub fn record(
     Ok(verdict.of_run(committed, !whole))
 }
 
-/// Runs transactions on some threads, while this thread passes their history to the checker.
-/// Returns the number of commits, and `true` unless Ctrl-C was pressed.
+/// Runs transactions on `threads` threads, while the calling thread passes their history to
+/// `destination`. Returns the number of commits, and `false` if Ctrl-C ended the run early.
 fn run_recorded(
     site: &dyn RecordedSite,
     threads: usize,
@@ -122,11 +122,11 @@ fn run_recorded(
         while !over() && destination.checker.violation().is_none() {
             taken = destination.take(site.take_history());
             let Ok(count) = taken else { break };
-            // Workloads that change over time do so here all the time.
+            // Workloads that change over time enter their next phase in every round of this loop.
             rounds += 1;
             site.enter_phase(rounds);
             clock.show(begun.elapsed());
-            // Threads that have to wait begin again when the checker has caught up.
+            // Waiting threads go on when the checker has caught up.
             phase.store(if count > EVENTS_MAX { WAIT } else { GO_ON }, Ordering::Relaxed);
             if count < EVENTS_MAX && !interrupt::sleep(Duration::from_millis(5)) {
                 break;

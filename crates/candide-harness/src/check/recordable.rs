@@ -1,5 +1,5 @@
-//! Workloads that can be recorded. Only the code of this file is compiled for each of them, once
-//! for all protocols, since the protocol is chosen at run time.
+//! Workloads whose transactions can be recorded. Only the code of this file is compiled for each
+//! workload. It is compiled once for all protocols, since the protocol is chosen at run time.
 
 use candide::history::{Batch, Recorded};
 use candide::{Database, Erased};
@@ -10,13 +10,14 @@ use crate::registry::Choice;
 
 /// A workload of any type whose transactions can be recorded.
 pub trait Recordable: Sync {
-    /// Returns its name.
+    /// Returns the workload's name.
     fn name(&self) -> String;
 
-    /// Says which knob is out of range and which values it may have.
+    /// Checks that all knobs are in range. The error names the knob that is not, and the values
+    /// allowed.
     fn validate(&self) -> Result<(), String>;
 
-    /// Sets up a database that records its history under a protocol, creates the tables and fills
+    /// Sets up a database under `protocol` that records its history, creates the tables and fills
     /// them.
     fn fill(
         &self,
@@ -27,11 +28,11 @@ pub trait Recordable: Sync {
 
 /// A filled database that records the history of its transactions.
 pub trait RecordedSite: LoadedDatabase {
-    /// Takes what has ended since the last call.
+    /// Takes the events of the transactions that have ended since the last call.
     fn take_history(&self) -> Batch;
 }
 
-/// Makes a workload recordable under every protocol.
+/// Returns `workload` as a trait object that can be recorded under every protocol.
 pub fn recordable<W: Workload + 'static>(workload: W) -> Box<dyn Recordable> {
     Box::new(Known(workload))
 }

@@ -11,30 +11,31 @@ use crate::registry::Choice;
 /// The properties demanded of a history besides serializability.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim {
-    /// In the order of real time.
+    /// Whether the serial order must agree with real time.
     pub strict: bool,
     /// Whether the reads of aborted attempts are checked, too.
     pub opaque: bool,
-    /// The number of beginnings and ends of transactions within which a transaction may have
-    /// overtaken another one, under a protocol that is not strict.
+    /// The horizon of a check that is not strict. A transaction may precede another in the serial
+    /// order if it begins at most this many moments after the end of the other. Every beginning or
+    /// end of a transaction is a moment.
     pub horizon: u64,
 }
 
 impl Claim {
-    /// Adds the promises of a protocol.
+    /// Returns this claim with the properties that `protocol` promises added.
     pub(super) fn with_promises(self, protocol: Choice) -> Claim {
         let Properties { strict, opaque, .. } = protocol.properties();
         Claim { strict: self.strict || strict, opaque: self.opaque || opaque, ..self }
     }
 
-    /// For the checker of versions.
+    /// Returns the options for the checker of versions.
     pub(super) fn of_versions(self) -> Options {
-        // In a strict order no transaction may be overtaken.
+        // In a strict order, a transaction never precedes one that ended before it began.
         let horizon = if self.strict { 0 } else { self.horizon };
         Options { strict: self.strict, opaque: self.opaque, horizon }
     }
 
-    /// For the checkers of values.
+    /// Returns the options for the checkers of values.
     pub(super) fn of_values(self) -> black::Options {
         black::Options { sessions: self.strict, real_time: self.strict }
     }
@@ -43,7 +44,7 @@ impl Claim {
 /// Results of a check, from the best to the worst; each has an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Finding {
-    /// All is as it should be.
+    /// Every demanded property holds.
     Good,
     /// The checker could not decide.
     Unknown,
@@ -66,20 +67,22 @@ impl Finding {
 pub struct Verdict {
     /// The history that was checked, in one line.
     checked: String,
-    /// The properties that were demanded of it.
+    /// The properties that were demanded of the history.
     claim: String,
-    /// The violations, some lines for each.
+    /// The violations; a violation may have several lines.
     problems: Vec<String>,
-    /// The reason why the checker could not decide; `None` if it could, or has found a violation.
+    /// The reason why the checker could not decide; `None` if it decided that the properties hold,
+    /// or found a violation.
     doubt: Option<String>,
-    /// Whether the run went to its end but committed nothing.
+    /// Whether the run took its whole time but committed nothing.
     is_fruitless: bool,
-    /// Whether Ctrl-C ended the recording; what was recorded by then was checked.
+    /// Whether Ctrl-C ended the recording. The history recorded before was checked.
     pub ended_early: bool,
 }
 
 impl Verdict {
-    /// Of a history with versions, and of the workload's own check.
+    /// Makes the result for a history with versions, and for the invariants in `failed` that the
+    /// workload's own check found broken.
     pub(super) fn of_versions(
         title: String,
         claim: Claim,
@@ -121,7 +124,7 @@ impl Verdict {
         Verdict::new(checked, claim.with(false), problems, None, committed as u64)
     }
 
-    /// Returns the verdict on a file without anything.
+    /// Makes the result for an empty file.
     pub(super) fn of_nothing(claim: Claim) -> Verdict {
         Verdict::new("an empty file".to_string(), claim.with(claim.opaque), Vec::new(), None, 0)
     }
@@ -150,7 +153,7 @@ impl Verdict {
         Verdict { ended_early, ..self }
     }
 
-    /// Returns how the command ends for it.
+    /// Returns the finding that decides the command's exit status.
     pub fn finding(&self) -> Finding {
         match (self.problems.is_empty(), &self.doubt) {
             (false, _) => Finding::Bad,
@@ -160,7 +163,7 @@ impl Verdict {
         }
     }
 
-    /// Prints it, below `title`.
+    /// Prints the result, with `title` first.
     pub fn print(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
         let early = if self.ended_early { " (ended early, by Ctrl-C)" } else { "" };
         writeln!(out, "{title}: {}{early}", self.checked)?;
@@ -181,7 +184,7 @@ impl Verdict {
 }
 
 impl Claim {
-    /// In words.
+    /// Returns the claim in words. `opaque` replaces the claim's own field.
     fn with(self, opaque: bool) -> String {
         let strict = if self.strict { " in the order of real time" } else { "" };
         let opaque = if opaque { ", aborted attempts included" } else { "" };
@@ -196,7 +199,7 @@ mod tests {
 
     const CLAIM: Claim = Claim { strict: true, opaque: false, horizon: 0 };
 
-    /// Judges a history of lists with these outcomes.
+    /// Judges a history of lists with a transaction for each of `outcomes`.
     fn of_values(outcomes: &[Outcome]) -> Verdict {
         let transaction = |(session, outcome): (u64, &Outcome)| {
             let operations = vec![ListOp::Append { key: 1, value: session }];
@@ -217,8 +220,8 @@ mod tests {
         )
     }
 
-    /// Judges a history with versions. Each transaction of it reads; `committed` says which ones
-    /// committed.
+    /// Judges a history with versions. It has one transaction for each element of `committed`,
+    /// which tells whether that transaction committed.
     fn of_versions(committed: &[bool], failed: &[&str]) -> Verdict {
         let mut checker = candide_check::Checker::new(CLAIM.of_versions());
         for (session, &committed) in (1..).zip(committed) {

@@ -1,8 +1,8 @@
-//! Measures the content of a published figure, and shows beside it the claims of the paper's text
-//! and the differences from the paper.
+//! Measures the content of a published figure. The claims of the paper's text and the differences
+//! from the paper are shown beside the results.
 //!
-//! Everything is run once in each round, so that a slow moment of the machine hits all lines alike;
-//! results are compared within a round.
+//! Every case is run once in each round, and results are compared within a round. So a time at
+//! which the machine is slow affects all lines alike.
 
 mod outcome;
 mod outline;
@@ -18,7 +18,8 @@ pub(crate) use outcome::{Figure, MeasuredLine, Point};
 pub use outline::{Case, Line, Outline, Panel, Published, Workload, plain};
 
 impl Outline {
-    /// Finds out whether there is memory enough, unless it does not matter.
+    /// Returns an error if a case is estimated to take more memory than is free, unless
+    /// `rules.force` is set.
     pub fn expect_room(&self, rules: &Rules) -> Result<(), Failure> {
         self.cases.iter().try_for_each(|case| {
             let most = case.threads.iter().copied().max().unwrap_or(1);
@@ -26,7 +27,7 @@ impl Outline {
         })
     }
 
-    /// Measures the figure. The report has `notes` beside it.
+    /// Measures the figure. The report includes `notes`.
     pub fn measure(self, rules: &Rules, mut notes: Vec<String>) -> Result<Report, Failure> {
         admit(&mut notes, self.cases.iter().map(|case| &*case.workload));
         let cases = self.cases.iter();
@@ -54,8 +55,8 @@ impl Outline {
     }
 }
 
-/// Runs all cases, round by round. There is one database at a time, so that it may be as large as
-/// memory permits.
+/// Runs all cases, round by round. Only one database exists at a time, so that each may be as large
+/// as memory permits.
 fn rounds(
     experiments: &mut [Experiment<'_>],
     rules: &Rules,

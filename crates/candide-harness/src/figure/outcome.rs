@@ -7,7 +7,7 @@ use crate::driver::Run;
 use crate::experiment::Experiment;
 use crate::measurement::median;
 
-/// A figure, measured. The names of the fields are the interface to other programs.
+/// A measured figure. The names of the fields are the interface to other programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
@@ -18,45 +18,48 @@ pub(crate) struct Figure {
     pub(crate) deviations: Vec<String>,
 }
 
-/// One line or bar.
+/// A measured line or bar.
 #[derive(Debug, Serialize)]
 pub(crate) struct MeasuredLine {
-    /// The part of the figure.
+    /// The title of the line's panel.
     pub(crate) panel: &'static str,
     pub(crate) label: String,
-    /// The transaction type that is counted; `None` if all are.
+    /// The transaction type that is counted; `None` if all types are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) counted: Option<&'static str>,
-    /// The line of the same panel with which it is compared.
+    /// The label of the line of the same panel with which this line is compared; `None` if it is
+    /// not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<String>,
     /// The claim of the paper's text about the line; `None` if the text has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) published: Option<Published>,
-    /// One for each number of threads that was run.
+    /// One point for each number of threads that was run.
     pub(crate) points: Vec<Point>,
 }
 
-/// A line at one number of threads.
+/// The results of a line with one number of threads.
 #[derive(Debug, Serialize)]
 pub(crate) struct Point {
     pub(crate) threads: usize,
-    /// The median of the rounds.
+    /// The median throughput of the rounds.
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
-    /// The median of the ratios to the line it is compared with, each within its round.
+    /// The median of the ratios to the line with which this line is compared. Each ratio is between
+    /// results of the same round. `None` if there is no such line.
     pub(crate) of_base: Option<f64>,
-    /// Aborted attempts out of all.
+    /// The share of attempts that were aborted.
     pub(crate) abort_ratio: f64,
     /// The index of the full result in the list of results.
     pub(crate) result: usize,
-    /// The case, and the place of the number of threads among the case's.
+    /// The index of the case, and the index of the number of threads within the case.
     #[serde(skip)]
     of: (usize, usize),
 }
 
 impl Figure {
-    /// Of an outline, whose cases have been run at these experiments.
+    /// Makes the figure of `outline`. The results of each case are in the experiment with the same
+    /// index.
     pub(crate) fn new(outline: &Outline, experiments: &[Experiment<'_>]) -> Figure {
         let mut lines: Vec<MeasuredLine> = Vec::new();
         for line in &outline.lines {
@@ -92,7 +95,8 @@ impl Figure {
         Figure { name, title, source, lines, deviations: outline.deviations.clone() }
     }
 
-    /// Says where the measurement of a case is found.
+    /// Records that the measurement of `case` with its number `index` of threads is at `result` in
+    /// the list of results.
     pub(crate) fn link(&mut self, case: usize, index: usize, result: usize) {
         let points = self.lines.iter_mut().flat_map(|line| &mut line.points);
         points.filter(|point| point.of == (case, index)).for_each(|point| point.result = result);
@@ -100,7 +104,8 @@ impl Figure {
 }
 
 impl Point {
-    /// `None` if nothing was run.
+    /// Makes the point of `runs`, which counts only transaction type number `kind`, if given.
+    /// Returns `None` if there are no runs.
     fn new(of: (usize, usize), threads: usize, runs: &[Run], kind: Option<usize>) -> Option<Point> {
         if runs.is_empty() {
             return None;
@@ -134,7 +139,7 @@ impl Point {
         self.of_base = (!ratios.is_empty()).then(|| median(&ratios));
     }
 
-    /// The slowest and the fastest round.
+    /// Returns the throughput of the slowest and of the fastest round.
     pub(crate) fn range(&self) -> (f64, f64) {
         self.tps_runs
             .iter()

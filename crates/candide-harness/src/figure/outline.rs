@@ -7,7 +7,7 @@ use crate::registry::Choice;
 
 /// A figure before it is measured.
 pub struct Outline {
-    /// Its name on the command line.
+    /// The figure's name on the command line.
     pub name: &'static str,
     /// The title, in one line.
     pub title: &'static str,
@@ -23,72 +23,72 @@ pub struct Outline {
     pub deviations: Vec<String>,
 }
 
-/// A workload and variant that is run.
+/// A workload and a variant that are run.
 pub struct Case {
     /// The workload.
     pub workload: Box<dyn AnyWorkload>,
     /// The setting of its database.
     pub variant: Variant,
-    /// With how many threads it is run.
+    /// The numbers of threads with which the workload is run.
     pub threads: Vec<usize>,
 }
 
 /// A line of a diagram, or a bar.
 pub struct Line {
-    /// The part of the figure.
+    /// The title of the line's panel.
     pub panel: &'static str,
-    /// Its name.
+    /// The line's name.
     pub label: String,
-    /// The cases whose results make it up.
+    /// The indexes of the cases whose results make up the line.
     pub cases: Vec<usize>,
-    /// The transaction type that is counted, or all.
+    /// The transaction type that is counted; `None` if all types are.
     pub counted: Option<&'static str>,
-    /// The line it is compared with.
+    /// The index of the line with which this line is compared; `None` if it is not compared.
     pub base: Option<usize>,
     /// The claim of the paper's text about the line; `None` if the text has none.
     pub published: Option<Published>,
 }
 
-/// A claim of the paper's text about a line. (Heights of bars can only be measured in the drawing.)
+/// A claim of the paper's text about a line. (The heights of bars are not in the text.)
 #[derive(Debug, Clone, Serialize)]
 pub struct Published {
-    /// In words, with the number of threads that it is about.
+    /// The claim in words, with the number of threads to which it applies.
     pub text: &'static str,
-    /// Of the line it is compared with, from and to.
+    /// The smallest and the largest ratio to the line with which this line is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_base: Option<[f64; 2]>,
-    /// Transactions per second.
+    /// The committed transactions per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput_tps: Option<f64>,
-    /// Aborted attempts out of all.
+    /// The share of attempts that were aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abort_ratio: Option<f64>,
 }
 
 impl Published {
-    /// Makes it of words without a number.
+    /// Returns a claim in words without numbers.
     pub fn words(text: &'static str) -> Option<Published> {
         Some(Published { text, of_base: None, throughput_tps: None, abort_ratio: None })
     }
 
-    /// Makes it of a ratio to the base.
+    /// Returns a claim about the ratio to the base, which is between `from` and `to`.
     pub fn ratio(from: f64, to: f64, text: &'static str) -> Option<Published> {
         Some(Published { text, of_base: Some([from, to]), throughput_tps: None, abort_ratio: None })
     }
 
-    /// Makes it of the part of attempts that were aborted.
+    /// Returns a claim about the share of attempts that were aborted.
     pub fn aborted(ratio: f64, text: &'static str) -> Option<Published> {
         Some(Published { text, of_base: None, throughput_tps: None, abort_ratio: Some(ratio) })
     }
 }
 
-/// A part of a figure: one workload, which may depend on the number of threads.
+/// A part of a figure. It has one workload, which may depend on the number of threads.
 pub struct Panel<'a> {
-    /// Its heading.
+    /// The panel's heading.
     pub title: &'static str,
     /// The numbers of threads.
     pub threads: &'a [usize],
-    /// The workload that it runs.
+    /// The workload that the panel runs.
     pub workload: Workload<'a>,
 }
 
@@ -96,13 +96,13 @@ pub struct Panel<'a> {
 pub enum Workload<'a> {
     /// One workload for all numbers of threads.
     Fixed(&'a dyn Fn() -> Box<dyn AnyWorkload>),
-    /// One for each number of threads.
+    /// A workload for each number of threads.
     PerThreads(&'a dyn Fn(usize) -> Box<dyn AnyWorkload>),
 }
 
 impl Outline {
-    /// Adds a line of all transactions of the panel's workload, run in this way. Returns its
-    /// number.
+    /// Adds a line that counts all transactions of the panel's workload, run with `variant`.
+    /// Returns the line's index.
     pub fn line(
         &mut self,
         panel: &Panel<'_>,
@@ -137,7 +137,7 @@ impl Outline {
 /// columns that they change.
 ///
 /// # Panics
-/// If there is no protocol of that name.
+/// If no protocol is named `protocol`.
 pub fn plain(protocol: &str) -> Variant {
     let protocol = Choice::named(protocol).expect("figures are of protocols that there are");
     Variant {

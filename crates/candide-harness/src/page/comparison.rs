@@ -7,7 +7,7 @@ use crate::measurement::{Measurement, plain};
 use crate::registry;
 use crate::report::Report;
 
-/// A measurement, and its place in the report's results.
+/// A measurement, and its index in the report's results.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) index: usize,
@@ -15,7 +15,8 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Protocol, threads, and what is switched off.
+    /// Returns the protocol, the source of timestamps if it is not a counter, the number of
+    /// threads, and the switches that are off.
     pub(crate) fn setting(self) -> String {
         let Measurement { protocol, threads, cu, ts, .. } = *self.result;
         let by = self
@@ -31,7 +32,7 @@ impl Entry<'_> {
     }
 }
 
-/// A workload with its knobs: results are compared only within one.
+/// The results of one workload with the same knobs. Results are compared only within such a group.
 pub(crate) struct Comparison<'a> {
     pub(crate) title: String,
     pub(crate) entries: Vec<Entry<'a>>,
@@ -41,7 +42,7 @@ pub(crate) struct Comparison<'a> {
 pub(crate) struct Facet<'a> {
     pub(crate) cu: bool,
     pub(crate) ts: bool,
-    /// The source of timestamps, if it is not a counter.
+    /// The source of timestamps; `None` if it is a counter or the protocol offers no choice.
     pub(crate) timestamps: Option<&'static str>,
     /// Whether the comparison has results with other switches.
     is_switched: bool,
@@ -55,14 +56,14 @@ pub(crate) struct Series<'a> {
 }
 
 /// The properties that distinguish the results of a comparison: whether CU and TS are on, and the
-/// source of timestamps, if it is not a counter.
+/// source of timestamps, unless it is a counter.
 type Switches = (bool, bool, Option<&'static str>);
 
 fn switches_of(result: &Measurement) -> Switches {
     (result.cu, result.ts, result.other_timestamps())
 }
 
-/// Every comparison of a report, in the order of its results.
+/// Returns every comparison of a report, in the order of the report's results.
 pub(crate) fn comparisons(report: &Report) -> Vec<Comparison<'_>> {
     let mut comparisons: Vec<Comparison<'_>> = Vec::new();
     for (index, result) in report.results.iter().enumerate() {
@@ -84,8 +85,8 @@ fn is_same(one: &Measurement, other: &Measurement) -> bool {
     key(one) == key(other) && one.params == other.params
 }
 
-/// Knobs that say how large a workload is, with the word for one; the first that it has goes into
-/// its title.
+/// The knobs that are the size of a workload, with their words in the singular. The first of these
+/// knobs that a workload has goes into its title.
 const SIZES: [(&str, &str); 5] = [
     ("warehouses", "warehouse"),
     ("branches", "branch"),
@@ -94,7 +95,8 @@ const SIZES: [(&str, &str); 5] = [
     ("items", "item"),
 ];
 
-/// The workload, its size, and by what else it differs from others of its name.
+/// Returns the workload's name, its size, and the other knobs in which it differs from workloads of
+/// the same name.
 fn title(result: &Measurement, comparisons: &[Comparison<'_>]) -> String {
     let mut title = name(&result.workload);
     let size =
@@ -140,7 +142,7 @@ impl<'a> Comparison<'a> {
         self.entries[0].result
     }
 
-    /// Its results by the switches, in the order in which they were run.
+    /// Returns the results grouped by switches, in the order in which they were run.
     pub(crate) fn facets(&self) -> Vec<Facet<'a>> {
         let mut switches: Vec<Switches> = Vec::new();
         for Entry { result, .. } in &self.entries {
@@ -177,7 +179,7 @@ impl<'a> Comparison<'a> {
         self.entries.iter().any(|entry| switches_of(entry.result) != (true, true, None))
     }
 
-    /// Its protocols, in the order of the registry.
+    /// Returns the protocols of the results, in the order of the registry.
     pub(crate) fn protocols(&self) -> Vec<&'static str> {
         let mut protocols: Vec<&str> =
             self.entries.iter().map(|entry| entry.result.protocol).collect();
@@ -186,7 +188,7 @@ impl<'a> Comparison<'a> {
         protocols
     }
 
-    /// Its numbers of threads, the smallest first.
+    /// Returns the numbers of threads of the results, the smallest first.
     pub(crate) fn threads(&self) -> Vec<usize> {
         let threads: BTreeSet<usize> =
             self.entries.iter().map(|entry| entry.result.threads).collect();
@@ -195,7 +197,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl<'a> Facet<'a> {
-    /// Its results, protocol by protocol.
+    /// Returns the facet's results, protocol by protocol.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'a>> {
         self.series.iter().flat_map(|series| series.entries.iter().copied())
     }
@@ -205,7 +207,8 @@ impl<'a> Facet<'a> {
         self.entries().filter(|entry| entry.result.threads == threads).collect()
     }
 
-    /// The switches in a few words, or nothing where none of the comparison is off.
+    /// Returns the switches in a few words; an empty text if all results of the comparison have the
+    /// default switches.
     pub(crate) fn words(&self) -> String {
         if !self.is_switched {
             return String::new();

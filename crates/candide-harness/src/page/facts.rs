@@ -6,10 +6,10 @@ use super::number::{count, counted};
 use crate::report::Report;
 use crate::table::label;
 
-/// The most notes on single results that are shown without being unfolded.
+/// The largest number of notes on single results that are shown unfolded.
 const FEW: usize = 4;
 
-/// The head of the page.
+/// Returns the head of the page.
 pub(crate) fn head(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     let failed = report.results.iter().flat_map(|result| {
         result.consistency.failed.iter().map(move |failure| format!("{}: {failure}", label(result)))
@@ -65,7 +65,7 @@ fn verdict(report: &Report) -> String {
     }
 }
 
-/// The machine and the program.
+/// Returns the section on the machine and the program.
 pub(crate) fn machine(report: &Report) -> String {
     let machine = &report.machine;
     let facts = [

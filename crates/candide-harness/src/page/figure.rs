@@ -1,5 +1,5 @@
-//! The published figure that a report reproduces: the measurements in its terms, beside the claims
-//! of the paper's text.
+//! The published figure that a report reproduces: the measurements by the figure's panels and
+//! lines, beside the claims of the paper's text.
 
 use super::charts;
 use super::markup::{Cell, Row, escape, list, section, table};
@@ -23,7 +23,7 @@ const HEADER: [&str; 8] = [
 const RATIOS: &str = "Ratios are to the line of the same panel that has none, with as many threads: the median of those within each \
                       round.";
 
-/// Returns the section; empty if the report reproduces no figure.
+/// Returns the section; `None` if the report reproduces no figure.
 pub(crate) fn figure(report: &Report) -> Option<String> {
     let figure = report.figure.as_ref()?;
     let panels: String = panels(figure).map(|panel| part(report, panel)).collect();
@@ -37,12 +37,12 @@ pub(crate) fn figure(report: &Report) -> Option<String> {
     Some(section("figure", figure.title, &body))
 }
 
-/// The lines of each part of the figure.
+/// Returns the lines of each panel of the figure.
 fn panels(figure: &Figure) -> impl Iterator<Item = &[MeasuredLine]> {
     figure.lines.chunk_by(|one, next| one.panel == next.panel)
 }
 
-/// A part: its chart and its table.
+/// Returns the chart and the table of a panel.
 fn part(report: &Report, lines: &[MeasuredLine]) -> String {
     let rows = lines.iter().flat_map(|line| {
         let last = line.points.len().saturating_sub(1);
@@ -55,7 +55,7 @@ fn part(report: &Report, lines: &[MeasuredLine]) -> String {
 fn row(line: &MeasuredLine, point: &Point, is_last: bool) -> Row {
     let (slowest, fastest) = point.range();
     let ratio = point.of_base.map_or(String::new(), times);
-    // It is about as many threads as there were: the last point is the nearest.
+    // The claim is about the paper's number of threads. The point nearest to it is the last one.
     let published =
         line.published.as_ref().filter(|_| is_last).map_or("", |published| published.text);
     let cells = vec![

@@ -1,6 +1,7 @@
 //! Writing HTML: all text from outside is escaped here, and only here.
 
-/// `text` with what HTML would take for markup made harmless, in content and in quoted attributes.
+/// Escapes the characters of `text` that have a meaning in HTML, for content and for quoted
+/// attributes.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -9,24 +10,24 @@ pub(crate) fn escape(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// JSON as the content of a script element, where the only markup is what ends the script or keeps
-/// it from being ended.
+/// Escapes `json` as the content of a script element. There, the only markup is text that ends the
+/// script, or that keeps a later end tag from ending it.
 pub(crate) fn in_script(json: &str) -> String {
     json.replace("</", "<\\/").replace("<!--", "\\u003c!--").replace("<script", "\\u003cscript")
 }
 
-/// Returns a list; empty if there are no items.
+/// Returns an HTML list; an empty text if there are no items.
 pub(crate) fn list(class: &str, items: impl Iterator<Item = String>) -> String {
     let items: String = items.map(|item| format!("<li>{}</li>\n", escape(&item))).collect();
     if items.is_empty() { items } else { format!("<ul class=\"{class}\">\n{items}</ul>\n") }
 }
 
-/// A part of the page under a heading, with the `id` that links lead to.
+/// Returns a section of the page under a heading. `id` is the target of links to it.
 pub(crate) fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section id=\"{}\">\n<h2>{}</h2>\n{body}</section>\n", escape(id), escape(title))
 }
 
-/// A part that is unfolded on request, and in print.
+/// Returns a part that is folded until the reader opens it, and is unfolded in print.
 pub(crate) fn folded(summary: &str, body: &str) -> String {
     format!("<details>\n<summary>{}</summary>\n{body}</details>\n", escape(summary))
 }
@@ -38,12 +39,13 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Words.
+    /// Returns a cell with words.
     pub(crate) fn text(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), attributes: String::new() }
     }
 
-    /// A number of the results: how it is written, and its field within the row's [result](Row).
+    /// Returns a cell with a number of the results: the number as text, and the field of the number
+    /// within the row's [result](Row).
     ///
     /// The attributes are for programs that compare the page with its JSON, such as `cargo xtask
     /// browse`.
@@ -54,7 +56,7 @@ impl Cell {
         }
     }
 
-    /// Several numbers of the results, which are a list there.
+    /// Returns a cell with several numbers, which are a list in the results.
     pub(crate) fn numbers(texts: &[String], field: &str) -> Cell {
         Cell {
             text: texts.join(" "),
@@ -62,12 +64,12 @@ impl Cell {
         }
     }
 
-    /// A number that is worked out from others.
+    /// Returns a cell with a number that is computed from others.
     pub(crate) fn derived(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), attributes: " class=\"n\"".to_string() }
     }
 
-    /// Says what unit the number is written in, as a multiple of the results' own.
+    /// Sets the unit in which the number is written, as a multiple of the unit in the results.
     pub(crate) fn scaled(mut self, unit: f64) -> Cell {
         self.attributes += &format!(" data-scale=\"{unit}\"");
         self
@@ -78,14 +80,14 @@ impl Cell {
     }
 }
 
-/// A row of the table, with the index of the result that its fields belong to.
+/// A row of a table, with the index of the result to which the fields of its cells belong.
 pub(crate) struct Row {
     pub(crate) result: usize,
     pub(crate) cells: Vec<Cell>,
 }
 
-/// A table that scrolls by itself if it is wider than the page. Columns whose name ends in a space
-/// hold numbers.
+/// Returns a table, with its own scroll bar if it is wider than the page. Columns whose name ends
+/// in a space hold numbers.
 pub(crate) fn table(label: &str, header: &[&str], rows: impl Iterator<Item = Row>) -> String {
     let head: String = header.iter().map(|name| heading(name)).collect();
     let body: String = rows

@@ -1,8 +1,8 @@
-//! The results as one HTML page that needs nothing else: charts, every number in tables, and the
+//! The results as one HTML page that needs no other file: charts, every number in tables, and the
 //! JSON.
 //!
-//! No script runs in it. It follows the reader's choice of light or dark, fits a phone, and unfolds
-//! for print.
+//! No script runs in the page. The page follows the reader's choice of light or dark, fits a phone,
+//! and unfolds its folded parts for print.
 
 mod charts;
 mod comparison;
@@ -27,7 +27,7 @@ const STYLE: &str = include_str!("style.css");
 const SWITCHES: &str = "CU: commit-time updates, applied at commit without reading the row first. TS: timestamp splitting, a timestamp \
                         for each column group instead of one for the row.";
 
-/// The page.
+/// Returns the page.
 pub(crate) fn render(report: &Report) -> Result<String, Failure> {
     let comparisons = comparison::comparisons(report);
     let json = in_script(&report.to_json()?);
@@ -43,7 +43,7 @@ pub(crate) fn render(report: &Report) -> Result<String, Failure> {
     ))
 }
 
-/// The parts of the page, in their order.
+/// Returns the sections of the page, in their order.
 fn sections(report: &Report, comparisons: &[Comparison<'_>]) -> Vec<String> {
     let mut sections = vec![contents(report, comparisons)];
     sections.extend(figure::figure(report));
@@ -62,7 +62,7 @@ fn body(comparison: &Comparison<'_>) -> String {
     format!("{}<div class=\"comparison\">\n{}</div>\n", about(comparison), charts::all(comparison))
 }
 
-/// Returns the anchor of the comparison's section.
+/// Returns the anchor of the section of comparison number `index`.
 fn place(index: usize) -> String {
     format!("workload-{index}")
 }
@@ -83,7 +83,7 @@ fn contents(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     format!("<nav>\n{}</nav>\n", links.collect::<String>())
 }
 
-/// Returns the explanation of the switches that were used.
+/// Returns explanations of the switches and bad choices that were used.
 fn about(comparison: &Comparison<'_>) -> String {
     let handicaps = &comparison.first().factors;
     let switches = if comparison.is_switched() {

@@ -1,20 +1,20 @@
-//! The format of numbers on the page: always exact to more than a hundredth of their value, so that
-//! they can be compared with the JSON.
+//! The format of numbers on the page. Numbers are always exact to less than a hundredth of their
+//! value, so that they can be compared with the JSON.
 
 use crate::table::{MEBIBYTE, grouped};
 
-/// A count, its digits in groups of three.
+/// Writes a count, with its digits in groups of three.
 pub(crate) fn count(value: u64) -> String {
     grouped(value as f64)
 }
 
-/// Transactions per second.
+/// Writes a number of transactions per second.
 pub(crate) fn rate(value: f64) -> String {
     if value < 100.0 { decimal(value) } else { grouped(value) }
 }
 
-/// A quantity of any size: exact to a thousandth if it is small, rounded to a whole number if it is
-/// large.
+/// Writes a quantity of any size: exact to a thousandth if it is below ten, to a tenth if it is
+/// below a thousand, and rounded to a whole number otherwise.
 pub(crate) fn decimal(value: f64) -> String {
     match value {
         0.0 => "0".to_string(),
@@ -24,7 +24,7 @@ pub(crate) fn decimal(value: f64) -> String {
     }
 }
 
-/// A share of a whole. A very small share is not shown as zero.
+/// Writes a fraction in per cent. A very small fraction is not shown as zero.
 pub(crate) fn percent(part: f64) -> String {
     match part * 100.0 {
         0.0 => "0 %".to_string(),
@@ -33,29 +33,29 @@ pub(crate) fn percent(part: f64) -> String {
     }
 }
 
-/// Returns how many times as much it is.
+/// Writes a ratio, such as "1.50×".
 pub(crate) fn times(ratio: f64) -> String {
     format!("{ratio:.2}\u{d7}")
 }
 
-/// Bytes, in MiB.
+/// Writes a number of bytes in MiB.
 pub(crate) fn mebibytes(bytes: u64) -> String {
     decimal(bytes as f64 / MEBIBYTE)
 }
 
-/// A number at an axis, in a short form.
+/// Writes a number at an axis in a short form.
 pub(crate) fn short(value: f64) -> String {
     let (value, suffix) = match value {
         value if value >= 1e6 => (value / 1e6, "M"),
         value if value >= 1e3 => (value / 1e3, "k"),
         value => (value, ""),
     };
-    // Ticks have few digits; what binary fractions add to them is cut off.
+    // Ticks have few digits. The further digits that binary fractions add are cut off.
     let text = format!("{value:.4}");
     format!("{}{suffix}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A noun, in the plural unless there is one.
+/// Writes `count` with a noun, which is in the plural unless `count` is 1.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(count as f64))

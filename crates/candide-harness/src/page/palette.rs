@@ -9,7 +9,7 @@ use crate::registry;
 /// The number of colours of the style sheet.
 const COLOURS: usize = 10;
 
-/// The dashes of lines, drawn and left out in turn.
+/// The dash patterns of lines: lengths that are drawn and left out in turn.
 const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "4 2"];
 
 /// Half the width of a marker.
@@ -22,12 +22,12 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// That of the protocol called so.
+    /// Returns the style of the protocol named `protocol`.
     pub(crate) fn of(protocol: &str) -> Look {
         Look { place: registry::place(protocol) }
     }
 
-    /// A group in the protocol's colour, which its elements take as `currentColor`.
+    /// Returns a group of `body` in the protocol's colour, which is the group's `currentColor`.
     pub(crate) fn group(self, protocol: &str, body: &str) -> String {
         let colour = self.place % COLOURS;
         format!(
@@ -36,7 +36,7 @@ impl Look {
         )
     }
 
-    /// The `stroke-dasharray` of its lines.
+    /// Returns the `stroke-dasharray` of the protocol's lines.
     pub(crate) fn dashes(self) -> &'static str {
         DASHES[self.place % DASHES.len()]
     }
@@ -59,7 +59,8 @@ impl Look {
     }
 }
 
-/// A closed path through corners, given in half widths from the middle.
+/// Returns a closed path through `corners`, which are given relative to the point (`x`, `y`) in
+/// multiples of [`RADIUS`].
 fn outline(x: f64, y: f64, corners: &[(f64, f64)]) -> String {
     let corner =
         |(right, down): &(f64, f64)| format!("{:.2} {:.2}", x + right * RADIUS, y + down * RADIUS);
@@ -99,7 +100,8 @@ mod tests {
         }
     }
 
-    /// Linear red, green and blue of a colour of the style sheet, in light (0) or dark (1).
+    /// Returns the linear red, green and blue of a colour of the style sheet, in the light theme
+    /// (0) or the dark theme (1).
     fn colour(name: &str, theme: usize) -> [f64; 3] {
         let style = include_str!("style.css");
         let (place, mark) =
@@ -121,7 +123,8 @@ mod tests {
     const TO_XYZ: [[f64; 3]; 3] =
         [[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0177, 0.1095, 0.8728]];
 
-    /// The place of a colour in CIELAB, where distances are differences that people see.
+    /// Returns the position of a colour in CIELAB, where distances correspond to differences that
+    /// people see.
     fn lab(linear: [f64; 3]) -> [f64; 3] {
         let [x, y, z] = times(&TO_XYZ, linear)
             .map(|part| if part > 0.008856 { part.cbrt() } else { 7.787 * part + 16.0 / 116.0 });

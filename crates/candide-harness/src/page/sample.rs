@@ -9,19 +9,19 @@ use crate::measurement::{Footprint, Measurement, Memory, Profile, Transactions};
 use crate::registry::Choices;
 use crate::report::Report;
 
-/// A setting.
+/// The setting and throughput of a made-up measurement.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
-    /// The protocol's place in the registry.
+    /// The protocol's index in the registry.
     pub(crate) protocol: usize,
     pub(crate) cu: bool,
     pub(crate) ts: bool,
     pub(crate) threads: usize,
-    /// The throughput of the middle one of three runs.
+    /// The median throughput of three runs.
     pub(crate) tps: f64,
 }
 
-/// Its measurement by `workload`.
+/// Returns the measurement of `workload` under `sample`.
 pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
     let Choices(all) = "all".parse().expect("the list of all");
     let Sample { protocol, cu, ts, threads, tps } = sample;
@@ -66,7 +66,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
     }
 }
 
-/// A report of them.
+/// Returns a report of `results`.
 pub(crate) fn report(results: Vec<Measurement>) -> Report {
     Report::new(Machine::inspect(2), vec!["a <note>".to_string()], results, false).expect("results")
 }

@@ -61,10 +61,11 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
     tables.concat()
 }
 
-/// The first columns of every table, after the workload, which is shown if there are several.
+/// The first columns of every table. If there are several workloads, a column with the workload
+/// precedes them.
 const SETTING: [&str; 4] = ["protocol", "CU", "TS", "threads "];
 
-/// Returns a row for a result, which begins with the setting of the measurement.
+/// Returns a row for a result. The row begins with the setting of the measurement.
 fn row(workload: Option<&str>, entry: Entry<'_>, cells: Vec<Cell>) -> Row {
     let Measurement { protocol, cu, ts, threads, .. } = *entry.result;
     let switch = |on: bool| Cell::text(if on { "on" } else { "off" });
@@ -78,7 +79,7 @@ fn row(workload: Option<&str>, entry: Entry<'_>, cells: Vec<Cell>) -> Row {
     Row { result: entry.index, cells }
 }
 
-/// A table with rows for each result, whose columns follow those of the setting.
+/// Returns a table with rows for each result, in which `columns` follow those of the setting.
 fn of_results(
     label: &str,
     columns: &[&str],
@@ -307,7 +308,7 @@ fn run_slices(comparisons: &[Comparison<'_>]) -> String {
     })
 }
 
-/// The slices of every phase: too many for a table.
+/// Returns lists of the slices of every phase, which are too many for a table.
 fn slices(comparisons: &[Comparison<'_>]) -> String {
     let entries = comparisons
         .iter()
@@ -356,18 +357,18 @@ fn slices(comparisons: &[Comparison<'_>]) -> String {
     entries.map(of_result).collect()
 }
 
-/// To the microsecond where that matters.
+/// Writes a time in seconds; times below a second are exact to the microsecond.
 fn seconds(seconds: f64) -> String {
     if 0.0 < seconds && seconds < 1.0 { format!("{seconds:.6}") } else { decimal(seconds) }
 }
 
-/// To the nanosecond where that matters.
+/// Writes a time in milliseconds; times below a millisecond are exact to the nanosecond.
 fn milliseconds(seconds: f64) -> String {
     let millis = seconds * 1e3;
     if millis < 1.0 { format!("{millis:.6}") } else { format!("{millis:.3}") }
 }
 
-/// The parameters that all results of a comparison share.
+/// Returns the parameters that all results of a comparison share.
 fn parameters(comparison: &Comparison<'_>) -> String {
     let result = comparison.first();
     let mut entries = String::new();
@@ -393,7 +394,7 @@ fn parameters(comparison: &Comparison<'_>) -> String {
     folded(&summary, &body)
 }
 
-/// A knob; one that has parts, part by part.
+/// Adds a knob to `entries`. The parts of a knob that has parts are added one by one.
 fn knobs(name: &str, value: &Value, field: &str, entries: &mut String) {
     match value {
         Value::Object(parts) => {

@@ -1,21 +1,21 @@
-//! What a writer loses beside a thread that reads a whole table at one moment, again and again:
-//! TPC-C's mix on one thread, alone, and while another takes a snapshot, goes over all order lines,
-//! and takes the next one.
+//! Measures the throughput that a writer loses to a thread that repeatedly reads a whole table from
+//! a snapshot. The writer runs TPC-C's mix on one thread: alone, and while another thread
+//! repeatedly takes a snapshot and reads all order lines.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin beside_snapshot [ROUNDS [mvcc|mvto]]
 //! ```
 //!
-//! A delivery looks for the oldest order of a district, and finds it behind all rows that have been
-//! deleted since the snapshot: it keeps them. So there are two kinds of company: in one, deliveries
-//! remember from where on to look.
+//! A delivery searches for the oldest order of a district. The search passes all rows deleted since
+//! the snapshot, since the snapshot keeps them. So there are two kinds of company. In one kind,
+//! deliveries remember where to begin the search.
 //!
-//! Two cores share memory and caches whatever runs on them. So there is a third kind of turn, in
-//! which the other thread goes over the order lines of another company, in a database of its own.
+//! Two cores share memory and caches, whatever runs on them. So there is a third kind of turn, in
+//! which the other thread reads the order lines of another company, in a separate database.
 //!
-//! Turns are taken on tables that grow, and a turn may have to collect what the last one has left.
-//! So each order of the three kinds has its turn, too: rounds come in sixes. The ratios are those
-//! within a round.
+//! Tables grow from turn to turn, and a turn may have to collect the garbage of the previous one.
+//! So six rounds take the three kinds of turn in all six orders. Ratios are between turns of the
+//! same round.
 
 use candide::{Abort, Database, Mvcc, Mvto, Protocol, Snapshot, Versioned};
 use candide_workloads::tpcc::{OrderLine, Tpcc, TpccTables, TpccWorker};
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time of a turn.
+/// The duration of a turn.
 const TURN: Duration = Duration::from_secs(1);
 
 /// The activity beside the writer.
@@ -36,13 +36,13 @@ enum Beside {
     OtherSnapshots,
 }
 
-/// In which orders a round takes its turns.
+/// The orders in which rounds take their turns.
 const ORDERS: [[Beside; 3]; 6] = {
     use Beside::{Nothing as N, OtherSnapshots as O, Snapshots as S};
     [[N, S, O], [O, S, N], [S, N, O], [O, N, S], [N, O, S], [S, O, N]]
 };
 
-/// A company and its database.
+/// A company of TPC-C, and its database.
 struct Company<P: Protocol> {
     db: Database<P>,
     loaded: TpccTables<P>,
@@ -130,15 +130,15 @@ impl<P: Versioned> Company<P> {
         Ok(Company { db, loaded })
     }
 
-    /// Transactions per second while a thread goes over this company's order lines, and how far
-    /// that came.
+    /// Returns the transactions per second of `worker` while a thread reads this company's order
+    /// lines, and the number of tables and rows that this thread read.
     fn scanned_beside(&self, worker: &mut TpccWorker<P>) -> Result<(f64, Scanned), Box<dyn Error>> {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let scanner = scope.spawn(|| {
                 let mut scanned = Scanned::default();
                 while !over.load(Ordering::Relaxed) {
-                    // It never fails: there is nothing to try again.
+                    // Reading a snapshot never fails, so nothing has to be retried.
                     scanned.rows += self.scan(&self.db.snapshot())?;
                     scanned.tables += 1;
                 }
@@ -151,7 +151,7 @@ impl<P: Versioned> Company<P> {
         })
     }
 
-    /// Adds up all amounts; gives the number of rows.
+    /// Adds up the amounts of all order lines. Returns the number of rows.
     fn scan(&self, snapshot: &Snapshot<P>) -> Result<u64, Abort> {
         let mut cents = 0;
         let lines = &self.loaded.tables().order_lines;
@@ -162,7 +162,7 @@ impl<P: Versioned> Company<P> {
     }
 }
 
-/// Transactions per second.
+/// Runs transactions for `time`. Returns the transactions per second.
 fn work<P: Protocol>(worker: &mut TpccWorker<P>, time: Duration) -> Result<f64, Abort> {
     let (begun, mut transactions) = (Instant::now(), 0u64);
     while begun.elapsed() < time {

@@ -1,12 +1,14 @@
-//! What rows take under each protocol: at rest, and while two threads update them.
+//! Measures the memory that rows take under each protocol: at rest, and while two threads update
+//! them.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin bytes_per_row
 //! ```
 //!
-//! Bytes that the table has taken for its records, and for versions apart from them, for each row;
-//! under load the most of several looks. Keys, headers and timestamps are in these, the index is
-//! not. No snapshot is open, so old versions are kept for milliseconds.
+//! The result is the number of bytes per row that the table has taken for its records and for
+//! separate versions. Under load, it is the largest of several readings. Keys, headers and
+//! timestamps are included; the index is not. No snapshot is open, so old versions are kept only
+//! for milliseconds.
 
 use candide::{
     Abort, Bytes, Database, Mvcc, Mvto, Occ, Protocol, Record, Serial, Session, Table, TicToc,
@@ -17,11 +19,11 @@ use std::thread;
 use std::time::Duration;
 
 const ROWS: u64 = 1_000_000;
-/// The time for which rows are updated, and the interval at which memory is read meanwhile.
+/// The time for which rows are updated, and the number of times that memory is read meanwhile.
 const LOAD: Duration = Duration::from_secs(3);
 const LOOKS: u32 = 30;
 
-/// Sixteen bytes.
+/// A row of sixteen bytes.
 #[derive(Record, Clone, Copy)]
 struct Counter {
     #[key]
@@ -29,7 +31,7 @@ struct Counter {
     count: u64,
 }
 
-/// A hundred bytes in two groups.
+/// A row of a hundred bytes, in two groups.
 #[derive(Record, Clone, Copy)]
 struct Account {
     #[key]
@@ -64,7 +66,8 @@ fn under<P: Protocol>() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Measures the memory of a table of such rows, at rest and under load.
+/// Measures the memory of a table whose rows `row` creates and `update` updates, at rest and under
+/// load.
 fn measure<P: Protocol, R: Record>(
     row: impl Fn(u64) -> R,
     update: impl Fn(&Table<R, P>, &candide::Tx<'_, P>, u64) -> Result<(), Abort> + Sync,

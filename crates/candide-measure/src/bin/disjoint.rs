@@ -1,22 +1,23 @@
-//! What sharing a database costs when nothing is shared in it: two threads on disjoint keys,
-//! against two processes that run at the same time, each with a database of the same size, of which
-//! it uses one half.
+//! Measures the cost of sharing a database if the threads share no rows. Two threads work on
+//! disjoint keys of one database. They are compared with two processes that run at the same time.
+//! Each process has its own database of the same size and uses one half of the rows.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin disjoint
 //! ```
 //!
-//! The two take turns, so that a machine whose speed drifts does so for both; medians are compared.
+//! The two kinds of measurement alternate, so that changes of the machine's speed affect both.
+//! Medians are compared.
 
 use candide::{Abort, Database, Record, Session, Table};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Rows of each thread.
+/// The number of rows of each thread.
 const ROWS: u64 = 100_000;
-/// The time of a measurement.
+/// The duration of a measurement.
 const DURATION: Duration = Duration::from_secs(1);
-/// Measurements of each kind.
+/// The number of measurements of each kind.
 const ROUNDS: usize = 15;
 
 #[derive(Record, Clone, Copy)]
@@ -29,7 +30,7 @@ struct Counter {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match std::env::args().nth(1).as_deref() {
         None => compare(),
-        // The process is a child of `compare`: it measures one database with `threads` threads.
+        // This process is a child of `compare`, and measures one database with `threads` threads.
         Some(threads) => {
             println!("{}", measure(threads.parse()?)?);
             Ok(())
@@ -65,7 +66,7 @@ fn compare() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Transactions per second of all threads together.
+/// Returns the transactions per second of all threads together.
 fn measure(threads: u64) -> Result<f64, Box<dyn std::error::Error>> {
     let db = Database::new();
     let table = db.table::<Counter>("counters")?;
@@ -91,7 +92,8 @@ fn measure(threads: u64) -> Result<f64, Box<dyn std::error::Error>> {
     Ok(rates.iter().sum())
 }
 
-/// Two reads and two updates a transaction, on the thread's own rows.
+/// Runs transactions of two reads and two updates on the thread's own rows. Returns the
+/// transactions per second.
 fn repeat(
     mut session: Session<candide::Occ>,
     table: &Table<Counter, candide::Occ>,

@@ -1,21 +1,22 @@
-//! What overlapping cache misses is worth: ten random rows by `find_many`, against ten times
-//! `find`.
+//! Measures the benefit of overlapping cache misses: ten random rows are read by one call of
+//! `find_many`, or by ten calls of `find`.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin find_many [ROWS]
 //! ```
 //!
-//! The table is many times the last-level cache. The two take turns, and medians are compared.
+//! The table is many times larger than the last-level cache. The two ways alternate, and medians
+//! are compared.
 
 use candide::{Abort, Bytes, Database, Record, TableOptions};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Rows looked up in one transaction.
+/// The number of rows looked up in one transaction.
 const KEYS: usize = 10;
-/// Transactions in a measurement.
+/// The number of transactions in a measurement.
 const TRANSACTIONS: usize = 100_000;
-/// Measurements of each kind.
+/// The number of measurements of each kind.
 const ROUNDS: usize = 9;
 
 #[derive(Record, Clone, Copy)]

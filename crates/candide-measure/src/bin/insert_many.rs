@@ -1,23 +1,23 @@
-//! What keeping one's place in an ordered index is worth: the ten lines of an order by
-//! `insert_many`, against ten times `insert`.
+//! Measures the benefit of keeping the position in an ordered index between inserts: the ten lines
+//! of an order are inserted by one call of `insert_many`, or by ten calls of `insert`.
 //!
 //! ```text
 //! cargo run --release -p candide-measure --bin insert_many [ORDERS]
 //! ```
 //!
-//! Each order goes to a random district of ten in ten warehouses, in a transaction of its own. The
-//! two ways take turns, in tables of their own; medians are compared, of the calls alone and of
-//! whole transactions.
+//! Each order is inserted in a separate transaction, into a random district of the ten in each of
+//! ten warehouses. The two ways alternate and use separate tables. Medians are compared, both of
+//! the calls alone and of whole transactions.
 
 use candide::{Abort, Bytes, Database, Record};
 use std::time::Instant;
 
-/// Lines of an order.
+/// The number of lines of an order.
 const LINES: u8 = 10;
-/// Measurements of each kind.
+/// The number of measurements of each kind.
 const ROUNDS: usize = 9;
 
-/// An order line, as TPC-C has it.
+/// An order line of TPC-C.
 #[derive(Record, Clone, Copy)]
 #[record(ordered)]
 struct OrderLine {

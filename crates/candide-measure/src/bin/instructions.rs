@@ -1,5 +1,5 @@
-//! Runs a given number of transactions on one thread, for counting instructions and misses per
-//! transaction:
+//! Runs a given number of transactions on one thread, so that instructions and cache misses per
+//! transaction can be counted:
 //!
 //! ```text
 //! cargo build --release -p candide-measure --bin instructions
@@ -8,13 +8,15 @@
 //! done
 //! ```
 //!
-//! The difference of the two totals, divided by the difference in transactions, is what one
-//! transaction takes; loading and drawing the inputs cancel out. In place of a mix, `tpcc` runs the
-//! transactions of TPC-C in a small company, `empty` runs transactions that do nothing by a session
-//! of one's own, and `empty-cached` by the one that `Database::run` keeps for the thread. Of an
-//! ordered table with 8-byte keys, which came in no order, `find-10` reads a word of ten rows,
-//! `scan-10` and `scan-1000` of so many neighbours. `insert` inserts the ten lines of an order of
-//! TPC-C one by one, and `insert-many` together.
+//! The difference between the two totals, divided by the difference between the numbers of
+//! transactions, is the cost of one transaction. The costs of loading and of drawing the inputs
+//! cancel out. The second argument is a mix of YCSB or one of the following. `tpcc` runs the
+//! transactions of TPC-C in a small company. `empty` runs transactions that do nothing, in an
+//! explicit session; `empty-cached` runs them in the session that `Database::run` keeps for the
+//! thread. The next three use an ordered table with 8-byte keys, which were inserted in random
+//! order: `find-10` reads a word of each of ten random rows, and `scan-10` and `scan-1000` read a
+//! word of each of 10 or 1000 neighbouring rows. `insert` inserts the ten lines of an order of
+//! TPC-C one by one, and `insert-many` inserts them together.
 
 use candide::{
     Abort, Builder, Bytes, Database, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, TicToc,
@@ -25,9 +27,10 @@ use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::hint::black_box;
 
-/// Few enough to load quickly under an emulator, with keys as skewed as in the full table.
+/// The number of rows: few enough to load quickly under an emulator. Keys are as skewed as in the
+/// full table.
 const ROWS: u64 = 10_000;
-/// Inputs, replayed in turn; drawing more would dominate the run.
+/// The number of inputs, which are replayed in a cycle. Drawing more inputs would dominate the run.
 const INPUTS: usize = 5_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -124,7 +127,7 @@ fn repeat<P: Protocol, W: Workload>(
     Ok(())
 }
 
-/// A transaction that does nothing, which the compiler does not know.
+/// Runs a transaction that does nothing, without letting the compiler see this.
 fn nothing<P: Protocol>(tx: &Tx<'_, P>) -> Result<(), Abort> {
     black_box(tx);
     Ok(())
@@ -141,7 +144,7 @@ struct Pair {
 
 type Pairs<P> = candide::Table<Pair, P>;
 
-/// Runs transactions on an ordered table of [`ROWS`] rows.
+/// Runs `transactions` transactions with `body` on an ordered table of [`ROWS`] rows.
 fn on_pairs<P: Protocol>(
     builder: &Builder<P>,
     transactions: u64,
@@ -162,7 +165,7 @@ fn on_pairs<P: Protocol>(
     Ok(())
 }
 
-/// Reads `count` rows anywhere.
+/// Reads the values of `count` random rows, and returns their sum.
 fn find<P: Protocol>(
     pairs: &Pairs<P>,
     tx: &Tx<'_, P>,
@@ -172,7 +175,7 @@ fn find<P: Protocol>(
     (0..count).map(|_| pairs.read(tx, &random.u64(..ROWS), Pair::VALUE)).sum()
 }
 
-/// Reads `count` neighbours.
+/// Reads the values of `count` neighbouring rows, and returns their sum.
 fn scan<P: Protocol>(
     pairs: &Pairs<P>,
     tx: &Tx<'_, P>,
@@ -187,7 +190,7 @@ fn scan<P: Protocol>(
     Ok(sum)
 }
 
-/// An order line, as TPC-C has it.
+/// An order line of TPC-C.
 #[derive(Record, Clone, Copy)]
 #[record(ordered)]
 struct Line {
@@ -208,7 +211,8 @@ struct Line {
     info: Bytes<24>,
 }
 
-/// Enters an order of ten lines in each transaction, in some district of a hundred.
+/// Runs `transactions` transactions. Each inserts an order of ten lines by `enter`, in a random one
+/// of a hundred districts.
 fn enter_lines<P: Protocol>(
     builder: &Builder<P>,
     transactions: u64,

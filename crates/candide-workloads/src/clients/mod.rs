@@ -1,9 +1,8 @@
-//! Clients that record their requests and the answers, for a checker that relies on nothing else.
+//! Clients that record their requests and the answers. A checker relies on this record alone.
 //!
 //! Clients work on lists ([`Lists`]) or on registers ([`Registers`]). They never write a value
-//! twice under one key, and use every way in which the engine writes a row. Keys are used up: after
-//! some values, each key is replaced by the next, so that lists stay short and histories can be
-//! long.
+//! twice under one key, and use every way in which the engine writes a row. After 32 values, a key
+//! is replaced by a new one. So lists stay short even if histories are long.
 
 mod lists;
 mod registers;
@@ -21,10 +20,10 @@ pub use registers::Registers;
 
 /// The number of keys in use at the same time.
 const KEYS: usize = 6;
-/// The number of values that are drawn for a key before it is used up. Some of them are rolled
-/// back.
+/// The number of values that are drawn for a key before a new key replaces it. Some of the writes
+/// of these values are rolled back.
 const VALUES: u64 = 32;
-/// The most operations of a transaction.
+/// The largest number of operations in a transaction.
 const OPERATIONS: usize = 5;
 
 /// A kind of object that clients work on.
@@ -34,7 +33,7 @@ pub trait Object: Sync {
     /// The tables of a database.
     type Tables<P: Protocol>: Send + Sync;
 
-    /// Creates the tables, empty.
+    /// Creates the tables, which are empty.
     fn create<P: Protocol>(db: &Database<P>) -> Result<Self::Tables<P>, Error>;
 
     /// Reads a key. Returns the record of the read.
@@ -44,7 +43,7 @@ pub trait Object: Sync {
         key: u64,
     ) -> Result<Self::Op, Abort>;
 
-    /// Writes a value in the way number `way`. Returns the record of the write.
+    /// Writes `value` under `key`, in way number `way`. Returns the record of the write.
     fn write<P: Protocol>(
         tables: &Self::Tables<P>,
         tx: &Tx<'_, P>,
@@ -163,7 +162,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
                 match turn {
                     Turn::Commit => Ok(()),
                     Turn::Fail => Err(Abort::NotFound),
-                    // Resuming avoids the output of the panic hook.
+                    // `resume_unwind` starts the panic without the output of the panic hook.
                     Turn::Panic => resume_unwind(Box::new(Panicked)),
                 }
             })
@@ -183,7 +182,7 @@ impl<O: Object, P: Protocol> Shared<O, P> {
     }
 }
 
-/// Returns the key at a place after `age` earlier keys.
+/// Returns the key that is used at `place` after `age` earlier keys.
 fn key(place: usize, age: u64) -> u64 {
     age * KEYS as u64 + place as u64
 }

@@ -1,5 +1,5 @@
 //! STO's micro-benchmark of predicates. A transaction checks whether a balance is above ten. If so,
-//! it subtracts one; otherwise it adds a thousand.
+//! the transaction subtracts one; otherwise it adds a thousand.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -20,7 +20,7 @@ use crate::{
 
 /// The loaded balance.
 const INITIAL: i64 = 1000;
-/// A balance above this is decremented.
+/// The bound above which a balance is decremented.
 const ENOUGH: i64 = 10;
 /// The sum that is added to a balance that is not above [`ENOUGH`].
 const REFILL: i64 = 1000;
@@ -47,15 +47,15 @@ pub struct Predicate {
     pub rows: u64,
     /// The share of transactions that only check the balance.
     pub read_only: f64,
-    /// The skew of the numbers: 0 is uniform.
+    /// The skew with which balances are drawn: 0 is uniform.
     pub theta: f64,
     /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
 
 impl Predicate {
-    /// Returns STO's knobs: a uniform distribution, and every transaction writes. In STO the number
-    /// of balances is an argument; here it is a thousand.
+    /// Returns STO's knobs: a uniform distribution, and every transaction writes. STO takes the
+    /// number of balances as an argument; here there are a thousand.
     pub fn published() -> Self {
         Predicate { rows: 1000, read_only: 0.0, theta: 0.0, transactions: 200_000 }
     }
@@ -119,7 +119,8 @@ pub struct PredicateTables<P: Protocol> {
     pub table: Table<Balance, P>,
     knobs: Predicate,
     seed: u64,
-    /// The sum that all balances together should have.
+    /// The sum that all balances together should have: the loaded sum, plus the changes by
+    /// committed transactions.
     due: Mutex<i128>,
 }
 
@@ -182,7 +183,7 @@ fn settle(table: &dyn Rows<Balance>, rows: u64, due: i128) -> Result<Consistency
     Ok(consistency)
 }
 
-/// The balances, summed up.
+/// The number of balances, and their sum.
 #[derive(Debug, Default)]
 struct Sum {
     rows: u64,

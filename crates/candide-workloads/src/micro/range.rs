@@ -1,5 +1,5 @@
-//! Cicada's benchmark of scans. Most transactions scan up to a hundred rows from a key on. The
-//! others read and write the row of one key.
+//! Cicada's benchmark of scans. Most transactions scan up to a hundred rows, beginning at one key.
+//! The others read and write the row of one key.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A thread's ranges are drawn from the random stream of the thread's number with this bit set. The
-/// stream of the number itself serves for the columns.
+/// stream with the thread's plain number serves for the columns.
 const RANGE_STREAM: u64 = 1 << 40;
 
 /// The knobs.
@@ -27,7 +27,7 @@ const RANGE_STREAM: u64 = 1 << 40;
 pub struct Ranges {
     /// The number of rows in the table. Their keys start from 0.
     pub rows: u64,
-    /// The most rows that a transaction scans; the least is one.
+    /// The largest number of rows that a transaction scans; the smallest is one.
     pub scan: u64,
     /// The share of transactions that scan. The others read and write one row.
     pub read_only: f64,

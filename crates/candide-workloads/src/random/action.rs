@@ -1,5 +1,5 @@
-//! The operations of a transaction. They are drawn before it begins, so that every attempt does the
-//! same.
+//! The operations of a transaction. They are drawn before the transaction begins, so that every
+//! attempt does the same.
 
 use std::ops::Bound;
 use std::thread;
@@ -120,18 +120,19 @@ impl Script {
 
 impl Action {
     fn draw(knobs: &Random, rng: &mut Rng) -> Action {
-        // Operations on a whole table conflict with all others, so only a few of them are drawn.
+        // Operations on a whole table conflict with all others, so three in four of them are
+        // replaced by a read.
         let what = match ALL[rng.usize(..ALL.len())] {
             What::Everything | What::PieceEvery if rng.u8(0..4) > 0 => What::ReadCount,
             what => what,
         };
-        // Half of all keys are drawn from an eighth of them.
+        // Half of the draws are from the first eighth of the keys.
         let hot = (knobs.keys / 8).max(1);
         let key = if rng.bool() { rng.u32(0..hot) } else { rng.u32(0..knobs.keys) };
         Action { what, key, other: rng.u32(0..knobs.keys * 2), limit: rng.usize(1..5) }
     }
 
-    /// Returns the range between the two numbers of the action.
+    /// Returns the range between the keys `key` and `other`, cut to about eight keys.
     fn range(&self) -> (Bound<u32>, Bound<u32>) {
         let (from, to) = (self.key.min(self.other), self.key.max(self.other).min(self.key + 8));
         let to =
@@ -141,7 +142,8 @@ impl Action {
 }
 
 impl<P: Protocol> Tables<P> {
-    /// Runs one operation. Expected errors end the transaction only if it `stops` at them.
+    /// Runs one operation. A missing key or a duplicate ends the transaction only if `stops` is
+    /// set.
     pub(super) fn carry_out(
         &self,
         tx: &Tx<'_, P>,

@@ -7,7 +7,8 @@ use candide::{Abort, Protocol, Session, Whole};
 use super::tables::{Item, Tables};
 use crate::{Consistency, Failure};
 
-/// Compares the rows of raw iteration with those that transactions find, by key and by each index.
+/// Compares the rows of raw iteration with the rows that transactions find by key and by each
+/// index.
 pub(super) fn check<P: Protocol>(
     tables: &Tables<P>,
     mut session: Session<P>,

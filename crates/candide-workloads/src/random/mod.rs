@@ -1,9 +1,9 @@
-//! Transactions drawn at random from all operations of the engine, on few keys. The workload serves
-//! for checking and not for measuring.
+//! Transactions drawn at random from all operations of the engine, on few keys. The workload is for
+//! checking, not for measuring.
 //!
-//! The workload is made for recording histories. Rows are inserted, deleted and inserted again, and
-//! every kind of operation conflicts with every other. Some transactions fail, and some panic. At
-//! the end, the tables must at least agree with their own indexes.
+//! The checker judges recorded histories of this workload. Rows are inserted, deleted and inserted
+//! again, and every kind of operation conflicts with every other. Some transactions fail, and some
+//! panic. Even without a recorded history, the tables must agree with their own indexes at the end.
 
 mod action;
 mod audit;
@@ -24,9 +24,9 @@ pub use tables::{Item, Piece, Tables};
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Random {
-    /// The number of keys of each table, from 0. Half of them have a row at first.
+    /// The number of keys of each table, from 0. Half of the keys have a row at first.
     pub keys: u32,
-    /// The most operations of a transaction.
+    /// The largest number of operations in a transaction.
     pub operations: usize,
 }
 
@@ -34,7 +34,7 @@ pub struct Random {
 const ROW_BYTES: u64 = 150;
 
 impl Default for Random {
-    /// Returns few enough keys for most transactions to conflict with others.
+    /// Returns a number of keys that is small enough for most transactions to conflict with others.
     fn default() -> Random {
         Random { keys: 24, operations: 8 }
     }

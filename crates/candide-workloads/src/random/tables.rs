@@ -1,4 +1,4 @@
-//! The two tables, one of each kind of index.
+//! The two tables: one with an ordered index and one with a hash index.
 
 use candide::{Abort, Database, Error, Protocol, Record, Table, Tx};
 
@@ -6,7 +6,7 @@ use candide::{Abort, Database, Error, Protocol, Record, Table, Tx};
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 #[record(ordered)]
 pub struct Item {
-    /// Its key.
+    /// The item's key.
     #[key]
     pub id: u32,
     /// A value that several items have in common.
@@ -26,7 +26,7 @@ pub struct Item {
 /// A row of the hash table.
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
-    /// Its key.
+    /// The piece's key.
     #[key]
     pub id: u32,
     /// A number that operations increment and decrement.
@@ -51,7 +51,7 @@ impl<P: Protocol> Clone for Tables<P> {
 }
 
 impl Item {
-    /// Returns an item. `tag` determines all columns but the key.
+    /// Returns an item whose columns other than the key follow from `tag`.
     pub(super) fn new(id: u32, tag: u32) -> Item {
         Item { id, kind: (tag % 4) as u8, tag, count: 5, note: u64::from(tag) }
     }
@@ -62,7 +62,7 @@ impl<P: Protocol> Tables<P> {
         Ok(Tables { items: db.table("items")?, pieces: db.table("pieces")? })
     }
 
-    /// Inserts the initial rows of a key.
+    /// Inserts the initial rows of `key`, in both tables; there are none if `key` is odd.
     pub(super) fn load(&self, tx: &Tx<'_, P>, key: u32) -> Result<(), Abort> {
         if key.is_multiple_of(2) {
             self.items.insert(tx, Item::new(key, key))?;

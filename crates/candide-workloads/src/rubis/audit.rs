@@ -12,7 +12,8 @@ use super::transactions::Tally;
 use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
 
-/// Compares the tables with one another, with what was loaded and with what was committed.
+/// Compares the tables with one another, with the loaded rows and with the tally of committed
+/// transactions.
 pub(super) fn check<P: Protocol>(
     auction: &Auction<P>,
     session: Session<P>,

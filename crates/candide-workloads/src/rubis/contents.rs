@@ -1,4 +1,4 @@
-//! The contents of the tables, item by item, in either way of reading.
+//! The contents of the tables, item by item, as found by one of the two ways of reading.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Contents {
     fingerprint: u64,
 }
 
-/// One item, by its own row and by its bids and purchases.
+/// An item's columns, and the values computed from its bids and purchases (`_found`, `bought`).
 #[derive(Debug)]
 struct Account {
     quantity: i64,
@@ -29,7 +29,7 @@ struct Account {
     bids_found: u32,
     max_bid_found: u32,
     bought: i64,
-    /// Whether a purchase was made at the time at which the auction ended.
+    /// Whether a purchase has the date on which the auction ended.
     is_ended_by_purchase: bool,
 }
 
@@ -132,7 +132,8 @@ impl Contents {
         each("have been sold more often than they were there", &|item| {
             !knobs.refuse_sold_out || item.quantity >= 0
         });
-        // Purchases take one piece at a time, so an item below zero has been at zero.
+        // Purchases take one piece at a time, so an item with a negative quantity once had none
+        // left.
         each("ended neither as planned nor by the purchase of the last one", &|item| {
             if item.quantity <= 0 {
                 item.end_date > YEAR && item.is_ended_by_purchase

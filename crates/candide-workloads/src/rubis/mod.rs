@@ -1,12 +1,12 @@
 //! The core of RUBiS, an auction site: bids, purchases at a fixed price, and views of an item.
-//! STOv2 (VLDB 2020) selected them from the original's 26 pages. Only the check reads the two
-//! tables that only grow.
+//! STOv2 (VLDB 2020) selected these three from the original's 26 pages. The tables of bids and
+//! purchases only grow, and only the check reads them.
 //!
 //! [`Rubis::strict`] sells no more pieces than are in stock, and bids raise the price.
 //! [`Rubis::published`] follows the published measurements, which differ in the ways that
-//! [`Workload::differences`] names. At loading, dates count seconds. Later they count a worker's
-//! transactions, from the first second that loading has not used. So all dates follow from the
-//! seed.
+//! [`Workload::differences`] names. The dates of loaded rows are in seconds. Later dates count a
+//! worker's transactions, from the first second that loading has not used. So all dates follow from
+//! the seed.
 
 mod audit;
 mod contents;
@@ -37,7 +37,7 @@ const KINDS: [&str; 3] = ["place-bid", "buy-now", "view-item"];
 pub struct Rubis {
     /// The number of items for sale, which are numbered from 0.
     pub items: u64,
-    /// The number of users. They are numbered from 1. There is no table of users.
+    /// The number of users. They are numbered from 1. Users have no table.
     pub users: u64,
     /// The number of loaded bids on each item.
     pub bids: u32,
@@ -52,10 +52,11 @@ pub struct Rubis {
     pub theta_users: f64,
     /// The frequency of each transaction type, relative to the others.
     pub weights: [u32; KINDS.len()],
-    /// Whether bids vary so much that they raise an item's price. In the published code they do
-    /// not.
+    /// Whether bids vary, so that they raise an item's price. In the published code, bids do not
+    /// vary.
     pub vary_bids: bool,
-    /// Whether a purchase of a sold-out item is refused. In the published code it is not.
+    /// Whether a purchase of a sold-out item is refused. The published code does not refuse such
+    /// purchases.
     pub refuse_sold_out: bool,
     /// Whether the table of items is hashed. If not, it is ordered like the other tables.
     pub hash_index: bool,
@@ -82,8 +83,8 @@ impl Rubis {
         }
     }
 
-    /// Returns a fifth of the published items, without overselling. There are so many pieces of
-    /// each item that only the most popular items sell out within seconds.
+    /// Returns a fifth of the published items, without overselling. Items have so much stock that
+    /// only the most popular ones sell out within seconds.
     pub fn strict() -> Self {
         Rubis {
             items: 100_000,

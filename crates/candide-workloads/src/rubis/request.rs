@@ -1,4 +1,4 @@
-//! The requests of users, drawn before the clock starts.
+//! The requests of users, drawn before the measurement begins.
 
 use fastrand::Rng;
 
@@ -8,9 +8,9 @@ use crate::Zipf;
 use crate::replay::{Stopped, draw_all};
 use crate::rng::draw_kind;
 
-/// How far varying bids exceed the first bids. The range is so large that hardly two bids are
-/// equal. The inputs are drawn once and then repeated. So from the second repetition on, no bid
-/// exceeds the price.
+/// The largest amount by which varying bids exceed the first bids. The range is so large that two
+/// bids are hardly ever equal. The inputs are drawn once and then repeated in a cycle. So from the
+/// second cycle on, no bid exceeds the price.
 const RISE: u32 = 1_000_000;
 
 /// One transaction's inputs.

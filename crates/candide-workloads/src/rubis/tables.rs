@@ -6,24 +6,26 @@ use super::Rubis;
 use crate::counter::Counter;
 use crate::{Failure, Loading, Zipf, rng};
 
-/// The initial price of every item, and the highest of its loaded bids.
+/// The initial price of every item, and the amount of its highest loaded bid.
 const FIRST_PRICE: u32 = 50;
 pub(super) const FIRST_BID: u32 = 40;
 
-/// Dates at loading are within a year, in seconds. Later dates are beyond that year.
+/// The seconds of a year. The dates of loaded rows are within this year, and later dates are beyond
+/// it.
 pub(super) const YEAR: u32 = 365 * 24 * 60 * 60;
 
 /// The first random stream of the loader. Lower streams belong to the threads that run
 /// transactions.
 const FIRST_STREAM: u64 = 1 << 32;
 
-/// An item for sale. The columns that an auction changes are in other groups than its description.
+/// An item for sale. The columns that an auction changes are in another group than the item's
+/// description.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Item {
     /// The item's number.
     #[key]
     pub id: u64,
-    /// Its name.
+    /// The item's name.
     pub name: Text<100>,
     /// The item's description.
     pub description: Text<255>,
@@ -31,7 +33,7 @@ pub struct Item {
     pub initial_price: u32,
     /// The lowest bid for which the item is sold.
     pub reserve_price: u32,
-    /// The price without an auction.
+    /// The fixed price at which a user buys the item without bidding.
     pub buy_now: u32,
     /// The date on which the item's auction began.
     pub start_date: u32,
@@ -70,7 +72,7 @@ pub struct Bid {
     pub quantity: u32,
     /// The amount.
     pub bid: u32,
-    /// The highest amount to bid.
+    /// The highest amount that the user is willing to bid.
     pub max_bid: u32,
     /// The date.
     pub date: u32,

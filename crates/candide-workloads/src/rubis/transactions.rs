@@ -15,7 +15,7 @@ use crate::{Probe, Step, Worker};
 /// The number of pieces in a bid or a purchase.
 const QUANTITY: u32 = 1;
 
-/// Takes one piece of an item away, and ends the item's auction when none is left.
+/// An update that takes one piece of an item, and ends the item's auction if no piece is left.
 #[derive(Debug, Clone, Copy)]
 struct Sell {
     date: u32,
@@ -42,7 +42,7 @@ impl Updater<Item> for Sell {
     }
 }
 
-/// The work of committed transactions.
+/// The numbers of bids and purchases of committed transactions.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) bids: u64,
@@ -116,7 +116,7 @@ impl<P: Protocol> Worker for RubisWorker<P> {
         };
         let committed = match end {
             Ok(()) => true,
-            // A sale is the only update that may refuse.
+            // [`Sell`] is the only update that may refuse.
             Err(Abort::Guard) => false,
             Err(abort) => return Err(abort),
         };

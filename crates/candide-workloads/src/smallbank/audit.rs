@@ -1,4 +1,4 @@
-//! The check: counting the money.
+//! The check, which adds up the money in the bank.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use super::tables::{Account, Balance, Bank, Customer, name_of};
 use crate::read_back::{Rows, fingerprint, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, independent of their protocol.
+/// The tables, through traits that do not depend on the protocol.
 struct Tables<'a> {
     accounts: &'a dyn Rows<Account>,
     customers: &'a dyn Rows<Customer>,
@@ -16,7 +16,8 @@ struct Tables<'a> {
     checking: &'a dyn Rows<Balance>,
 }
 
-/// Compares the bank with the number of its customers and the money that should be in it.
+/// Compares the tables with the number of `customers`, and with the `money` in cents that should be
+/// in the bank.
 pub(super) fn check<P: Protocol>(
     bank: &Bank<P>,
     session: Session<P>,
@@ -59,14 +60,14 @@ fn settle(tables: &Tables<'_>, customers: u64, money: i128) -> Result<Consistenc
     Ok(consistency)
 }
 
-/// The bank in a few numbers that do not depend on the order of its rows.
+/// The contents of the bank, in a few numbers that do not depend on the order of the rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Contents {
     accounts: u64,
     customers: u64,
     savings: u64,
     checking: u64,
-    /// The number of accounts and customers whose number and name do not match.
+    /// The number of rows of accounts and customers in which number and name do not match.
     misnamed: u64,
     /// The number of savings accounts below zero.
     overdrawn: u64,

@@ -1,5 +1,5 @@
 //! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008). Some
-//! later harnesses have other semantics, by which money gets lost. Balances are in cents.
+//! later harnesses have other semantics, under which money is lost. Balances are in cents.
 
 mod audit;
 mod request;
@@ -38,7 +38,8 @@ const HOT_SHARE: f64 = 0.9;
 pub enum Customers {
     /// A Zipf distribution with this exponent; 0 is uniform.
     Theta(f64),
-    /// Nine in ten customers are among this many first accounts, and the others among the rest.
+    /// Nine in ten customers are drawn from the first accounts, of which this is the number. The
+    /// others are drawn from the remaining accounts.
     Hotspot(u64),
 }
 
@@ -57,7 +58,7 @@ pub struct SmallBank {
 
 impl SmallBank {
     /// Returns the paper's scale: 18,000 customers, with nine in ten transactions on a thousand of
-    /// them. The paper's five types are equally frequent. `send-payment` was added by later
+    /// these. The paper's five types are equally frequent. `send-payment` was added by later
     /// authors.
     pub fn published() -> Self {
         SmallBank {
@@ -155,7 +156,7 @@ pub struct SmallBankTables<P: Protocol> {
     pub bank: Bank<P>,
     knobs: SmallBank,
     seed: u64,
-    /// The sum that should be in the bank: the loaded sum, and the changes by committed
+    /// The sum that should be in the bank: the loaded sum, plus the changes by committed
     /// transactions.
     money: Mutex<i128>,
 }

@@ -1,4 +1,4 @@
-//! The requests of customers, drawn before the clock starts.
+//! The requests of customers, drawn before the measurement begins.
 
 use fastrand::Rng;
 
@@ -13,8 +13,8 @@ const SAVING: i64 = 2020;
 const CHECK: i64 = 500;
 const PAYMENT: i64 = 500;
 
-/// One transaction's inputs. Customers are numbers here. Transactions that look up names convert
-/// them to names.
+/// One transaction's inputs. Customers are given by number. Transactions that look up customers by
+/// name convert these numbers to names.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Request {
     Amalgamate { from: u64, to: u64 },
@@ -55,8 +55,9 @@ impl Request {
                 to: crowd.sample_other(customer, rng),
                 cents: PAYMENT,
             },
-            // Both signs occur, so that all savings together neither drain nor grow. The savings of
-            // one customer may drain or grow, since the inputs are repeated.
+            // Deposits and withdrawals are equally likely, so that all savings together neither
+            // shrink nor grow. The savings of one customer may shrink or grow, since the inputs are
+            // repeated.
             4 => Request::TransactSavings {
                 customer,
                 cents: if rng.bool() { SAVING } else { -SAVING },

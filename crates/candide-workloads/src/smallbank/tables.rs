@@ -41,7 +41,8 @@ pub struct Customer {
     pub id: u64,
 }
 
-/// A balance of one customer. Savings and checking accounts are two tables of these.
+/// A balance of one customer. The tables of savings and of checking accounts both have rows of this
+/// type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 pub struct Balance {
     /// The customer's number.
@@ -97,7 +98,7 @@ impl<P: Protocol> Bank<P> {
 }
 
 /// Draws a normally distributed balance. The bounds, 10,000 and 50,000 dollars, are two standard
-/// deviations from the mean. A balance outside of them is drawn again.
+/// deviations from the mean. A balance outside of these bounds is drawn again.
 fn initial_cents(rng: &mut Rng) -> i64 {
     loop {
         // The method of Box and Muller. 1 - f64() is never 0, so its logarithm is finite.

@@ -62,7 +62,7 @@ impl<P: Protocol> Worker for SmallBankWorker<P> {
 enum Refusal {
     /// The deposit was negative.
     NegativeDeposit,
-    /// The engine's reason. A failed guard means that the account did not hold the money.
+    /// The engine's reason. A failed guard means that the account did not hold enough money.
     Engine(Abort),
 }
 
@@ -73,7 +73,8 @@ impl From<Abort> for Refusal {
 }
 
 impl<P: Protocol> Bank<P> {
-    /// Runs the transaction that `request` asks for. Returns the cents that it paid in.
+    /// Runs the transaction that `request` describes. Returns the cents that it paid in; negative
+    /// if it paid out.
     fn carry_out(&self, tx: &Tx<'_, P>, request: &Request) -> Result<i64, Refusal> {
         match *request {
             Request::Amalgamate { from, to } => self.amalgamate(tx, from, to)?,
@@ -131,7 +132,7 @@ impl<P: Protocol> Bank<P> {
     }
 
     /// Returns the savings and the checking account of a customer. The customer is looked up by
-    /// name, and the cache misses of the accounts overlap.
+    /// name. Both accounts are prefetched, so that their cache misses overlap.
     fn balances<'t>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -145,12 +146,12 @@ impl<P: Protocol> Bank<P> {
         Ok([savings, checking])
     }
 
-    /// Looks a customer up by name, as a teller would do.
+    /// Looks a customer up by name, and returns the customer's number.
     fn id_of(&self, tx: &Tx<'_, P>, customer: u64) -> Result<u64, Abort> {
         self.customers.read(tx, &name_of(customer), Customer::ID)
     }
 
-    /// Looks a customer up by number.
+    /// Looks a customer up by number. Returns an error if there is no such customer.
     fn expect_account(&self, tx: &Tx<'_, P>, id: u64) -> Result<(), Abort> {
         std::hint::black_box(self.accounts.read(tx, &id, Account::NAME)?);
         Ok(())

@@ -1,4 +1,4 @@
-//! The check: every balance against the history.
+//! The check, which compares every balance with the history.
 
 use std::cell::RefCell;
 use std::ops::Bound::Included;
@@ -12,7 +12,7 @@ use super::worker::Tally;
 use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, independent of their protocol.
+/// The tables, through traits that do not depend on the protocol.
 struct Tables<'a> {
     branches: &'a dyn Rows<Branch>,
     tellers: &'a dyn Rows<Teller>,
@@ -20,7 +20,8 @@ struct Tables<'a> {
     history: &'a dyn OrderedRows<History>,
 }
 
-/// Compares the tables with one another, with what was loaded and with what was committed.
+/// Compares the tables with one another, with the loaded rows and with the tally of committed
+/// transactions.
 pub(super) fn check<P: Protocol>(
     bank: &Bank<P>,
     session: Session<P>,

@@ -1,4 +1,4 @@
-//! The contents of the tables, in either way of reading.
+//! The contents of the tables, as found by one of the two ways of reading.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ struct Entry {
     moved: i64,
 }
 
-/// The bank in numbers that do not depend on the order of its rows.
+/// The contents of the bank, in a form that does not depend on the order of the rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     branches: HashMap<u64, Entry>,
@@ -23,7 +23,7 @@ pub(super) struct Contents {
     accounts: HashMap<u64, Entry>,
     history: u64,
     moved: i128,
-    /// The number of rows that name a wrong branch, or a row that does not exist.
+    /// The number of references to a wrong branch or to a row that does not exist.
     astray: u64,
     /// The sum of the balances of each branch's tellers.
     held: HashMap<u64, i64>,

@@ -1,12 +1,12 @@
 //! TPC-B: a bank's tellers move money in and out of accounts, one small update after another. The
 //! module has the transaction and the consistency conditions of the standard (revision 2.0),
-//! without terminals and durability. So its figures are not results of the Transaction Processing
-//! Performance Council.
+//! without terminals and durability. So the figures measured here are not results of the
+//! Transaction Processing Performance Council.
 //!
 //! [`TpcB::strict`] follows the standard. [`TpcB::published`] follows the measurements of FOEDUS
 //! (SIGMOD 2015), which differ in the ways that [`Workload::differences`] names. The standard's
 //! history has no key. Here the key is the worker and the number of the worker's transaction, so
-//! each worker writes at a place of its own.
+//! each worker inserts at a separate place.
 
 mod audit;
 mod contents;
@@ -38,15 +38,15 @@ const ACCOUNTS: u64 = 100_000;
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct TpcB {
-    /// The number of branches. Each has ten tellers.
+    /// The number of branches. Each branch has ten tellers.
     pub branches: u64,
     /// The number of accounts of each branch. The standard has 100,000.
     pub accounts: u64,
     /// The percentage of customers that go to a teller of another branch. Ignored with only one
     /// branch.
     pub remote_pct: u32,
-    /// Whether an account is drawn first and goes to its own teller. If not, a teller is drawn
-    /// first and then an account.
+    /// Whether an account is drawn first, and its teller follows from the account. If not, a teller
+    /// is drawn first and then an account.
     pub account_first: bool,
     /// Whether a transaction returns the account's balance and therefore reads it.
     pub observe_balance: bool,
@@ -177,7 +177,7 @@ pub struct TpcBTables<P: Protocol> {
     knobs: TpcB,
     seed: u64,
     tally: Mutex<Tally>,
-    /// The number of workers so far. Each worker writes its history under a number of its own.
+    /// The number of workers so far. Each worker writes its history under a different number.
     workers: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! The pairs of an account and a teller, drawn before the clock starts.
+//! The pairs of an account and a teller, drawn before the measurement begins.
 
 use fastrand::Rng;
 

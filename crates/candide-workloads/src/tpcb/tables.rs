@@ -1,5 +1,5 @@
-//! The tables, with rows as long as the standard requires. In each row, the balance is in a group
-//! of its own.
+//! The tables, with rows as long as the standard requires. In each row with a balance, the balance
+//! has its own column group.
 
 use candide::{Abort, Bytes, Database, Error, Protocol, Record, Table, TableOptions, Tx};
 
@@ -27,7 +27,7 @@ pub struct Teller {
     /// The teller's number.
     #[key]
     pub id: u64,
-    /// Its branch.
+    /// The teller's branch.
     pub branch: u64,
     /// The sum paid in, less the sum paid out.
     #[group(money)]
@@ -42,7 +42,7 @@ pub struct Account {
     /// The account's number.
     #[key]
     pub id: u64,
-    /// Its branch.
+    /// The account's branch.
     pub branch: u64,
     /// The balance.
     #[group(money)]

@@ -9,7 +9,7 @@ use crate::replay::Replay;
 use crate::workload::run_counted;
 use crate::{Probe, Step, Worker};
 
-/// The work of committed transactions.
+/// The number of committed transactions, and the sum of their amounts.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) transactions: u64,
@@ -80,8 +80,8 @@ impl<P: Protocol> Worker for TpcBWorker<P> {
 }
 
 impl<P: Protocol> Bank<P> {
-    /// Makes the payment that `row` describes. Returns the account's balance if the knobs ask for
-    /// it.
+    /// Makes the payment that `row` describes. Returns the account's balance if `observe_balance`
+    /// is set.
     fn deposit(
         &self,
         tx: &Tx<'_, P>,
@@ -93,8 +93,8 @@ impl<P: Protocol> Bank<P> {
         account.update(Account::BALANCE.add(amount))?;
         let balance = if observe_balance { Some(account.read(Account::BALANCE)?) } else { None };
         self.history.insert(tx, row)?;
-        // All transactions write these columns and none reads them. An addition cannot fail, so it
-        // may be deferred.
+        // All transactions write these columns, and no transaction reads them. An addition cannot
+        // fail, so it may be deferred.
         self.tellers.update(tx, &teller, Teller::BALANCE.wrapping_add(amount))?;
         self.branches.update(tx, &branch, Branch::BALANCE.wrapping_add(amount))?;
         Ok(balance)

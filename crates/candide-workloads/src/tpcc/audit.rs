@@ -1,4 +1,5 @@
-//! Audit: the first four consistency conditions, in one transaction while other transactions run.
+//! Audit: examines the first four consistency conditions in one transaction, while other
+//! transactions run.
 //!
 //! Conditions on all orders of a district are examined on its newest orders only, since reading all
 //! orders would prevent new orders from committing meanwhile.
@@ -16,7 +17,8 @@ use super::{OrderIds, Store};
 const ORDERS: usize = 50;
 
 impl<P: Protocol> Store<P> {
-    /// Returns a sentence for each condition that does not hold.
+    /// Examines the conditions on a district. Returns a sentence for each condition that does not
+    /// hold.
     pub(super) fn audit(
         &self,
         tx: &Tx<'_, P>,
@@ -51,8 +53,8 @@ impl<P: Protocol> Store<P> {
         for order in tables.orders.scan(tx, range, Order::CARRIER) {
             undelivered += u32::from(order?.1 == 0);
         }
-        // An existing order has drawn its number before, but the counter may be ahead of the
-        // orders.
+        // The counter may be ahead of the orders, since a number is drawn before its order is
+        // inserted.
         let (next, is_exact) = match self.knobs.order_ids {
             OrderIds::PerAttempt | OrderIds::Once => {
                 (self.numbers.next_order(warehouse, district), false)
@@ -118,9 +120,9 @@ impl Waiting {
         self.count += 1;
     }
 
-    /// Returns whether condition 3 holds. Numbers that are drawn outside the database and then not
-    /// used leave holes. But between the first and the last new order, exactly the undelivered
-    /// orders must be new ones.
+    /// Returns whether condition 3 holds. If numbers are drawn outside the database, unused numbers
+    /// leave holes. But in any case, there must be as many new orders as undelivered orders. If
+    /// `is_exact` is set, there must be no holes either.
     pub(super) fn agrees(&self, is_exact: bool, undelivered: u32) -> bool {
         let span = if self.count == 0 { 0 } else { self.last - self.first + 1 };
         undelivered == self.count && (!is_exact || span == self.count)
@@ -133,8 +135,9 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Returns whether condition 2 holds. With numbers from outside the database, the newest order may
-/// be delivered while an older order, entered later, is not.
+/// Returns whether condition 2 holds. If numbers are drawn outside the database, orders may be
+/// entered in another order than that of their numbers. So the order with the highest number may be
+/// delivered before orders with smaller numbers.
 pub(super) fn numbers_agree(
     is_exact: bool,
     next: OrderId,

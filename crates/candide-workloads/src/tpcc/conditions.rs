@@ -1,4 +1,4 @@
-//! The consistency conditions: TPC-C's twelve, and others that this engine has to satisfy as well.
+//! The consistency conditions: TPC-C's twelve, and further ones that must also hold here.
 
 use candide::{Protocol, Session};
 
@@ -17,7 +17,8 @@ const OF_WRITTEN_DOWN: [&str; 6] = ["2", "8", "9", "10", "13", "14"];
 /// The number of conditions that an audit examines.
 const AUDITED: usize = 4;
 
-/// A condition on many rows: the number of rows that violate it, and what is wrong with the first.
+/// A condition on many rows: the number of rows that violate it, and a description of the first
+/// violation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Condition {
     name: &'static str,
@@ -43,7 +44,7 @@ impl Condition {
         }
     }
 
-    /// Adds the result to `consistency`.
+    /// Adds the result of the condition to `consistency`.
     fn report(&self, way: &str, consistency: &mut Consistency) {
         consistency.expect(self.failures == 0, || {
             let first = self.first.as_deref().unwrap_or_default();
@@ -95,8 +96,8 @@ fn compare(
     consistency
 }
 
-/// Returns a number that is higher than that of any order. The bound has some room, so that an
-/// order that should not exist is recognised as such.
+/// Returns a number that is higher than that of any order. The bound is 1,000 above the highest
+/// number expected, so that orders with numbers that should not exist are found.
 fn order_bound(knobs: &Tpcc, next: &Numbers, tally: &Tally) -> OrderId {
     let entered = if knobs.inserts { tally.orders as OrderId } else { 0 };
     let districts =
@@ -139,7 +140,7 @@ fn settle(
     }
 }
 
-/// Conditions 1, 8 and 9: the payments received.
+/// Examines conditions 1, 8 and 9, on the payments received.
 fn takings(contents: &Contents) -> [Condition; 3] {
     let [mut districts, mut warehouse_paid, mut district_paid] =
         ["1", "8", "9"].map(Condition::new);
@@ -167,7 +168,7 @@ fn takings(contents: &Contents) -> [Condition; 3] {
     [districts, warehouse_paid, district_paid]
 }
 
-/// Conditions 2 and 3: the numbers of orders.
+/// Examines conditions 2 and 3, on the numbers of orders.
 fn numbers(contents: &Contents, knobs: &Tpcc, counters: &Numbers) -> [Condition; 2] {
     let [mut agree, mut dense] = ["2", "3"].map(Condition::new);
     let is_exact = knobs.order_ids == OrderIds::District;
@@ -197,7 +198,7 @@ fn numbers(contents: &Contents, knobs: &Tpcc, counters: &Numbers) -> [Condition;
     [agree, dense]
 }
 
-/// Conditions 4 to 7 and 15: orders and what belongs to them.
+/// Examines conditions 4 to 7 and 15, on orders and the rows that belong to them.
 fn orders(contents: &Contents) -> [Condition; 5] {
     let [mut line_count, mut new, mut lines, mut delivered, mut leads] =
         ["4", "5", "6", "7", "15"].map(Condition::new);
@@ -244,7 +245,7 @@ fn orders(contents: &Contents) -> [Condition; 5] {
     [line_count, new, lines, delivered, leads]
 }
 
-/// Conditions 10, 12 and 13: customers' accounts.
+/// Examines conditions 10, 12 and 13, on customers' accounts.
 fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
     let [mut balance, mut ytd, mut counts] = ["10", "12", "13"].map(Condition::new);
     // The sum delivered to each customer, and the number of its orders since loading.
@@ -291,7 +292,7 @@ fn accounts(contents: &Contents, knobs: &Tpcc) -> [Condition; 3] {
     [balance, ytd, counts]
 }
 
-/// Condition 14: stocks.
+/// Examines condition 14, on stocks.
 fn stocks(contents: &Contents) -> [Condition; 1] {
     let mut counts = Condition::new("14");
     for (place, book) in contents.stocks.iter().enumerate() {
@@ -312,7 +313,7 @@ fn stocks(contents: &Contents) -> [Condition; 1] {
     [counts]
 }
 
-/// Conditions 11, 16 and 17: the tables against the workers' counts.
+/// Examines conditions 11, 16 and 17, which compare the tables with the workers' counts.
 fn totals(contents: &Contents, knobs: &Tpcc, tally: &Tally) -> [Condition; 3] {
     let [mut per_district, mut committed, mut delivered] = ["11", "16", "17"].map(Condition::new);
     let (mut orders, mut waiting) = (0, 0);
@@ -353,7 +354,8 @@ fn totals(contents: &Contents, knobs: &Tpcc, tally: &Tally) -> [Condition; 3] {
     [per_district, committed, delivered]
 }
 
-/// Condition 19: if nothing is inserted, the counters have grown by the workers' counts.
+/// Examines condition 19: if nothing is inserted, the counters in the tables have grown by the
+/// workers' counts.
 fn counted(contents: &Contents, knobs: &Tpcc, tally: &Tally) -> Condition {
     let mut counters = Condition::new("19");
     let loaded = OrderId::from(knobs.customers) + 1;

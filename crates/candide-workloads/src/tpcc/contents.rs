@@ -10,8 +10,8 @@ use super::rows::{
 };
 use super::tables::{district_at, district_index};
 
-/// All tables in numbers that do not depend on the order of the rows within a table. Items, stocks
-/// and customers must be read before the rows that refer to them.
+/// The contents of all tables, in a form that does not depend on the order of the rows within a
+/// table. Items, stocks and customers must be read before the rows that refer to them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Contents {
     pub(super) warehouses: Vec<Takings>,
@@ -22,11 +22,11 @@ pub(super) struct Contents {
     prices: Vec<u32>,
     /// The number of payments.
     pub(super) payments: u64,
-    /// Whether all rows are in places where rows can be.
+    /// The condition that the key of every row is possible, and that no row is missing.
     pub(super) places: Condition,
-    /// Whether customers are found by their last names.
+    /// The condition that customers are found by their last names.
     pub(super) names: Condition,
-    /// Whether order lines agree with items and stocks.
+    /// The condition that order lines agree with items and stocks.
     pub(super) lines: Condition,
     size: Size,
 }
@@ -52,7 +52,8 @@ impl Size {
     }
 }
 
-/// The sum of the payments received, by the receiver's own row and by the payments.
+/// The sum of the payments received: as stored in the receiver's row (`ytd`), and as computed from
+/// the payments (`paid`).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Takings {
     pub(super) is_there: bool,
@@ -76,7 +77,8 @@ pub(super) struct OrderBook {
     pub(super) customer: CustomerId,
     pub(super) lines: u8,
     pub(super) carrier: u8,
-    /// The number of entries by customer that lead to this order, and the customer of the last one.
+    /// The number of entries of the index by customer that lead to this order, and the customer of
+    /// the last such entry.
     pub(super) leads: u8,
     pub(super) led_from: CustomerId,
     /// The number of lines found, their numbers (one bit for each), and the number of undelivered

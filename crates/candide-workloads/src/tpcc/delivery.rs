@@ -11,11 +11,11 @@ use super::trail::Announcer;
 /// The order that was delivered in each district; 0 if the district had none.
 pub(super) type Delivered = [OrderId; DISTRICTS as usize];
 
-/// The order number at which to look for the next order of each district.
+/// For each district, the order number from which to search for the next order; 0 is the beginning.
 pub(super) struct Hints(Vec<OrderId>);
 
 impl Hints {
-    /// Creates hints for no order yet.
+    /// Creates hints that all point to the beginning.
     pub(super) fn new(warehouses: WarehouseId) -> Self {
         Hints(vec![0; usize::from(warehouses) * usize::from(DISTRICTS)])
     }
@@ -25,8 +25,8 @@ impl Hints {
         &self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)]
     }
 
-    /// Remembers the orders that a committed delivery found. In a district where it found none, the
-    /// next search starts at the beginning.
+    /// Remembers the orders that a committed delivery found. In a district in which the delivery
+    /// found no order, the next search starts at the beginning.
     pub(super) fn remember(&mut self, warehouse: WarehouseId, delivered: &Delivered) {
         self.0[district_index(warehouse, 1)..][..usize::from(DISTRICTS)].copy_from_slice(delivered);
     }

@@ -15,7 +15,7 @@ use super::{Tpcc, text};
 use crate::Failure;
 use crate::read_back::{OrderedRows, Rows, rows};
 
-/// The tables, independent of their protocol.
+/// The tables, through traits that do not depend on the protocol.
 pub(super) struct Reader<'a> {
     items: &'a dyn Rows<Item>,
     stocks: &'a dyn Rows<Stock>,

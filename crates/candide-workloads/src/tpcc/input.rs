@@ -8,7 +8,7 @@ use super::knobs::{Homes, Tpcc};
 use super::rows::{CustomerId, DISTRICTS, DistrictId, ItemId, LastName, WarehouseId};
 use super::text;
 
-/// The most lines of an order.
+/// The largest number of lines of an order.
 pub(super) const LINES_MAX: usize = 15;
 
 /// One line of a new order.
@@ -55,7 +55,7 @@ pub(super) struct PaymentInput {
     pub(super) date: u32,
 }
 
-/// The customer whose newest order is requested.
+/// The request for a customer's newest order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OrderStatusInput {
     pub(super) warehouse: WarehouseId,
@@ -79,7 +79,7 @@ pub(super) struct StockLevelInput {
     pub(super) threshold: i32,
 }
 
-/// Draws the inputs of one thread.
+/// The source of the inputs of one thread.
 pub(super) struct Inputs {
     rng: Rng,
     home: RangeInclusive<WarehouseId>,
@@ -186,8 +186,8 @@ impl Inputs {
     }
 }
 
-/// Returns a warehouse other than `warehouse` with the given percentage, provided that there is
-/// another one. Otherwise returns `warehouse`.
+/// With a probability of `percentage` per cent, returns a warehouse other than `warehouse`, if
+/// there is one. Otherwise returns `warehouse`.
 fn other_warehouse(
     rng: &mut Rng,
     percentage: u32,
@@ -201,8 +201,8 @@ fn other_warehouse(
     if other < warehouse { other } else { other + 1 }
 }
 
-/// Returns the warehouses of one thread: its share of them, or one warehouse that it shares with
-/// its neighbours.
+/// Returns the warehouses of one thread: its share of them, or, if there are fewer warehouses than
+/// threads, one warehouse that several threads share.
 fn home(warehouses: WarehouseId, thread: usize, threads: usize) -> RangeInclusive<WarehouseId> {
     let count = usize::from(warehouses);
     if count < threads {

@@ -17,7 +17,7 @@ pub enum Mix {
     Three,
     /// 51 % new orders, 49 % payments.
     Two,
-    /// As many payments as new orders.
+    /// 50 % new orders, 50 % payments.
     Even,
     /// New orders only.
     NewOrder,
@@ -26,7 +26,7 @@ pub enum Mix {
 impl Mix {
     const ALL: [Mix; 5] = [Mix::Full, Mix::Three, Mix::Two, Mix::Even, Mix::NewOrder];
 
-    /// Returns its name.
+    /// Returns the name of the mix.
     pub fn name(self) -> &'static str {
         match self {
             Mix::Full => "full",
@@ -68,13 +68,14 @@ impl FromStr for Mix {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OrderIds {
-    /// A counter outside the database, from which every attempt draws a new number: aborts leave
-    /// holes.
+    /// A counter outside the database, from which every attempt draws a new number. Aborted
+    /// attempts leave holes.
     PerAttempt,
-    /// A counter outside the database, from which each transaction draws one number: only rollbacks
+    /// A counter outside the database, from which each transaction draws one number. Only rollbacks
     /// leave holes.
     Once,
-    /// The district's row, as in the standard: no holes, and new orders of one district conflict.
+    /// The district's row, as in the standard. There are no holes, but new orders of one district
+    /// conflict.
     District,
 }
 
@@ -82,10 +83,10 @@ pub enum OrderIds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HistoryKeys {
-    /// In the order of their numbers: all payments of a warehouse's customers are inserted at one
+    /// In the order of their numbers. All payments of a warehouse's customers are inserted at one
     /// end.
     Sequential,
-    /// By customer.
+    /// In the order of districts and customers.
     Customer,
 }
 
@@ -105,8 +106,8 @@ pub enum Homes {
 pub struct Tpcc {
     /// The number of warehouses.
     pub warehouses: WarehouseId,
-    /// The number of customers in each of the ten districts of a warehouse, and of each district's
-    /// initial orders. The standard has 3,000.
+    /// The number of customers in each of the ten districts of a warehouse. The number of initial
+    /// orders of a district is the same. The standard has 3,000.
     pub customers: u16,
     /// The number of items. The standard has 100,000.
     pub items: u32,
@@ -122,13 +123,13 @@ pub struct Tpcc {
     pub rollback_pct: u32,
     /// The source of the numbers of new orders.
     pub order_ids: OrderIds,
-    /// Whether deliveries are queued for the thread that makes all deliveries of the warehouse. If
-    /// not, the thread that draws a delivery makes it.
+    /// Whether deliveries are queued for the one thread that executes all deliveries of the
+    /// warehouse. If not, the thread that draws a delivery executes it.
     pub delivery_queue: bool,
-    /// Whether a delivery starts its search for the next order where the last order was found,
-    /// instead of at the beginning.
+    /// Whether a delivery starts its search for the next order at the last order found, instead of
+    /// at the beginning.
     pub delivery_hint: bool,
-    /// Whether the parts of an order's key have words of their own, so that districts do not share
+    /// Whether each component of an order's key has its own word, so that districts do not share
     /// leaves.
     pub contention_aware_keys: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
@@ -137,12 +138,12 @@ pub struct Tpcc {
     pub history_keys: HistoryKeys,
     /// Whether a payment returns the customer's balance and therefore reads it.
     pub payment_observes_balance: bool,
-    /// Whether customers of one last name are sorted by first name. Transactions take the middle
-    /// one.
+    /// Whether customers of one last name are sorted by first name. Transactions take the customer
+    /// in the middle of this order.
     pub sorted_names: bool,
-    /// Whether transactions read and compute everything that the standard wants printed. New orders
-    /// never read the quantity that they leave in stock, since that read would conflict with all
-    /// other orders of the item.
+    /// Whether transactions read and compute everything that the standard requires to be printed.
+    /// New orders never read the quantity that they leave in stock, since that read would conflict
+    /// with all other orders of the item.
     pub full_output: bool,
     /// Whether stock level scans nothing. The code behind the published measurements scans nothing,
     /// since it passes the bounds of the scan in the wrong order.
@@ -155,7 +156,7 @@ pub struct Tpcc {
     /// The warehouses whose orders a thread enters.
     pub homes: Homes,
     /// The number of transactions after which a worker audits a district, that is, examines
-    /// consistency conditions while others work. Workers never audit if it is 0.
+    /// consistency conditions while others work. If the number is 0, workers never audit.
     pub audit_every: u64,
     /// Whether workers find out, for each attempt aborted by a conflict, the place of the conflict
     /// and the types of transactions involved. Workers then announce their writes to one another,
@@ -192,8 +193,8 @@ impl Tpcc {
         }
     }
 
-    /// Returns the knobs of the measurements in the papers on optimistic engines: Huang et al.,
-    /// VLDB 2020, and its code of that time.
+    /// Returns the knobs of the measurements in the paper on optimistic engines (Huang et al., VLDB
+    /// 2020) and in its code of that time.
     pub fn published() -> Self {
         Tpcc {
             rollback_pct: 0,
@@ -208,8 +209,8 @@ impl Tpcc {
     }
 
     /// Returns the knobs of the measurements on FOEDUS and for MOCC (Wang and Kimura, VLDB 2016).
-    /// These had as many warehouses as threads. Numbers of orders come from the districts' rows,
-    /// and the thread that draws a delivery makes it.
+    /// These measurements had as many warehouses as threads. Numbers of orders come from the
+    /// districts' rows, and the thread that draws a delivery executes it.
     pub fn foedus() -> Self {
         Tpcc {
             order_ids: OrderIds::District,
@@ -221,9 +222,9 @@ impl Tpcc {
         }
     }
 
-    /// Returns DBx1000's form of TPC-C: as many payments as new orders, which insert nothing and
-    /// never roll back. In DBx1000, no order has two lines of one item. In the standard and here,
-    /// an order may have such lines.
+    /// Returns DBx1000's form of TPC-C, which has as many payments as new orders. Transactions
+    /// insert nothing, and new orders never roll back. In DBx1000, no order has two lines of one
+    /// item. In the standard and here, an order may have such lines.
     pub fn dbx1000() -> Self {
         Tpcc {
             mix: Mix::Even,

@@ -16,11 +16,12 @@ use super::text;
 use crate::load::run_unmeasured;
 use crate::{Failure, Loading, rng};
 
-/// The number of items, or stocks of one warehouse, that one loader inserts as a part.
+/// The number of items, or of stocks of one warehouse, that a loader thread inserts as one part.
 const CHUNK: ItemId = 1000;
 /// The number of rows of about a kilobyte, or orders with lines, that one transaction inserts.
 const BATCH: usize = 16;
-/// The first random stream of loaders; those below belong to the threads that run transactions.
+/// The first random stream of the loader. Lower streams belong to the threads that run
+/// transactions.
 const FIRST_STREAM: u64 = 1 << 32;
 
 /// The sum that each customer has paid before the run, in cents.
@@ -34,7 +35,7 @@ pub(super) fn keys(knobs: &Tpcc) -> u64 {
     u64::from(knobs.items) + u64::from(knobs.warehouses) * (u64::from(knobs.items) + people)
 }
 
-/// Fills the tables from several threads. The contents of a row follow from the seed alone.
+/// Fills the tables from several threads. The contents of a row depend only on the seed.
 pub(super) fn load<P: Protocol>(
     db: &Database<P>,
     tables: &Tables<P>,
@@ -54,7 +55,7 @@ pub(super) fn load<P: Protocol>(
     })
 }
 
-/// The rows that one loader inserts at a time.
+/// A part of the rows, which one loader thread inserts.
 #[derive(Clone, Copy)]
 enum Part {
     Warehouse(WarehouseId),
@@ -81,7 +82,7 @@ impl Part {
     }
 }
 
-/// A loader of parts.
+/// The loader of one part.
 struct Loader<'a, P: Protocol> {
     session: &'a mut Session<P>,
     tables: &'a Tables<P>,
@@ -156,7 +157,7 @@ impl<P: Protocol> Loader<'_, P> {
         Ok(())
     }
 
-    /// Inserts a district, its customers with a payment each, and its orders.
+    /// Inserts a district, its orders, and its customers with one payment each.
     fn district(&mut self, warehouse: WarehouseId, id: DistrictId) -> Result<(), Failure> {
         let rng = &mut self.rng;
         let row = District {
@@ -218,7 +219,7 @@ impl<P: Protocol> Loader<'_, P> {
         Ok(())
     }
 
-    /// Returns the number of a customer's last name. Every name is given to at least one customer.
+    /// Returns the number of the last name of customer `id`. At least one customer has each name.
     fn name_of(&mut self, id: CustomerId) -> u16 {
         let names = self.knobs.names();
         if id <= names { id - 1 } else { text::name_given(&mut self.rng, names) }
@@ -264,8 +265,8 @@ impl<P: Protocol> Loader<'_, P> {
         } else {
             people.reverse();
         }
-        // The most frequent names have about fifty customers. More than twice that number would be
-        // more than ten standard deviations away.
+        // The most frequent names have about fifty customers, and [`NAMESAKES_MAX`] is more than
+        // ten standard deviations above that.
         assert!(people.len() <= NAMESAKES_MAX, "{} customers have one name", people.len());
         let mut customers = [0; NAMESAKES_MAX];
         customers.iter_mut().zip(&people).for_each(|(id, person)| *id = person.id);

@@ -1,7 +1,7 @@
-//! TPC-C: a company of warehouses that takes orders, delivers them and is paid. The module has the
-//! five transactions of the standard and its consistency conditions. It has no terminals, no
-//! thinking times of users and no durability, so its figures are not results of the Transaction
-//! Processing Performance Council.
+//! TPC-C: a company with warehouses takes orders, delivers the ordered items and receives payments.
+//! The module has the five transactions of the standard and its consistency conditions. It has no
+//! terminals, no thinking times of users and no durability. So the figures measured here are not
+//! results of the Transaction Processing Performance Council.
 //!
 //! [`Tpcc::strict`] follows the standard. [`Tpcc::published`] follows the papers on engines like
 //! this one, which differ from the standard in the ways that [`Workload::differences`] names.
@@ -13,15 +13,15 @@
 //! With [`Tpcc::causes`], workers find out, for each attempt aborted by a conflict, the place of
 //! the conflict and the types of transactions that the attempt met
 //! ([`Worker::take_causes`](crate::Worker::take_causes)). The engine reports the place and the
-//! reason. An attempt *met* every attempt that overlapped with it and wrote the same column group
-//! of the same row, whether that attempt committed or not. For an absent key, it met those that
-//! inserted into the same table. If the met attempts are of one type, a transaction of this type
-//! caused the conflict; if they are of several, a transaction of one of these did. If there are
-//! none, the cause is unknown. This happens in three cases: the engine removed a deleted row or an
-//! empty leaf, which no transaction does; the attempt gave way to one that had failed too often; or
-//! the attempt took so long that the overlapping attempts are no longer remembered. An attempt with
-//! several conflicts reports the first that the engine found. So a new order whose warehouse has
-//! changed does not report that its district has changed, too.
+//! reason. An aborted attempt *met* every attempt that overlapped with it in time and wrote the
+//! same column group of the same row, whether the other attempt committed or not. If the conflict
+//! was about an absent key, the aborted attempt met every overlapping attempt that inserted into
+//! the same table. A transaction of one of the met types caused the conflict. If no attempt was
+//! met, the cause is unknown. This happens in three cases. The engine itself removed a deleted row
+//! or an empty leaf. Or the aborted attempt gave way to an attempt that had failed too often. Or
+//! the aborted attempt took so long that the overlapping attempts are no longer remembered. If an
+//! attempt has several conflicts, only the first that the engine finds is reported. So if a new
+//! order finds both its warehouse and its district changed, only the warehouse is reported.
 //!
 //! With one warehouse and with numbers of orders from outside the database, under protocols that
 //! validate reads:
@@ -40,8 +40,9 @@
 //! | stock-level, delivery | the district's latest lines | never |
 //!
 //! *Locks*: a transaction that updates without reading does not conflict with the writes of others,
-//! but has to wait for the lock of the row. The wait is in vain if the lock's owner has lost the
-//! processor. A new order that rolls back reads the rows that it would have updated.
+//! but has to wait for the lock of the row. The attempt is aborted if the wait is too long, as when
+//! the lock's owner has lost the processor. A new order that rolls back reads the rows that it
+//! would have updated.
 
 mod audit;
 mod conditions;
@@ -138,7 +139,7 @@ impl Workload for Tpcc {
             "without inserts the mix must be two, even or new-order, and the numbers of orders the district's"
                 .to_string()
         })?;
-        // With fewer customers, a district would have a last name without customers, or no order to
+        // With fewer customers, a district would have last names without customers, or no order to
         // deliver.
         require((10..=3000).contains(&self.customers), || {
             format!("customers per district must be from 10 to 3000, not {}", self.customers)
@@ -191,15 +192,15 @@ struct Store<P: Protocol> {
 pub struct TpccTables<P: Protocol> {
     store: Arc<Store<P>>,
     seed: u64,
-    /// The work of all workers that have finished.
+    /// The tally of all workers that have finished.
     tally: Mutex<Tally>,
-    /// The number of workers in this round. It is written between rounds, and workers read it when
-    /// they start.
+    /// The number of workers in this round. This number is written between rounds, and workers read
+    /// it when they start.
     workers: AtomicUsize,
 }
 
 impl<P: Protocol> TpccTables<P> {
-    /// The tables.
+    /// Returns the tables.
     pub fn tables(&self) -> &Tables<P> {
         &self.store.tables
     }
@@ -230,7 +231,7 @@ impl<P: Protocol> Loaded<P> for TpccTables<P> {
         self.tally().add(worker.into_tally());
     }
 
-    /// Makes the deliveries that are still queued, and then examines the consistency conditions.
+    /// Executes the deliveries that are still queued, and then examines the consistency conditions.
     fn check(&self, mut session: Session<P>) -> Result<Consistency, Failure> {
         let mut tally = self.tally();
         let drained = worker::drain(&mut session, &self.store, &mut tally)?;

@@ -25,7 +25,7 @@ impl From<Abort> for Refusal {
     }
 }
 
-/// Takes pieces of an item out of stock, and restocks the item before it runs out.
+/// An update that takes pieces of an item out of stock, and restocks the item before it runs out.
 #[derive(Debug, Clone, Copy)]
 struct Take {
     quantity: i32,
@@ -55,8 +55,8 @@ impl Updater<Stock> for Take {
 }
 
 impl<P: Protocol> Store<P> {
-    /// Enters an order and returns its price. `drawn` is the order's number, if it was drawn before
-    /// the transaction began.
+    /// Enters an order and returns its price. `drawn` is the order's number under
+    /// [`OrderIds::Once`]; otherwise it is not used.
     pub(super) fn new_order(
         &self,
         tx: &Tx<'_, P>,
@@ -129,14 +129,14 @@ impl<P: Protocol> Store<P> {
         Ok(sum * (10_000 - i64::from(discount)) / 10_000 * (10_000 + tax) / 10_000)
     }
 
-    /// Enters the lines of an order, at most `N`, and returns their price.
+    /// Enters the lines of an order, of which there are at most `N`. Returns their price.
     fn enter_lines<const N: usize>(
         &self,
         tx: &Tx<'_, P>,
         order: &Order,
         lines: &[Line],
     ) -> Result<i64, Refusal> {
-        // Unused places get the last line's keys, whose lookups cost little.
+        // Unused places repeat the last line. Looking up its keys again costs little.
         let padded: [Line; N] = std::array::from_fn(|index| lines[index.min(lines.len() - 1)]);
         let items = self.tables.items.find_many(tx, &padded.map(|line| line.item))?;
         let stocks =

@@ -13,11 +13,12 @@ use super::{Store, text};
 /// The mark of bad credit.
 const BAD_CREDIT: Bytes<2> = Bytes::new(*b"BC");
 
-/// The most customers of one name that the published code considers when it looks for the middle
+/// The largest number of customers of one name among which the published code selects the middle
 /// one.
 const NAMESAKES_PUBLISHED: u16 = 100;
 
-/// Inserts the payment and its place before all other text about a customer of bad credit.
+/// An update that inserts the payment and its place before all other text about a customer with bad
+/// credit.
 #[derive(Debug, Clone, Copy)]
 struct Remark([u64; 6]);
 
@@ -76,8 +77,8 @@ impl<P: Protocol> Store<P> {
             writes.update::<Warehouse>(&warehouse, "takings");
             writes.update::<District>(&(warehouse, district), "takings");
         });
-        // All payments write this column and none reads it. The addition cannot fail, so it may be
-        // deferred.
+        // All payments write this column, and no payment reads it. The addition cannot fail, so it
+        // may be deferred.
         home.update(Warehouse::YTD.wrapping_add(amount))?;
         std::hint::black_box(address);
         let address = (
@@ -159,8 +160,8 @@ impl<P: Protocol> Store<P> {
         )
     }
 
-    /// Returns the number of a customer. If several have the given name, returns the number of the
-    /// middle one.
+    /// Returns the number of a customer. If several customers have the given name, returns the
+    /// number of the customer in the middle of their list.
     pub(super) fn customer_of(
         &self,
         tx: &Tx<'_, P>,
@@ -183,7 +184,7 @@ impl<P: Protocol> Store<P> {
     }
 }
 
-/// Returns the payment's key among those of the customers of one warehouse.
+/// Returns the part of a payment's key that follows the customer's warehouse.
 pub(super) fn history_id(
     keys: HistoryKeys,
     district: DistrictId,
@@ -192,7 +193,7 @@ pub(super) fn history_id(
 ) -> u64 {
     match keys {
         HistoryKeys::Sequential => number,
-        // Numbers stay below 2^44, since no run lasts long enough to reach it.
+        // Numbers stay below 2^44, since no run lasts long enough for more payments.
         HistoryKeys::Customer => u64::from(district) << 60 | u64::from(customer) << 44 | number,
     }
 }

@@ -1,8 +1,9 @@
-//! The rows of the nine tables, and of the two that serve as indexes.
+//! The rows of TPC-C's nine tables, and of the two tables that serve as indexes.
 //!
-//! Columns that many transactions read and hardly any writes are in the group `row`. Columns that
-//! most transactions write have a group of their own. Money is in cents; taxes and discounts are in
-//! ten-thousandths. Numbers begin with 1. Zero means none: no carrier, or not delivered.
+//! Columns that many transactions read and hardly any transaction writes are in the group `row`.
+//! Columns that most transactions write are in separate groups. Money is in cents; taxes and
+//! discounts are in ten-thousandths. Numbers begin with 1. Zero stands for no carrier, or for not
+//! delivered.
 
 use candide::{Bytes, Key, Record, Text};
 
@@ -24,8 +25,8 @@ pub type DistInfo = Bytes<24>;
 
 /// The number of districts of a warehouse.
 pub const DISTRICTS: DistrictId = 10;
-/// The most customers of one last name in one district; about fifty are expected of the most
-/// frequent names.
+/// The largest number of customers with the same last name in one district. The most frequent names
+/// are expected to have about fifty customers.
 pub const NAMESAKES_MAX: usize = 128;
 
 /// A warehouse.
@@ -34,21 +35,21 @@ pub struct Warehouse {
     /// The warehouse's number.
     #[key]
     pub id: WarehouseId,
-    /// Its name.
+    /// The warehouse's name.
     pub name: Text<10>,
-    /// The first line of its address.
+    /// The first line of the warehouse's address.
     pub street_1: Text<20>,
-    /// The second line of its address.
+    /// The second line of the warehouse's address.
     pub street_2: Text<20>,
-    /// Its city.
+    /// The warehouse's city.
     pub city: Text<20>,
-    /// Its state.
+    /// The warehouse's state.
     pub state: Bytes<2>,
-    /// Its postal code.
+    /// The warehouse's postal code.
     pub zip: Bytes<9>,
-    /// Its sales tax.
+    /// The warehouse's sales tax.
     pub tax: u16,
-    /// The sum that customers have paid it.
+    /// The sum that customers have paid to the warehouse.
     #[group(takings)]
     pub ytd: i64,
 }
@@ -56,30 +57,31 @@ pub struct Warehouse {
 /// A district of a warehouse.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct District {
-    /// Its warehouse.
+    /// The district's warehouse.
     #[key]
     pub warehouse: WarehouseId,
     /// The district's number.
     #[key]
     pub id: DistrictId,
-    /// Its name.
+    /// The district's name.
     pub name: Text<10>,
-    /// The first line of its address.
+    /// The first line of the district's address.
     pub street_1: Text<20>,
-    /// The second line of its address.
+    /// The second line of the district's address.
     pub street_2: Text<20>,
-    /// Its city.
+    /// The district's city.
     pub city: Text<20>,
-    /// Its state.
+    /// The district's state.
     pub state: Bytes<2>,
-    /// Its postal code.
+    /// The district's postal code.
     pub zip: Bytes<9>,
-    /// Its sales tax.
+    /// The district's sales tax.
     pub tax: u16,
-    /// The sum that customers have paid it.
+    /// The sum that customers have paid to the district.
     #[group(takings)]
     pub ytd: i64,
-    /// The number of its next order, unless counters outside the database give the numbers.
+    /// The number of the district's next order; not used if counters outside the database give the
+    /// numbers.
     #[group(takings)]
     pub next_order: OrderId,
 }
@@ -87,54 +89,54 @@ pub struct District {
 /// A customer of a district.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Customer {
-    /// Its warehouse.
+    /// The customer's warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// Its district.
+    /// The customer's district.
     #[key]
     pub district: DistrictId,
     /// The customer's number.
     #[key]
     pub id: CustomerId,
-    /// Its first name.
+    /// The customer's first name.
     pub first: Text<16>,
     /// Always "OE".
     pub middle: Bytes<2>,
-    /// Its last name.
+    /// The customer's last name.
     pub last: LastName,
-    /// The first line of its address.
+    /// The first line of the customer's address.
     pub street_1: Text<20>,
-    /// The second line of its address.
+    /// The second line of the customer's address.
     pub street_2: Text<20>,
-    /// Its city.
+    /// The customer's city.
     pub city: Text<20>,
-    /// Its state.
+    /// The customer's state.
     pub state: Bytes<2>,
-    /// Its postal code.
+    /// The customer's postal code.
     pub zip: Bytes<9>,
-    /// Its telephone number.
+    /// The customer's telephone number.
     pub phone: Bytes<16>,
     /// The date on which the customer was registered.
     pub since: u32,
-    /// Its credit: "GC" is good, "BC" is bad.
+    /// The customer's credit: "GC" is good, "BC" is bad.
     pub credit: Bytes<2>,
-    /// Its credit limit.
+    /// The customer's credit limit.
     pub credit_limit: i64,
-    /// Its discount.
+    /// The customer's discount.
     pub discount: u16,
-    /// The sum it owes; negative if it has paid in advance.
+    /// The sum that the customer owes; negative if the customer has paid in advance.
     #[group(account)]
     pub balance: i64,
-    /// The sum it has paid.
+    /// The sum that the customer has paid.
     #[group(account)]
     pub ytd_payment: i64,
-    /// The number of its payments.
+    /// The number of the customer's payments.
     #[group(account)]
     pub payments: u32,
-    /// The number of its delivered orders.
+    /// The number of the customer's delivered orders.
     #[group(account)]
     pub deliveries: u32,
-    /// Any text about it.
+    /// Any text about the customer.
     #[group(account)]
     pub data: Bytes<500>,
 }
@@ -142,23 +144,23 @@ pub struct Customer {
 /// The key of the customers of one last name.
 #[derive(Debug, Clone, Copy, PartialEq, Key)]
 pub struct NameKey {
-    /// Their warehouse.
+    /// The customers' warehouse.
     pub warehouse: WarehouseId,
-    /// Their district.
+    /// The customers' district.
     pub district: DistrictId,
-    /// Their last name.
+    /// The customers' last name.
     pub last: LastName,
 }
 
-/// The customers of one last name, which never change.
+/// The list of the customers with one last name. It never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Namesakes {
-    /// Their key.
+    /// The key of the list.
     #[key]
     pub name: NameKey,
-    /// Their count.
+    /// The number of the customers.
     pub count: u16,
-    /// Their numbers.
+    /// The numbers of the customers, followed by zeros.
     pub customers: [CustomerId; NAMESAKES_MAX],
 }
 
@@ -169,8 +171,8 @@ pub struct History {
     /// The customer's warehouse.
     #[key]
     pub customer_warehouse: WarehouseId,
-    /// The payment's number among those of the warehouse's customers. The customer's number may
-    /// precede it.
+    /// The payment's number among the payments of the warehouse's customers. The district and the
+    /// customer may precede this number, in the upper bits.
     #[key]
     pub id: u64,
     /// The customer.
@@ -193,10 +195,10 @@ pub struct History {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct NewOrder {
-    /// Its warehouse.
+    /// The order's warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// Its district.
+    /// The order's district.
     #[key]
     pub district: DistrictId,
     /// The order's number.
@@ -208,10 +210,10 @@ pub struct NewOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(ordered)]
 pub struct Order {
-    /// Its warehouse.
+    /// The order's warehouse.
     #[key]
     pub warehouse: WarehouseId,
-    /// Its district.
+    /// The order's district.
     #[key]
     pub district: DistrictId,
     /// The order's number.
@@ -219,13 +221,13 @@ pub struct Order {
     pub id: OrderId,
     /// The customer.
     pub customer: CustomerId,
-    /// The date of its entry.
+    /// The date on which the order was entered.
     pub entered: u32,
-    /// The number of its lines.
+    /// The number of the order's lines.
     pub lines: u8,
     /// Whether all items come from the order's own warehouse.
     pub all_local: bool,
-    /// The number of the carrier that delivered it.
+    /// The number of the carrier that delivered the order; 0 if it is not delivered.
     #[group(delivery)]
     pub carrier: u8,
 }
@@ -266,7 +268,7 @@ pub struct OrderLine {
     pub number: u8,
     /// The item ordered.
     pub item: ItemId,
-    /// The warehouse that supplies it.
+    /// The warehouse that supplies the item.
     pub supplier: WarehouseId,
     /// The number of pieces.
     pub quantity: u8,
@@ -274,7 +276,7 @@ pub struct OrderLine {
     pub amount: u32,
     /// The text that the stock prints on the line.
     pub dist_info: DistInfo,
-    /// The date of its delivery.
+    /// The date of the line's delivery; 0 if it is not delivered.
     #[group(delivery)]
     pub delivered: u32,
 }
@@ -285,11 +287,11 @@ pub struct Item {
     /// The item's number.
     #[key]
     pub id: ItemId,
-    /// The number of its picture.
+    /// The number of the item's picture.
     pub image: u32,
     /// The price of one piece.
     pub price: u32,
-    /// Its name.
+    /// The item's name.
     pub name: Text<24>,
     /// Brand information.
     pub data: Text<50>,
@@ -317,7 +319,7 @@ pub struct Stock {
     /// The number of order lines that have asked for the item, modulo 2³².
     #[group(supply)]
     pub orders: u32,
-    /// The number of such lines in orders of other warehouses, modulo 2³².
+    /// The number of these lines that belong to orders of other warehouses, modulo 2³².
     #[group(supply)]
     pub remote_orders: u32,
 }

@@ -1,4 +1,4 @@
-//! Stock-level: the number of recently ordered items of a district that are running out.
+//! Stock-level: counts the items in the recent orders of a district that are running out.
 
 use candide::{Abort, Protocol, Tx};
 
@@ -13,7 +13,8 @@ const ORDERS: u32 = 20;
 const AT_ONCE: usize = 16;
 
 impl<P: Protocol> Store<P> {
-    /// Counts the items. `items` is a buffer for their numbers.
+    /// Returns the number of items that are running out. `items` is a buffer for the numbers of the
+    /// items ordered.
     pub(super) fn stock_level(
         &self,
         tx: &Tx<'_, P>,

@@ -38,7 +38,7 @@ pub struct Tables<P: Protocol> {
 }
 
 impl<P: Protocol> Tables<P> {
-    /// Creates the tables, with room for what will be loaded.
+    /// Creates the tables, with room for the rows that will be loaded.
     pub(super) fn create(db: &Database<P>, knobs: &Tpcc) -> Result<Self, Error> {
         let warehouses = usize::from(knobs.warehouses);
         let districts = warehouses * usize::from(DISTRICTS);
@@ -47,8 +47,8 @@ impl<P: Protocol> Tables<P> {
             let options = TableOptions::default().capacity(rows);
             if knobs.hash_index { options } else { options.ordered() }
         };
-        // In the published measurements, the keys of order lines and of orders by customer are
-        // always contention-aware, whatever the other tables do.
+        // In the published measurements, the knob has no effect on order lines and orders by
+        // customer: their keys are always contention-aware.
         let orders = || TableOptions::default().contention_aware_keys(knobs.contention_aware_keys);
         Ok(Tables {
             warehouses: db.table_with("warehouses", hashed(warehouses))?,
@@ -87,9 +87,9 @@ impl<P: Protocol> Tables<P> {
     }
 }
 
-/// Finds the rows of at least one and at most `N` keys, with their cache misses overlapped. Calls
-/// `each` with the number of each key and its row. Unused places are filled with the last key,
-/// whose row is in the cache by then.
+/// Finds the rows of `keys`, of which there are from one to `N`, with overlapping cache misses.
+/// Calls `each` with the index of each key and its row. If there are fewer than `N` keys, the last
+/// key is looked up repeatedly; its row is in the cache by then.
 pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abort>>(
     table: &'t Table<R, P>,
     tx: &'t Tx<'_, P>,
@@ -101,7 +101,7 @@ pub(super) fn find_up_to<'t, const N: usize, R: Record, P: Protocol, E: From<Abo
     rows.iter().take(keys.len()).enumerate().try_for_each(|(index, row)| each(index, row))
 }
 
-/// A counter on cache lines of its own.
+/// A counter with its own cache lines.
 #[repr(align(128))]
 struct Counter<T>(T);
 
@@ -149,7 +149,7 @@ pub(super) fn district_index(warehouse: WarehouseId, district: DistrictId) -> us
     (usize::from(warehouse) - 1) * usize::from(DISTRICTS) + usize::from(district) - 1
 }
 
-/// Returns the district at an index of that list.
+/// Returns the district at index `place` of a list of all districts.
 pub(super) fn district_at(place: usize) -> (WarehouseId, DistrictId) {
     let districts = usize::from(DISTRICTS);
     ((place / districts) as WarehouseId + 1, (place % districts) as DistrictId + 1)

@@ -12,12 +12,12 @@ const SYLLABLES: [&str; 10] =
 /// The mark of a brand in the data of items and stocks.
 pub(super) const BRAND: &str = "ORIGINAL";
 
-/// The number of last names: one for each three digits.
+/// The number of last names: one for each number of three digits.
 pub(super) const LAST_NAMES: u16 = 1000;
 
 /// The constants of the skewed distributions. The two constants of names differ by 66, a difference
-/// that the standard permits. They must differ, so that other names are frequent in running than in
-/// loading.
+/// that the standard permits. They must differ, so that the names looked up most often are not the
+/// names given most often.
 const CUSTOMER_SHIFT: u32 = 259;
 const ITEM_SHIFT: u32 = 7911;
 const NAME_SHIFT_LOAD: u32 = 157;
@@ -43,8 +43,8 @@ pub(super) fn name_asked_for(rng: &mut Rng, count: u16) -> u16 {
     skewed(rng, 255, NAME_SHIFT_RUN, 0, u32::from(count) - 1) as u16
 }
 
-/// Draws TPC-C's `NURand`: a number from `first` to `last`. The more of its low bits are set, the
-/// more often a number is drawn. The result is then rotated by `shift`.
+/// Draws TPC-C's `NURand`, a number from `first` to `last`. Before the numbers are shifted by
+/// `shift` within this range, a number is drawn more often the more of its low bits are set.
 fn skewed(rng: &mut Rng, mask: u32, shift: u32, first: u32, last: u32) -> u32 {
     ((rng.u32(0..=mask) | rng.u32(first..=last)) + shift) % (last - first + 1) + first
 }
@@ -69,7 +69,7 @@ pub(super) fn letters<const N: usize>(rng: &mut Rng, least: usize, most: usize) 
     text_of(&bytes[..length])
 }
 
-/// Draws letters and digits that fill the value.
+/// Draws `N` letters and digits.
 pub(super) fn full_letters<const N: usize>(rng: &mut Rng) -> Bytes<N> {
     Bytes::from_fn(|_| rng.alphanumeric() as u8)
 }
@@ -95,7 +95,7 @@ pub(super) fn zip(rng: &mut Rng) -> Bytes<9> {
     Bytes::from_fn(|index| if index < 4 { rng.digit(10) as u8 } else { b'1' })
 }
 
-/// Draws brand information: letters and digits. In one of ten cases they contain the brand's mark.
+/// Draws brand information: letters and digits. In one of ten cases, the text contains [`BRAND`].
 pub(super) fn brand_data(rng: &mut Rng) -> Text<50> {
     let data: Text<50> = letters(rng, 26, 50);
     if rng.u32(..10) > 0 {
@@ -109,7 +109,7 @@ pub(super) fn brand_data(rng: &mut Rng) -> Text<50> {
     text_of(&bytes[..length])
 }
 
-/// Returns the place in a payment's row: the names of the warehouse and of the district, separated
+/// Returns the text in a payment's row: the names of the warehouse and of the district, separated
 /// by four spaces.
 pub(super) fn paid_where(warehouse: &Text<10>, district: &Text<10>) -> Text<24> {
     let mut bytes = [b' '; 24];
@@ -120,7 +120,7 @@ pub(super) fn paid_where(warehouse: &Text<10>, district: &Text<10>) -> Text<24> 
     text_of(&bytes[..at + district.len()])
 }
 
-/// Returns the text of ASCII bytes. They must fit.
+/// Returns ASCII bytes as a text. There must be at most `N` bytes.
 fn text_of<const N: usize>(ascii: &[u8]) -> Text<N> {
     let text = std::str::from_utf8(ascii).expect("ASCII is text");
     Text::new(text).expect("made to fit")

@@ -1,16 +1,18 @@
-//! The trails by which an aborted attempt finds what it met. Each worker announces what its
-//! transactions write, so that an aborted attempt can look up the types of the attempts it met.
+//! Trails: the writes that each worker's transactions have announced. An aborted attempt looks up
+//! in the trails the types of the attempts that it met.
 //!
 //! The engine reports in which row and group an attempt had a conflict (for an absent key: in which
 //! table), but not with which transaction. So every attempt announces its writes before it makes
-//! them, and records the time at its end. The time is a counter. The aborted attempt has *met* all
-//! attempts that announced a write of that row and group (for an absent key: an insert into that
-//! table), and that ended after it began or have not ended. The attempt that changed or locked the
-//! row is among them. It announced the write before changing the row, and had not ended when the
-//! aborted attempt began to read. So if all of them are of one type, that type caused the conflict.
+//! them, and records the time at its end. The time is a counter. The aborted attempt *met* an
+//! attempt if both overlapped in time and the other attempt announced a write of that row and group
+//! (for an absent key: an insert into that table). The attempt that changed or locked the row is
+//! among the met ones. It announced the write before changing the row, and had not ended when the
+//! aborted attempt began to read. So if all met attempts are of one type, that type caused the
+//! conflict.
 //!
-//! The set is empty in two cases: a record or an empty leaf is removed, which no transaction does;
-//! or the aborted attempt took so long that not every end in between is remembered.
+//! The set of met attempts is empty in two cases: the engine itself removed a record or an empty
+//! leaf, or the aborted attempt took so long that not all attempts that ended meanwhile are
+//! remembered.
 //!
 //! The trails are kept only if [`Tpcc::causes`](super::Tpcc::causes) is set.
 
@@ -25,12 +27,12 @@ use candide::{Conflict, Key, Record};
 use super::KINDS;
 use crate::causes::{Cause, Causes};
 
-/// The number of attempts of each worker that are remembered. An attempt that loses the processor
-/// midway can look up the attempts of two other workers in two or three of the scheduler's time
-/// slices.
+/// The number of attempts of each worker that are remembered. They cover two or three of the
+/// scheduler's time slices. So an attempt that loses the processor midway can still look up the
+/// attempts that two other workers made meanwhile.
 const REMEMBERED: usize = 2048;
 
-/// The most words of a key that a conflict reports.
+/// The largest number of words of a key that a conflict reports.
 const KEY_WORDS: usize = 4;
 
 /// The part of a row that is written.
@@ -47,7 +49,7 @@ enum What {
 /// A write that was announced.
 #[derive(Debug, Clone, Copy)]
 struct Write {
-    /// The type of the table's rows. Each table has a type of its own.
+    /// The type of the table's rows. Each table has a different type.
     row: TypeId,
     key: [u64; KEY_WORDS],
     what: What,
@@ -73,7 +75,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns the words of a key, which has at most [`KEY_WORDS`].
+/// Returns the words of a key, followed by zeros. The key has at most [`KEY_WORDS`] words.
 fn words_of(key: &[u64]) -> [u64; KEY_WORDS] {
     std::array::from_fn(|index| key.get(index).copied().unwrap_or(0))
 }
@@ -123,15 +125,16 @@ struct Trail {
     /// The type of the running attempt, and the writes that it has announced.
     kind: usize,
     writes: Writes,
-    /// The ended attempts that had announced a write. The latest is last.
+    /// The remembered attempts that have ended after announcing a write. The latest attempt is
+    /// last.
     past: VecDeque<Past>,
-    /// The time at which the latest of the attempts ended that are no longer remembered.
+    /// The time of the latest end among the attempts that are no longer remembered; 0 if all are.
     forgotten: u64,
 }
 
 impl Trail {
     /// Marks in `kinds` the types of all attempts that were writing at `place` and had not ended at
-    /// the time `since`. Returns false if not all of them are remembered.
+    /// the time `since`. Returns `false` if not all of these attempts are remembered.
     fn look(&self, place: &Place<'_>, since: u64, kinds: &mut [bool; KINDS.len()]) -> bool {
         let at_work = self.past.iter().rev().take_while(|past| past.ended > since);
         let attempts =
@@ -164,8 +167,8 @@ impl Trail {
 pub(super) struct Trails {
     /// The number of attempts that have ended. It serves as the time.
     time: AtomicU64,
-    /// The trails by worker. The trail of a finished worker passes to the next worker of the same
-    /// number.
+    /// The trails by worker. If a worker has finished, the next worker with the same number
+    /// continues its trail.
     all: RwLock<Vec<Arc<Mutex<Trail>>>>,
     /// The tables' names.
     tables: Vec<(String, TypeId)>,
@@ -191,7 +194,8 @@ impl Trails {
     }
 
     /// Returns the types of all attempts that were writing at the place of a conflict and had not
-    /// ended at the time `since`, except those of `own`. Returns no types if they are not known.
+    /// ended at the time `since`, except those of `own`. Returns no types if the table is not known
+    /// or not all of these attempts are remembered.
     fn met(&self, conflict: &Conflict, since: u64, own: &Arc<Mutex<Trail>>) -> Vec<usize> {
         let table = self.tables.iter().find(|(name, _)| conflict.table.as_ref() == Some(name));
         let Some(&(_, row)) = table else { return Vec::new() };
@@ -219,7 +223,7 @@ fn lock(trail: &Mutex<Trail>) -> MutexGuard<'_, Trail> {
     trail.lock().expect("no thread panics here")
 }
 
-/// A worker's own trail, its view of the others, and the causes it has found.
+/// A worker's own trail, its access to the other trails, and the causes that the worker has found.
 #[derive(Debug)]
 pub(super) struct Tracer {
     trails: Arc<Trails>,
@@ -267,12 +271,12 @@ impl<'a> Announcer<'a> {
         Announcer(tracer)
     }
 
-    /// Returns whether causes are asked for.
+    /// Returns whether causes were requested.
     pub(super) fn is_heard(self) -> bool {
         self.0.is_some()
     }
 
-    /// Announces what the running attempt is about to write.
+    /// Announces the writes that the running attempt is about to make.
     #[inline]
     pub(super) fn writes(self, list: impl FnOnce(&mut Writes)) {
         if let Some(tracer) = self.0 {
@@ -280,7 +284,7 @@ impl<'a> Announcer<'a> {
         }
     }
 
-    /// Notes that an attempt of a type begins.
+    /// Records that an attempt of type `kind` begins, if causes were requested.
     #[inline]
     pub(super) fn begin(self, kind: usize) {
         if let Some(tracer) = self.0 {
@@ -288,7 +292,7 @@ impl<'a> Announcer<'a> {
         }
     }
 
-    /// Notes that the running attempt, the transaction's last, has ended.
+    /// Records that the transaction's last attempt has ended, if causes were requested.
     #[inline]
     pub(super) fn end(self) {
         if let Some(tracer) = self.0 {
@@ -296,7 +300,7 @@ impl<'a> Announcer<'a> {
         }
     }
 
-    /// Notes that the running attempt has ended in a conflict.
+    /// Records that a conflict aborted the running attempt, if causes were requested.
     pub(super) fn aborted(self, conflict: &Conflict) {
         if let Some(tracer) = self.0 {
             tracer.aborted(conflict);
@@ -338,7 +342,8 @@ mod tests {
         }
     }
 
-    /// Returns the types that the running attempt of `tracer` met there, as far as they are known.
+    /// Returns the types that the running attempt of `tracer` met at `place`; none if they are not
+    /// known.
     fn met(tracer: &Tracer, place: &Place<'_>) -> Vec<usize> {
         tracer.trails.met_at(place, tracer.since.get(), &tracer.own)
     }

@@ -1,4 +1,4 @@
-//! The worker draws transactions, runs them, and counts what they did.
+//! The worker, which draws transactions, runs them, and counts their effects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,11 +24,11 @@ const DELIVERY: usize = 3;
 const STOCK_LEVEL: usize = 4;
 const AUDIT: usize = 5;
 
-/// The number of requested deliveries of each warehouse. Any worker may request one, and one worker
-/// makes them.
+/// The number of requested deliveries of each warehouse. Any worker may request a delivery, and one
+/// worker executes all deliveries of a warehouse.
 pub(super) struct Queues(Box<[Queue]>);
 
-/// The requests of one warehouse, on cache lines of its own.
+/// The number of requests of one warehouse, with its own cache lines.
 #[repr(align(128))]
 struct Queue(AtomicU64);
 
@@ -55,12 +55,12 @@ impl Queues {
     }
 }
 
-/// The work of committed transactions.
+/// The effects of committed transactions, as counted by workers.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Orders that were entered.
+    /// The number of orders that were entered.
     pub(super) orders: u64,
-    /// The lines of these orders, and the number of pieces that they took out of stock.
+    /// The number of lines of these orders, and the number of pieces that they took out of stock.
     pub(super) lines: u64,
     pub(super) taken: u64,
     /// The number of payments.
@@ -113,12 +113,12 @@ pub struct TpccWorker<P: Protocol> {
     store: Arc<Store<P>>,
     inputs: Inputs,
     percentages: [u8; 5],
-    /// The warehouses whose queued deliveries the worker makes, and the index of the next one to
-    /// check.
+    /// The warehouses whose queued deliveries the worker executes, and the index of the next
+    /// warehouse to check.
     owned: Vec<WarehouseId>,
     looked_at: usize,
     hints: Hints,
-    /// Room for the items of a stock-level transaction.
+    /// The buffer for the items of a stock-level transaction.
     items: Vec<ItemId>,
     until_audit: u64,
     tally: Tally,
@@ -232,7 +232,7 @@ impl<P: Protocol> TpccWorker<P> {
             store.delivery(tx, &input, hints.of(warehouse), announcer)
         });
         let delivered = end?;
-        // The hint is set only after the commit: an aborted attempt has delivered nothing.
+        // The hint is set only after the commit, since an aborted attempt has delivered nothing.
         if store.knobs.delivery_hint {
             hints.remember(warehouse, &delivered);
         }
@@ -302,7 +302,7 @@ impl<P: Protocol> Worker for TpccWorker<P> {
     }
 }
 
-/// Makes the deliveries that are still queued, and returns their number.
+/// Executes the deliveries that are still queued, and returns their number.
 pub(super) fn drain<P: Protocol>(
     session: &mut Session<P>,
     store: &Store<P>,
@@ -325,7 +325,7 @@ pub(super) fn drain<P: Protocol>(
     Ok(drained)
 }
 
-/// Runs a transaction of a type and counts its aborted attempts.
+/// Runs a transaction of type `kind`. Returns its result and the number of its aborted attempts.
 fn run<T, E: From<Abort>, P: Protocol>(
     session: &mut Session<P>,
     announcer: Announcer<'_>,

@@ -1,5 +1,5 @@
 //! The long scan: a transaction reads the row of the small table, scans a thousand rows of the
-//! large one, and then writes the row that it read first. Other transactions have written that row
+//! large one, and then writes the row that it read first. Other transactions may write that row
 //! meanwhile.
 
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer
 use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, rng};
 
 /// A thread's scans are drawn from the random stream of the thread's number with this bit set. The
-/// stream of the number itself serves for the columns.
+/// stream with the thread's plain number serves for the columns.
 const SCAN_STREAM: u64 = 1 << 40;
 
 /// The knobs.
@@ -147,7 +147,7 @@ impl<P: Protocol> Loaded<P> for LongScanTables<P> {
     }
 }
 
-/// Scans for one thread.
+/// The worker that runs the transactions of one thread.
 pub struct LongScanWorker<P: Protocol> {
     session: Session<P>,
     tables: Tables<P>,
@@ -184,7 +184,7 @@ impl<P: Protocol> Worker for LongScanWorker<P> {
     }
 }
 
-/// The tables, as a worker uses them.
+/// The tables that a worker uses.
 struct Tables<P: Protocol> {
     small: Table<UserRow<Joint>, P>,
     large: Table<UserRow<JointInOrder>, P>,

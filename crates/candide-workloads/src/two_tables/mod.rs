@@ -22,8 +22,8 @@ pub struct TwoTables<P: Protocol, L: Layout> {
 }
 
 impl<P: Protocol, L: Layout> TwoTables<P, L> {
-    /// Creates and fills the tables. The large one has `rows` rows. A transaction reads `reads`
-    /// different rows of it. `transactions` transactions are drawn per thread.
+    /// Creates and fills the tables. The large table has `rows` rows, of which a transaction reads
+    /// `reads` different ones. Each thread draws `transactions` transactions.
     fn load(
         layout: L,
         rows: u64,
@@ -46,7 +46,7 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
             theta: 0.0,
             sorted: false,
             transactions,
-            // Columns full of tags show whether they have changed.
+            // Columns hold tags, so that the check finds any change of a column.
             verify: Verify::Tag,
             ..Ycsb::blind("large".to_string(), layout)
         };
@@ -57,7 +57,7 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
     }
 
     /// Checks that the counters of the small table match the committed writes, and that the large
-    /// table is as loaded.
+    /// table is unchanged since loading.
     fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();
         for (name, found) in

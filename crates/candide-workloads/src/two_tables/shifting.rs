@@ -1,6 +1,7 @@
-//! The shifting workload: a transaction makes one operation on the row of the small table and then
-//! reads twenty rows of the large one. The operation is a read in one phase and a read-modify-write
-//! in the next. So phases without conflicts and phases with many conflicts alternate.
+//! The shifting workload: a transaction executes one operation on the row of the small table and
+//! then reads twenty rows of the large table. The operation is a read in one phase and a
+//! read-modify-write in the next. So phases without conflicts and phases with many conflicts
+//! alternate.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -130,7 +131,8 @@ impl Workload for Shifting {
 pub struct ShiftingTables<P: Protocol> {
     /// The tables.
     pub tables: TwoTables<P, Joint>,
-    /// The current phase. It is written at a switch, and every transaction reads it when it begins.
+    /// The current phase. A change of phase writes this number, and every transaction reads it at
+    /// its beginning.
     phase: Arc<AtomicUsize>,
 }
 
@@ -177,7 +179,7 @@ impl<P: Protocol> Side<P> {
     }
 }
 
-/// Runs the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct ShiftingWorker<P: Protocol> {
     session: Session<P>,
     small: Side<P>,

@@ -6,7 +6,7 @@ pub(super) type Letters = [u8; 2];
 /// The state of telephones without a known area code.
 pub(super) const NOWHERE: Letters = *b"XX";
 
-/// States, each with its area codes.
+/// The states, each with its area codes.
 pub(super) const STATES: [(Letters, &[u16]); 51] = [
     (*b"AK", &[907]),
     (*b"AL", &[205, 251, 256, 334]),

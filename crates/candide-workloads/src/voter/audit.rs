@@ -1,4 +1,4 @@
-//! The check: counting the votes again.
+//! The check, which counts the votes again.
 
 use std::cell::RefCell;
 use std::ops::Bound::{Excluded, Included};
@@ -13,7 +13,7 @@ use super::{TELEPHONES, Voter};
 use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, independent of their protocol.
+/// The tables, through traits that do not depend on the protocol.
 struct Tables<'a> {
     contestants: &'a dyn Rows<Contestant>,
     area_codes: &'a dyn Rows<AreaCode>,
@@ -22,7 +22,7 @@ struct Tables<'a> {
     state_counts: &'a dyn Rows<StateCount>,
 }
 
-/// Compares the counts with the votes, and both with what was loaded and committed.
+/// Compares the counts with the votes, and both with the loaded rows and the committed votes.
 pub(super) fn check<P: Protocol>(
     contest: &Contest<P>,
     session: Session<P>,

@@ -15,8 +15,8 @@ pub(super) struct Call {
     pub(super) contestant: u32,
 }
 
-/// Draws the calls of one thread during the measurement. Replayed calls would soon all be refused,
-/// and drawing a call takes only a few nanoseconds.
+/// The source of the calls of one thread, which are drawn during the measurement. Replayed calls
+/// would soon all be refused, and drawing a call takes only a few nanoseconds.
 pub(super) struct Calls {
     rng: Rng,
     areas: Vec<u16>,
@@ -53,8 +53,9 @@ impl Calls {
     }
 }
 
-/// Returns the contestant that an area favours, by the area's index in the list. It is the same in
-/// all threads. Three areas in ten favour the first contestant, and the others any contestant.
+/// Returns the contestant that an area favours, by the area's index in the list. All threads get
+/// the same contestant for an area. Three areas in ten favour the first contestant, and the others
+/// a random one.
 fn favourite(area: usize, contestants: u32) -> u32 {
     let mut rng = crate::stream(0, area as u64);
     if rng.u32(..100) < 30 { 1 } else { rng.u32(1..=contestants) }
@@ -78,8 +79,8 @@ mod tests {
             first += u32::from(call.contestant == 1);
         }
         assert!((900..1_100).contains(&unknown), "{unknown}");
-        // Half of the calls give a sixth to the first contestant. The other half give three tenths,
-        // and a sixth of the rest.
+        // Of the calls for any contestant, a sixth are for the first. Of the calls for the area's
+        // favourite, three tenths are for the first contestant, and so are a sixth of the rest.
         assert!((24_000..34_000).contains(&first), "{first}");
     }
 }

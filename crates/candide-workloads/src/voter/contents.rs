@@ -1,4 +1,4 @@
-//! The contents of the tables, in either way of reading.
+//! The contents of the tables, as found by one of the two ways of reading.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,14 @@ use super::{TELEPHONES, Voter};
 use crate::Consistency;
 use crate::read_back::fingerprint;
 
-/// The contest in numbers that do not depend on the order of its rows.
+/// The contents of the contest, in a form that does not depend on the order of the rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     contestants: HashMap<u32, Text<50>>,
     area_codes: HashMap<u16, [u8; 2]>,
     votes: u64,
-    /// The counts as their rows state them (`callers`), and as the votes add up (`callers_found`).
+    /// The count of each caller: as stored in its row (`callers`), and as computed from the votes
+    /// (`callers_found`). The same holds for the counts by state.
     callers: HashMap<u64, u32>,
     callers_found: HashMap<u64, u32>,
     state_counts: HashMap<InState, u64>,
@@ -78,7 +79,7 @@ impl Contents {
         [contestants, area_codes, self.votes, callers, state_counts, self.fingerprint]
     }
 
-    /// Examines the conditions on one way of reading.
+    /// Examines the conditions on the contents that one way of reading found.
     pub(super) fn settle(
         &self,
         way: &str,

@@ -1,14 +1,15 @@
 //! Voter: telephone votes for the contestants of a talent show. VoltDB defined the benchmark;
 //! H-Store, BenchBase and STO adopted it.
 //!
-//! A vote looks up the contestant, the caller's count, and, by the area code, the caller's state.
-//! It is then added to the votes and to two counts: the count of the caller, and the count of the
-//! contestant in that state. In VoltDB these counts are views, of which the transaction reads the
-//! first. Here they are tables. One call in a hundred is for a contestant that does not exist. Half
-//! of the other calls are for the area's favourite, and the other half are for any contestant.
+//! The transaction of a vote looks up the contestant, the caller's count, and, by the area code,
+//! the caller's state. It then adds the vote to the table of votes and to two counts: that of the
+//! caller, and that of the contestant in the caller's state. In VoltDB these counts are views, of
+//! which the transaction reads the first. Here the counts are tables. One call in a hundred is for
+//! a contestant that does not exist. Half of the other calls are for the area's favourite, and the
+//! other half are for any contestant.
 //!
 //! [`Voter::strict`] allows two votes per telephone, as VoltDB does. [`Voter::published`] allows a
-//! thousand, as all the others do.
+//! thousand, as the other three do.
 
 mod area_codes;
 mod audit;
@@ -42,7 +43,7 @@ pub(crate) const TELEPHONES: u32 = 10_000_000;
 pub struct Voter {
     /// The number of contestants. They are numbered from 1.
     pub contestants: u32,
-    /// The most votes of a telephone.
+    /// The largest number of votes from one telephone.
     pub votes_max: u32,
     /// The number of telephones in each area. There are ten million numbers of seven digits.
     pub telephones: u32,
@@ -138,7 +139,7 @@ pub struct VoterTables<P: Protocol> {
     knobs: Voter,
     seed: u64,
     done: Mutex<Done>,
-    /// The number of workers so far. Each gives its votes numbers of its own.
+    /// The number of workers so far. Each worker numbers its votes in its own range.
     workers: AtomicU64,
 }
 

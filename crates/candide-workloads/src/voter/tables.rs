@@ -23,17 +23,17 @@ pub const NAMES: [&str; 12] = [
 /// A contestant.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Contestant {
-    /// Number, from 1.
+    /// The contestant's number, from 1.
     #[key]
     pub number: u32,
-    /// Name.
+    /// The contestant's name.
     pub name: Text<50>,
 }
 
-/// The state that an area is in.
+/// An area code, and the state in which its area lies.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct AreaCode {
-    /// The first three digits of its telephone numbers.
+    /// The first three digits of the area's telephone numbers.
     #[key]
     pub code: u16,
     /// The state, by its two letters.

@@ -10,7 +10,7 @@ use crate::hottest::probe;
 use crate::workload::run_counted;
 use crate::{Probe, Step, Worker};
 
-/// The work of committed transactions.
+/// The numbers of what committed transactions did.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// The number of votes that were counted.
@@ -25,7 +25,7 @@ impl Done {
 
 /// The reason why a vote was not counted.
 enum Refusal {
-    /// There is no such contestant.
+    /// The contestant does not exist.
     NoContestant,
     /// The telephone has no vote left.
     TooMany,
@@ -94,7 +94,7 @@ impl<P: Protocol> Worker for VoterWorker<P> {
 
     fn hottest(&mut self) -> Option<Box<dyn Probe + '_>> {
         // Three areas in ten favour the first contestant, and no other state has more areas than
-        // this one.
+        // California.
         let key = InState { contestant: 1, state: Bytes::new(*b"CA") };
         probe(&mut self.session, &self.contest.state_counts, key)
     }
@@ -117,7 +117,7 @@ impl<P: Protocol> Contest<P> {
             Some(votes) => caller.update(Caller::VOTES.set(votes + 1))?,
             None => self.callers.insert(tx, Caller { telephone, votes: 1 })?,
         }
-        // All votes write this column and none reads it. An addition cannot fail, so it may be
+        // All votes write this column, and no vote reads it. An addition cannot fail, so it may be
         // deferred.
         self.state_counts.update(
             tx,

@@ -1,4 +1,4 @@
-//! The check: reading everything in two ways.
+//! The check, which reads all tables in two ways.
 
 use std::cell::RefCell;
 use std::ops::Bound::{Excluded, Included};
@@ -18,7 +18,7 @@ use super::{Site, Wikipedia};
 use crate::read_back::{OrderedRows, Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, independent of their protocol.
+/// The tables, through traits that do not depend on the protocol.
 struct Tables<'a> {
     users: &'a dyn Rows<User>,
     pages: &'a dyn Rows<Page>,
@@ -32,7 +32,8 @@ struct Tables<'a> {
     watchers: &'a dyn OrderedRows<Watcher>,
 }
 
-/// Compares the tables with one another, with what was loaded and with what was committed.
+/// Compares the tables with one another, and with the account of loaded rows and committed
+/// transactions.
 pub(super) fn check<P: Protocol>(
     site: &Site<P>,
     session: Session<P>,
@@ -92,8 +93,8 @@ impl Tables<'_> {
         Ok(contents)
     }
 
-    /// Reads rows by the keys that they must have. Rows with other keys are found by iteration
-    /// only.
+    /// Reads rows by the keys that rows must have. Rows with other keys are found only by
+    /// iteration.
     fn read_by_transactions(
         &self,
         knobs: &Wikipedia,

@@ -10,18 +10,18 @@ use super::watching::TALK;
 use super::worker::Tally;
 use crate::Consistency;
 
-/// The loaded rows, and what has been committed since.
+/// The account of loaded rows and of the transactions committed since.
 pub(super) struct Account {
     /// The number of loaded revisions, which are numbered from 1.
     revisions: u64,
-    /// The number of loaded entries of the list of watched pages, in each direction.
+    /// The number of loaded watched pages, which is also the number of loaded watchers.
     watches: u64,
     tally: Tally,
     latest: Vec<Candidates>,
 }
 
-/// The revisions of one page of which one must be the newest. In the last round in which the page
-/// was edited, these are the last revisions of each worker.
+/// The revisions of one page among which the newest one must be. They are the last revisions that
+/// each worker made in the last round in which the page was edited.
 #[derive(Debug, Clone, Default)]
 struct Candidates {
     round: u64,
@@ -38,7 +38,7 @@ impl Account {
         }
     }
 
-    /// Adds the work of a worker of a round.
+    /// Adds the tally of a worker of round `round`, and the last revisions that the worker made.
     pub(super) fn absorb(&mut self, round: u64, tally: &Tally, latest: &[RevisionId]) {
         self.tally.add(tally);
         for (candidates, &revision) in self.latest.iter_mut().zip(latest) {
@@ -52,7 +52,7 @@ impl Account {
         }
     }
 
-    /// Examines what transactions of the workers have read.
+    /// Examines the texts and titles that the workers' transactions read.
     pub(super) fn settle_reads(&self, consistency: &mut Consistency) {
         let misplaced = self.tally.misplaced;
         consistency.expect(misplaced == 0, || {
@@ -88,7 +88,8 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// Expects that `wrong` is empty, and reports its number otherwise.
+    /// Expects that `wrong` is empty. Otherwise reports the number of its elements and the first
+    /// one.
     fn none<T: std::fmt::Debug>(&mut self, wrong: impl Iterator<Item = T>, what: &str) {
         let wrong: Vec<T> = wrong.collect();
         self.consistency.expect(wrong.is_empty(), || {
@@ -231,8 +232,8 @@ impl Audit<'_> {
 
     fn watching(&mut self, knobs: &Wikipedia) {
         let Contents { users, names, watches, watchers, .. } = self.contents;
-        // In the published code, a talk page that is watched together with its article is not
-        // listed. A page of that namespace and title does not exist.
+        // In the published code, a user that watches an article is not listed as a watcher of the
+        // talk page. Such a talk page is recognised by its name, since no page has this name.
         let is_listed = |watch: &WatchKey| {
             let is_talk = watch.page.namespace == TALK && !names.contains_key(&watch.page);
             watchers.contains(watch) || is_talk && !knobs.index_talk

@@ -1,24 +1,25 @@
-//! Names and texts with the lengths of those in the real Wikipedia.
+//! Names and texts whose lengths are distributed as in the real Wikipedia.
 //!
-//! The benchmark's histograms are long, so their quantiles are used instead. Between two quantiles
-//! values grow geometrically, as in long tails, and linearly if they are not positive. The means
-//! are within a fifth of those of the histograms.
+//! The benchmark's histograms are long, so their quantiles are used instead. Between two quantiles,
+//! values grow geometrically, as in long tails, or linearly if they are not positive. The means
+//! differ from those of the histograms by less than a fifth.
 
 use fastrand::Rng;
 
 use super::rows::{PageId, PageName, text};
 use crate::rng::{draw_kind, stream};
 
-/// The seed of titles: every database has the same titles.
+/// The seed of titles, so that every database has the same titles.
 const TITLE_SEED: u64 = 0;
 
-/// The greatest length of a text. A page that is edited very often would exceed it.
+/// The greatest length of a text. Without this limit, pages that are edited very often would become
+/// longer.
 const TEXT_MAX: usize = 256 * 1024;
 
-/// The places of the quantiles, in thousandths.
+/// The probabilities to which the quantiles belong, in thousandths.
 const PLACES: [u32; 10] = [0, 10, 100, 250, 500, 750, 900, 950, 990, 1000];
 
-/// A distribution by the values at [`PLACES`].
+/// A distribution, given by its quantiles at [`PLACES`].
 struct Quantiles([f64; 10]);
 
 const TITLE_LENGTH: Quantiles =
@@ -29,7 +30,8 @@ const TEXT_LENGTH: Quantiles = Quantiles([
 ]);
 const NAME_LENGTH: Quantiles = Quantiles([3.0, 3.0, 6.0, 7.0, 9.0, 11.0, 14.0, 16.0, 20.0, 63.0]);
 
-/// The change of length by an edit, for texts of at most the given number of bytes.
+/// The distributions of the change of length by an edit. Each is for texts of at most the given
+/// number of bytes.
 const CHANGES: [(usize, Quantiles); 3] = [
     (1000, Quantiles([-400.0, -400.0, 0.0, 0.0, 0.0, 100.0, 500.0, 1200.0, 20_000.0, 100_000.0])),
     (
@@ -83,17 +85,18 @@ pub(super) fn name(rng: &mut Rng) -> String {
     (0..length).map(|_| rng.alphanumeric()).collect()
 }
 
-/// Draws whether an edit is minor: 1 if so.
+/// Draws 1 if an edit is minor, and 0 otherwise.
 pub(super) fn minor_edit(rng: &mut Rng) -> i32 {
     draw_kind(&MINOR_WEIGHTS, rng) as i32
 }
 
-/// Draws the users that may not edit a page; hardly ever any.
+/// Draws the restrictions of a page. Hardly any page has restrictions.
 pub(super) fn restrictions(rng: &mut Rng) -> &'static str {
     if rng.u32(..100_000) < 83 { "edit=sysop:move=sysop" } else { "" }
 }
 
-/// Turns one revision's text into the next one's: appends new characters, or cuts the text off.
+/// Turns one revision's text into the text of the next revision: appends new characters, or cuts
+/// off the end.
 pub(super) fn edit(content: &mut Vec<u8>, rng: &mut Rng) {
     let old = content.len();
     let (_, change) =
@@ -125,8 +128,8 @@ pub(super) fn is_character(byte: u8) -> bool {
     (b' '..=b'~').contains(&byte)
 }
 
-/// Returns the name of page number `page`. It is the same in every database, and no other page has
-/// it.
+/// Returns the name of page number `page`. A page has the same name in every database, and no two
+/// pages have the same name.
 pub(super) fn page_name(page: PageId) -> PageName {
     let mut rng = stream(TITLE_SEED, page);
     let namespace = NAMESPACES[draw_kind(&NAMESPACE_WEIGHTS, &mut rng)];

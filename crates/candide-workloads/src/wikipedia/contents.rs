@@ -1,5 +1,5 @@
-//! The contents of the tables, in either way of reading: the data of each row that the check needs,
-//! and a fingerprint of the rest.
+//! The contents of the tables, as found by one of the two ways of reading: the columns that the
+//! check needs, and a fingerprint of all rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,7 @@ pub(super) struct RevisionEntry {
 pub(super) struct TextEntry {
     pub(super) page: PageId,
     pub(super) len: u32,
-    /// The number of parts with exactly the bytes that they should have.
+    /// The number of parts that have exactly the bytes that a part should have.
     pub(super) parts: u32,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct ChangeEntry {
 /// All tables.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// The number of edits of each user, as the user's row states it.
+    /// The number of edits of each user, as stored in the user's row.
     pub(super) users: HashMap<UserId, i32>,
     pub(super) pages: HashMap<PageId, PageEntry>,
     pub(super) names: HashMap<PageName, PageId>,
@@ -56,7 +56,7 @@ pub(super) struct Contents {
     pub(super) texts: HashMap<TextId, TextEntry>,
     pub(super) parts: u64,
     pub(super) changes: Vec<ChangeEntry>,
-    /// The users and the pages of all edits, as the log states them.
+    /// The users and the pages of all edits, as stored in the log.
     pub(super) log: Vec<(UserId, PageId)>,
     pub(super) watches: HashSet<WatchKey>,
     pub(super) watchers: HashSet<WatchKey>,
@@ -104,7 +104,7 @@ impl Contents {
         self.revisions.insert(id, RevisionEntry { page, text, user, len });
     }
 
-    /// A text has to be added before its parts.
+    /// Adds a text. A text has to be added before its parts.
     pub(super) fn text(&mut self, row: &Article) {
         self.print(
             4,
@@ -169,8 +169,8 @@ impl Contents {
         self.fingerprint = self.fingerprint.wrapping_add(row);
     }
 
-    /// Returns the number of rows of each table, and the sum of the fingerprints. They are equal if
-    /// the same rows were read.
+    /// Returns the number of rows of each table, and the sum of the fingerprints. Two ways of
+    /// reading have equal counts if they read the same rows.
     pub(super) fn counts(&self) -> [u64; 11] {
         let rows = [
             self.users.len(),

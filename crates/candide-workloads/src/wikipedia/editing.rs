@@ -1,5 +1,5 @@
-//! Editing a page: a new text, a new revision, an entry in two lists, and notifications of the
-//! users that watch the page.
+//! Editing a page: a new text, a new revision, an entry in each of two lists, and notifications of
+//! the users that watch the page.
 
 use std::ops::RangeInclusive;
 
@@ -99,8 +99,8 @@ impl Edit<'_> {
 }
 
 impl<P: Protocol> Site<P> {
-    /// Makes the page point to the new text and collects the users that watch the page. If there
-    /// are none, the edit is complete.
+    /// Makes the page point to the new text, and collects in `watchers` the users that watch the
+    /// page. If no user watches the page, also concludes the edit.
     pub(super) fn update_page(
         &self,
         tx: &Tx<'_, P>,
@@ -128,7 +128,7 @@ impl<P: Protocol> Site<P> {
         if watchers.is_empty() { self.conclude(tx, edit) } else { Ok(()) }
     }
 
-    /// Notifies the users that watched the page, as far as they still watch it.
+    /// Notifies the users in `watchers` that still watch the page.
     pub(super) fn notify(
         &self,
         tx: &Tx<'_, P>,

@@ -117,7 +117,7 @@ impl<P: Protocol> Loader<'_, P> {
         })?)
     }
 
-    /// Inserts a user with the user's edits and watched pages.
+    /// Inserts a user, with the number of the user's edits, and the pages that the user watches.
     fn user(&self, tx: &Tx<'_, P>, id: UserId) -> Result<(), Abort> {
         let mut rng = stream(self.loading.seed, FIRST_STREAM + (self.knobs.pages + 1 + id) * 2);
         let user = User {

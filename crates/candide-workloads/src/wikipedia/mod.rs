@@ -3,12 +3,12 @@
 //!
 //! An edit is up to four transactions, as in STOv2, and counts as one step. The first transaction
 //! reads the page. The second adds a text, a revision and a recent change, and makes the page point
-//! to them. The third notifies the users that watch the page. The last adds the edit to the log.
-//! The revision that the author read may be older than the one that the edit replaces, as in the
-//! real Wikipedia. Lengths, namespaces and shares follow OLTP-Bench's histograms, by their
-//! quantiles. Titles have at most 160 bytes and texts at most 256 KiB, in parts of 2 KiB, where the
-//! schema has strings of any length. Addresses, groups and blocked users are not modelled, as in
-//! STOv2.
+//! to the new revision. The third notifies the users that watch the page. The last adds the edit to
+//! the log. The revision that the author read may be older than the one that the edit replaces, as
+//! in the real Wikipedia. Lengths, namespaces and shares follow OLTP-Bench's histograms, by their
+//! quantiles. Titles have at most 160 bytes. Texts have at most 256 KiB and are stored in parts of
+//! 2 KiB. In the published schema, strings have any length. Addresses, groups and blocked users are
+//! not modelled, as in STOv2.
 //!
 //! [`Wikipedia::strict`] keeps both directions of the list of watched pages equal.
 //! [`Wikipedia::published`] follows the published measurements, which differ in the ways that
@@ -57,7 +57,7 @@ const KINDS: [&str; 6] = [
 
 /// The skew of the pages.
 const THETA_PAGES: f64 = 1.0001;
-/// The skew of the number of pages that a user watches at first, and the most of them.
+/// The skew of the number of pages that a user watches at first, and the largest such number.
 const THETA_WATCHES: f64 = 1.75;
 const WATCHES_MAX: u64 = 1000;
 
@@ -72,8 +72,8 @@ pub struct Wikipedia {
     /// The frequency of each transaction type, relative to the others.
     pub weights: [u32; KINDS.len()],
     /// Whether a user that watches an article is also listed among those that watch its talk page,
-    /// and unlisted when the user stops watching the article. In the published code the user is not
-    /// listed, and watches the talk page for ever.
+    /// and unlisted when the user stops watching the article. In the published code, the user is
+    /// not listed, and never stops watching the talk page.
     pub index_talk: bool,
     /// Whether tables that are not scanned are hashed; if not, all are ordered.
     pub hash_index: bool,
@@ -156,7 +156,8 @@ impl Workload for Wikipedia {
     }
 
     fn validate(&self) -> Result<(), String> {
-        // Numbers are drawn and titles are made with 32 bits.
+        // The numbers of users and pages are drawn with 32 bits, and a title has room for such a
+        // number.
         let most = u64::from(u32::MAX);
         require((1..=most).contains(&self.users), || {
             format!("users must be from 1 to {most}, not {}", self.users)
@@ -192,7 +193,7 @@ impl Workload for Wikipedia {
 struct Site<P: Protocol> {
     tables: Tables<P>,
     numbers: Numbers,
-    /// The names of pages, by their numbers less one.
+    /// The names of pages. The name of page number n is at index n - 1.
     names: Box<[PageName]>,
     knobs: Wikipedia,
 }
@@ -202,13 +203,13 @@ pub struct WikipediaTables<P: Protocol> {
     site: Arc<Site<P>>,
     seed: u64,
     account: Mutex<Account>,
-    /// The number of this round of workers. It is written between rounds, and workers read it when
-    /// they start.
+    /// The number of this round of workers. This number is written between rounds, and workers read
+    /// it when they start.
     round: AtomicU64,
 }
 
 impl<P: Protocol> WikipediaTables<P> {
-    /// The tables.
+    /// Returns the tables.
     pub fn tables(&self) -> &Tables<P> {
         &self.site.tables
     }

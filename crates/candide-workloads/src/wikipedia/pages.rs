@@ -1,4 +1,4 @@
-//! Viewing a page, and viewing the list of a namespace's pages.
+//! Transactions that view a page, or list the pages of a namespace.
 
 use candide::{Abort, Protocol, Tx};
 
@@ -36,7 +36,8 @@ impl<P: Protocol> Site<P> {
         Ok(Found { page, revision, text, is_own: owner == page })
     }
 
-    /// As [`Site::get_page`], for a user whose name is shown above the page.
+    /// Looks a page up as [`Site::get_page`] does, and also reads the name of the user, which is
+    /// shown above the page.
     pub(super) fn get_page_for(
         &self,
         tx: &Tx<'_, P>,
@@ -48,7 +49,7 @@ impl<P: Protocol> Site<P> {
         self.get_page(tx, name, content)
     }
 
-    /// Lists the first pages of a namespace. Returns the number of pages whose names differ from
+    /// Lists the first pages of a namespace. Returns the number of pages whose titles differ from
     /// those in the list.
     pub(super) fn list_namespace(&self, tx: &Tx<'_, P>, namespace: i32) -> Result<u64, Abort> {
         let tables = &self.tables;

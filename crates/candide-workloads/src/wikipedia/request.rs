@@ -1,4 +1,4 @@
-//! The requests of users for pages, drawn before the clock starts.
+//! The requests of users for pages, drawn before the measurement begins.
 
 use fastrand::Rng;
 

@@ -1,7 +1,8 @@
 //! The rows, with the columns of the published schema.
 //!
-//! In users and pages, the columns that an edit changes are in other groups than those that hardly
-//! ever change. Numbers begin with 1. A text is longer than a row may be, so it is stored in parts.
+//! In users and pages, the columns that an edit changes are in a separate group from those that
+//! hardly ever change. Numbers begin with 1. A text is longer than a row may be, so it is stored in
+//! parts.
 
 use candide::{Bytes, Key, Record, Text};
 
@@ -13,11 +14,12 @@ pub type PageId = u64;
 pub type RevisionId = u64;
 /// The number of a text.
 pub type TextId = u64;
-/// A title. The longest of the published ones has 141 bytes, before its number is added.
+/// A title. The longest published title has 141 bytes; here the page's number is appended to the
+/// title.
 pub type Title = Text<160>;
 /// A time: fourteen digits.
 pub type Time = Bytes<14>;
-/// A text with the room that most columns have.
+/// A text of up to 255 bytes, the size of most columns of text.
 pub(super) type Text255 = Text<255>;
 
 /// The number of bytes in one part of a text.
@@ -61,7 +63,7 @@ pub struct User {
     pub edit_count: i32,
 }
 
-/// A page. Its text is that of its newest revision.
+/// A page. The text of a page is the text of its newest revision.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Page {
     /// Number.
@@ -71,9 +73,9 @@ pub struct Page {
     pub namespace: i32,
     /// Title.
     pub title: Title,
-    /// The users that may not edit.
+    /// The restrictions on which users may edit the page.
     pub restrictions: Text<255>,
-    /// The number of views, if they were counted.
+    /// The number of views, which are not counted.
     pub counter: i64,
     /// The number by which pages are drawn at random.
     pub random: f32,
@@ -156,7 +158,7 @@ pub struct Article {
     pub len: u32,
 }
 
-/// A part of a text's bytes; zeros follow the last one.
+/// A part of a text's bytes. Zeros follow the last byte of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub struct Part {
     /// Text.

@@ -53,7 +53,7 @@ impl<P: Protocol> Tables<P> {
         })
     }
 
-    /// Reads a text. Returns the page to which the text states that it belongs.
+    /// Reads a text into `content`. Returns the page that is stored with the text.
     pub(super) fn read_text(
         &self,
         tx: &Tx<'_, P>,
@@ -94,7 +94,7 @@ impl<P: Protocol> Tables<P> {
     }
 }
 
-/// Creates a table whose rows are only ever looked up one by one.
+/// Creates a table whose rows are never scanned, but only looked up by key.
 fn numbered<R: Record, P: Protocol>(
     db: &Database<P>,
     name: &str,

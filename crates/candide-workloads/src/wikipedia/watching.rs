@@ -1,16 +1,17 @@
-//! Starting and stopping to watch a page.
+//! Transactions by which a user starts or stops watching a page.
 
 use candide::{Abort, Protocol, Tx};
 
 use super::Site;
 use super::rows::{PageName, Time, User, UserId, Watch, WatchKey, Watcher, WatcherKey, time};
 
-/// The namespace of articles, and the namespace of their talk pages, which are watched together
-/// with them.
+/// The namespace of articles, and the namespace of their talk pages. A user that watches an article
+/// also watches its talk page.
 const ARTICLES: i32 = 0;
 pub(super) const TALK: i32 = 1;
 
-/// The numbers of rows that a transaction has added to the two tables, or removed from them.
+/// The numbers of rows that a transaction has added to the tables of watches and watchers, or has
+/// removed from these tables.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rows {
     pub(super) watches: u64,

@@ -1,4 +1,4 @@
-//! The worker: runs the requested transactions, and counts what they did.
+//! The worker, which runs the requested transactions and counts their effects.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::replay::{Replay, Stopped};
 use crate::workload::{look_counted, run_counted};
 use crate::{Probe, Step, Worker};
 
-/// The work of committed transactions.
+/// The effects of committed transactions, as counted by workers.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// The number of complete edits.
@@ -51,7 +51,7 @@ pub struct WikipediaWorker<P: Protocol> {
     content: Vec<u8>,
     watchers: Vec<UserId>,
     tally: Tally,
-    /// The last revision of each page that this worker has made; 0 if it has made none.
+    /// For each page, the last revision that this worker has made; 0 if the worker has made none.
     latest: Vec<RevisionId>,
 }
 
@@ -80,7 +80,8 @@ impl<P: Protocol> WikipediaWorker<P> {
         }
     }
 
-    /// Returns the worker's round, its tally, and the last revision of each page that it has made.
+    /// Returns the worker's round, its tally, and, for each page, the last revision that the worker
+    /// has made.
     pub(super) fn into_account(self) -> (u64, Tally, Vec<RevisionId>) {
         (self.round, self.tally, self.latest)
     }

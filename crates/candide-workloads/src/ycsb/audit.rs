@@ -1,4 +1,4 @@
-//! The check: reading the whole table and comparing it with the account of what was committed.
+//! The check, which reads the whole table and compares it with the tally of committed writes.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,8 @@ use crate::read_back::{Rows, fingerprint, rows};
 use crate::{Consistency, Failure};
 
 impl Verify {
-    /// Returns what the loader writes into a column, given a random value.
+    /// Returns the value that the loader writes into a column. `random` is a random value for the
+    /// column.
     pub(super) fn initial<V: Value>(self, random: V) -> V {
         match self {
             Verify::Counts | Verify::Values => random,
@@ -24,8 +25,8 @@ impl Verify {
         }
     }
 
-    /// Returns whether the loader and the committed transactions can have produced a column's
-    /// value.
+    /// Returns whether `value` is a possible value of a column after loading and the committed
+    /// writes in `tally`.
     fn explains<V: Value>(self, slot: usize, value: &V, tally: &Tally) -> bool {
         let bytes = value.bytes();
         match self {
@@ -36,8 +37,8 @@ impl Verify {
     }
 }
 
-/// Compares the table with the knobs by which it was loaded and with the tally of what was
-/// committed.
+/// Compares the table with the knobs by which it was loaded, and with the tally of committed
+/// writes.
 pub(super) fn check<P: Protocol, L: Layout>(
     table: &Table<UserRow<L>, P>,
     session: &RefCell<Session<P>>,
@@ -78,7 +79,7 @@ fn settle<L: Layout>(
     Ok(consistency)
 }
 
-/// The table in a few numbers that do not depend on the order of its rows.
+/// The contents of the table, in a few numbers that do not depend on the order of the rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     rows: u64,
@@ -86,7 +87,7 @@ struct Counts {
     heads: u64,
     /// The number of columns with values that cannot have been written.
     strange: u64,
-    /// The first of them, by key and column.
+    /// The key and column of the first such column; `None` if there is none.
     strange_first: Option<(u64, usize)>,
     fingerprint: u64,
 }

@@ -1,4 +1,4 @@
-//! The knobs, and the configurations that were published.
+//! The knobs, and the published configurations.
 
 use std::str::FromStr;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::layout::{Joint, Layout, Narrow, Single, Values, Wide, Word, describe};
 use crate::workload::{require, require_theta, require_transactions};
 
-/// The most operations a transaction may have.
+/// The largest number of operations that a transaction may have.
 pub const OPERATIONS_MAX: usize = 64;
 
-/// The three mixes of STOv2. The paper omits two of the numbers; these are taken from its code.
+/// The three mixes of STOv2. The paper omits two of these numbers, which are taken from its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// High contention: 16 operations, half of them writes, theta 0.99.
@@ -59,7 +59,7 @@ impl FromStr for Contention {
     }
 }
 
-/// What the writes write. This determines what can be checked afterwards.
+/// The values that writes write. They determine what can be checked afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
@@ -70,8 +70,8 @@ pub enum Verify {
     /// An increment of a counter at the head of the column. The counters must add up to the
     /// committed writes: no update was lost, and none was made twice.
     Increment,
-    /// A column filled with a tag that names the writer and the write. The final value must be its
-    /// writer's last committed write to that column, whole.
+    /// A column filled with a tag that names the writer and the write. The final value of a column
+    /// must be, as a whole, the last committed write of its writer to that column.
     Tag,
 }
 
@@ -89,7 +89,7 @@ impl FromStr for Verify {
     }
 }
 
-/// Which operations write.
+/// The choice of the operations that write.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Writes {
     /// Each operation writes with this probability.
@@ -100,7 +100,7 @@ pub enum Writes {
     First(usize),
 }
 
-/// What a write does to its row.
+/// The way in which a write accesses its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
@@ -116,7 +116,7 @@ pub enum Access {
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
 pub struct Ycsb<L: Layout = Wide> {
-    /// The name to report results under.
+    /// The name under which results are reported.
     #[serde(skip)]
     pub name: String,
     /// The layout of rows.
@@ -126,17 +126,16 @@ pub struct Ycsb<L: Layout = Wide> {
     pub rows: u64,
     /// The number of operations per transaction.
     pub operations: usize,
-    /// Which operations write.
+    /// The choice of the operations that write.
     #[serde(flatten)]
     pub writes: Writes,
-    /// What a write does.
+    /// The way in which a write accesses its row.
     pub access: Access,
     /// The share of transactions in which no operation writes, independent of [`Ycsb::writes`].
     pub read_only: f64,
-    /// The skew of the keys: 0 is uniform, and the smaller the key the more often it is drawn.
+    /// The skew of the keys: 0 is uniform. Otherwise smaller keys are drawn more often.
     pub theta: f64,
-    /// Whether a transaction accesses its keys in ascending order; otherwise it does in the order
-    /// drawn.
+    /// Whether a transaction accesses its keys in ascending order; otherwise in the order drawn.
     pub sorted: bool,
     /// Whether the keys of a transaction are redrawn until they differ.
     pub distinct: bool,
@@ -144,7 +143,7 @@ pub struct Ycsb<L: Layout = Wide> {
     pub ordered: bool,
     /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
-    /// What is written, and what is checked afterwards.
+    /// The values that are written, which determine what is checked afterwards.
     pub verify: Verify,
     /// The differences from the workload of the same name.
     #[serde(skip)]
@@ -152,7 +151,8 @@ pub struct Ycsb<L: Layout = Wide> {
 }
 
 impl<L: Layout> Ycsb<L> {
-    /// Sixteen blind operations on ten million rows, half of them writes.
+    /// Returns a workload of sixteen operations on ten million rows. Half of the operations are
+    /// writes, which are blind.
     pub(crate) fn blind(name: String, layout: L) -> Self {
         Ycsb {
             name,
@@ -172,7 +172,7 @@ impl<L: Layout> Ycsb<L> {
         }
     }
 
-    /// Two uniform reads instead of the sixteen operations of the other mixes.
+    /// Returns this workload with two uniform reads instead of sixteen operations.
     fn two_reads(self) -> Self {
         Ycsb { operations: 2, writes: Writes::Probability(0.0), theta: 0.0, ..self }
     }
@@ -215,7 +215,7 @@ impl<L: Layout> Ycsb<L> {
 }
 
 impl Ycsb {
-    /// Returns `mode` as published, over ten million rows and without verification.
+    /// Returns the mix `mode` as published, over ten million rows and without verification.
     pub fn published(mode: Mode) -> Self {
         let mix = Self::blind(format!("ycsb-{mode:?}").to_lowercase(), Wide);
         match mode {
@@ -239,7 +239,7 @@ impl Ycsb<Single> {
     }
 
     /// Returns the YCSB of Silo (SOSP 2013): one operation on an ordered table. One operation in
-    /// five puts a row of 100 bytes without reading it.
+    /// five writes a row of 100 bytes without reading it.
     pub fn silo() -> Self {
         Ycsb {
             operations: 1,
@@ -278,7 +278,7 @@ impl Ycsb<Word> {
         }
     }
 
-    /// Returns the YCSB of CCBench (VLDB 2020): ten operations on an ordered table, half of which
+    /// Returns the YCSB of CCBench (VLDB 2020): ten operations on an ordered table, of which half
     /// write without reading. A transaction may draw a key more than once.
     pub fn cc_bench() -> Self {
         Ycsb {

@@ -1,11 +1,12 @@
-//! The layout of a table: the number of columns, their width, and which of them share a timestamp.
+//! The layout of a table: the number of columns, their width, and the columns that share a
+//! timestamp.
 
 use std::fmt;
 
 use candide::{Buffer, Bytes, Field, Group, Hashed, IndexKind, Ordered};
 use serde::Serializer;
 
-/// The most columns that a layout can have.
+/// The largest number of columns that a layout can have.
 pub const COLUMNS_MAX: usize = 10;
 
 /// The value of a column: at least eight bytes, so that a counter fits at its head.
@@ -43,8 +44,8 @@ pub trait Values<V>: AsRef<[V]> + Copy + Eq + fmt::Debug + Send + Sync + 'static
     /// The number of values.
     const COUNT: usize;
 
-    /// Builds a row: calls `value` with each index from zero to [`COUNT`](Values::COUNT) for the
-    /// value at that index.
+    /// Builds a row from the results of `value`, which is called with each index below
+    /// [`COUNT`](Values::COUNT).
     fn from_fn(value: impl FnMut(usize) -> V) -> Self;
 }
 
@@ -62,7 +63,7 @@ pub trait Layout: Copy + Eq + fmt::Debug + Send + Sync + 'static {
     type Value: Value;
     /// The array of a row's values.
     type Values: Values<Self::Value>;
-    /// The index of a table, unless the table is asked to keep its keys in order.
+    /// The kind of index of a table, unless the table's options request an ordered index.
     type Index: IndexKind;
     /// The buffer of a row's words.
     type Image: Buffer;
@@ -112,7 +113,7 @@ impl Layout for Joint {
     const GROUPS: &'static [Group] = &[Group::new("all", 20)];
 }
 
-/// As [`Joint`], with the keys in order, so that they can be scanned.
+/// The columns of [`Joint`] with an ordered index, so that keys can be scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JointInOrder;
 

@@ -1,15 +1,15 @@
 //! YCSB as papers on transactions use it: transactions of several point reads and writes of single
 //! columns, with keys drawn from a Zipf distribution. A type, the [`Layout`], determines the width
-//! of the columns and which of them share a timestamp. Everything else is a knob.
+//! of the columns, and the columns that share a timestamp. Everything else is a knob.
 //!
 //! | | layout | operations |
 //! |---|---|---|
 //! | [`Ycsb::published`], A, B and C of STOv2 (VLDB 2020) | [`Wide`] | 16 or 2, blind writes |
 //! | [`Ycsb::granularity`], of the study of timestamp granularity (2018) | [`Narrow`] | 16 or 2, blind writes |
-//! | [`Ycsb::hot`], of MOCC (VLDB 2016) | [`Joint`] | 10 on fifty rows, the first of them read and write |
-//! | [`Ycsb::dbx1000`] | [`Joint`] | 16 blind ones, few of them writes |
-//! | [`Ycsb::cicada`], [`Ycsb::silo`] | [`Single`] | 16 that read or modify; one, blind |
-//! | [`Ycsb::index`], [`Ycsb::counter`], [`Ycsb::cc_bench`] | [`Word`] | 20; one, always the same; 10 |
+//! | [`Ycsb::hot`], of MOCC (VLDB 2016) | [`Joint`] | 10 on fifty rows, of which the first ones read and write |
+//! | [`Ycsb::dbx1000`] | [`Joint`] | 16, few of them writes, which are blind |
+//! | [`Ycsb::cicada`], [`Ycsb::silo`] | [`Single`] | 16 that read or modify; 1, with blind writes |
+//! | [`Ycsb::index`], [`Ycsb::counter`], [`Ycsb::cc_bench`] | [`Word`] | 20; 1, always on the same row; 10 |
 
 mod audit;
 mod knobs;
@@ -108,7 +108,7 @@ impl<L: Layout> Workload for Ycsb<L> {
 }
 
 impl<L: Layout> Ycsb<L> {
-    /// Creates and fills a table called `name`.
+    /// Creates and fills a table named `name`.
     pub(crate) fn load_as<P: Protocol>(
         &self,
         name: &str,
@@ -159,7 +159,7 @@ impl<P: Protocol, L: Layout> YcsbTables<P, L> {
         self.tally().absorb(writer);
     }
 
-    /// Returns what the check finds in the table.
+    /// Checks the table, and returns the findings.
     pub(crate) fn audit(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         audit::check(&self.table, session, &self.knobs, &self.tally())
     }

@@ -1,4 +1,4 @@
-//! The accesses of a transaction, drawn before the clock starts.
+//! The accesses of a transaction, drawn before the measurement begins.
 
 use fastrand::Rng;
 
@@ -12,16 +12,16 @@ use crate::replay::{Stopped, until};
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) key: u32,
-    /// The column that is written, or, if `write` is false, read.
+    /// The column that is written if `write` is set, and read otherwise.
     pub(crate) column: u8,
-    /// The column that is read before the write, if the knobs ask for such a read.
+    /// The column that is read before the write, if the knobs request such a read.
     pub(crate) observed: u8,
     pub(crate) write: bool,
 }
 
 impl Operation {
     /// Draws the operations of all transactions of one thread, one transaction after another. Draws
-    /// fewer if `stopped` returns true.
+    /// fewer if `stopped` returns `true`.
     pub(crate) fn draw_all<L: Layout>(
         knobs: &Ycsb<L>,
         rng: &mut Rng,
@@ -50,7 +50,7 @@ impl Operation {
                     Writes::First(count) => position < count,
                 };
                 let observed = match knobs.access {
-                    // Any column but the written one.
+                    // Any column except the one that is written.
                     Access::ReadAnother => (column + rng.u8(1..columns)) % columns,
                     Access::Blind | Access::Modify => column,
                 };

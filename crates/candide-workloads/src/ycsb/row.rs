@@ -1,4 +1,4 @@
-//! The table's row, and the values to fill rows with.
+//! The table's row, and the random values with which rows are filled.
 
 use candide::{Column, Field, Record};
 use fastrand::Rng;
@@ -20,18 +20,19 @@ impl<L: Layout> UserRow<L> {
     /// The number of columns.
     pub const COUNT: usize = L::Values::COUNT;
 
-    /// The approximate number of bytes of a row: its columns, in whole words, and the engine's data
-    /// beside them.
+    /// The approximate number of bytes of a row: the columns, in whole words, and the engine's own
+    /// data.
     pub(crate) const BYTES: u64 = (Self::COUNT * L::Value::WORDS * 9 + 64) as u64;
 
-    /// The columns by number, each as a whole. Numbers beyond the last column repeat the first.
+    /// The columns by number, each as a whole. Numbers beyond the last column stand for the first
+    /// column.
     pub const COLUMNS: [Column<Self, L::Value>; COLUMNS_MAX] = starts();
 
     /// The first word of each column, where a counter can be kept.
     pub const HEADS: [Column<Self, u64>; COLUMNS_MAX] = starts();
 }
 
-/// Returns the fields of type `T` at the start of each column. Columns are assigned to the groups
+/// Returns, for each column, the field of type `T` at its start. Columns are assigned to the groups
 /// in rotation.
 const fn starts<L: Layout, T: Field>() -> [Column<UserRow<L>, T>; COLUMNS_MAX] {
     let mut columns = [Column::new(0, 0, NAMES[0]); COLUMNS_MAX];
@@ -73,7 +74,7 @@ pub(crate) struct Pool<V>(Vec<V>);
 
 impl<V: Value> Pool<V> {
     /// The number of values: a power of two, and small enough for the values to stay in the
-    /// first-level cache beside everything else.
+    /// first-level cache together with the other data in use.
     const VALUES: usize = 128;
 
     pub(crate) fn new(rng: &mut Rng) -> Self {

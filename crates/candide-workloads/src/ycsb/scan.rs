@@ -8,8 +8,8 @@ use candide::{Abort, Ordered, Protocol, Table, Tx, Whole};
 use super::layout::Layout;
 use super::row::UserRow;
 
-/// Scans the whole rows of a range of keys. Returns whether each key of the range came once and in
-/// order. This must hold in a table from which no row is ever deleted.
+/// Scans the whole rows of a range of keys. Returns whether the scan found each key of the range
+/// once and in order. In a table from which no row is ever deleted, every scan must do so.
 pub(crate) fn scan_all<L: Layout<Index = Ordered>, P: Protocol>(
     table: &Table<UserRow<L>, P>,
     tx: &Tx<'_, P>,

@@ -14,7 +14,7 @@ use crate::replay::Replay;
 use crate::workload::run_as;
 use crate::{Probe, Step, Worker};
 
-/// Runs the transactions of one thread.
+/// The worker that runs the transactions of one thread.
 pub struct YcsbWorker<P: Protocol, L: Layout = Wide> {
     session: Session<P>,
     table: Table<UserRow<L>, P>,
@@ -105,7 +105,7 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
         Ok(operations)
     }
 
-    /// Finds all rows of the batch, prefetches all columns, and only then accesses the first
+    /// Finds all rows of the batch and prefetches their columns, before it accesses the first
     /// column.
     fn batch<const N: usize>(&mut self, operations: &[Operation; N]) -> Result<(), Abort> {
         let keys = operations.map(|operation| u64::from(operation.key));

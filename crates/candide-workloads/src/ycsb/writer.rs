@@ -11,7 +11,7 @@ use super::row::{Pool, UserRow};
 /// One thread's source of values. Only a commit advances the source, so that every attempt of a
 /// transaction writes the same values.
 pub(crate) enum Writer<V> {
-    /// Random values, of which number `next` of the pool is the next one.
+    /// Random values. The next value is number `next` of the pool.
     Values { pool: Pool<V>, next: usize },
     /// Increments, and the number of committed increments.
     Increments { committed: u64 },
@@ -20,8 +20,8 @@ pub(crate) enum Writer<V> {
 }
 
 impl<V: Value> Writer<V> {
-    /// Creates the writer of thread number `thread`. The thread's log of tags is moved from `tally`
-    /// into the writer until [`Tally::absorb`] returns it.
+    /// Creates the writer of thread number `thread`. The thread's log of tags moves from `tally`
+    /// into the writer; [`Tally::absorb`] moves it back.
     pub(super) fn new<L: Layout<Value = V>>(
         knobs: &Ycsb<L>,
         thread: usize,
@@ -42,8 +42,8 @@ impl<V: Value> Writer<V> {
         }
     }
 
-    /// Writes what `operation`, at place `position` of its transaction, asks for. The read that
-    /// precedes the write has been done by the caller.
+    /// Executes the write of `operation`, which is at place `position` of its transaction. If a
+    /// read has to precede the write, the caller has made that read.
     #[inline]
     pub(super) fn write<L: Layout<Value = V>, P: Protocol>(
         &self,
@@ -70,8 +70,8 @@ impl<V: Value> Writer<V> {
         }
     }
 
-    /// Returns whether a value that was read mixes two writes. Only tags can tell; without them,
-    /// returns false.
+    /// Returns whether a value that was read mixes two writes. If values are not tags, this is not
+    /// known, and the function returns `false`.
     #[inline]
     pub(super) fn is_torn(&self, value: &V) -> bool {
         matches!(self, Writer::Tags { .. }) && Tag::of(value).is_none()
@@ -103,9 +103,9 @@ impl<V: Value> Writer<V> {
 /// The writes committed since the table was filled.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// Committed increments.
+    /// The number of committed increments.
     pub(super) increments: u64,
-    /// Reads in committed transactions that saw a mix of two writes.
+    /// The number of reads in committed transactions that saw a mix of two writes.
     pub(super) torn: u64,
     /// The tags of each thread.
     logs: Vec<TagLog>,
@@ -130,9 +130,9 @@ impl Tally {
         }
     }
 
-    /// Returns whether `value` may be the final value of a column. It must be filled with one tag:
-    /// the last tag that its writer committed in this column, or, if no write to the column was
-    /// committed, the initial tag.
+    /// Returns whether `value` may be the final value of a column. The value must be filled with
+    /// one tag. This is the last tag that its writer committed in this column, or the initial tag
+    /// if no write to the column was committed.
     pub(super) fn explains<V: Value>(&self, slot: usize, value: &V) -> bool {
         match Tag::of(value) {
             None => false,
@@ -168,8 +168,8 @@ impl<L: Layout> UserRow<L> {
     }
 }
 
-/// The writer and the time of a write: the thread in the upper 16 bits, and a sequence number in
-/// the others.
+/// The writer and the order of a write: the thread in the upper 16 bits, and the thread's sequence
+/// number in the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 

@@ -1,4 +1,4 @@
-//! Attempts that conflicts ended: how many, why, and which types they met.
+//! Aborted attempts: their number, the reasons, and the conflicting transaction types.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ const RATE: Quantity = Quantity {
     words: |value| format!("{} of attempts aborted", percent(value / 100.0)),
 };
 
-/// The most causes of a result that are drawn. The table has all.
+/// The largest number of causes that are drawn for a result. The table has all causes.
 const CAUSES_DRAWN: usize = 6;
 
-/// The charts, or a sentence if there is nothing to draw.
+/// Returns the charts, or a sentence if no attempt was aborted.
 pub(crate) fn charts(comparison: &Comparison<'_>) -> String {
     if comparison.entries.iter().all(|entry| entry.result.aborted == 0) {
         return format!(
@@ -76,7 +76,8 @@ fn worst(comparison: &Comparison<'_>) -> String {
     )
 }
 
-/// The results with aborted attempts and the most threads: there is most to see.
+/// Returns the facet's results with aborted attempts, with one number of threads: the largest with
+/// which any attempt of the comparison was aborted.
 fn busiest<'a>(comparison: &Comparison<'_>, facet: &Facet<'a>) -> Vec<Entry<'a>> {
     let threads = comparison
         .entries
@@ -87,7 +88,7 @@ fn busiest<'a>(comparison: &Comparison<'_>, facet: &Facet<'a>) -> Vec<Entry<'a>>
     facet.with(threads.unwrap_or(1)).into_iter().filter(|entry| entry.result.aborted > 0).collect()
 }
 
-/// Per cent of the attempts of a result.
+/// Returns `attempts` in per cent of all attempts of a result.
 fn share(entry: Entry<'_>, attempts: u64) -> f64 {
     attempts as f64 / (entry.result.committed + entry.result.aborted) as f64 * 100.0
 }
@@ -124,7 +125,8 @@ fn causes(comparison: &Comparison<'_>) -> String {
          out takes time, so throughput is lower than without --causes"
     );
     by_protocol(comparison, &what, &finding, |entry| {
-        // Reasons are told above; what is left of a cause without them is drawn once.
+        // Another chart shows the reasons. Causes that differ only in the reason are drawn as one
+        // bar.
         let mut met: BTreeMap<String, u64> = BTreeMap::new();
         for cause in entry.result.causes.iter().flatten() {
             let other =
@@ -146,7 +148,7 @@ fn causes(comparison: &Comparison<'_>) -> String {
     })
 }
 
-/// A panel for each way of setting the switches, with a block for each protocol.
+/// Returns a panel for each facet, with a block for each protocol.
 fn by_protocol(
     comparison: &Comparison<'_>,
     what: &str,

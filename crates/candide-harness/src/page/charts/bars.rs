@@ -1,4 +1,4 @@
-//! Bars that lie, all from zero to one scale, each with its name and its number.
+//! Horizontal bars, all from zero and to one scale, each with its name and its number.
 
 use super::super::markup::escape;
 use super::super::number::short;
@@ -9,26 +9,26 @@ use super::scale::{Scale, plumb};
 const THICK: f64 = 14.0;
 const PITCH: f64 = 22.0;
 const HEADING: f64 = 24.0;
-/// Room for the numbers right of the bars.
+/// The width of the numbers right of the bars.
 const NUMBERS: f64 = 74.0;
-/// About the width of a letter.
+/// The approximate width of a letter.
 const LETTER: f64 = 7.6;
-/// Names that are longer have lines of their own.
+/// The number of letters beyond which names stand above their bars.
 const LONG: usize = 18;
-/// From one line of a name to the next.
+/// The distance from one line of a name to the next.
 const LINE: f64 = 15.0;
 
 /// A bar.
 pub(crate) struct Bar {
     pub(crate) protocol: &'static str,
-    /// The name before the bar.
+    /// The name before or above the bar.
     pub(crate) name: String,
     pub(crate) value: f64,
-    /// The smallest and the largest of the runs, if the runs are shown.
+    /// The smallest and the largest value of the runs; `None` if the runs are not shown.
     pub(crate) range: Option<(f64, f64)>,
     /// The number as it is written behind the bar.
     pub(crate) words: String,
-    /// Further attributes of the bar.
+    /// Further HTML attributes of the bar.
     pub(crate) attributes: String,
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct Block {
     pub(crate) bars: Vec<Bar>,
 }
 
-/// The places of the drawing's parts, which depend on the names.
+/// The positions of the drawing's parts, which depend on the lengths of the names.
 struct Frame {
     left: f64,
     /// Whether names are above their bars.
     above: bool,
 }
 
-/// Returns the drawing of all blocks, up to `most`, with a line at `reference` if it is given; and
-/// the height of the drawing.
+/// Returns the height of the drawing, and the drawing of all blocks. The scale reaches to `most`. A
+/// line is drawn at `reference`, if given.
 pub(crate) fn bars(
     blocks: &[Block],
     most: f64,
@@ -90,11 +90,11 @@ pub(crate) fn bars(
             across.place(value)
         )
     });
-    // Words come last, so that nothing is drawn over them.
+    // The words come last, so that nothing is drawn over them.
     (y + 24.0, ticks.collect::<String>() + &drawn + &reference.unwrap_or_default() + &names)
 }
 
-/// The bar, the words beside it, and how high they are together.
+/// Returns the bar, the words beside it, and the height of both together.
 fn one(bar: &Bar, top: f64, frame: &Frame, across: &Scale) -> (String, String, f64) {
     let lines = if frame.above {
         broken(&bar.name, ((WIDTH - frame.left) / LETTER) as usize)
@@ -164,7 +164,8 @@ fn broken(name: &str, letters: usize) -> Vec<String> {
     lines
 }
 
-/// A lying bar with ends over the bar at `top`, in the colour of the text.
+/// Returns a horizontal range mark with ends, drawn over the bar at `top` in the colour of the
+/// text.
 fn range(left: f64, right: f64, top: f64, (low, high): (f64, f64)) -> String {
     let (upper, lower, middle) = (top + 3.0, top + THICK - 3.0, top + THICK / 2.0);
     format!(

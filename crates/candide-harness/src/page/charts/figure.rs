@@ -1,5 +1,5 @@
-//! A part of a published figure: a bar for each of its lines, as a multiple of the line with which
-//! it is compared, if any.
+//! A part of a published figure, with a bar for each line. If a line is compared with another one,
+//! the bar shows its throughput as a multiple of the other's.
 
 use super::super::number::{counted, rate, times};
 use super::bars::{Bar, Block, bars};
@@ -7,7 +7,7 @@ use super::{group, panel};
 use crate::figure::{MeasuredLine, Point};
 use crate::report::Report;
 
-/// A panel for each number of threads.
+/// Returns the chart, with a panel for each number of threads.
 pub(crate) fn chart(report: &Report, lines: &[MeasuredLine]) -> String {
     let is_ratio = lines.iter().any(|line| line.base.is_some());
     let unit = if is_ratio {
@@ -25,7 +25,8 @@ pub(crate) fn chart(report: &Report, lines: &[MeasuredLine]) -> String {
     let mut threads: Vec<usize> = points().map(|(_, point)| point.threads).collect();
     threads.sort_unstable();
     threads.dedup();
-    // Only lines that are compared: the line with which others are compared is 1.
+    // Only lines that are compared count here. The ratio of the line with which others are compared
+    // is always 1.
     let compared = points().filter(|(line, _)| !is_ratio || line.base.is_some());
     let Some((best, point)) = compared.max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)))
     else {

@@ -10,12 +10,12 @@ use super::{group, panel};
 struct Gains {
     threads: usize,
     protocol: &'static str,
-    /// The switches that are on, the result and the ratio.
+    /// The names of the switches that are on, and the ratio.
     ratios: Vec<(&'static str, f64)>,
 }
 
-/// A panel for each number of threads, if something was measured both with a switch off and with it
-/// on.
+/// Returns a chart with a panel for each number of threads. The chart is empty unless some setting
+/// was measured both with a switch off and with that switch on.
 pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
     let gains = gains(comparison);
     let ratios = || {
@@ -49,14 +49,14 @@ pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
 }
 
 fn gains(comparison: &Comparison<'_>) -> Vec<Gains> {
-    // Results with one source of timestamps only: the benefit of another source is no gain of a
-    // switch.
+    // Only results with one source of timestamps count, since the benefit of another source is no
+    // gain of a switch.
     let timestamps = comparison.first().other_timestamps();
     let results = || {
         let results = comparison.entries.iter().map(|entry| entry.result);
         results.filter(|result| result.other_timestamps() == timestamps)
     };
-    // A switch that was never off is on in the base of the comparison, too, and is not mentioned.
+    // A switch that was never off is also on in the base of the comparison, and is not mentioned.
     let (cu, ts) = (results().all(|result| result.cu), results().all(|result| result.ts));
     let switched = [("CU", (true, ts)), ("TS", (cu, true)), ("CU and TS", (true, true))];
     let beyond = [!cu, !ts, !cu && !ts];

@@ -1,5 +1,5 @@
-//! Latencies of each transaction type: a panel for each percentile, since each needs a scale of its
-//! own from zero.
+//! Latencies of each transaction type, with a panel for each percentile, since each percentile
+//! needs its own scale from zero.
 
 use super::super::comparison::{Comparison, Entry};
 use super::super::markup::{escape, folded};
@@ -27,8 +27,8 @@ const PERCENTILES: [Percentile; 4] = [
     Percentile { name: "slowest", field: "max_us", micros: |kind| kind.max_us },
 ];
 
-/// Shows the results with the most threads; results with fewer threads or other switches are folded
-/// away.
+/// Shows the results of the first facet with the largest number of threads. Results with fewer
+/// threads or other switches are folded.
 pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
     let facets = comparison.facets();
     let threads = comparison.threads();
@@ -78,7 +78,8 @@ fn panels(what: &str, entries: &[Entry<'_>]) -> String {
     PERCENTILES.iter().map(|percentile| one(what, entries, percentile)).collect()
 }
 
-/// A percentile: a row for each type, in which each protocol has a line from zero to its marker.
+/// Returns the panel of a percentile. It has a row for each transaction type, in which each
+/// protocol has a line from zero to its marker.
 fn one(what: &str, entries: &[Entry<'_>], percentile: &Percentile) -> String {
     let mut kinds: Vec<&str> =
         entries.iter().flat_map(|entry| entry.result.transactions.keys().copied()).collect();

@@ -1,4 +1,4 @@
-//! Something by the number of threads: a line for each protocol, from zero in both directions.
+//! A quantity by the number of threads, with a line for each protocol. Both axes begin at zero.
 
 use super::super::comparison::{Entry, Facet};
 use super::super::number::{counted, short};
@@ -16,25 +16,26 @@ const BOTTOM: f64 = HEIGHT - 42.0;
 /// hide each other.
 const ASIDE: f64 = 6.0;
 
-/// Numbers closer than that would run into one another.
+/// The distance between two numbers at the axis below which they would overlap.
 const APART: f64 = 22.0;
 
 /// The quantity that a chart draws.
 pub(crate) struct Quantity {
-    /// Its field in the results, for comparison.
+    /// The quantity's field in the results, by which a program can compare the drawing with the
+    /// results.
     pub(crate) field: &'static str,
-    /// The text behind a number at the axis.
+    /// The text after a number at the axis.
     pub(crate) unit: &'static str,
-    /// The number itself, in that unit.
+    /// The number, in this unit.
     pub(crate) value: fn(Entry<'_>) -> f64,
-    /// The smallest and the largest of the runs, if the runs are shown.
+    /// The smallest and the largest value of the runs; `None` if the runs are not shown.
     pub(crate) range: Option<fn(Entry<'_>) -> (f64, f64)>,
     /// The value as text.
     pub(crate) words: fn(f64) -> String,
 }
 
-/// The panel's drawing, up to `most` and to `threads`, the largest number of them. Gives its
-/// height, too.
+/// Returns the height of a panel's drawing, and the drawing. The axes reach to `most` and to the
+/// largest of `threads`.
 pub(crate) fn lines(
     facet: &Facet<'_>,
     quantity: &Quantity,
@@ -70,7 +71,7 @@ pub(crate) fn lines(
     (HEIGHT, format!("{levels}{axis}{}", series.collect::<String>()))
 }
 
-/// Ticks at zero and at the numbers of threads, each with its number if there is room.
+/// Returns ticks at zero and at each number of threads. A tick has its number if there is room.
 fn columns(threads: &[usize], place: impl Fn(usize) -> f64) -> String {
     let mut free = f64::MIN;
     let mut ticks = String::new();
@@ -85,7 +86,7 @@ fn columns(threads: &[usize], place: impl Fn(usize) -> f64) -> String {
     ticks
 }
 
-/// A protocol's line, its ranges and its markers.
+/// Returns a protocol's line, with ranges and markers.
 fn one(points: &[(f64, Entry<'_>)], quantity: &Quantity, up: &Scale, look: Look) -> String {
     let value = |entry: Entry<'_>| (quantity.value)(entry);
     let path: String =
@@ -114,7 +115,7 @@ fn one(points: &[(f64, Entry<'_>)], quantity: &Quantity, up: &Scale, look: Look)
     line + &ranges + &marks
 }
 
-/// An upright bar with ends, from the smallest to the largest.
+/// Returns a vertical range mark with ends, from `low` to `high`.
 fn range(x: f64, (low, high): (f64, f64), up: &Scale) -> String {
     let (bottom, top) = (up.place(low), up.place(high));
     let (left, right) = (x - 4.0, x + 4.0);

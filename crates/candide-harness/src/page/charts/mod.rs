@@ -1,9 +1,10 @@
 //! Charts: inline SVG that fills the width of the page. They are drawn for the width of a phone, so
-//! that they can be read there, too.
+//! that they can also be read on a phone.
 //!
-//! Each mark that is drawn for a number carries that number: `data-mark` is the direction in which
-//! its position counts, and `data-value` the value that it should have by the ticks (`data-axis`,
-//! `data-value`). So a program can check that the drawing is right.
+//! Each mark that is drawn for a number has attributes with that number. `data-mark` is the
+//! direction in which the mark's position counts, and `data-value` is the number. Ticks have
+//! `data-axis` and `data-value`. So a program can check that each mark is at the right position
+//! between the ticks.
 
 mod aborts;
 mod bars;
@@ -19,10 +20,10 @@ mod timeline;
 use super::comparison::Comparison;
 use super::markup::escape;
 
-/// The width that panels are drawn for; they are shown as wide as there is room.
+/// The width for which panels are drawn. They are shown as wide as there is room.
 const WIDTH: f64 = 400.0;
 
-/// Every chart for which something was measured.
+/// Returns every chart for which there are measurements.
 pub(crate) fn all(comparison: &Comparison<'_>) -> String {
     let charts = [
         throughput::chart(comparison),
@@ -35,8 +36,8 @@ pub(crate) fn all(comparison: &Comparison<'_>) -> String {
     charts.concat()
 }
 
-/// The charts of one kind, under a heading and a sentence on what they show; with a legend, unless
-/// each mark has its name beside it.
+/// Returns the charts of one kind, under the heading `title` and the sentence `finding` on what
+/// they show. `legend` is empty if each mark has its name beside it.
 fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
     format!(
         "<section class=\"charts\">\n<h3>{}</h3>\n<p>{}</p>\n{legend}<div class=\"panels\">\n{panels}</div>\n</section>\n",
@@ -45,8 +46,8 @@ fn group(title: &str, finding: &str, legend: &str, panels: &str) -> String {
     )
 }
 
-/// One drawing, `height` units high, under a heading of its own if it needs one. `about` describes
-/// it for screen readers.
+/// Returns one drawing, `height` units high, under the heading `caption` unless that is empty.
+/// `about` describes the drawing for screen readers.
 fn panel(caption: &str, about: &str, height: f64, body: &str) -> String {
     let caption = if caption.is_empty() {
         String::new()
@@ -59,12 +60,12 @@ fn panel(caption: &str, about: &str, height: f64, body: &str) -> String {
     )
 }
 
-/// The heading of a chart, with that of one of its panels.
+/// Returns the heading of a chart, followed by the caption of one of its panels.
 fn about(what: &str, caption: &str) -> String {
     if caption.is_empty() { what.to_string() } else { format!("{what}, {caption}") }
 }
 
-/// The attributes of a mark that shows a field of a result.
+/// Returns the attributes of a mark that shows a field of a result.
 fn mark(direction: &str, value: f64, result: usize, field: &str) -> String {
     format!(
         " data-mark=\"{direction}\" data-value=\"{value}\" data-results=\"{result}\" data-field=\"{}\"",
@@ -72,7 +73,7 @@ fn mark(direction: &str, value: f64, result: usize, field: &str) -> String {
     )
 }
 
-/// The words that a pointer brings up.
+/// Returns the text that is shown when the pointer is over a mark.
 fn tip(text: &str) -> String {
     format!("<title>{}</title>", escape(text))
 }

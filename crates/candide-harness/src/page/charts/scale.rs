@@ -1,4 +1,4 @@
-//! Scales: where a number is drawn, from zero to a round number, and the ticks in between.
+//! Scales from zero to a round number: the position at which a number is drawn, and the ticks.
 
 use super::super::markup::escape;
 use super::super::number::short;
@@ -9,33 +9,34 @@ pub(crate) struct Scale {
     zero: f64,
     /// The position of `end`.
     far: f64,
-    /// The round number that the scale ends with.
+    /// The round number at the end of the scale.
     end: f64,
     step: f64,
 }
 
 impl Scale {
-    /// A scale between two places that reaches `most` with about `ticks` ticks beside zero.
+    /// Creates a scale from the position `zero` to the position `far` that reaches at least `most`,
+    /// with about `ticks` ticks beside zero.
     pub(crate) fn new(most: f64, zero: f64, far: f64, ticks: usize) -> Scale {
         let most = if most > 0.0 { most } else { 1.0 };
         let step = round_step(most / ticks as f64);
-        // A range that divides evenly must not get another step because of a rounding error.
+        // If `step` divides `most` evenly, a rounding error must not add another step.
         let steps = (most / step - 1e-9).ceil().max(1.0);
         Scale { zero, far, end: steps * step, step }
     }
 
-    /// Returns the place where `value` is drawn.
+    /// Returns the position at which `value` is drawn.
     pub(crate) fn place(&self, value: f64) -> f64 {
         self.zero + value / self.end * (self.far - self.zero)
     }
 
-    /// Zero, and every step up to the end.
+    /// Returns the values of the ticks: zero, and every step up to the end.
     pub(crate) fn ticks(&self) -> Vec<f64> {
         (0..=(self.end / self.step).round() as usize).map(|tick| tick as f64 * self.step).collect()
     }
 }
 
-/// The smallest of 1, 2, 2.5 and 5 times a power of ten that is not below `least`.
+/// Returns the smallest number that is 1, 2, 2.5 or 5 times a power of ten and not below `least`.
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let factor = [1.0, 2.0, 2.5, 5.0]
@@ -45,7 +46,7 @@ fn round_step(least: f64) -> f64 {
     factor * power
 }
 
-/// A tick of the upright axis, its line from `left` to `right`.
+/// Returns a tick of the vertical axis, whose line is from `left` to `right`.
 pub(crate) fn level(value: f64, y: f64, left: f64, right: f64, unit: &str) -> String {
     let class = if value == 0.0 { "tick zero" } else { "tick" };
     format!(
@@ -59,7 +60,8 @@ pub(crate) fn level(value: f64, y: f64, left: f64, right: f64, unit: &str) -> St
     )
 }
 
-/// A tick of the lying axis, its line from `top` to `bottom`, below which there may be a number.
+/// Returns a tick of the horizontal axis, whose line is from `top` to `bottom`. `label`, if given,
+/// stands below the line.
 pub(crate) fn plumb(value: f64, x: f64, top: f64, bottom: f64, label: Option<&str>) -> String {
     let class = if value == 0.0 { "tick zero" } else { "tick" };
     let text = label.map(|label| {

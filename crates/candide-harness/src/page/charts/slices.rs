@@ -9,7 +9,7 @@ use crate::table::MEBIBYTE;
 
 struct Quantity {
     name: &'static str,
-    /// Returns the value of a slice; `None` if the system does not say it.
+    /// Returns the value of a slice; `None` if the system does not report it.
     value: fn(&RunSlice) -> Option<f64>,
 }
 
@@ -29,7 +29,7 @@ const QUANTITIES: [Quantity; 4] = [
     },
 ];
 
-/// A group for each result that has slices, with a panel for each quantity.
+/// Returns a group of charts for each result that has slices, with a panel for each quantity.
 pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
     let sliced = comparison.entries.iter().filter(|entry| !entry.result.slices.is_empty());
     sliced.map(|&entry| charts(comparison, entry)).collect()
@@ -56,7 +56,8 @@ fn charts(comparison: &Comparison<'_>, entry: Entry<'_>) -> String {
     )
 }
 
-/// When the middle of each slice was, if runs had followed one another without a pause.
+/// Returns the time of the middle of each slice, as if the runs had followed one another without a
+/// pause.
 fn middles(slices: &[NumberedSlice]) -> Vec<f64> {
     let mut passed = 0.0;
     let middle = |numbered: &NumberedSlice| {

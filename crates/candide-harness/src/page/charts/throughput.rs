@@ -15,7 +15,8 @@ const THROUGHPUT: Quantity = Quantity {
     words: |value| format!("{} txn/s", rate(value)),
 };
 
-/// By the number of threads, or side by side where there is one.
+/// Returns the chart: lines by the number of threads, or bars if there is only one number of
+/// threads.
 pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
     let threads = comparison.threads();
     let most = comparison.entries.iter().map(|entry| entry.result.range().1).fold(0.0, f64::max);
@@ -53,7 +54,7 @@ fn mark_of(entry: Entry<'_>) -> String {
     format!(" data-results=\"{}\" data-field=\"{}\"", entry.index, THROUGHPUT.field)
 }
 
-/// The fastest protocol, and the speed-up that it gains from more threads.
+/// Describes the fastest result, and its speed-up over one thread under the same setting.
 fn finding(comparison: &Comparison<'_>) -> String {
     let by_throughput = |a: &&Entry<'_>, b: &&Entry<'_>| {
         a.result.throughput_tps.total_cmp(&b.result.throughput_tps)

@@ -1,4 +1,4 @@
-//! Throughput over time, of workloads that change while they run.
+//! Throughput over time, for workloads that change while they run.
 
 use super::super::comparison::{Comparison, Entry};
 use super::super::markup::escape;
@@ -15,10 +15,10 @@ const RIGHT: f64 = WIDTH - 16.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 
-/// Into how many points a phase is drawn, however many slices it has.
+/// The largest number of points with which a phase is drawn.
 const POINTS_PER_PHASE: usize = 25;
 
-/// A panel for each result that has phases, all to one scale.
+/// Returns a panel for each result that has phases, all to one scale.
 pub(crate) fn chart(comparison: &Comparison<'_>) -> String {
     let mut timelines: Vec<(Entry<'_>, &Timeslices)> = comparison
         .facets()
@@ -68,7 +68,7 @@ fn finding(entry: Entry<'_>, timeline: &Timeslices) -> String {
     )
 }
 
-/// When after the beginning, and how many transactions per second.
+/// Returns the points to draw: the seconds since the beginning, and the transactions per second.
 fn rates(timeline: &Timeslices) -> Vec<(f64, f64)> {
     let mut rates = Vec::new();
     for (index, NamedPhase { phase, .. }) in timeline.phases.iter().enumerate() {
@@ -88,7 +88,8 @@ fn one(entry: Entry<'_>, timeline: &Timeslices, most: f64) -> String {
     shades(timeline, &along(end)) + &curve(entry.result.protocol, &rates(timeline), most, end)
 }
 
-/// A line through `points`, of times and numbers up to `most`, from zero to `end` seconds.
+/// Returns a line through `points`, each a time in seconds and a number. The scale of times reaches
+/// to `end`, and that of numbers to `most`.
 pub(super) fn curve(protocol: &str, points: &[(f64, f64)], most: f64, end: f64) -> String {
     let (up, along) = (Scale::new(most, BOTTOM, TOP, 3), along(end));
     let levels: String = up
@@ -118,12 +119,12 @@ pub(super) fn curve(protocol: &str, points: &[(f64, f64)], most: f64, end: f64) 
     format!("{levels}{}{axis}{drawn}", ticks.collect::<String>())
 }
 
-/// The scale of time.
+/// Returns the scale of time, from zero to `end` seconds.
 fn along(end: f64) -> Scale {
     Scale::new(end, LEFT, RIGHT, 4)
 }
 
-/// A shade behind every phase that is not of the first kind.
+/// Returns a shade behind every phase whose name is not that of the first phase.
 fn shades(timeline: &Timeslices, along: &Scale) -> String {
     let first = timeline.phases.first().map(|named| named.name);
     let others = timeline.phases.iter().enumerate().filter(|(_, named)| Some(named.name) != first);
