@@ -339,6 +339,12 @@ pub(crate) struct Common {
     #[arg(help_heading = RUNS, long, value_parser = whole::<u64>, default_value_t = 1)]
     pub(crate) seed: u64,
 
+    /// Reserve the memory that a workload is estimated to take, before its tables are filled: the
+    /// operating system then provides it before the measurement, and not within transactions. At
+    /// most half of the free memory
+    #[arg(help_heading = RUNS, long, value_enum, default_value_t = Switch::On)]
+    reserve: Switch,
+
     /// Go on even if a workload is estimated to take more memory than is free
     #[arg(help_heading = RUNS, long)]
     pub(crate) force: bool,
@@ -404,6 +410,7 @@ impl Common {
             rate: self.rate,
             slice: self.slice,
             hottest: self.hottest,
+            reserve: self.reserve.is_on(),
             force: self.force,
             profile: self.profile,
         }

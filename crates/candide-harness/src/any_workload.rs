@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 
 use candide::experiments::{Factor, Timestamps};
-use candide::{Database, Error, Protocol, Session};
+use candide::{Database, Error, MemoryUse, Protocol, Session};
 use candide_workloads::{Consistency, Loaded, Loading, Size, Timeline, Worker, Workload};
 
 use crate::affinity::Cores;
@@ -36,6 +36,8 @@ pub(crate) struct LoadContext<'a> {
     pub(crate) cores: &'a Cores,
     pub(crate) seed: u64,
     pub(crate) agenda: &'a Agenda,
+    /// The number of bytes that the database reserves.
+    pub(crate) reserve_bytes: usize,
 }
 
 /// A workload of any type that can be measured.
@@ -72,10 +74,11 @@ pub trait AnyWorkload: Sync {
     /// allowed.
     fn validate(&self) -> Result<(), String>;
 
-    /// Sets up a database, creates the tables and fills them.
+    /// Sets up a database that reserves `reserve_bytes` bytes, creates the tables and fills them.
     fn fill(
         &self,
         variant: &Variant,
+        reserve_bytes: usize,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn LoadedDatabase>, FillError>;
 }
@@ -92,8 +95,8 @@ pub trait LoadedDatabase: Send + Sync {
     /// Compares the tables with the account of the committed transactions.
     fn check(&self) -> Result<Consistency, candide_workloads::Failure>;
 
-    /// Returns the number of bytes that the database has reserved.
-    fn reserved_bytes(&self) -> u64;
+    /// Returns the use of the database's memory.
+    fn memory(&self) -> MemoryUse;
 }
 
 /// An open session, and the number of the thread that will use the session.
@@ -150,7 +153,7 @@ pub(crate) fn load(
     workload: &dyn AnyWorkload,
     context: &LoadContext<'_>,
 ) -> Result<Option<Box<dyn LoadedDatabase>>, Failure> {
-    let &LoadContext { variant, cores, seed, agenda } = context;
+    let &LoadContext { variant, cores, seed, agenda, reserve_bytes } = context;
     let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
     let title = format!("loading {} {}", workload.name(), variant.protocol.name());
     let filled = progress::with_bar(agenda, &title, workload.keys(), workload.grows(), |done| {
@@ -159,12 +162,16 @@ pub(crate) fn load(
         };
         workload.fill(
             variant,
+            reserve_bytes,
             &Loading { threads, seed, progress: &progress, stopped: &interrupt::is_pressed },
         )
     });
     match filled {
         Ok(site) => Ok(Some(site)),
-        Err(FillError::Loading(candide_workloads::Failure::Stopped)) => Ok(None),
+        Err(
+            FillError::Loading(candide_workloads::Failure::Stopped)
+            | FillError::Settings(Error::Stopped),
+        ) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -221,15 +228,17 @@ impl<W: Workload + 'static> AnyWorkload for Known<W> {
     fn fill(
         &self,
         variant: &Variant,
+        reserve_bytes: usize,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn LoadedDatabase>, FillError> {
-        variant.protocol.run(Fill { workload: &self.0, variant, loading })
+        variant.protocol.run(Fill { workload: &self.0, variant, reserve_bytes, loading })
     }
 }
 
 struct Fill<'a, W> {
     workload: &'a W,
     variant: &'a Variant,
+    reserve_bytes: usize,
     loading: &'a Loading<'a>,
 }
 
@@ -237,8 +246,8 @@ impl<W: Workload + 'static> Job for Fill<'_, W> {
     type Output = Result<Box<dyn LoadedDatabase>, FillError>;
 
     fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output {
-        let Fill { workload, variant, loading } = self;
-        let db = variant.build::<P>(policy)?;
+        let Fill { workload, variant, reserve_bytes, loading } = self;
+        let db = variant.build::<P>(policy, reserve_bytes)?;
         let loaded = workload.load(&db, loading)?;
         Ok(Box::new(Filled::<P, W> { db, loaded }))
     }
@@ -246,14 +255,18 @@ impl<W: Workload + 'static> Job for Fill<'_, W> {
 
 impl Variant {
     /// Returns an empty database with this setting and the protocol's `policy`.
-    fn build<P: Protocol>(&self, policy: P::Policy) -> Result<Database<P>, Error> {
-        let builder = Database::<P>::builder().policy(policy);
+    fn build<P: Protocol>(
+        &self,
+        policy: P::Policy,
+        reserve_bytes: usize,
+    ) -> Result<Database<P>, Error> {
+        let builder = Database::<P>::builder().policy(policy).reserve(reserve_bytes);
         let builder = builder.commit_time_updates(self.cu).timestamp_splitting(self.ts);
         let builder = self
             .timestamps
             .into_iter()
             .fold(builder, |builder, timestamps| builder.timestamps(timestamps));
-        builder.factors(self.factors.iter().copied()).build()
+        builder.factors(self.factors.iter().copied()).build_unless(&interrupt::is_pressed)
     }
 }
 
@@ -283,8 +296,8 @@ impl<P: Protocol, W: Workload> LoadedDatabase for Filled<P, W> {
         self.loaded.check(self.db.session()?)
     }
 
-    fn reserved_bytes(&self) -> u64 {
-        self.db.memory().reserved_bytes as u64
+    fn memory(&self) -> MemoryUse {
+        self.db.memory()
     }
 }
 

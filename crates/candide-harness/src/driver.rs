@@ -22,6 +22,12 @@ use crate::progress::Clock;
 use crate::slices::{RunSlice, Slices};
 use crate::timeline::Phase;
 
+/// The part of the measured time whose throughput is reported beside that of the whole: fresh
+/// memory and cold caches show in it.
+const FIRST_SECOND: Duration = Duration::from_secs(1);
+/// The shortest measured time of which the first second is reported.
+const FIRST_SECOND_MIN: Duration = Duration::from_secs(2);
+
 /// The orders to a run's threads. The current order is one byte, written by the timekeeper and read
 /// by all other threads.
 const WARM_UP: u8 = 0;
@@ -65,6 +71,13 @@ pub(crate) struct Run {
     /// The results of the slices; empty if the run was not cut into slices. Slices of different
     /// runs are not merged.
     pub(crate) slices: Vec<RunSlice>,
+    /// The transactions committed in the first second of the measured time; `None` if the measured
+    /// time is shorter than two seconds, or has phases.
+    pub(crate) first_second: Option<u64>,
+    /// The number of bytes that the database took in the measured time.
+    pub(crate) grown_bytes: u64,
+    /// The part of `grown_bytes` that the operating system had not yet provided.
+    pub(crate) fresh_bytes: u64,
     /// Whether Ctrl-C ended the run. If the measurement had not begun by then, `elapsed` is zero.
     pub(crate) ended_early: bool,
 }
@@ -128,6 +141,9 @@ impl Run {
             hottest: None,
             phases: Vec::new(),
             slices: Vec::new(),
+            first_second: None,
+            grown_bytes: 0,
+            fresh_bytes: 0,
             ended_early: false,
         }
     }
@@ -137,6 +153,11 @@ impl Run {
     pub(crate) fn merge(&mut self, other: &Run) {
         self.elapsed += other.elapsed;
         self.ended_early |= other.ended_early;
+        self.grown_bytes += other.grown_bytes;
+        self.fresh_bytes += other.fresh_bytes;
+        if let Some(committed) = other.first_second {
+            *self.first_second.get_or_insert_default() += committed;
+        }
         for (kind, other) in self.kinds.iter_mut().zip(&other.kinds) {
             kind.merge(other);
         }
@@ -221,6 +242,7 @@ pub(crate) fn run(
         meeting.gather(|| ());
         let all_began = meeting.members() == threads;
         let warm = all_began && clock.sleep(timing.warmup);
+        let before = site.memory();
         let lengths = match timing.timeline {
             _ if !warm => {
                 orders.store(STOP, Ordering::Relaxed);
@@ -228,15 +250,20 @@ pub(crate) fn run(
             }
             None => {
                 let slice = slices.map_or(timing.duration, Slices::length);
-                let look =
-                    || footprints.extend(slices.map(|_| Footprint::now(site.reserved_bytes())));
+                let look = || {
+                    footprints.extend(slices.map(|_| Footprint::now(site.memory().reserved_bytes)))
+                };
                 vec![measure(timing.duration, slice, orders, measured, clock, look)]
             }
             Some(timeline) => {
                 measure_phases(timing.duration, &timeline, orders, meeting, site, clock)
             }
         };
+        let after = site.memory();
         let mut total = Run::new(kinds);
+        // Arrays of hash indexes may have been freed meanwhile.
+        total.grown_bytes = after.reserved_bytes.saturating_sub(before.reserved_bytes) as u64;
+        total.fresh_bytes = (after.fresh_bytes - before.fresh_bytes) as u64;
         for worker in workers {
             total.merge(&worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
         }
@@ -355,6 +382,7 @@ fn repeat(
     let mut until_look = hottest::EVERY;
     let mut before: Option<Stats> = None;
     let mut share = None;
+    let mut first_second_ends = None;
     let mut begin = Instant::now();
     let mut phase_begun = begin;
     loop {
@@ -379,6 +407,10 @@ fn repeat(
             drop(worker.take_causes());
             if timeline.is_none() {
                 let measured = *signals.measured.wait();
+                if timing.duration >= FIRST_SECOND_MIN {
+                    first_second_ends = Some(measured + FIRST_SECOND);
+                    run.first_second = Some(0);
+                }
                 if let Some(pace) = &mut pace {
                     pace.skip_to(measured);
                 }
@@ -398,6 +430,9 @@ fn repeat(
         if order == MEASURE {
             let latency = end - begin;
             run.kinds[step.kind].record(&step, latency);
+            if step.committed && first_second_ends.is_some_and(|ends| end < ends) {
+                *run.first_second.get_or_insert_default() += 1;
+            }
             if let (Some(timeline), Some(phase)) = (timeline, run.phases.last_mut()) {
                 phase.record(&step, end - phase_begun, timeline.slice);
             }
@@ -444,7 +479,7 @@ fn repeat(
 mod tests {
     use std::cell::Cell;
 
-    use candide::Error;
+    use candide::{Error, MemoryUse};
     use candide_workloads::{Consistency, Probe};
 
     use super::*;
@@ -555,8 +590,8 @@ mod tests {
             Ok(Consistency::default())
         }
 
-        fn reserved_bytes(&self) -> u64 {
-            0
+        fn memory(&self) -> MemoryUse {
+            MemoryUse::default()
         }
     }
 

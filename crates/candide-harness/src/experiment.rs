@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use candide::experiments::free_memory;
 use candide_workloads::Consistency;
 
 use crate::affinity::Cores;
@@ -11,6 +12,7 @@ use crate::driver::{self, Run, Timing};
 use crate::failure::Failure;
 use crate::measurement::{Measurement, Memory, Profile, Setting};
 use crate::progress::{self, Agenda, Clock};
+use crate::room;
 
 /// The settings that all turns of one command share.
 pub struct Rules {
@@ -31,6 +33,8 @@ pub struct Rules {
     pub slice: Option<Duration>,
     /// Whether threads occasionally read the workload's hottest row.
     pub hottest: bool,
+    /// Whether each database reserves the memory that its workload is estimated to take.
+    pub reserve: bool,
     /// Whether to run workloads even if they are estimated to take more memory than is free.
     pub force: bool,
     /// The profile of the workloads' settings, for the report.
@@ -105,7 +109,9 @@ impl<'a> Experiment<'a> {
         let site = match &self.site {
             Some(site) => site,
             None => {
-                let context = LoadContext { variant: &self.variant, cores, seed: *seed, agenda };
+                let reserve_bytes = if rules.reserve { self.reserve_bytes(rules) } else { 0 };
+                let variant = &self.variant;
+                let context = LoadContext { variant, cores, seed: *seed, agenda, reserve_bytes };
                 match any_workload::load(self.workload, &context)? {
                     Some(site) => self.site.insert(site),
                     None => return Ok(Turn::EndedEarly),
@@ -131,7 +137,7 @@ impl<'a> Experiment<'a> {
         let is_wanted = !run.elapsed.is_zero() && (!run.ended_early || tally.runs.is_empty());
         if is_wanted {
             tally.runs.push(run);
-            tally.memory = Some(Memory::now(site.reserved_bytes()));
+            tally.memory = Some(Memory::now(site.memory().reserved_bytes));
         }
         if self.workload.grows() || self.tallies[index].runs.len() == rules.runs {
             self.check(agenda)?;
@@ -148,6 +154,18 @@ impl<'a> Experiment<'a> {
         self.check(agenda)?;
         self.site = None;
         Ok(())
+    }
+
+    /// Returns the number of bytes to reserve for the next database: for one run if the workload
+    /// grows, and otherwise for all runs. Zero if the free memory is not known.
+    fn reserve_bytes(&self, rules: &Rules) -> usize {
+        let threads = self.tallies.iter().map(|tally| tally.threads).max().unwrap_or(1);
+        let keeps_versions = self.variant.protocol.properties().keeps_versions();
+        let duration = rules.warmup + rules.duration;
+        let size = self.workload.size();
+        let free = free_memory().unwrap_or(0);
+        let bytes = room::reserve(size, keeps_versions, threads, duration, free);
+        usize::try_from(bytes).unwrap_or(0)
     }
 
     /// Checks the runs that have not been checked yet.

@@ -53,6 +53,14 @@ pub(crate) struct Measurement {
     /// The median throughput of the runs.
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
+    /// The median throughput in the first second of the measured time; `None` if the measured time
+    /// is shorter than two seconds, or has phases.
+    pub(crate) first_second_tps: Option<f64>,
+    /// The number of bytes that the database took in the measured time of all runs.
+    pub(crate) grown_bytes: u64,
+    /// The part of `grown_bytes` that the operating system had not yet provided. The first
+    /// transaction that uses a page of these bytes waits for the operating system.
+    pub(crate) fresh_bytes: u64,
     /// Whether Ctrl-C ended the last run early. Then there may be fewer runs than requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ended_early: bool,
@@ -152,7 +160,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn now(memory_bytes: u64) -> Self {
+    pub(crate) fn now(memory_bytes: usize) -> Self {
         let huge_page_bytes = bytes_of("/proc/self/smaps_rollup", "AnonHugePages:");
         Memory { footprint: Footprint::now(memory_bytes), huge_page_bytes }
     }
@@ -171,8 +179,11 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    pub(crate) fn now(memory_bytes: u64) -> Self {
-        Footprint { memory_bytes, rss_bytes: bytes_of("/proc/self/status", "VmRSS:") }
+    pub(crate) fn now(memory_bytes: usize) -> Self {
+        Footprint {
+            memory_bytes: memory_bytes as u64,
+            rss_bytes: bytes_of("/proc/self/status", "VmRSS:"),
+        }
     }
 }
 
@@ -214,6 +225,8 @@ impl Measurement {
         runs.iter().for_each(|run| total.merge(run));
         let sum = |count: fn(&Kind) -> u64| total.kinds.iter().map(count).sum();
         let tps_runs: Vec<f64> = runs.iter().map(Run::throughput).collect();
+        let first_seconds: Vec<f64> =
+            runs.iter().filter_map(|run| run.first_second).map(|count| count as f64).collect();
         let slices = runs.iter().enumerate().flat_map(|(index, run)| {
             run.slices
                 .iter()
@@ -240,6 +253,9 @@ impl Measurement {
             user_aborted: sum(|kind| kind.user_aborted),
             throughput_tps: median(&tps_runs),
             tps_runs,
+            first_second_tps: (!first_seconds.is_empty()).then(|| median(&first_seconds)),
+            grown_bytes: total.grown_bytes,
+            fresh_bytes: total.fresh_bytes,
             ended_early: total.ended_early,
             transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
             timeline: workload.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),

@@ -1,5 +1,7 @@
 //! An estimate, before loading, of whether memory suffices for a workload.
 
+use std::time::Duration;
+
 use candide::experiments::free_memory;
 use candide_workloads::Size;
 
@@ -26,7 +28,7 @@ pub(crate) fn expect_room(
 /// Returns an error message with a suggestion if the workload takes more than `free` bytes of
 /// memory, and `None` otherwise.
 fn excess(size: Size, threads: usize, remedy: Option<&str>, free: u64) -> Option<String> {
-    let Size { tables, of, inputs } = size;
+    let Size { tables, of, inputs, .. } = size;
     let inputs = inputs.saturating_mul(threads as u64);
     let bytes = tables.saturating_add(inputs);
     let fewer =
@@ -39,6 +41,23 @@ fn excess(size: Size, threads: usize, remedy: Option<&str>, free: u64) -> Option
             remedy.unwrap_or(&fewer)
         )
     })
+}
+
+/// Returns the number of bytes to reserve for a database: an estimate of its tables, and of the rows
+/// that `threads` threads insert in `duration`. At most half of the `free` bytes.
+pub(crate) fn reserve(
+    size: Size,
+    keeps_versions: bool,
+    threads: usize,
+    duration: Duration,
+    free: u64,
+) -> u64 {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let growth = (size.growth / 1_000).saturating_mul(millis).saturating_mul(threads as u64);
+    let rows = size.tables.saturating_add(growth);
+    // Old versions take about as much again, and the rest of each slab is unused.
+    let versions = if keeps_versions { rows } else { 0 };
+    rows.saturating_add(rows / 4).saturating_add(versions).min(free / 2)
 }
 
 /// Writes a number of bytes in the largest unit that is not larger than the number.
@@ -61,6 +80,7 @@ mod tests {
             tables: warehouses * 200_000_000,
             of: "warehouses",
             inputs: 1_000_000_000,
+            growth: 0,
         };
         assert_eq!(excess(size(5), 2, None, 3_000_000_000), None, "just fits");
         let excess_unless = |remedy, warehouses, threads| {
@@ -80,6 +100,17 @@ mod tests {
                 .contains("ask for a lower --scale, or add --force")
         );
         assert!(excess(u64::MAX / 200_000_000, usize::MAX).contains("TB"), "beyond all numbers");
+    }
+
+    #[test]
+    fn a_reserve_is_for_tables_growth_and_versions_within_half_of_what_is_free() {
+        let size = Size { tables: 4_000, of: "rows", inputs: 1 << 40, growth: 2_000 };
+        let second = Duration::from_secs(1);
+        assert_eq!(reserve(size, false, 1, Duration::ZERO, 1 << 40), 5_000);
+        assert_eq!(reserve(size, false, 2, second, 1 << 40), 10_000);
+        assert_eq!(reserve(size, true, 2, second, 1 << 40), 18_000);
+        assert_eq!(reserve(size, true, 2, second, 20_000), 10_000);
+        assert_eq!(reserve(size, true, 2, Duration::MAX, 20_000), 10_000);
     }
 
     #[test]

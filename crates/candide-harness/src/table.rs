@@ -127,7 +127,7 @@ fn figure_row(label: String, point: &Point, is_base: bool, published: &str) -> [
 }
 
 /// The columns of [`throughput_row`].
-pub(crate) const THROUGHPUT_HEADER: [&str; 10] = [
+pub(crate) const THROUGHPUT_HEADER: [&str; 12] = [
     "workload",
     "protocol",
     "cu",
@@ -136,12 +136,14 @@ pub(crate) const THROUGHPUT_HEADER: [&str; 10] = [
     "txn/s (median)",
     "slowest",
     "fastest",
+    "first second",
+    "fresh MiB",
     "aborted attempts",
     "invariants",
 ];
 
 /// Returns the cells for one setting's throughput and consistency.
-pub(crate) fn throughput_row(result: &Measurement) -> [String; 10] {
+pub(crate) fn throughput_row(result: &Measurement) -> [String; 12] {
     let (slowest, fastest) = result.range();
     let failed = result.consistency.failed.len();
     let held = result.consistency.checked - failed;
@@ -154,6 +156,8 @@ pub(crate) fn throughput_row(result: &Measurement) -> [String; 10] {
         grouped(result.throughput_tps),
         grouped(slowest),
         grouped(fastest),
+        result.first_second_tps.map_or_else(String::new, grouped),
+        fresh(result),
         format!("{:.2} %", result.abort_ratio() * 100.0),
         if failed == 0 {
             format!("{held} hold")
@@ -312,6 +316,16 @@ fn slice_rows(result: &Measurement) -> impl Iterator<Item = [String; 10]> {
     })
 }
 
+/// Returns how much of the memory that the database took in the measured time was fresh, such as
+/// "2 of 310"; nothing if the database took none.
+fn fresh(result: &Measurement) -> String {
+    let mebibytes = |bytes: u64| grouped(bytes as f64 / MEBIBYTE);
+    match (result.fresh_bytes, result.grown_bytes) {
+        (0, 0) => String::new(),
+        (fresh, grown) => format!("{} of {}", mebibytes(fresh), mebibytes(grown)),
+    }
+}
+
 /// The number of bytes in a mebibyte.
 pub(crate) const MEBIBYTE: f64 = 1048576.0;
 
@@ -342,7 +356,7 @@ fn switch(on: bool) -> &'static str {
 }
 
 fn throughputs(report: &Report) -> Table {
-    let mut table = table(&THROUGHPUT_HEADER, 4..9);
+    let mut table = table(&THROUGHPUT_HEADER, 4..11);
     table.add_rows(report.results.iter().map(throughput_row));
     table
 }

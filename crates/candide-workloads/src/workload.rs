@@ -151,12 +151,20 @@ pub struct Size {
     pub of: &'static str,
     /// Bytes of the inputs that are drawn for each thread.
     pub inputs: u64,
+    /// Bytes of the rows that one thread inserts in a second on a fast machine, under a protocol
+    /// that keeps one version.
+    pub growth: u64,
 }
 
 impl Size {
     /// Returns the size of `count` entries named `of` with `bytes` bytes each, without inputs.
     pub(crate) fn of(count: u64, of: &'static str, bytes: u64) -> Size {
-        Size { tables: count.saturating_mul(bytes), of, inputs: 0 }
+        Size { tables: count.saturating_mul(bytes), of, inputs: 0, growth: 0 }
+    }
+
+    /// Sets the growth, in bytes per second and thread.
+    pub(crate) fn growing_by(self, growth: u64) -> Size {
+        Size { growth, ..self }
     }
 
     /// Adds `count` inputs of type `T` for each thread.

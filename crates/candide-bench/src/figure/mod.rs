@@ -88,6 +88,7 @@ impl Reproduction {
             rate: None,
             slice: None,
             hottest: false,
+            reserve: true,
             force: args.force,
             profile: Profile::Paper,
         };

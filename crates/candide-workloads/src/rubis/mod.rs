@@ -103,6 +103,8 @@ impl Rubis {
 const ITEM_BYTES: u64 = 500;
 const BID_BYTES: u64 = 100;
 const PURCHASE_BYTES: u64 = 130;
+/// The bytes of the rows that one thread inserts in a second on a fast machine.
+const GROWTH: u64 = 80_000_000;
 
 impl Workload for Rubis {
     type Loaded<P: Protocol> = RubisTables<P>;
@@ -123,6 +125,7 @@ impl Workload for Rubis {
         let items = Size::of(self.items, "items", item);
         Size { tables: items.tables.saturating_add(tables), ..items }
             .with_inputs::<Request>(self.transactions)
+            .growing_by(GROWTH)
     }
 
     fn unchecked(&self) -> Option<&'static str> {

@@ -86,6 +86,8 @@ impl TpcB {
 
 /// The bytes of an account.
 const ACCOUNT_BYTES: u64 = 200;
+/// The bytes of the rows that one thread inserts in a second on a fast machine.
+const GROWTH: u64 = 250_000_000;
 
 impl Workload for TpcB {
     type Loaded<P: Protocol> = TpcBTables<P>;
@@ -103,6 +105,7 @@ impl Workload for TpcB {
     fn size(&self) -> Size {
         Size::of(self.accounts_in_all(), "accounts", ACCOUNT_BYTES)
             .with_inputs::<Request>(self.transactions)
+            .growing_by(GROWTH)
     }
 
     fn unchecked(&self) -> Option<&'static str> {

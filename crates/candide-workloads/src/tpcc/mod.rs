@@ -92,6 +92,8 @@ const KINDS: [&str; 6] =
 /// of the standard takes 200 MB in all.
 const CUSTOMER_BYTES: u64 = 4_500;
 const STOCK_BYTES: u64 = 650;
+/// The bytes of the rows that one thread inserts in a second on a fast machine.
+const GROWTH: u64 = 250_000_000;
 
 impl Workload for Tpcc {
     type Loaded<P: Protocol> = TpccTables<P>;
@@ -112,7 +114,8 @@ impl Workload for Tpcc {
     fn size(&self) -> Size {
         let customers = u64::from(DISTRICTS) * u64::from(self.customers) * CUSTOMER_BYTES;
         let stocks = u64::from(self.items) * STOCK_BYTES;
-        Size::of(u64::from(self.warehouses), "warehouses", customers + stocks)
+        let growth = if self.inserts { GROWTH } else { 0 };
+        Size::of(u64::from(self.warehouses), "warehouses", customers + stocks).growing_by(growth)
     }
 
     fn unchecked(&self) -> Option<&'static str> {

@@ -65,6 +65,8 @@ impl Voter {
 
 /// The bytes of a contestant with its counts for all states, before there are votes.
 const CONTESTANT_BYTES: u64 = 1_000;
+/// The bytes of the rows that one thread inserts in a second on a fast machine.
+const GROWTH: u64 = 150_000_000;
 
 impl Workload for Voter {
     type Loaded<P: Protocol> = VoterTables<P>;
@@ -80,7 +82,7 @@ impl Workload for Voter {
     }
 
     fn size(&self) -> Size {
-        Size::of(u64::from(self.contestants), "contestants", CONTESTANT_BYTES)
+        Size::of(u64::from(self.contestants), "contestants", CONTESTANT_BYTES).growing_by(GROWTH)
     }
 
     fn unchecked(&self) -> Option<&'static str> {

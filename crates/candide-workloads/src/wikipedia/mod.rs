@@ -109,6 +109,8 @@ impl Wikipedia {
 /// The bytes of a page with its revisions, and of a user with the pages that the user watches.
 const PAGE_BYTES: u64 = 200_000;
 const USER_BYTES: u64 = 6_000;
+/// The bytes of the rows that one thread inserts in a second on a fast machine.
+const GROWTH: u64 = 350_000_000;
 
 impl Workload for Wikipedia {
     type Loaded<P: Protocol> = WikipediaTables<P>;
@@ -128,6 +130,7 @@ impl Workload for Wikipedia {
         let users = Size::of(self.users, "users", USER_BYTES);
         Size { tables: pages.tables.saturating_add(users.tables), ..pages }
             .with_inputs::<request::Request>(self.transactions)
+            .growing_by(GROWTH)
     }
 
     fn unchecked(&self) -> Option<&'static str> {

@@ -204,7 +204,7 @@ impl<P: Protocol> Database<Recorded<P>> {
 }
 
 /// The use of a database's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryUse {
     /// Bytes that tables and indexes have taken, as the memory limit counts them.

@@ -29,3 +29,10 @@ pub struct Properties {
     /// [`Protocol::OPAQUE_BY_LOOKS`](super::Protocol::OPAQUE_BY_LOOKS).
     pub(crate) opaque_by_looks: bool,
 }
+
+impl Properties {
+    /// Returns whether the protocol keeps old versions of rows, for readers of snapshots.
+    pub fn keeps_versions(&self) -> bool {
+        self.version_words > 0
+    }
+}
