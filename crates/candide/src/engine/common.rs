@@ -23,7 +23,8 @@ pub(crate) struct Options {
     /// Whether updates read the words of their rows only at the commit. If not, each update
     /// observes the row that it changes.
     pub(crate) commit_time_updates: bool,
-    /// Whether the database is to be opaque, if the protocol can be either.
+    /// Whether the database is opaque. Only used if the protocol leaves that choice to the
+    /// database.
     pub(crate) opaque: bool,
     pub(crate) factors: Factors,
     pub(crate) memory_limit_bytes: usize,
@@ -106,8 +107,8 @@ impl Token {
     /// Returns whether the token was taken.
     #[inline]
     pub(crate) fn try_take(&self, id: u64) -> bool {
-        // Relaxed: the token carries no data. If another session sees it late, its holder may need
-        // one more attempt.
+        // Relaxed: the token carries no data. If another session sees the change late, the token's
+        // holder may need one more attempt.
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 

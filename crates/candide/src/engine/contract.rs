@@ -186,7 +186,7 @@ pub trait Protocol: Absence {
         Ok(false)
     }
 
-    /// Returns whether the row exists right now, without observing it.
+    /// Returns whether the row exists right now. The row is not observed.
     #[doc(hidden)]
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool;
 
@@ -261,8 +261,8 @@ pub trait Protocol: Absence {
         Ok(())
     }
 
-    /// Checks whether the attempt's reads still allow it to commit, so that a doomed attempt ends
-    /// early.
+    /// Checks whether the attempt's reads still allow it to commit, so that an attempt that is
+    /// going to fail ends early.
     #[doc(hidden)]
     fn revalidate(
         context: &mut Context<'_, Self>,
@@ -307,8 +307,8 @@ pub trait Protocol: Absence {
         Ok(None)
     }
 
-    /// Returns a lower bound on begin timestamps. It holds for all transactions that pin in an
-    /// epoch later than one read after this call.
+    /// Returns a lower bound on begin timestamps. If an epoch is read after this call, the bound
+    /// holds for all transactions that pin in a later epoch.
     #[doc(hidden)]
     #[inline(always)]
     fn begin_ts_bound(_clock: &Self::Clock) -> u64 {

@@ -1,4 +1,4 @@
-//! Properties of databases. They depend on the protocol and its policy.
+//! The properties of databases, by protocol and policy.
 
 #![forbid(unsafe_code)]
 

@@ -50,11 +50,11 @@ pub(crate) struct Local {
     /// The first cells of the records that this attempt has linked. A record that is left absent is
     /// queued to be reaped.
     pub(crate) linked: Vec<CellAt>,
-    /// First cells of absent records that this session has to reap.
+    /// The first cells of absent records that this session has to reap.
     pub(crate) reap_queue: Vec<CellAt>,
     pub(crate) retired: Vec<Retired>,
-    /// Memory that an index has retired in the current operation, until the table's number is
-    /// added.
+    /// Memory that an index has retired in the current operation. [`Local::retire_parts`] adds the
+    /// number of the table.
     pub(crate) retired_parts: Vec<Retire>,
     /// The nodes that the current index operation has divided.
     pub(crate) divided: Vec<NodeChange>,
@@ -95,7 +95,8 @@ impl Local {
 }
 
 impl Local {
-    /// Returns whether the session has left something behind that its garbage must take over.
+    /// Returns whether the session has left queue entries or memory that its garbage must take
+    /// over.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
         !self.reap_queue.is_empty() || !self.retired.is_empty()

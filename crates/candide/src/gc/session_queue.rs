@@ -100,7 +100,7 @@ impl<B: Backlog> Garbage<B> {
         let mut read = None;
         let mut queued = || {
             *read.get_or_insert_with(|| {
-                // Read before the epoch: see [`Due`].
+                // The time is read before the epoch; see [`Due`].
                 let time = P::begin_ts_bound(&engine.clock);
                 (engine.epochs.now(), time)
             })
@@ -188,7 +188,7 @@ impl<B: Backlog> Garbage<B> {
     }
 
     /// Returns whether the last collection left garbage that could be collected right now, because
-    /// its budget did not suffice.
+    /// the budget did not suffice.
     pub(crate) fn has_more<P: Parts>(&self, engine: &Engine<P>) -> bool {
         self.has_free(engine) || self.backlog.is_due(engine.epochs.horizon())
     }

@@ -39,8 +39,8 @@ fn a_row_that_is_written_all_the_time_is_collected_by_its_writers<P: Chained>() 
     assert_eq!(count(&db.snapshot(), &items, 1), Some(508));
 }
 
-/// A reader may have reached a version before that version left its chain. It may continue from
-/// that version at any later time.
+/// A reader may have reached a version before that version left its chain. The reader may continue
+/// from there at any later time.
 #[test]
 fn a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain() {
     let (db, items, mut session) = by_hand::<Mvto>();

@@ -182,8 +182,8 @@ impl Clock {
         self.parts_made.load(Ordering::Relaxed)
     }
 
-    /// Opens a snapshot of the present state, for the moment `since`, and returns the snapshot's
-    /// timestamp.
+    /// Opens a snapshot of the present state, and returns the snapshot's timestamp. `since` is the
+    /// current moment, as the caller has read it.
     pub(super) fn open_snapshot(&self, since: Moment) -> u64 {
         let now = self.snapshots.open(since, || self.now());
         self.await_settled(&mut Others::default(), now);

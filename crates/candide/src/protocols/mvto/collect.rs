@@ -1,5 +1,5 @@
-//! Garbage collection: versions that no transaction or snapshot can see any more leave their
-//! chains, and deleted rows their indexes.
+//! Garbage collection: versions that no transaction or snapshot can see any more are removed from
+//! their chains, and deleted rows from their indexes.
 //!
 //! A unit with more than one version is QUEUED, and has an entry in exactly one queue: a session's
 //! or the shared one. The same holds for the first unit of an absent record. The session that holds

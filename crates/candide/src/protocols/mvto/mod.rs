@@ -17,11 +17,11 @@
 //! its records before it draws its timestamp. Timestamps come from a counter or from the system's
 //! clock (`ticks.rs`); Cicada has one clock for each thread. The existence of a row has a read
 //! timestamp of its own; a delta depends on nothing else. A commit applies the updaters that may
-//! fail. A read-modify-write may link its version below later ones that have not been read; Cicada
-//! requires that this version be the newest. The room for a version in the record is used only
-//! once, so no reader meets a second version there. Two deltas are not combined while a transaction
-//! may read at a time between them; afterwards they become one row (`collect.rs`). A read for
-//! update keeps other writers out.
+//! fail. A read-modify-write may link its version below later versions that have not been read;
+//! Cicada requires that it link the newest version. The room for a version in the record is used
+//! only once, so no reader meets a second version there. Two deltas are not combined while a
+//! transaction may read at a time between them; afterwards they become one row (`collect.rs`). A
+//! read for update keeps other writers out.
 //!
 //! # Phases
 //! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
@@ -29,13 +29,14 @@
 //! time on. If the validation fails, an attempt that has written fails, too; any other goes on as a
 //! reader of old versions.
 //!
-//! 1 draw the timestamp - 2 link pending versions - 3 raise to the timestamp the rts of the read
-//! set, and of the versions directly below the linked ones - 4 wait until the timestamp's tick is
-//! over (`ticks.rs`), fence, and validate both - 5 evaluate updaters - 6 fill the versions in, and
-//! commit them. An attempt that wrote nothing only validates its read set, if no commit at its time
-//! or before is going on. If one is, the attempt does not wait but does phases 3 and 4; if another
-//! session holds the token, the attempt fails instead. Keys that the attempt has not found in an
-//! index need no validation: their inserts have later timestamps.
+//! 1 draw the timestamp - 2 link pending versions - 3 raise the rts of the read set, and of the
+//! versions below the linked ones, to the timestamp - 4 wait until the timestamp's tick is over
+//! (`ticks.rs`), fence, and validate the read set and those versions - 5 evaluate updaters - 6 fill
+//! the versions in, and commit them. If an attempt wrote nothing and no commit at its time or
+//! before is going on, the attempt only validates its read set. If such a commit is going on, the
+//! attempt does phases 3 and 4 instead of waiting, but fails if another session holds the token.
+//! Keys that the attempt has not found in an index need no validation: their inserts have later
+//! timestamps.
 //!
 //! An update that cannot fail becomes a *delta*: a version that holds an operation on the row
 //! below. A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit,
@@ -54,16 +55,17 @@
 //!
 //! # Invariants
 //! Chains keep the invariants VC1 to VC4 of `record/version_chain.rs`. Besides:
-//! * **TO1** Read timestamps count halves. A transaction that writes at `t` raises them to `2 t`;
-//!   one that only reads, after the commit at `t`, to `2 t + 1`. They never fall.
+//! * **TO1** Read timestamps count halves. The value `2 t` is that of a read by a transaction that
+//!   writes at `t`. The value `2 t + 1` is that of a read by a transaction that only reads, just
+//!   after `t`. Read timestamps never fall.
 //! * **TO2** Let a version that follows `v` be committed at `t`. After that version had been linked
 //!   and its commit had passed a fence, the rts of `v`, and of each version in between that is not
 //!   aborted, was at most `2 t`.
 //! * **TO3** A transaction that commits at `t`, having read version `v`, raised the rts of `v` to
 //!   `2 t` (`2 t + 1` if it only reads) and passed a fence. After that, it found no version between
-//!   `v` and `t` in the chain, except aborted ones. A transaction that only reads may have found
-//!   instead that no commit at `t` or before was going on any more, and after that the same of the
-//!   chain.
+//!   `v` and `t` in the chain, except aborted ones. A transaction that only reads need not raise
+//!   the rts if, before it examined the chain, it found that no commit at `t` or before was going
+//!   on any more.
 //! * **TO4** A write's expectation of its row, and the row to which an updater is applied, are
 //!   reads in the sense of TO3.
 //! * **TO5** An attempt takes its time from the clock after its session was pinned. The time never
@@ -71,8 +73,8 @@
 //! * **TO6** A version stays in its chain while a transaction or a snapshot can still see it
 //!   (`collect.rs`).
 //! * **TO7** A unit with more than one version, and the first unit of an absent record, is QUEUED,
-//!   ON_SNAPSHOT_LIST, or in the list `linked` of the attempt that linked the record. Excepted are
-//!   the other units of an absent record: they are collected together with the first.
+//!   ON_SNAPSHOT_LIST, or in the list `linked` of the attempt that linked the record. The other
+//!   units of an absent record are exceptions: they are collected together with the first unit.
 //! * **TO8** The commit of a delta at `t` raised the cell's second word to `2 t`, passed a fence,
 //!   and then found a row below the delta, whatever the outcome of pending versions in between. A
 //!   commit that deletes a row at `t` finds, after its fence, that this word is at most `2 t`.
@@ -96,14 +98,14 @@
 //! which the delta depends. Now let T have missed a key without a record. The key's insert links
 //! the record before it draws its timestamp. T validates the node after T has drawn its timestamp,
 //! or has taken its time. So either T sees that the node has changed, or the insert's timestamp is
-//! later than T's. Every timestamp is drawn, and every time taken, within the call, so the order
-//! agrees with real time.
+//! later than T's. Every timestamp is drawn, and every time taken, during the call that runs the
+//! transaction, so the order agrees with real time.
 //!
 //! When a record is reaped, its read timestamps are lost. But each of its readers has found, in
 //! phase 4 or at the read, that the record was not dead. A later insert of the key draws a later
 //! timestamp than any such reader has.
 //!
-//! Above it is often claimed that either a change is seen or a timestamp is later. With a counter,
+//! Several steps above claim that either a change is seen or a timestamp is later. With a counter,
 //! this holds by the counter's modification order. With the system's clock, it holds by fences and
 //! by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
 //!
@@ -652,8 +654,8 @@ fn end(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     pass(Point::Released);
 }
 
-/// Returns whether the newest version of a latched unit, aborted ones left out, is committed and
-/// not absent.
+/// Returns whether a latched unit's newest version is committed and not absent. Aborted versions
+/// are ignored.
 fn is_row(cell: &Latched<'_>) -> bool {
     let newest = seen_at(cell.newest(), u64::MAX);
     newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()))
@@ -691,8 +693,8 @@ fn seen_at(newest: Option<Version<'_>>, time: u64) -> Result<Option<Version<'_>>
     Ok(None)
 }
 
-/// Returns the version that an attempt sees of the unit `at`. The unit's newest version is pending,
-/// a delta, or later than the attempt's time, or its record is dead.
+/// Returns the version that an attempt sees of the unit `at`. Called if the unit's newest version
+/// is pending, a delta, or later than the attempt's time, or if the unit's record is dead.
 #[cold]
 #[inline(never)]
 fn read_older<'a>(
@@ -801,8 +803,8 @@ fn is_reaped(word: Tid) -> bool {
     word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed)
 }
 
-/// Returns whether `version` is `seen`, the version that was read. `None` is the absence of a
-/// version.
+/// Returns whether `version` is `seen`, the version that was read. `None` and [`VersionId::NONE`]
+/// mean that there is no version.
 #[inline(always)]
 fn is_seen(version: Option<Version<'_>>, seen: VersionId) -> bool {
     version.map_or(VersionId::NONE, Version::id) == seen || mutant(Mutant::NoReadValidation)
@@ -1001,7 +1003,7 @@ fn own(item: &WriteItem) -> Option<Version<'_>> {
     if item.note == NO_BLOCK { None } else { item.at.linked(VersionId::of_word(item.note)) }
 }
 
-/// What a write needs of the version below its own.
+/// The property that a write requires of the version below its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
     /// No property: the write replaces the unit, whether or not the row exists.
@@ -1124,7 +1126,7 @@ fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
 }
 
 /// Returns a conflict if the item's version must not be linked above `below` at `ts`: a transaction
-/// with a later timestamp has read `below` (TO2), or depends on the existence of its row (TO8).
+/// with a later timestamp has read `below` (TO2), or depends on the existence of the row (TO8).
 fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
     if mutant(Mutant::LinkedUnlooked) {
         return None;
@@ -1171,8 +1173,9 @@ fn raise_below(
     Ok(())
 }
 
-/// Returns the version below a linked item's version, aborted ones left out, once the version below
-/// is no longer pending. Waits only for versions with smaller timestamps.
+/// Waits until the next version below an item's linked version is committed, and returns that next
+/// version; `None` if there is none. Aborted versions are ignored. Waits only for versions with
+/// smaller timestamps.
 fn settled_below<'a>(
     context: &mut Context<'_, Mvto>,
     item: &'a WriteItem,
@@ -1220,7 +1223,7 @@ fn look_below(
     }
     let below = settled_below(context, &item)?;
     // A version may have been linked after phase 3 and before the fence. This commit has not raised
-    // its read timestamp.
+    // the read timestamp of such a version.
     let rts = below.map_or(at.existence_rts(), Version::rts);
     if rts.load(Ordering::Relaxed) < 2 * ts && !mutant(Mutant::RaisedUnlooked) {
         return Err(context.conflict(Abort::ReadChanged, at));

@@ -38,8 +38,8 @@ pub struct Attempt {
     /// cells.
     pub(super) held: Vec<CellAt>,
     pub(super) has_staged: bool,
-    /// Whether the attempt has read a version that was already replaced, or looks back by its read
-    /// view. Such an attempt can commit only without writes.
+    /// Whether the attempt can commit only without writes: it has read a version that was already
+    /// replaced, or its read view is not `Current`.
     pub(super) only_reads: bool,
     /// Whether the attempt reads at a time before which all commits have ended. Such an attempt
     /// keeps no read set.
@@ -62,8 +62,8 @@ pub struct SessionVersions {
     /// The timestamps of the snapshots that were open when the session last began to collect, in
     /// falling order.
     pub(super) snapshots: Vec<u64>,
-    /// The units whose first write after the timestamp of an open snapshot was this session's, each
-    /// with that timestamp.
+    /// The units that wait for an open snapshot to close, each with the snapshot's timestamp. A
+    /// commit of this session was the first one to write the unit after that timestamp.
     pub(super) parked: Vec<(u64, CellAt)>,
 }
 

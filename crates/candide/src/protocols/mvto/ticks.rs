@@ -6,8 +6,8 @@
 //! * **TK1** A thread takes a *time* by reading the clock, and then passes a fence. The time is the
 //!   last timestamp of the tick before the one read. A committer passes a fence before it draws its
 //!   timestamp. So if a thread does not see, after its fence, what a committer did before the
-//!   committer's fence, the committer reads the clock no earlier than the thread. Its timestamp is
-//!   later than the thread's time.
+//!   committer's fence, the committer reads the clock no earlier than the thread. The committer's
+//!   timestamp is then later than the thread's time.
 //! * **TK2** The tick of a commit's timestamp is over before the fence of phase 4. So if committer
 //!   A does not see, after that fence, what committer B did before the fence of B's draw, B draws
 //!   in a later tick than A. B's timestamp is then later, whatever the sessions' numbers.
@@ -28,7 +28,7 @@ use crossbeam_utils::CachePadded;
 /// models, so that few sessions suffice to share a number.
 const NUMBER_BITS: u32 = if MODELLED { 1 } else { 8 };
 
-/// The number that the sessions without a number of their own share.
+/// The number shared by all sessions that have no number of their own.
 const SHARED: u64 = (1 << NUMBER_BITS) - 1;
 
 /// A version has room for a timestamp of 60 bits. A read timestamp needs one bit more, since it

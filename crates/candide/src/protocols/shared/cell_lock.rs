@@ -21,7 +21,7 @@
 //!   [`Held`]. If the cell has a write item, phase 1 moves it from [`Held`] to the item.
 //!
 //! # Waiting
-//! Every wait for a lock is bounded. A wait in vain ends in `Locked`, and the attempt then releases
+//! Every wait for a lock is bounded. If the wait fails, the attempt ends in `Locked` and releases
 //! all that it holds. So attempts that wait for one another in a circle do not deadlock; they
 //! conflict. A session waits for the starvation token only between attempts, when it holds no cell.
 //! A read for update yields to the token like a commit.
@@ -141,7 +141,7 @@ impl Held {
                         _ => return Ok(tid),
                     }
                 }
-                // Acquire: the words of the version we hold (E3).
+                // Acquire: sees the words of the version that is held (E3).
                 let locked = tid.0 | Tid::LOCK;
                 if cell
                     .compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed)
@@ -160,7 +160,7 @@ impl Held {
             }
         };
         if waited == Waited::Handed {
-            // Acquire: the words of the version we hold (E3).
+            // Acquire: sees the words of the version that is held (E3).
             let tid = Tid(cell.load(Ordering::Acquire)).unlocked();
             debug_assert!(!tid.has(Tid::ABSENT | Tid::DEAD), "CL4: a row is handed over");
             self.0.push((at, tid));
@@ -654,7 +654,8 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
     all
 }
 
-/// Passes the test point at which nothing is locked. Updaters must not see their rows before it.
+/// Passes the point of tests at which nothing is locked. There updaters must not have seen their
+/// rows yet.
 #[inline(always)]
 fn before_locking(writes: &mut WriteSet) {
     if mutant(Mutant::EvaluateBeforeLock) {
@@ -663,8 +664,8 @@ fn before_locking(writes: &mut WriteSet) {
     pass(Point::Unlocked);
 }
 
-/// Passes the test point at which all is locked and nothing validated. No words must be stored
-/// before it.
+/// Passes the point of tests at which all is locked and nothing validated. There no words must have
+/// been stored yet.
 #[inline(always)]
 fn after_locking(writes: &mut WriteSet) {
     pass(Point::Locked);

@@ -23,8 +23,8 @@ pub(crate) struct NodeSet {
     chains: Chains,
 }
 
-/// An index of the reads of a large set by node. It is built when the attempt itself links its
-/// first record into a node, since each link would otherwise search all reads.
+/// An index of the reads by node. It is built once the set is large and the attempt links records
+/// itself, since each link would otherwise search all reads.
 #[derive(Debug, Default)]
 struct Chains {
     /// The last read of each node, by the node's address.
@@ -50,8 +50,8 @@ impl Chains {
         })
     }
 
-    /// Redirects the link that leads to place `from` in a node's chain, so that it leads to place
-    /// `to`, or ends the chain if `to` is [`NONE`].
+    /// Redirects the link to place `from` in a node's chain to place `to`. The link ends the chain
+    /// if `to` is [`NONE`].
     fn redirect(&mut self, node: NodeAt, from: u32, to: u32) {
         let before = self.of(node).find(|&place| self.before[place as usize] == from);
         match before {
@@ -92,7 +92,8 @@ impl NodeSet {
 
     /// Notes that the attempt itself has changed a node's version from `before` to `after`. Returns
     /// whether the attempt had observed `before`. If so, the caller has to observe the linked
-    /// record: an insert of its key by another session no longer changes the node, only the record.
+    /// record: an insert of that record's key by another session no longer changes the node, only
+    /// the record.
     #[inline]
     pub(crate) fn linked(&mut self, node: NodeAt, before: u64, after: u64) -> bool {
         if self.has_chains() {

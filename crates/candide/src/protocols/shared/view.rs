@@ -1,5 +1,5 @@
-//! The view of an attempt of an optimistic protocol, kept consistent: the rule by which
-//! [`Occ`](crate::Occ) is opaque.
+//! The view of an attempt under an optimistic protocol, and the rule that keeps the view
+//! consistent. By this rule [`Occ`](crate::Occ) is opaque.
 //!
 //! # Rule
 //! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
@@ -31,14 +31,14 @@
 //!   later ones. A writer of an epoch before the base took all its locks, then passed the fence of
 //!   its commit (E1), and then read the epoch. The reader loaded the base before a fence of its
 //!   own: the fence of the pin (E10) or of the last move (E20). The writer read an older epoch than
-//!   the reader, so its fence came first, and every look after the reader's fence sees INSTALL or
-//!   the new version in each of its cells.
+//!   the reader, so the writer's fence came first. So every look after the reader's fence sees
+//!   INSTALL or the new version in each of the writer's cells.
 //! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all. When the
 //!   first of the writer's versions is read, the view moves forward. The load of that version (E3)
 //!   acquires everything that the writer did before it released the cell. So the look after that
 //!   load finds INSTALL or the new version in each of the writer's cells that was read before. None
-//!   of the writer's versions is of an epoch before the base, so each of them that is read later
-//!   moves the view forward again.
+//!   of the writer's versions is of an epoch before the base, so whenever a further one is read
+//!   later, the view moves forward again.
 //! * **VW3** If a record is not found, either it was not linked at any time since the base, or it
 //!   was unlinked. A deleted record is unlinked only when its epoch is below the horizon, and no
 //!   pin's epoch is below the horizon. An insert links its record before it locks, so the node's
@@ -83,7 +83,7 @@ const SPARE: usize = 1 << 16;
 /// [`LOOKS_PER_OBSERVATION`], if the attempt gets no tick.
 const MOST: usize = 1 << 19;
 
-/// The moment of an attempt's view, and the part of its look-set that it has not read.
+/// The moment of an attempt's view, and the cells of its look-set that the attempt has not read.
 #[derive(Debug)]
 pub(crate) struct View {
     /// The first version of the base's epoch; greater than all versions if the attempt need not be
@@ -124,7 +124,7 @@ pub(crate) enum Stuck {
     New(CellAt),
     /// A row of which only the existence is known is being written, or was written too often.
     Locked(CellAt),
-    /// The row has been deleted or inserted.
+    /// A row of which only the existence is known has been deleted or inserted.
     Existence(CellAt),
     Node {
         table: u16,
@@ -307,7 +307,7 @@ impl View {
         let mut spin = Spin::default();
         for known in &mut self.known {
             // Acquire: if a commit has inserted the row again, the revalidation sees the commit's
-            // changes of the cells that it examines after this one (E3).
+            // changes in all cells that are examined after this one (E3).
             let ask = || Tid(known.at.cell_word(0).load(Ordering::Acquire));
             known.said = ask();
             pass(Point::Asked);

@@ -137,8 +137,8 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
-/// A read for update precedes a write. So it fails, and does not lock the row and return a replaced
-/// version.
+/// A read for update precedes a write. So it fails if the attempt could see only a replaced
+/// version. It must not lock the row and return that version.
 #[test]
 fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     let Scene { items, mut first, mut second } = scene();
