@@ -16,8 +16,8 @@ use crate::record::CellAt;
 /// Absence of rows: how a protocol observes it, and how records come and go.
 ///
 /// An insert links a record whose row is absent at first. The record of a deleted row stays until
-/// no transaction can depend on it; then it is reaped. While a key has no record, its index node
-/// shows that the key is absent.
+/// no transaction can depend on the record; then the record is reaped. While a key has no record,
+/// its index node shows that the key is absent.
 pub trait Absence: Parts {
     /// Observes that the keys of `missing` have no record.
     #[doc(hidden)]
@@ -28,20 +28,21 @@ pub trait Absence: Parts {
     ) -> Result<(), Abort>;
 
     /// Notes that the attempt itself has linked a record, whose first unit is `first`. The link has
-    /// raised the version of `node` from `before` to `after`. From now on, the absence of other
-    /// keys in the node is validated by the version `after`, and the absence of this key by the
-    /// record.
+    /// raised the version of `node` from `before` to `after`. From now on, validation checks the
+    /// absence of other keys in the node by the version `after`, and the absence of this record's
+    /// key by the record.
     #[doc(hidden)]
     fn linked(attempt: &mut Self::Attempt, node: NodeAt, before: u64, after: u64, first: CellAt);
 
-    /// Notes that the attempt itself has divided or moved a node. From now on, the absence of keys
-    /// in that node is validated by all of its successors.
+    /// Notes that the attempt itself has divided or moved a node. From now on, validation checks
+    /// the absence of keys in that node by all of the node's successors.
     #[doc(hidden)]
     fn divided(attempt: &mut Self::Attempt, change: &NodeChange);
 
-    /// Writes the cells of a record that is about to be linked: the row is absent, and always was.
-    /// Readers can find the record before [`Absence::inherit_from_node`] has run. A protocol whose
-    /// records inherit something therefore keeps them locked until then.
+    /// Writes a cell of a record that is about to be linked. The cell says that the row is absent
+    /// and has always been absent. Readers can find the record before
+    /// [`Absence::inherit_from_node`] has run. So a protocol that overrides that function keeps the
+    /// cells locked until then.
     #[doc(hidden)]
     fn init_absent_cell(clock: &Self::Clock, at: CellAt);
 
@@ -56,7 +57,7 @@ pub trait Absence: Parts {
     #[doc(hidden)]
     fn enqueue_if_absent(clock: &Self::Clock, first: CellAt) -> bool;
 
-    /// Processes a queue entry: tries to make an absent record dead, or collects old versions.
+    /// Processes a queue entry: tries to mark an absent record as dead, or collects old versions.
     /// `units` are all units of the record, in order. The horizon of epochs has passed the entry's
     /// epoch.
     #[doc(hidden)]
@@ -68,8 +69,8 @@ pub trait Absence: Parts {
         horizon: Epoch,
     ) -> GcOutcome;
 
-    /// Merges into the node what must outlive a dead record. Called for every unit of the record,
-    /// under the node's lock.
+    /// Merges into the node the data of the unit `at` that must outlive its dead record. Called for
+    /// every unit of the record, under the node's lock.
     #[doc(hidden)]
     fn merge_into_node(_clock: &Self::Clock, _node: NodeAt, _at: CellAt) {}
 

@@ -1,4 +1,4 @@
-//! The parts of a database that all its transactions share.
+//! The parts of a database that all of its transactions share.
 
 #![forbid(unsafe_code)]
 
@@ -15,22 +15,25 @@ use crate::timestamps::Timestamps;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// How a database was built.
+/// The options with which a database was built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     /// Whether each column group has a cell of its own.
     pub(crate) splitting: bool,
-    /// Whether updates are blind. If not, each update observes what it updates.
+    /// Whether updates read the words of their rows only at the commit. If not, each update
+    /// observes the row that it changes.
     pub(crate) commit_time_updates: bool,
-    /// Whether the database is opaque, if the protocol leaves that open.
+    /// Whether the database is opaque. Only used if the protocol leaves that choice to the
+    /// database.
     pub(crate) opaque: bool,
     pub(crate) factors: Factors,
     pub(crate) memory_limit_bytes: usize,
-    /// The source of timestamps; `None` if the default is used or the protocol draws none.
+    /// The chosen source of timestamps; `None` if the default is used or the protocol draws no
+    /// timestamps.
     pub(crate) timestamps: Option<Timestamps>,
 }
 
-/// What all transactions of a database share.
+/// The parts of a database that all of its transactions share, including the protocol's clock.
 #[derive(Debug)]
 pub(crate) struct Engine<P: Parts> {
     pub(crate) common: Common,
@@ -49,17 +52,17 @@ impl<P: Parts> std::ops::Deref for Engine<P> {
 /// The parts that all transactions of a database share, independent of the protocol.
 #[derive(Debug)]
 pub(crate) struct Common {
-    /// Distinguishes databases of this process.
+    /// The number of the database. No other database of this process has the same number.
     pub(crate) id: u64,
     pub(crate) options: Options,
     pub(crate) properties: Properties,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) memory: Arc<Memory>,
-    /// Padded, because taking the lock writes to it, and every transaction reads the fields around
-    /// it.
+    /// Padded, because taking the lock writes to this field, and every transaction reads the fields
+    /// around it.
     pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
     pub(crate) token: Token,
-    /// Where sessions sleep while they wait for cells or for the token.
+    /// The place where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,
     pub(crate) hot: Hot,
@@ -89,8 +92,8 @@ impl Common {
     }
 }
 
-/// A right that at most one session holds: other sessions delay their commits for it. A session
-/// takes the token after too many failed attempts.
+/// A right that at most one session holds at a time. Other sessions delay their commits for the
+/// holder. A session takes the token after too many failed attempts.
 #[derive(Debug)]
 pub(crate) struct Token(CachePadded<AtomicU64>);
 
@@ -104,8 +107,8 @@ impl Token {
     /// Returns whether the token was taken.
     #[inline]
     pub(crate) fn try_take(&self, id: u64) -> bool {
-        // Relaxed: the token carries no data. If another session sees it late, its holder may need
-        // one more attempt.
+        // Relaxed: the token carries no data. If another session sees the change late, the token's
+        // holder may need one more attempt.
         self.0.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 

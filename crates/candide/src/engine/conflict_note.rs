@@ -1,10 +1,10 @@
-//! Conflicts, before their rows and tables are named.
+//! Conflicts, before the names of their rows and tables are looked up.
 
 #![forbid(unsafe_code)]
 
 use crate::error::Abort;
 
-/// The place of a conflict, before its row and table are named.
+/// The cause and the place of a conflict, before the names of its row and table are looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConflictNote {
     pub(crate) cause: Abort,
@@ -21,7 +21,8 @@ pub(crate) struct ConflictNote {
 impl ConflictNote {
     pub(crate) const KEY_WORDS: usize = 4;
 
-    /// Returns a number for the row of the conflict; `None` if the conflict concerned no row.
+    /// Returns a hash of the table and the key of the conflict's row; `None` if the conflict
+    /// concerned no row.
     #[inline]
     pub(crate) fn row(&self) -> Option<u64> {
         let table = self.unit.and(self.table)?;

@@ -1,4 +1,5 @@
-//! The context of a protocol's functions: the database and the session that they work for.
+//! The context of a protocol's functions: the database and the session for which a function is
+//! called.
 
 #![forbid(unsafe_code)]
 
@@ -33,14 +34,14 @@ impl<'a, P: Parts> Context<'a, P> {
         Context { engine: &engine.common, clock: &engine.clock, local, versions }
     }
 
-    /// Returns the same context for a shorter time.
+    /// Returns this context with a shorter lifetime.
     #[inline(always)]
     pub(crate) fn again(&mut self) -> Context<'_, P> {
         let Context { engine, clock, local, versions } = self;
         Context { engine, clock, local, versions }
     }
 
-    /// Notes the row of a conflict, and returns the cause.
+    /// Notes a conflict about the row of the unit `at`, and returns `cause`.
     #[cold]
     pub(crate) fn conflict(&mut self, cause: Abort, at: CellAt) -> Abort {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
@@ -56,7 +57,7 @@ impl<'a, P: Parts> Context<'a, P> {
         self.local.wanted.add(self.engine, at);
     }
 
-    /// Notes a conflict about an absent key of a table, and returns its cause.
+    /// Notes a conflict about an absent key of a table, and returns the conflict's cause.
     #[cold]
     pub(crate) fn phantom(&mut self, table: u16) -> Abort {
         self.local.conflict =
@@ -72,8 +73,8 @@ impl<'a, P: Parts> Context<'a, P> {
         if must_yield && !mutant(Mutant::TokenIgnored) { Err(Abort::Yielded) } else { Ok(()) }
     }
 
-    /// Reserves memory for what a commit may leave behind, so that nothing is allocated while locks
-    /// are held.
+    /// Reserves memory for the queue entries that a commit may add, so that nothing is allocated
+    /// while locks are held.
     #[inline]
     pub(crate) fn reserve_for(&mut self, writes: &WriteSet) {
         self.local.reap_queue.reserve(writes.items().len());
@@ -104,9 +105,9 @@ impl<'a, P: Parts> Context<'a, P> {
         self.local.retire_parts(table.number);
     }
 
-    /// Moves a record from the table's index to its index of deleted records, if there is room and
-    /// `kill` makes the record dead. Returns whether the matter is settled: `false` only if `kill`
-    /// has failed, so that a later attempt may succeed.
+    /// Moves a record from the table's index to the table's index of deleted records, if that index
+    /// exists and has room and `kill` marks the record as dead. Returns `false` only if `kill` has
+    /// failed, so that a later call may succeed.
     pub(crate) fn detach_for_snapshots(
         &mut self,
         record: RecordAt,

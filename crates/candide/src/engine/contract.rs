@@ -37,8 +37,8 @@ impl Properties {
         }
     }
 
-    /// Returns the sources that timestamps can be drawn from, the default first; empty if none are
-    /// drawn.
+    /// Returns the sources from which timestamps can be drawn, the default first; empty if the
+    /// protocol draws no timestamps.
     #[cfg(any(test, feature = "experiments"))]
     pub fn timestamps(&self) -> &'static [Timestamps] {
         self.timestamps
@@ -62,9 +62,9 @@ pub trait Versioned: Protocol {}
 ///
 /// The trait is sealed, because its functions take internal types.
 ///
-/// A protocol chosen at run time ([`Erased`](crate::Erased)) cannot know some constants. Such a
-/// constant is true there if it is true of any protocol; [`Protocol::properties`] returns the
-/// actual properties of one database.
+/// A protocol chosen at run time ([`Erased`](crate::Erased)) cannot know some constants. For
+/// [`Erased`](crate::Erased), such a constant is true if it is true for at least one protocol.
+/// [`Protocol::properties`] returns the actual properties of one database.
 pub trait Protocol: Absence {
     /// The protocol's name, as the command line spells it.
     const NAME: &'static str;
@@ -76,22 +76,23 @@ pub trait Protocol: Absence {
     /// before A, as long as no chain of data leads from A to B.
     const STRICT: bool;
 
-    /// Whether an attempt that is going to fail sees, until it is told so, only what some serial
-    /// order would show it. Only a strict protocol is called opaque, so that this order agrees with
-    /// real time.
+    /// Whether every attempt, even one that is going to fail, sees only what some serial order
+    /// would show it. Only a strict protocol is called opaque, so that this order agrees with real
+    /// time.
     ///
-    /// If not, the closure of a doomed attempt may see values of different times (but never a torn
-    /// value) before it is repeated. The result of such a closure (a value, an error or a panic) is
-    /// never shown to the caller.
+    /// If not, the closure of an attempt that is going to fail may see values of different times
+    /// (but never a torn value), before the next attempt repeats the closure. The result of such a
+    /// closure (a value, an error or a panic) is never shown to the caller.
     const OPAQUE: bool;
 
-    /// Whether the protocol is opaque because it rechecks what an attempt has seen. A database can
-    /// turn these checks off ([`Builder::opaque`](crate::Builder::opaque)).
+    /// Whether the protocol is opaque because it validates again and again what an attempt has
+    /// seen. A database can turn these validations off
+    /// ([`Builder::opaque`](crate::Builder::opaque)).
     #[doc(hidden)]
     const OPAQUE_BY_LOOKS: bool = false;
 
-    /// The sources that the protocol can draw timestamps from, the default first; empty if it draws
-    /// no timestamps.
+    /// The sources from which the protocol can draw timestamps, the default first; empty if the
+    /// protocol draws no timestamps.
     #[doc(hidden)]
     const TIMESTAMPS: &'static [Timestamps] = &[];
 
@@ -122,12 +123,12 @@ pub trait Protocol: Absence {
         Properties::of::<Self>()
     }
 
-    /// Makes the protocol's part of a new database. If the protocol draws timestamps, it draws them
-    /// from `timestamps`.
+    /// Creates the protocol's part of a new database. `timestamps` is the source of timestamps, if
+    /// the protocol draws any.
     #[doc(hidden)]
     fn clock(policy: &Self::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock;
 
-    /// Makes the protocol's part of a new session.
+    /// Creates the protocol's part of a new session.
     #[doc(hidden)]
     fn attempt(clock: &Self::Clock) -> Self::Attempt;
 
@@ -146,9 +147,9 @@ pub trait Protocol: Absence {
     ) -> Result<Seen, Abort>;
 
     /// Reads a unit that the write set does not hold, if the read needs neither waiting nor an old
-    /// version. Otherwise returns `None` and has observed nothing; the words that `copy` was called
-    /// with must then be ignored. (Since this function is inlined, the copied words need not be in
-    /// memory.)
+    /// version. Otherwise returns `None` and has observed nothing; the caller must then ignore the
+    /// words with which `copy` was called. (Since this function is inlined, the copied words need
+    /// not be in memory.)
     #[doc(hidden)]
     #[inline(always)]
     fn read_at_once(
@@ -185,7 +186,7 @@ pub trait Protocol: Absence {
         Ok(false)
     }
 
-    /// Returns whether the row exists right now, without observing it.
+    /// Returns whether the row exists right now. The row is not observed.
     #[doc(hidden)]
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool;
 
@@ -202,9 +203,9 @@ pub trait Protocol: Absence {
         Ok(Self::is_present(attempt, at) == exists)
     }
 
-    /// Notes the beginning of a scan over a range of keys, whose progress [`Protocol::scanned`]
-    /// will report. With a direction, the scan visits the keys in order. Returns the number of the
-    /// scan within the attempt.
+    /// Notes the beginning of a scan over a range of keys. [`Protocol::scanned`] will report the
+    /// scan's progress. With a direction, the scan visits the keys in order. Returns the number of
+    /// the scan within the attempt.
     #[doc(hidden)]
     #[inline(always)]
     fn scan(
@@ -228,7 +229,7 @@ pub trait Protocol: Absence {
     ) {
     }
 
-    /// Notes a write.
+    /// Notes a write of the unit `at` in the write set.
     #[doc(hidden)]
     #[inline(always)]
     fn stage(
@@ -260,8 +261,8 @@ pub trait Protocol: Absence {
         Ok(())
     }
 
-    /// Checks whether the attempt's reads still allow it to commit, so that a doomed attempt ends
-    /// early.
+    /// Checks whether the attempt's reads still allow it to commit, so that an attempt that is
+    /// going to fail ends early.
     #[doc(hidden)]
     fn revalidate(
         context: &mut Context<'_, Self>,
@@ -283,10 +284,10 @@ pub trait Protocol: Absence {
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet);
 
     /// Prepares to show the closure's error to the caller. Observes what the writes assumed, and
-    /// appends to `images` the words that the writes would have been applied to, unit after unit. A
-    /// commit without the writes then validates everything. A protocol that has already applied the
-    /// writes undoes them, and returns the outcome of the update that failed. If an updater has
-    /// panicked, the attempt ends here with that panic.
+    /// appends to `images` the words to which the writes would have been applied, unit after unit.
+    /// A commit without the writes then validates all observations. A protocol that has already
+    /// applied the writes undoes them, and returns the outcome of the update that failed. If an
+    /// updater has panicked, the attempt ends here with that panic.
     #[doc(hidden)]
     fn validate_without_writes(
         context: &mut Context<'_, Self>,
@@ -306,19 +307,19 @@ pub trait Protocol: Absence {
         Ok(None)
     }
 
-    /// Returns a lower bound on begin timestamps. It holds for all transactions that pin in an
-    /// epoch later than one read after this call.
+    /// Returns a lower bound on begin timestamps. If an epoch is read after this call, the bound
+    /// holds for all transactions that pin in a later epoch.
     #[doc(hidden)]
     #[inline(always)]
     fn begin_ts_bound(_clock: &Self::Clock) -> u64 {
         0
     }
 
-    /// Makes sure that the attempt sees the state at `time`, a time of the protocol's clock, or a
-    /// later one.
+    /// Makes sure that the attempt sees the state at `time`, or a later state. `time` is a time of
+    /// the protocol's clock.
     ///
     /// # Errors
-    /// A conflict, or [`Abort::NoIndex`] if the attempt is to see an earlier state.
+    /// A conflict; [`Abort::NoIndex`] if the attempt must see an earlier state.
     #[doc(hidden)]
     #[inline(always)]
     fn reach(
@@ -330,8 +331,8 @@ pub trait Protocol: Absence {
         Ok(())
     }
 
-    /// Prefetches the words `first..first + count` of a unit from the place where the next read or
-    /// update of them will look.
+    /// Prefetches the words `first..first + count` of a unit, from the place where the next read or
+    /// update of these words will look.
     #[doc(hidden)]
     #[inline(always)]
     fn prefetch(_clock: &Self::Clock, at: CellAt, first: usize, count: usize) {

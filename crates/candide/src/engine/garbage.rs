@@ -1,4 +1,5 @@
-//! Garbage: what transactions leave behind, and what becomes of it.
+//! Garbage: the memory, records and versions that transactions leave behind, and the outcomes of
+//! collecting them.
 
 #![forbid(unsafe_code)]
 
@@ -11,7 +12,7 @@ use crate::sync::MODELLED;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Memory that no new reader can reach.
+/// Memory that is unlinked, so that readers that begin now cannot reach it.
 #[derive(Debug)]
 pub(crate) enum Retired {
     Record { table: u16, record: RecordAt },
@@ -40,8 +41,8 @@ impl Retired {
     }
 }
 
-/// A queue entry of a session: an absent record to reap, or a unit with several versions, of which
-/// the old ones are to be collected.
+/// A queue entry of a session: an absent record to reap, or a unit with several versions, whose old
+/// versions are to be collected.
 #[derive(Debug, Clone, Copy)]
 pub struct Due {
     /// The first unit of the absent record, or the unit with several versions.
@@ -51,15 +52,15 @@ pub struct Due {
     /// The bound on begin timestamps ([`begin_ts_bound`](super::Protocol::begin_ts_bound)) that was
     /// read before that epoch.
     pub(crate) time: u64,
-    /// The protocol's note for the next time that it examines the entry; zero before the first
-    /// time.
+    /// The protocol's note for its next examination of the entry; zero before the first
+    /// examination.
     pub(crate) note: u64,
     /// Whether the entry has waited for a snapshot to close ([`GcOutcome::Kept`]).
     pub(crate) is_parked: bool,
 }
 
-/// The most versions that are removed from a chain at once. The number is small because a writer of
-/// the unit has to wait meanwhile.
+/// The largest number of versions that are removed from a chain at once. It is small because a
+/// writer of the unit has to wait meanwhile.
 pub(crate) const VERSIONS_AT_ONCE: usize = if MODELLED { 2 } else { 256 };
 
 /// The outcome of examining a queue entry.
@@ -71,10 +72,11 @@ pub enum GcOutcome {
     Alive,
     /// A transaction may still depend on the record or version; the entry is examined again later.
     NotYet,
-    /// The unit is locked, so nothing is known about it. The entry is examined first next time.
+    /// The unit is locked, so it could not be examined. The next collection examines this entry
+    /// first.
     Busy,
-    /// The chain has more old versions than are removed at once ([`VERSIONS_AT_ONCE`]). The
-    /// collection continues after other entries have had their turn.
+    /// The chain has more old versions than are removed at once ([`VERSIONS_AT_ONCE`]). The entry
+    /// is examined again after other entries.
     Unfinished,
     /// Nothing can be done before the open snapshot with this timestamp has closed.
     Kept(u64),

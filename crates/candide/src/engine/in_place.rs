@@ -11,20 +11,21 @@ use crate::record::CellAt;
 use crate::schema::Words;
 use crate::sync::Instant;
 
-/// Exclusion of transactions, and writes that are applied when they are staged.
+/// The exclusion of other transactions, and writes that are applied when they are staged.
 ///
-/// A protocol either uses [`Deferred`] and has none of this, or implements all of it.
+/// A protocol either uses [`Deferred`], which has neither, or implements this trait itself.
 pub trait InPlace<P: Parts> {
     /// Whether writes are applied when they are staged. Each record is then one unit, deletes
     /// unlink their records at once, and versions are not numbered.
     #[doc(hidden)]
     const APPLIES_AT_ONCE: bool = false;
 
-    /// Waits for the right to run a transaction, until `until` at the latest (`None`: without a
-    /// limit). Called before the session is pinned; each success is paired with [`InPlace::leave`].
+    /// Waits for the right to run a transaction, until `until` at the latest; without a limit if
+    /// `until` is `None`. Called before the session is pinned; each success is paired with
+    /// [`InPlace::leave`].
     ///
     /// # Errors
-    /// [`Abort::Nested`] if this thread would wait for itself, [`Abort::DeadlinePassed`] if `until`
+    /// [`Abort::Nested`] if this thread would wait for itself; [`Abort::DeadlinePassed`] if `until`
     /// has passed.
     #[doc(hidden)]
     #[inline(always)]
@@ -32,13 +33,13 @@ pub trait InPlace<P: Parts> {
         Ok(())
     }
 
-    /// Gives back the right to run a transaction, after its commit or abort.
+    /// Releases the right to run a transaction, after the transaction's commit or abort.
     #[doc(hidden)]
     #[inline(always)]
     fn leave(_clock: &P::Clock) {}
 
-    /// Returns whether an update that the attempt has applied has failed. The attempt can then only
-    /// end in the outcome of that update.
+    /// Returns whether one of the attempt's updates has failed when it was applied. The attempt can
+    /// then only end in the outcome of that update.
     #[doc(hidden)]
     #[inline(always)]
     fn has_failed(_attempt: &P::Attempt) -> bool {
@@ -52,7 +53,7 @@ pub trait InPlace<P: Parts> {
         0
     }
 
-    /// Reads a unit as it was at a mark, without the attempt's later writes. Only called if writes
+    /// Reads a unit as it was at `_mark`, without the attempt's later writes. Only called if writes
     /// are applied at once.
     #[doc(hidden)]
     fn read_at_mark(

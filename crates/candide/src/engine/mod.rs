@@ -1,5 +1,5 @@
-//! The engine below all protocols: the contract that each protocol implements, and the shared parts
-//! that protocols work with.
+//! The engine below all protocols: the contract that each protocol implements, and the parts that
+//! protocols share.
 
 mod absence;
 mod common;

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 /// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Whether the row exists. If not, the copied words mean nothing.
+    /// Whether the row exists. If not, the copied words are meaningless.
     pub(crate) present: bool,
     /// The number of the version, which grows with every write of the unit; zero if the unit has
     /// not been written since its record was linked.
@@ -18,11 +18,12 @@ pub struct Seen {
 /// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Committed {
-    /// The version of everything that the commit wrote; meaningless if it wrote nothing.
+    /// The version of everything that the commit wrote; meaningless if the commit wrote nothing.
     pub(crate) version: u64,
 }
 
-/// Keys without a record, and the node whose version is observed to validate their absence.
+/// One or several keys without a record, and the index node that shows their absence. The node's
+/// version is observed, so that the absence can be validated.
 #[derive(Debug, Clone, Copy)]
 pub struct Missing<'a> {
     pub(crate) table: u16,

@@ -1,7 +1,7 @@
-//! Locks that the transactions of a thread hold while their closures run. A transaction of another
-//! session inside such a closure would wait for these locks in vain.
+//! Locks that the transactions of a thread hold while their closures run. If such a closure runs a
+//! transaction of another session, that inner transaction would wait for these locks in vain.
 //!
-//! Most transactions hold no locks while their closures run, and note nothing here.
+//! Most transactions hold no locks while their closures run, so they note nothing here.
 
 #![forbid(unsafe_code)]
 
@@ -16,15 +16,15 @@ thread_local! {
 /// A lock, turn or token that a transaction holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// The token of the database with this number.
+    /// The token: the number of its database.
     Token(u64),
     /// A turn: the number of the database, and the number of the turn.
     Turn(u64, usize),
     /// A unit locked for update: the address of its cell, and the number of the session.
     Unit(u64, u64),
-    /// A unit locked ahead because the previous attempt asked for it, while this attempt's closure
-    /// has not asked for it yet: the address of its cell, the number of the session, and whether
-    /// the lock has refused a transaction of another session.
+    /// A unit locked ahead: the previous attempt asked for this lock, and the closure of the
+    /// current attempt has not yet asked for it. Holds the address of the unit's cell, the number
+    /// of the session, and whether a transaction of another session has failed on the lock.
     Ahead(u64, u64, bool),
 }
 
@@ -37,7 +37,7 @@ impl Held {
         Held::Ahead(at.address(), session, false)
     }
 
-    /// Returns whether the lock is held for one attempt only.
+    /// Returns whether this is a lock on a unit. Such locks are held for one attempt only.
     fn is_unit(&self) -> bool {
         matches!(self, Held::Unit(..) | Held::Ahead(..))
     }
@@ -47,7 +47,7 @@ impl Held {
         with(|held| held.push(self));
     }
 
-    /// Removes the latest such note.
+    /// Removes the latest note that equals `self`.
     #[cold]
     pub(crate) fn forget(self) {
         with(|held| {
@@ -65,7 +65,7 @@ impl Held {
 }
 
 /// Returns whether a transaction of this thread, but of another session than `session`, holds the
-/// unit. If that unit was only locked ahead, also notes that the lock has refused a transaction.
+/// unit. If that unit was only locked ahead, also notes that a transaction has failed on the lock.
 #[cold]
 pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     let is_it = |cell: u64, of: u64| cell == at.address() && of != session;
@@ -86,8 +86,8 @@ pub(crate) fn is_held_by_another(at: CellAt, session: u64) -> bool {
     .unwrap_or(false)
 }
 
-/// Returns whether one of the last `count` noted units was locked ahead and has refused a
-/// transaction of another session.
+/// Returns whether one of the last `count` noted units was locked ahead and a transaction of
+/// another session has failed on that lock.
 #[cold]
 pub(crate) fn has_refused(count: u32) -> bool {
     with(|held| {

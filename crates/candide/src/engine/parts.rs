@@ -16,24 +16,25 @@ pub trait Parts: Sized + Send + Sync + Debug + 'static {
     /// The protocol's part of a database.
     #[doc(hidden)]
     type Clock: Send + Sync + Debug;
-    /// The protocol's part of a session, with everything that an attempt notes.
+    /// The protocol's part of a session, including everything that an attempt notes.
     #[doc(hidden)]
     type Attempt: Send;
     /// A session's data about old versions that garbage collection needs, too.
     #[doc(hidden)]
     type SessionVersions: Default + Send + Debug;
-    /// The old versions in a session's garbage that wait for the end of attempts that see them.
+    /// The old versions in a session's garbage. They wait for the end of the attempts that may see
+    /// them.
     #[doc(hidden)]
     type Backlog: Backlog;
 }
 
 /// Old versions that wait to be collected; empty if the protocol keeps no versions.
 pub trait Backlog: Default + Send + Debug {
-    /// Returns whether nothing waits.
+    /// Returns whether no old version waits.
     #[doc(hidden)]
     fn is_empty(&self) -> bool;
 
-    /// Returns how many entries wait.
+    /// Returns the number of waiting entries.
     #[doc(hidden)]
     fn len(&self) -> usize;
 
@@ -41,8 +42,8 @@ pub trait Backlog: Default + Send + Debug {
     #[doc(hidden)]
     fn is_due(&self, horizon: Epoch) -> bool;
 
-    /// Takes over the backlog of a closed session. Returns the number of entries that this adds to
-    /// be examined.
+    /// Takes over the backlog `left` of a closed session. Returns the number of entries added that
+    /// have to be examined.
     #[doc(hidden)]
     fn take_over(&mut self, left: Self) -> usize;
 }

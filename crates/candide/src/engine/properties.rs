@@ -1,10 +1,11 @@
-//! Properties of databases, by their protocol and its policy.
+//! The properties of databases, by protocol and policy.
 
 #![forbid(unsafe_code)]
 
 use crate::timestamps::Timestamps;
 
-/// Properties of a protocol's databases, by the policy that they are built with.
+/// The properties of a database, which depend on its protocol and on the policy with which it was
+/// built.
 #[derive(Debug, Clone, Copy)]
 pub struct Properties {
     /// The name on the command line: the protocol's name, or the policy's name if the protocol has

@@ -1,4 +1,4 @@
-//! The shared garbage queue: units that are written all the time, collected by every session.
+//! The shared garbage queue: units that are written all the time. Every session collects them.
 
 #![forbid(unsafe_code)]
 
@@ -8,12 +8,12 @@ use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
 
-/// Entries of units that had more to collect each time they were examined. Every session that
+/// The entries of units that had new old versions each time they were examined. Every session that
 /// collects takes some of them. Without this queue, the first session to write such a unit would
 /// have to collect alone the old versions that all sessions add.
 #[derive(Debug, Default)]
 pub(crate) struct Hot {
-    /// Nearly ordered by epoch.
+    /// The entries, nearly in the order of their epochs.
     entries: CachePadded<Mutex<VecDeque<Due>>>,
     /// The number of entries.
     count: CachePadded<AtomicU64>,
@@ -40,13 +40,13 @@ impl Hot {
         self.count.store(entries.len() as u64, Ordering::Relaxed);
     }
 
-    /// Adds entries that are to be examined after the epoch in which they were queued.
+    /// Adds entries at the end. Each is examined after the epoch in which it was queued.
     pub(crate) fn put(&self, more: &mut Vec<Due>) {
         self.change(more, |entries, more| entries.extend(more.drain(..)));
     }
 
-    /// Adds unfinished entries at the front. At the back, a long chain among many short ones would
-    /// be examined only once an epoch, and would grow.
+    /// Adds unfinished entries at the front. At the end of the queue, a long chain among many short
+    /// ones would be examined only once per epoch, and would grow.
     pub(crate) fn put_first(&self, more: &mut Vec<Due>) {
         self.change(more, |entries, more| {
             more.drain(..).rev().for_each(|due| entries.push_front(due))

@@ -30,7 +30,7 @@ pub struct TableCore {
     pub(crate) indexes: Indexes,
     /// The number of records in the index.
     pub(crate) linked: Tally,
-    /// The place of old versions, if the protocol keeps any.
+    /// The slabs and the index for old versions; `None` if the protocol keeps no versions.
     pub(crate) versions: Option<VersionTable>,
 }
 
@@ -51,10 +51,10 @@ impl TableCore {
         }
     }
 
-    /// Checks that a key has as many words as its type says; the index relies on this.
+    /// Checks that a key has the number of words that its type declares. The index relies on this.
     ///
     /// # Panics
-    /// If the number differs, which is an error in an implementation of `Key`.
+    /// If the number of words differs. This is an error in an implementation of `Key`.
     #[inline(always)]
     pub(crate) fn check_key(&self, key: &[u64]) {
         assert!(
@@ -64,16 +64,17 @@ impl TableCore {
     }
 }
 
-/// Appends the index key of a row, given its primary key as the table keeps it and its other words.
+/// A function that appends the index key of a row to a vector. The other arguments are the row's
+/// primary key, as the table stores it, and the row's other words.
 type KeyOf = dyn Fn(&[u64], &[u64], &mut Vec<u64>) + Send + Sync;
 
 /// One secondary index.
 pub(crate) struct IndexCore {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
-    /// Whether an ordered index was asked for; the entries may be ordered even if not.
+    /// Whether an ordered index was asked for. If not, the entries may be ordered nevertheless.
     ordered: bool,
-    /// The columns of the index key, and the groups they lie in.
+    /// The columns of the index key.
     pub(crate) columns: Box<[Place]>,
     pub(crate) groups: u64,
     /// The number of words of the index key.
@@ -81,11 +82,11 @@ pub(crate) struct IndexCore {
     pub(crate) key_of: Box<KeyOf>,
     pub(crate) origin: KeyOrigin,
     pub(crate) entries: Arc<TableCore>,
-    /// The index's place among those of its table.
+    /// The index's number among the indexes of its table.
     pub(crate) number: usize,
-    /// The timestamp of the protocol from which on the index has all entries.
+    /// The timestamp of the protocol since which the index has had all entries.
     pub(crate) since: AtomicU64,
-    /// The timestamp of the protocol from which on all entries of the index are right.
+    /// The timestamp of the protocol since which all entries of the index have been right.
     pub(crate) right_since: AtomicU64,
 }
 
@@ -99,7 +100,7 @@ impl fmt::Debug for IndexCore {
     }
 }
 
-/// The plan of an index, before there are entries.
+/// The plan of an index that has no table of entries yet.
 pub(crate) struct IndexPlan {
     pub(crate) name: Box<str>,
     pub(crate) unique: bool,
@@ -141,8 +142,8 @@ impl IndexPlan {
         }
     }
 
-    /// Returns the numbers of words of an entry's key and payload, for rows whose key has
-    /// `primary_words`.
+    /// Returns the number of words of an entry's key, and that of its payload. `primary_words` is
+    /// the number of words of the rows' primary key.
     #[inline]
     pub(crate) fn entry_words(&self, primary_words: usize) -> (usize, usize) {
         if self.unique {
@@ -193,19 +194,20 @@ impl IndexCore {
     }
 }
 
-/// The most indexes a table can have. Dropped indexes count, except that an index that equals a
-/// dropped one takes its place again.
+/// The largest number of indexes of a table. Dropped indexes count, too. But a new index that
+/// equals a dropped one takes the dropped one's place.
 pub(crate) const INDEXES_MAX: usize = 32;
 
 /// The secondary indexes of a table.
 ///
 /// An index that is added to a table with rows goes through three stages. First, all writers *keep*
 /// the index. Then the index is *enforced*, if it is unique. Finally, the index can be *read*. Each
-/// stage begins only when every running transaction knows of the stage before.
+/// stage begins only when every running transaction knows of the preceding stage.
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     slots: [OnceLock<IndexCore>; INDEXES_MAX],
-    /// One bit for each slot. Written when the indexes of a table change; read by every write.
+    /// The slots of the indexes in the stage [`Stage::Kept`], one bit each. Written when the
+    /// indexes of a table change; read by every write.
     kept: AtomicU64,
     enforced: AtomicU64,
     readable: AtomicU64,
@@ -233,7 +235,7 @@ impl Indexes {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         // Relaxed: between two stages, the thread that adds the index waits for older transactions.
-        // So a transaction that must see the bit was pinned after the bit was set.
+        // So a transaction that must see an index's bit was pinned after that bit was set.
         self.kept.load(Ordering::Relaxed) == 0
     }
 
@@ -288,7 +290,7 @@ impl Indexes {
         self.slots.get(number)?.get()
     }
 
-    /// Returns a dropped index that matches the plan.
+    /// Returns a dropped index that matches `plan`; `None` if there is none.
     pub(crate) fn dropped_like(&self, plan: &IndexPlan) -> Option<&IndexCore> {
         self.slots.iter().filter_map(OnceLock::get).find(|index| {
             !self.is_at(index, Stage::Kept)
@@ -308,7 +310,7 @@ impl Indexes {
         self.slots.iter().position(|slot| slot.get().is_none())
     }
 
-    /// Adds an index, which is in no stage yet.
+    /// Adds an index. The index is in no stage yet.
     #[inline]
     pub(crate) fn add(&self, index: IndexCore) -> &IndexCore {
         self.slots[index.number].get_or_init(|| index)
@@ -319,15 +321,16 @@ impl Indexes {
 #[derive(Debug)]
 pub(crate) struct VersionTable {
     pub(crate) whole: Arc<Slab>,
-    /// The slab of versions with only a few words of a unit, if the protocol has them; it may be
-    /// the same slab as `whole`.
+    /// The slab of versions with only a few words of a unit; `None` if the protocol has no such
+    /// versions. May be the same slab as `whole`.
     pub(crate) short: Option<Arc<Slab>>,
-    /// The index of deleted records, if keys are ordered and the protocol keeps such an index.
+    /// The index of deleted records; `None` if keys are not ordered or the protocol keeps no such
+    /// index.
     pub(crate) deleted_index: Option<DeletedIndex>,
 }
 
 impl VersionTable {
-    /// Returns the number of bytes reserved for versions outside of their records.
+    /// Returns the number of bytes reserved for versions that are stored outside of records.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         let short = self.short.iter().filter(|short| !Arc::ptr_eq(short, &self.whole));

@@ -60,14 +60,14 @@ pub trait Versions<P: Parts> {
         Ok(())
     }
 
-    /// Opens a snapshot of the current state. `since` is the current moment, as the caller has read
-    /// it. Returns the timestamp of the snapshot.
+    /// Opens a snapshot of the current state. `since` is the current moment, which the caller has
+    /// read. Returns the timestamp of the snapshot.
     #[doc(hidden)]
     fn open_snapshot(_clock: &P::Clock, _since: Moment) -> u64 {
         unreachable!("there are no versions")
     }
 
-    /// Closes a snapshot.
+    /// Closes the snapshot with the timestamp `ts`, which was opened at the moment `since`.
     #[doc(hidden)]
     fn close_snapshot(_clock: &P::Clock, _ts: u64, _since: Moment) {
         unreachable!("there are no versions")
@@ -147,7 +147,7 @@ pub trait Versions<P: Parts> {
     #[inline(always)]
     fn begin_walk(_context: &mut Context<'_, P>) {}
 
-    /// Ends the walk.
+    /// Ends a walk that [`Versions::begin_walk`] began.
     #[doc(hidden)]
     #[inline(always)]
     fn end_walk(_context: &mut Context<'_, P>) {}
@@ -159,8 +159,9 @@ pub trait Versions<P: Parts> {
         due.for_each(|at| at.prefetch_cell());
     }
 
-    /// Makes a record dead, unless an insert has locked it; returns whether it is dead now. Only
-    /// snapshots see the record, and it is in the index of deleted records already.
+    /// Marks a record as dead, unless an insert has locked the record. Returns whether the record
+    /// is dead now. Only snapshots see the record, and the record is already in the index of
+    /// deleted records.
     #[doc(hidden)]
     fn detach_for_snapshots(
         _context: &mut Context<'_, P>,

@@ -1,16 +1,18 @@
-//! The units that an attempt wanted to lock. The transaction's next attempt locks them ahead.
+//! The units that a failed attempt wanted to lock. The transaction's next attempt locks these units
+//! *ahead*: before its closure runs.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
-//! read for update notes the units it held and the unit it waited for. The next attempt looks these
-//! units up before its closure runs, and locks them in the order of their addresses, as a read for
-//! update does. Since all such attempts wait for one another in the same order, they can sleep.
-//! Locking ahead is a hint: the locks are released at the end of the attempt, and a unit that is
-//! not found, or not locked in time, is left out. Units are noted by their keys, since a record may
-//! be freed while its session is not pinned.
+//! read for update notes the units that it held and the unit for which it waited. The next attempt
+//! finds the cells of these units before its closure runs, and locks the cells in the order of
+//! their addresses, as a read for update locks a cell. All such attempts wait for one another in
+//! the same order, so they can sleep. Locking ahead is a hint: the locks are released at the end of
+//! the attempt, and a unit that is not found, or cannot be locked in time, is left out. Units are
+//! noted by their keys, since a record may be freed while no session is pinned.
 //!
-//! A transaction of another session that runs in the closure must not be refused because of a row
-//! that the closure has not asked for. If this happens, the attempt ends in a conflict, whatever
-//! its closure does about the refusal. The transaction then locks nothing ahead any more.
+//! The closure may run a transaction of another session. This inner transaction must not fail
+//! because of a row for which the closure has not asked. If it does, the outer attempt ends in a
+//! conflict, whatever its closure does about the failure. The outer transaction then locks nothing
+//! ahead any more.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +24,7 @@ use crate::schema::KeyWords;
 /// The largest number of units noted; further units are ignored.
 const UNITS_MAX: usize = 64;
 
-/// The units that a transaction's next attempt locks.
+/// The units that a transaction's next attempt locks ahead.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     /// For each unit: the number of the table, the unit within the row, and the row's key.
@@ -50,13 +52,13 @@ impl Wanted {
         self.is_off = false;
     }
 
-    /// Lets the transaction take no locks ahead from now on.
+    /// Makes the transaction lock nothing ahead from now on.
     pub(crate) fn turn_off(&mut self) {
         self.units.clear();
         self.is_off = true;
     }
 
-    /// Notes a unit. The session is pinned.
+    /// Notes the unit `at`. The session is pinned.
     #[cold]
     pub(crate) fn add(&mut self, engine: &Common, at: CellAt) {
         let key = at.record().key_words(engine.table(at.table()).layout.key_words());

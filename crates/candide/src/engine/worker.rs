@@ -1,4 +1,4 @@
-//! The parts of a session that stay from attempt to attempt.
+//! The data that a session keeps from attempt to attempt.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +24,7 @@ pub(crate) struct Worker<V> {
 }
 
 impl<V: Default> Worker<V> {
-    /// Makes the worker of session `id` of database `database`, which pins through `slot`.
+    /// Creates the worker of session `id` of database `database`. The session pins through `slot`.
     #[inline]
     pub(crate) fn new(database: u64, id: u64, slot: Arc<Slot>) -> Worker<V> {
         Worker { local: Local::new(database, id, slot), versions: V::default() }
@@ -43,28 +43,31 @@ pub(crate) struct Local {
     /// The timestamp of the attempt's view and the moment at which the attempt began, if the view
     /// is registered as a snapshot; otherwise `None`.
     pub(crate) kept: Option<(u64, Moment)>,
-    /// By table: the session's part of the number of linked records.
+    /// For each table, the session's part of the number of linked records; `None` if the session
+    /// has counted none.
     pub(crate) tallies: Vec<Option<Arc<TallyPart>>>,
     pub(crate) random: Random,
     /// The first cells of the records that this attempt has linked. A record that is left absent is
     /// queued to be reaped.
     pub(crate) linked: Vec<CellAt>,
-    /// First cells of absent records that this session has to reap.
+    /// The first cells of absent records that this session has to reap.
     pub(crate) reap_queue: Vec<CellAt>,
     pub(crate) retired: Vec<Retired>,
-    /// Memory that an index has retired in the current operation, until the table's number is
-    /// added.
+    /// Memory that an index has retired in the current operation. [`Local::retire_parts`] adds the
+    /// number of the table.
     pub(crate) retired_parts: Vec<Retire>,
-    /// Nodes divided by the operation at hand.
+    /// The nodes that the current index operation has divided.
     pub(crate) divided: Vec<NodeChange>,
-    /// The conflict of the running attempt; taken when the attempt has ended.
+    /// The conflict of the running attempt; `None` if there was none. Taken when the attempt has
+    /// ended.
     pub(crate) conflict: Option<ConflictNote>,
     /// Whether this transaction has waited for the token's holder as long as it must. The holder
     /// itself may be waiting for this transaction.
     pub(crate) has_yielded: bool,
-    /// Whether the session belongs to a raw iteration, whose attempts are no transactions.
+    /// Whether the session belongs to a raw iteration. The attempts of a raw iteration are no
+    /// transactions.
     pub(crate) is_raw: bool,
-    /// The units that earlier attempts of the transaction wanted to lock.
+    /// The units that earlier attempts of the current transaction wanted to lock.
     pub(crate) wanted: Wanted,
 }
 
@@ -92,13 +95,15 @@ impl Local {
 }
 
 impl Local {
-    /// Returns whether the session has left something behind that its garbage must take over.
+    /// Returns whether the session has left queue entries or memory that its garbage must take
+    /// over.
     #[inline]
     pub(crate) fn leaves_some(&self) -> bool {
         !self.reap_queue.is_empty() || !self.retired.is_empty()
     }
 
-    /// Counts a record that has been linked in the index of a table (`up`) or unlinked from it.
+    /// Counts a record that has been linked in the index of a table (if `up`) or unlinked from that
+    /// index (if not).
     #[inline]
     pub(crate) fn count_linked(&mut self, table: &TableCore, up: bool) {
         match self.tallies.get(usize::from(table.number)) {
@@ -126,7 +131,8 @@ impl Local {
         }
     }
 
-    /// Queues the memory that the index of a table has retired. Usually there is none.
+    /// Moves the memory that the index of a table has retired from `retired_parts` to `retired`.
+    /// Usually there is none.
     #[inline]
     pub(crate) fn retire_parts(&mut self, table: u16) {
         if self.retired_parts.is_empty() {

@@ -1,4 +1,4 @@
-//! Garbage collection: what transactions leave behind is freed when no other one can see it.
+//! Garbage collection: frees the memory that transactions leave behind and no transaction can see.
 
 mod session_queue;
 #[cfg(all(test, not(any(loom, shuttle))))]

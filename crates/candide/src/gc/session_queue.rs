@@ -14,29 +14,29 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The budget of one collection is this number of entries plus twice the number added since the
-/// last collection. So more entries are examined than are added, but too few to delay a transaction
-/// noticeably.
+/// last collection. So a collection examines more entries than were added, but not so many that it
+/// delays a transaction noticeably.
 const BUDGET_MIN: usize = 256;
 
 /// The number of entries prefetched before they are examined: the number of cache misses that a
 /// core can overlap.
 const PREFETCH_BATCH: usize = 16;
 
-/// The garbage of a session. The session collects it while active; the advancer collects it while
-/// the session is idle or in a long report.
+/// The garbage of a session. While the session is active, it collects this garbage itself. While
+/// the session is idle or in a long read-only transaction, the advancer does.
 ///
-/// Queues are ordered by epoch, so a collection ends at the first entry that is too young.
+/// Each queue is ordered by epoch, so a collection ends at the first entry that is too young.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage<B> {
     /// Absent records (by their first unit), and units with old versions. Each record or unit is in
     /// only one queue of the database.
     reap_queue: VecDeque<Due>,
-    /// Records and units that cannot be collected while a snapshot is open, by the timestamp of the
-    /// snapshot. They cost nothing until that snapshot closes.
+    /// Records and units that cannot be collected while a snapshot is open. The key is the
+    /// timestamp of that snapshot. They cost nothing until the snapshot closes.
     parked: BTreeMap<u64, Parked>,
     /// Parked records and units whose snapshot has closed.
     released: VecDeque<Parked>,
-    /// Unlinked memory; each item has the stamp of the time at which it was unlinked.
+    /// Unlinked memory, each part with the epoch stamp from when it was unlinked.
     retired: VecDeque<(Epoch, Retired)>,
     /// Old versions that wait to be collected.
     backlog: B,
@@ -53,7 +53,7 @@ struct Parked {
 }
 
 impl Parked {
-    /// Takes over units that wait for the same snapshot.
+    /// Takes over the units of `other`, which wait for the same snapshot.
     fn take_over(&mut self, mut other: Parked) {
         self.queued = self.queued.max(other.queued);
         self.time = self.time.max(other.time);
@@ -88,8 +88,8 @@ impl<B: Backlog> Garbage<B> {
         self.reap_queue.len() + parked + self.retired.len() + self.backlog.len()
     }
 
-    /// Takes over the garbage of a session's transactions. The caller is still pinned, or has
-    /// unlinked nothing.
+    /// Takes over the garbage that a session's transactions have left. The caller is still pinned,
+    /// or has unlinked nothing.
     pub(crate) fn take_from<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,
@@ -100,7 +100,7 @@ impl<B: Backlog> Garbage<B> {
         let mut read = None;
         let mut queued = || {
             *read.get_or_insert_with(|| {
-                // Read before the epoch: see [`Due`].
+                // The time is read before the epoch; see [`Due`].
                 let time = P::begin_ts_bound(&engine.clock);
                 (engine.epochs.now(), time)
             })
@@ -117,12 +117,12 @@ impl<B: Backlog> Garbage<B> {
         self.stamp_retired(engine, &mut local.retired);
     }
 
-    /// Takes over the garbage of a closed session, in time proportional to the size of that garbage
+    /// Takes over the garbage of a closed session. The time is proportional to the size of `left`
     /// only.
     ///
-    /// Entries of the closed session may come behind younger entries, and then wait until those are
-    /// due. This delays them by only an epoch or two, since no entry is younger than the current
-    /// epoch.
+    /// Entries of the closed session may come behind younger entries, and then wait until the
+    /// younger ones are due. The delay is only an epoch or two, since no entry is younger than the
+    /// current epoch.
     pub(crate) fn take_over(&mut self, left: Garbage<B>) {
         let Garbage { reap_queue, parked, released, retired, backlog, added } = left;
         self.added += added + reap_queue.len() + retired.len();
@@ -143,9 +143,9 @@ impl<B: Backlog> Garbage<B> {
         }
     }
 
-    /// Unlinks and frees what can be unlinked and freed, but not much more than was added since the
-    /// last collection. Of the shared queue, only entries queued before `hot_before` are examined.
-    /// The caller is pinned and no longer uses what it has read.
+    /// Unlinks and frees the garbage that no transaction can see any more, but not much more than
+    /// was added since the last collection. In the shared queue, examines only entries queued
+    /// before `hot_before`. The caller is pinned and no longer uses what it has read.
     pub(crate) fn collect<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,
@@ -187,8 +187,8 @@ impl<B: Backlog> Garbage<B> {
         self.stamp_retired(engine, &mut worker.local.retired);
     }
 
-    /// Returns whether more garbage could be collected right now, because the budget of the last
-    /// collection did not suffice.
+    /// Returns whether the last collection left garbage that could be collected right now, because
+    /// the budget did not suffice.
     pub(crate) fn has_more<P: Parts>(&self, engine: &Engine<P>) -> bool {
         self.has_free(engine) || self.backlog.is_due(engine.epochs.horizon())
     }
@@ -211,9 +211,9 @@ impl<B: Backlog> Garbage<B> {
     }
 
     /// Examines up to `budget` entries that were queued before the epoch `before`. `before` must
-    /// not be later than the horizon read before the open snapshots were listed. Otherwise an entry
-    /// of another session could be later than the list, and versions could be removed that a
-    /// snapshot younger than the list sees.
+    /// not be later than the horizon read before the open snapshots were listed. Otherwise another
+    /// session could have queued an entry after that list was made. The collection could then
+    /// remove versions that a snapshot younger than the list sees.
     fn look_at<P: Protocol<Backlog = B>>(
         &mut self,
         engine: &Engine<P>,
@@ -242,10 +242,10 @@ impl<B: Backlog> Garbage<B> {
                 break;
             }
             left -= next.len();
-            // Pinned anew for each batch. Chains may be long, and an old pin would keep other
-            // sessions from collecting until all chains are done. The pin is a full one, not one
-            // for memory only, so that no other session collects meanwhile what is queued from here
-            // on.
+            // The session is pinned anew for each batch. Chains may be long, and an old pin would
+            // keep other sessions from collecting until all chains are done. The pin is a full one,
+            // not one for memory only. So no other session collects entries that are queued while
+            // this batch lasts.
             engine.epochs.pin(slot);
             P::Versions::begin_walk(&mut Context::new(engine, worker));
             P::Versions::approach(&engine.clock, next.iter().map(|due: &Due| due.at));
@@ -292,8 +292,8 @@ impl<B: Backlog> Garbage<B> {
                     GcOutcome::Unfinished => self.reap_queue.push_front(due),
                     GcOutcome::Busy => busy.push(due),
                     GcOutcome::NotYet => {
-                        // The unit was written again since it was last examined, so it is hot.
-                        // Other entries wait for another reason.
+                        // If the note has changed, the unit was written again since it was last
+                        // examined, so it is hot. Other entries wait for another reason.
                         let is_hot = noted != 0 && due.note != noted;
                         let due = Due { queued: engine.epochs.now(), time, ..due };
                         if is_hot && !mutant(Mutant::HotKept) {
@@ -321,7 +321,7 @@ impl<B: Backlog> Garbage<B> {
             engine.hot.put_first(&mut unfinished);
             engine.hot.put(&mut hot);
         }
-        // The lock of a busy unit is released soon, so the unit is examined first next time.
+        // The lock of a busy unit is released soon, so the next collection examines the unit first.
         match of {
             Of::Hot => engine.hot.put_first(&mut busy),
             _ => busy.into_iter().rev().for_each(|due| self.reap_queue.push_front(due)),
@@ -357,7 +357,7 @@ impl<B: Backlog> Garbage<B> {
     }
 }
 
-/// Adds a unit to those that wait for the same snapshot.
+/// Adds the unit `at` to the units in `all` that wait for `snapshot`.
 fn park(all: &mut BTreeMap<u64, Parked>, snapshot: u64, at: CellAt, (queued, time): (Epoch, u64)) {
     let parked = all.entry(snapshot).or_default();
     (parked.queued, parked.time) = (queued, time);

@@ -1,5 +1,5 @@
-//! Rows that only snapshots see are moved out of the main index, and snapshots find each of them
-//! once, in its place.
+//! Tests of rows that only snapshots see. They are moved out of the main index. Snapshots find each
+//! of them once, in the order of keys.
 
 use crate::epoch::Collect;
 use crate::index::Found;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 type Key = (u8, u16);
 type Rows = BTreeMap<Key, Parcel>;
 
-/// A database whose epochs are moved by hand, with rows in order and an index of them.
+/// A database whose epochs are moved by hand, with a table in key order and an index of the table.
 struct Store {
     db: Database<Mvcc>,
     parcels: Table<Parcel, Mvcc>,
@@ -135,7 +135,8 @@ fn a_row_that_only_a_snapshot_sees_is_in_no_other_readers_way() {
     store.assert_seen(&snapshot, &all, &mut random);
     ok(session.run(|tx| store.assert_rows(tx, &now, &mut random)));
 
-    // They are inserted again, with other values, and deleted again; a younger snapshot sees these.
+    // Ten of the rows are inserted again with other values, and deleted again. A younger snapshot
+    // sees the new values.
     for number in 0..10 {
         let row = Parcel { weight: 7, owner: 3, ..Parcel::new(0, number) };
         ok(session.run(|tx| parcels.insert(tx, row)));
@@ -180,7 +181,7 @@ fn whatever_comes_and_goes_snapshots_stay_what_they_were() {
                     rows.insert(key, row);
                 }
                 5 => {
-                    // A whole run of keys, so that leaves and layers go.
+                    // Deletes all keys of a district, so that whole leaves and layers are removed.
                     ok(session.run(|tx| {
                         (0..KEYS as u16).try_for_each(|number| {
                             parcels.delete_if_present(tx, &(key.0, number)).map(drop)
@@ -215,8 +216,8 @@ fn whatever_comes_and_goes_snapshots_stay_what_they_were() {
     }
 }
 
-/// Makes a table of one deleted row, a snapshot that sees it, and the session that will move it to
-/// the index of deleted records.
+/// Makes a table with one deleted row, a snapshot that sees the row, and the session that will move
+/// the row's record to the index of deleted records.
 fn about_to_be_stowed() -> (Rc<Store>, Rc<Snapshot<Mvcc>>, Session<Mvcc>) {
     let store = Store::new(true);
     let mut session = store.session();
@@ -248,7 +249,8 @@ fn a_row_that_is_inserted_while_it_is_put_out_of_the_way_stays() {
     let (store, snapshot, mut session) = about_to_be_stowed();
     let there = store.clone();
     let again = Parcel { weight: 5, ..Parcel::new(0, 1) };
-    // Collection has begun with the row, not yet with its entry.
+    // The collection has begun with the row's record, but not yet with that of the row's index
+    // entry.
     let comes = move || ok(there.session().run(|tx| there.parcels.insert(tx, again)));
     acting(Point::MovingToDeletedIndex, comes, || collect(&store.db, &mut session));
     let mut random = Random::seeded(3);
@@ -257,13 +259,13 @@ fn a_row_that_is_inserted_while_it_is_put_out_of_the_way_stays() {
     store.assert_seen(&snapshot, &Rows::from([((0, 1), Parcel::new(0, 1))]), &mut random);
     drop(snapshot);
     collect(&store.db, &mut session);
-    // The garbage of the ended session.
+    // Collects the garbage of the session that has ended.
     Collect::collect(&*store.db.inner, store.db.inner.engine.epochs.now());
     assert_eq!(store.db.memory().garbage, 0);
     ok(session.run(|tx| store.assert_rows(tx, &Rows::from([((0, 1), again)]), &mut random)));
 }
 
-/// The versions of a row in the index of deleted records are collected like those of others.
+/// The versions of a row in the index of deleted records are collected like those of other rows.
 #[test]
 fn the_chain_of_a_row_that_is_out_of_the_way_is_thinned() {
     let store = Store::new(false);
@@ -277,7 +279,8 @@ fn the_chain_of_a_row_that_is_out_of_the_way_is_thinned() {
     ok(session.run(|tx| parcels.delete(tx, &(0, 1))));
     collect(&store.db, &mut session);
     assert!(!store.is_linked((0, 1)));
-    // Those of the row and of its entry: one is there four times, the other was made once.
+    // The garbage is that of the row, which was written four times, and of its index entry, which
+    // was made once.
     for (left, closes) in [(6, 2), (5, 1), (4, 1)] {
         assert_eq!(store.db.memory().garbage, left + 1);
         drop(open.remove(closes));
@@ -289,8 +292,8 @@ fn the_chain_of_a_row_that_is_out_of_the_way_is_thinned() {
     assert_eq!((store.db.memory().garbage, store.attic_is_empty()), (0, true));
 }
 
-/// Scans of a queue from its beginning, as by TPC-C's deliveries, are not slowed by rows kept for a
-/// snapshot.
+/// Rows kept for a snapshot do not slow down scans of a queue from its beginning, such as those of
+/// TPC-C's deliveries.
 #[test]
 fn the_first_row_of_a_queue_is_found_at_once() {
     const ROWS: u16 = 1_000;
@@ -312,7 +315,7 @@ fn the_first_row_of_a_queue_is_found_at_once() {
     }
     collect(&store.db, &mut session);
     assert_eq!(records(), 100);
-    // Some are inserted again, in between.
+    // Some of the deleted rows are inserted again.
     let again = (0..900)
         .step_by(37)
         .map(|number| ((0, number), Parcel { weight: 3, ..Parcel::new(0, number) }));

@@ -1,5 +1,5 @@
-//! Rows that are written all the time: their chains stay short, whichever session was first to
-//! write them, and whatever reads them meanwhile.
+//! Tests of rows that are written all the time. Their chains stay short, whichever session wrote
+//! the rows first, and whatever transactions read them meanwhile.
 
 use crate::engine::{Due, Hot, VERSIONS_AT_ONCE};
 use crate::epoch::Collect;
@@ -23,14 +23,14 @@ fn a_row_that_is_written_all_the_time_is_collected_by_its_writers<P: Chained>() 
         add(&mut first, &items, 1);
         db.inner.engine.epochs.pass();
     }
-    // From here on the session whose queue got the row first does nothing.
+    // The session whose queue got the row first does nothing from here on.
     for _ in 0..500 {
         add(&mut second, &items, 1);
         db.inner.engine.epochs.pass();
         let versions = versions(&db, &items, 1);
         assert!(versions <= 8, "{versions} versions");
     }
-    // In the end the other one does nothing, either; the advancer has to collect.
+    // In the end the second session does nothing, either, so the advancer has to collect.
     for _ in 0..20 {
         db.inner.engine.epochs.pass();
         db.inner.collect(db.inner.engine.epochs.now().saturating_sub(8));
@@ -39,8 +39,8 @@ fn a_row_that_is_written_all_the_time_is_collected_by_its_writers<P: Chained>() 
     assert_eq!(count(&db.snapshot(), &items, 1), Some(508));
 }
 
-/// A reader that has reached a version before it left its chain may continue from there, however
-/// late.
+/// A reader may have reached a version before that version left its chain. The reader may continue
+/// from there at any later time.
 #[test]
 fn a_version_in_the_record_stays_as_it_was_when_it_has_left_its_chain() {
     let (db, items, mut session) = by_hand::<Mvto>();
@@ -63,7 +63,7 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
     let (mut reader, busy) = (db.session().unwrap(), epochs.register());
-    // The row is in the queue of the reader's session, which will not collect it for long.
+    // The row is in the queue of the reader's session, which will collect nothing for a long time.
     add(&mut reader, &items, 1);
     let snapshot = db.snapshot();
     ok(reader.run_at(&snapshot, |tx| {
@@ -71,7 +71,7 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
         for round in 0..2_000 {
             add(&mut writer, &items, 1);
             if round % 10 == 5 {
-                // Rows are inserted and deleted that the report does not see.
+                // A row that the report does not see is inserted and deleted.
                 ok(writer.run(|tx| items.insert(tx, Item::new(100, 0))));
             } else if round % 10 == 0 {
                 ok(writer.run(|tx| items.delete_if_present(tx, &100).map(drop)));
@@ -85,12 +85,13 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
         assert!(garbage > 1_900, "{garbage} pieces, though a reader may still see all of them");
         assert_eq!(items.get(tx, &100, Item::COUNT)?, None);
         assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
-        // Another session begins a long transaction. By then all else has been collected.
+        // Another session begins a long transaction. All garbage that need not wait is collected
+        // here.
         epochs.pin(&busy);
         (0..4).for_each(|_| collect(&db, &mut writer));
         Ok(())
     }));
-    // Garbage that waited for the report does not wait for that transaction.
+    // The garbage that waited for the report does not wait for this long transaction.
     let before = db.memory().garbage;
     epochs.pass();
     for _ in 0..20 {
@@ -120,7 +121,8 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
         let before = count(&db.snapshot(), &items, 1);
         let ended = reader.run_read_only(|tx| {
             assert_eq!(items.get(tx, &1, Item::COUNT)?, before);
-            // A younger snapshot, so that the kept version is not the last of the list.
+            // A younger snapshot is opened, so that the reader's view is not the last one of the
+            // list.
             add(&mut writer, &items, 1);
             let younger = db.snapshot();
             let mut longest = 0;
@@ -150,7 +152,7 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
         assert_eq!(db.health().oldest_snapshot, None);
         ok(writer.run(|tx| items.put(tx, Item::new(100, 3))));
     }
-    // Nor is anything left after a panic.
+    // After a panic, the reader's view is not registered any more, either.
     let unwound = catch_unwind(AssertUnwindSafe(|| {
         reader.run_read_only(|tx| {
             for _ in 0..200 {
@@ -191,7 +193,7 @@ fn what_waits_for_snapshots_is_not_in_the_way_of_what_is_hot<P: Chained>() {
     let (db, items, mut first) = by_hand::<P>();
     let mut second = db.session().unwrap();
     ok(first.run(|tx| (4..COLD).try_for_each(|id| items.insert(tx, Item::new(id, 0)))));
-    // Two old versions of each are kept.
+    // Two old versions of each row are kept.
     let mut open = Vec::new();
     for _ in 0..2 {
         open.push(db.snapshot());
@@ -212,8 +214,8 @@ fn a_long_chain_is_taken_apart_little_by_little<P: Chained>() {
     const LONG: usize = 5_000;
     let (db, items, mut writer) = by_hand::<P>();
     let epochs = &db.inner.engine.epochs;
-    // A session is in a long transaction, and each of more snapshots than are handled at once sees
-    // a version.
+    // A session is in a long transaction. Besides, there are twice as many snapshots as versions
+    // are removed at once, and each snapshot sees a version of its own.
     let busy = epochs.register();
     let open: Vec<_> = (0..2 * VERSIONS_AT_ONCE)
         .map(|_| {
@@ -250,8 +252,8 @@ fn a_long_chain_is_taken_apart_little_by_little<P: Chained>() {
 }
 
 protocol_tests!(versioned: the_longest_chain_has_its_turn_among_many);
-/// A chain is collected if its row, among many hot ones, is written far more often than the others,
-/// and more often within an epoch than is removed from a chain at once.
+/// Among many hot rows, one is written far more often than the others. Within an epoch, more
+/// versions are added to its chain than are removed at once. The chain is collected nevertheless.
 fn the_longest_chain_has_its_turn_among_many<P: Chained>() {
     const HOT: u64 = 40;
     const TIMES: usize = 2 * VERSIONS_AT_ONCE;
@@ -266,8 +268,8 @@ fn the_longest_chain_has_its_turn_among_many<P: Chained>() {
     }
 }
 
-/// A collection that meets a row being written leaves it to the next collection, not to another
-/// epoch.
+/// If a collection meets a row that is being written, it leaves the row to the next collection, and
+/// not to a later epoch.
 #[test]
 fn what_was_being_written_when_it_was_looked_at_is_still_due() {
     let (db, items, mut first) = by_hand::<Mvto>();
@@ -306,7 +308,8 @@ fn what_has_not_been_finished_is_before_what_is_not_due() {
     );
 }
 
-/// Transactions may each change more rows than one collection examines.
+/// The garbage stays bounded, even if each transaction changes more rows than one collection
+/// examines.
 #[test]
 fn what_large_transactions_put_aside_does_not_pile_up() {
     const ROWS: u64 = 9_000;
@@ -321,8 +324,8 @@ fn what_large_transactions_put_aside_does_not_pile_up() {
     }
 }
 
-/// A snapshot opened after a collector has listed the open ones keeps its version of a hot row,
-/// which others write and examine.
+/// A snapshot is opened after a collector has listed the open snapshots. Other sessions write a hot
+/// row and examine its entry. The version that the snapshot sees stays.
 #[test]
 fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees() {
     a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under::<Mvcc>(false);
@@ -342,10 +345,10 @@ fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P
             db.inner.engine.epochs.pass();
         }
     };
-    // More than are examined under one pin.
+    // These are more rows than are examined under one pin.
     (4..ROWS).for_each(|id| add(&mut collector, &items, id));
-    // It also keeps a version, without which only the other snapshot's version would remain, and be
-    // parked.
+    // This snapshot also keeps a version. Otherwise only the version of the later snapshot would
+    // remain, and that version would be parked.
     let _old = db.snapshot();
     write_hot(&mut writer);
     assert_eq!(!db.inner.engine.hot.is_empty(), shares_hot, "the row is for all");
@@ -356,7 +359,8 @@ fn a_snapshot_of_which_a_collection_does_not_know_yet_keeps_what_it_sees_under<P
         move |point| {
             if point == Point::Collecting && std::mem::take(&mut is_first) {
                 *seen.borrow_mut() = Some(db.snapshot());
-                // The writer examines the row's entry after this, and so sees the new version.
+                // The writer examines the row's entry after this addition, and so sees the new
+                // version.
                 add(&mut writer, &items, 1);
             }
             db.inner.engine.epochs.pass();

@@ -1,5 +1,5 @@
-//! Tests of what waits for snapshots, of rows that every session collects, and of the index of
-//! deleted records.
+//! Tests of garbage that waits for snapshots, of rows that every session collects, and of the index
+//! of deleted records.
 
 mod deleted_index;
 mod hot_rows;

@@ -1,5 +1,5 @@
-//! Garbage kept only for an open snapshot is parked until the snapshot closes: it is not examined,
-//! delays nothing, and is all freed in the end.
+//! Tests of parked garbage: garbage that is kept only for an open snapshot. It is not examined
+//! until the snapshot closes, delays nothing, and is all freed in the end.
 
 use crate::epoch::Collect;
 use crate::index::Found;
@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Returns how often this thread examines an entry of garbage while it runs `body`.
+/// Returns the number of times that this thread examines an entry of garbage while it runs `body`.
 pub(crate) fn looks(body: impl FnOnce()) -> usize {
     let looks = Rc::new(Cell::new(0));
     let counted = looks.clone();
@@ -28,8 +28,8 @@ fn is_linked<P: Chained>(items: &Items<P>, id: u64) -> bool {
 
 protocol_tests!(versioned: rows_that_a_snapshot_keeps_are_left_alone_until_it_closes);
 fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes<P: Chained>() {
-    /// The number of rows that are each written once while a snapshot is open, and of the writes of
-    /// a hot row.
+    /// `COLD` is the number of rows that are each written once while a snapshot is open; `HOT` is
+    /// the number of writes of a hot row.
     const COLD: u64 = 2_000;
     const HOT: usize = 100;
     let (db, items, mut session) = by_hand::<P>();
@@ -37,7 +37,7 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes<P: Chained>() {
     let mut reserved = Vec::new();
     for round in 1..=4 {
         let snapshot = db.snapshot();
-        // From here on the session's list contains it.
+        // From here on the session's list of snapshots contains this snapshot.
         collect(&db, &mut session);
         add(&mut session, &items, 0);
         collect(&db, &mut session);
@@ -61,7 +61,7 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes<P: Chained>() {
                 && count(&snapshot, &items, id) == Some(round - 1))
         );
         drop(snapshot);
-        // In every other round a session goes on writing.
+        // In every other round, a session goes on writing.
         let last = looks(|| {
             for _ in 0..10 {
                 if round % 2 == 0 {
@@ -78,7 +78,8 @@ fn rows_that_a_snapshot_keeps_are_left_alone_until_it_closes<P: Chained>() {
         );
         reserved.push(db.memory().reserved_bytes);
     }
-    // The first two rounds, with and without continued writes, determine the memory that it takes.
+    // The first two rounds, with and without continued writes, determine how much memory is
+    // reserved.
     assert!(reserved[2..].iter().all(|&bytes| bytes == reserved[1]), "{reserved:?}");
 }
 
@@ -90,7 +91,7 @@ fn a_session_that_ends_leaves_nothing_parked_for_ever<P: Chained>() {
     let eventually = |what: &str, is_so: &dyn Fn() -> bool| {
         let (epochs, slot) = (&db.inner.engine.epochs, db.inner.engine.epochs.register());
         eventually(what, || {
-            // The memory that it reads is freed meanwhile.
+            // The pin keeps the memory that `is_so` reads from being freed meanwhile.
             epochs.pin(&slot);
             let is_so = is_so();
             epochs.unpin(&slot);
@@ -132,7 +133,8 @@ fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept<P: Chained>() {
     let Found::Record(record) = items.core().index.find(&[1]) else {
         panic!("the snapshot sees it")
     };
-    // The current row, and the snapshot's: no reader sees the second group's version in between.
+    // The version of the deletion and the snapshot's version are left. No reader sees the second
+    // group's version in between.
     assert_eq!(
         layout.cells(record).map(|at| P::versions(&db.inner.engine.clock, at)).collect::<Vec<_>>(),
         [2; 2]
@@ -145,7 +147,7 @@ fn of_a_deleted_row_only_what_a_snapshot_sees_is_kept<P: Chained>() {
 
 #[test]
 fn a_record_of_which_something_is_parked_is_not_buried() {
-    // Under the other protocol with versions, a parked entry does not read the record again.
+    // Under `Mvcc`, the record is reaped, since a parked entry does not read the record again.
     a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvcc>(true);
     a_record_of_which_something_is_parked_is_buried_or_not_under::<Mvto>(false);
 }
@@ -154,8 +156,7 @@ fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_r
     let (db, items, mut session) = by_hand::<P>();
     let mut other = db.session().unwrap();
     let snapshot = db.snapshot();
-    // The second group's old version is parked with this session, which then does nothing for a
-    // while.
+    // `session` parks the second group's old version, and then does nothing for a while.
     ok(session.run(|tx| items.update(tx, &1, Item::OTHER.set(5))));
     collect(&db, &mut session);
     drop(snapshot);
@@ -168,9 +169,9 @@ fn a_record_of_which_something_is_parked_is_buried_or_not_under<P: Chained>(is_r
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// Two sessions insert and delete a row while an old snapshot is open, and for a while a younger
-/// one that sees it. When that has closed, the deleting session examines the row first, while the
-/// other's undo record still waits.
+/// One session inserts a row and another one deletes it, while an old snapshot is open. For a
+/// while, a younger snapshot that sees the row is open, too. When the younger one has closed, the
+/// deleting session examines the row first, while the writing session's undo record still waits.
 #[test]
 fn a_row_that_an_old_snapshot_has_never_seen_is_not_kept_for_it() {
     let (db, items, mut deleting) = by_hand::<Mvcc>();
@@ -201,7 +202,8 @@ fn what_was_parked_by_one_and_queued_by_another_is_collected_once<P: Chained>() 
     add(&mut session, &items, 1);
     collect(&db, &mut session);
     assert_eq!(db.memory().garbage, 1);
-    // While one session has it parked, the other removes the versions it adds, and ends.
+    // While `session` has parked the row, `other` removes the versions that `other` adds, and drops
+    // its entry.
     for seen in 1..10 {
         add(&mut other, &items, 1);
         assert_eq!(
@@ -211,7 +213,7 @@ fn what_was_parked_by_one_and_queued_by_another_is_collected_once<P: Chained>() 
         collect(&db, &mut other);
         assert_eq!((versions(&db, &items, 1), db.memory().garbage), (2, 1));
     }
-    // Closed, with an entry in both.
+    // The snapshot closes while both sessions have an entry of the row.
     add(&mut other, &items, 1);
     drop(snapshot);
     collect(&db, &mut session);
@@ -228,7 +230,7 @@ fn whatever_comes_and_goes_versions_are_as_many_as_snapshots_see<P: Chained>() {
     }
 }
 
-/// A random walk: rows, snapshots and sessions are made and removed.
+/// A random walk that makes and removes rows, snapshots and sessions.
 struct Walk<P: Chained> {
     seed: u64,
     random: Random,
@@ -306,8 +308,8 @@ impl<P: Chained> Walk<P> {
         }
     }
 
-    /// Collects everything possible, and asserts that at most the newest version and one for each
-    /// snapshot remain.
+    /// Collects everything possible, and asserts that at most these versions of a unit remain: the
+    /// newest one, and one for each snapshot.
     fn collect_all(&mut self) {
         for _ in 0..8 {
             self.sessions.iter_mut().for_each(|session| collect(&self.db, session));

@@ -1,4 +1,5 @@
-//! The clock of versions: one counter, and the list of open snapshots.
+//! The clock of multi-version concurrency control: a counter of timestamps, and the list of open
+//! snapshots.
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +16,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns the last timestamp drawn: its commit, and all with earlier ones, had locked their
-    /// write sets before they drew.
+    /// Returns the last timestamp drawn. The commit with this timestamp, and all commits with
+    /// earlier ones, locked their write sets before they drew.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
         self.last.load(Ordering::Acquire) // E15
@@ -25,20 +26,21 @@ impl Clock {
     /// Draws the next timestamp, for a commit that has locked its write set.
     #[inline(always)]
     pub(super) fn draw(&self) -> u64 {
-        // Acquire: the locks of commits that drew before. Release: ours, for later draws (E15).
+        // Acquire: sees the locks of commits that drew before. Release: publishes this commit's
+        // locks to later draws (E15).
         self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Returns the last timestamp drawn. An attempt that pins after an epoch that is read after
-    /// this call begins no earlier.
+    /// Returns the last timestamp drawn. If the epoch is read after this call, an attempt that pins
+    /// after that epoch begins no earlier than at the returned timestamp.
     pub(super) fn before_stamp(&self) -> u64 {
         let now = self.now();
         full_fence(); // E10
         now
     }
 
-    /// Returns the number of versions of a unit, without versions that may be freed already. The
-    /// caller is pinned.
+    /// Returns the number of versions of a unit. Versions that may already have been freed are not
+    /// counted. The caller is pinned.
     pub(crate) fn count_versions(&self, at: CellAt) -> usize {
         self.snapshots.look(|gone| {
             let word = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3

@@ -14,9 +14,9 @@ use crate::protocols::shared::version_reservation::VersionReservation;
 use crate::record::undo_record::{SHORT_WORDS, UNDO_WORDS};
 use crate::record::{CellAt, Tid};
 
-/// Multi-version concurrency control, after MSTO and HyPer: commits keep undo records of what they
-/// change, and read-only transactions see one moment. Its databases have
-/// [snapshots](crate::Snapshot).
+/// Multi-version concurrency control, after MSTO and HyPer: commits keep undo records of the words
+/// that they change, and a read-only transaction sees the database as it was at one moment. Its
+/// databases have [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvcc;
 
@@ -31,28 +31,32 @@ impl Parts for Mvcc {
 /// The read set of an attempt, its time, and its locks.
 #[derive(Debug, Default)]
 pub struct Attempt {
-    /// The timestamp up to which it sees commits.
+    /// The timestamp up to which the attempt sees commits.
     pub(super) time: u64,
-    /// Whether `time` is later than at the beginning.
+    /// Whether `time` has moved on since the attempt began.
     pub(super) has_moved: bool,
     pub(super) reads: Vec<(CellAt, Tid)>,
     pub(super) nodes: NodeSet,
     pub(super) held: Held,
-    /// The expectations of its writes of their rows' existence.
+    /// The units that the attempt writes on the expectation that their rows exist (`true`) or are
+    /// absent (`false`).
     pub(super) expected: Vec<(CellAt, bool)>,
     pub(super) has_staged: bool,
-    /// A timestamp that was drawn before anything is locked: a deliberate defect of tests.
+    /// A timestamp that was drawn before anything was locked. Tests use this as a deliberate
+    /// defect; `None` otherwise.
     pub(super) drawn_early: Option<u64>,
     /// Whether the attempt has read a replaced version, so that it can commit only without writes.
-    /// It notes no further reads then.
+    /// Such an attempt notes no further reads.
     pub(super) only_reads: bool,
-    /// The number of attempts left that do not go on as readers of old versions.
+    /// The number of attempts, this one included, that still prefer a newer time to reading old
+    /// versions.
     pub(super) refresh_attempts_left: u8,
-    /// Blocks for undo records.
+    /// The blocks reserved for undo records.
     pub(super) room: VersionReservation,
-    /// Units to be written that have never been written, so that they need no undo record.
+    /// The units that this attempt is going to write for the first time ever. They need no undo
+    /// record.
     pub(super) inserted: Vec<CellAt>,
-    /// Space for an older version of a unit that is read.
+    /// Buffer in which an older version of a unit is rebuilt for a read.
     pub(super) image: Vec<u64>,
 }
 
@@ -60,7 +64,7 @@ pub struct Attempt {
 #[derive(Debug, Default)]
 pub struct SessionVersions {
     pub(super) blocks: VersionBlocks,
-    /// The undo records of commits, in the order of their timestamps.
+    /// The undo records of the session's commits, in the order of the commits' timestamps.
     pub(super) undo_entries: Vec<UndoEntry>,
     /// The timestamps of the snapshots that were open when the session last began to collect, in
     /// falling order.
@@ -85,16 +89,16 @@ pub(super) struct Walk {
     /// A timestamp that all running attempts have reached, except attempts that see only what an
     /// open snapshot sees.
     pub(super) reached: u64,
-    /// The units, by their addresses, whose chains another session was changing: this collection
-    /// does not walk through them again.
+    /// The addresses of the units whose chains another session was changing. This collection does
+    /// not try these chains again.
     pub(super) busy_units: Vec<u64>,
-    /// The chain at hand.
+    /// The blocks of the chain that is being walked.
     pub(super) chain: Vec<Block>,
-    /// An older version of a unit.
+    /// Buffer for an older version of a unit.
     pub(super) image: Vec<u64>,
 }
 
-/// Returns the size of the block for an undo record with this number of the unit's words.
+/// Returns the size of the block for an undo record that holds `words` words of its unit.
 #[inline]
 pub(super) fn block_size(words: usize) -> BlockSize {
     if UNDO_WORDS + words <= SHORT_WORDS { BlockSize::Short } else { BlockSize::Whole }

@@ -1,5 +1,5 @@
-//! Undo records: a snapshot sees all of a row as it was, for all parts that commits change and
-//! under all concurrent reads.
+//! Tests of undo records: a snapshot sees each row as it was, whichever parts of the row commits
+//! change, and whatever is read concurrently.
 
 use crate::epoch::Collect;
 use crate::index::Found;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 
-/// A row with large columns, columns that share a word, and one with a group of its own.
+/// A row with large columns, columns that share a word, and a column with a group of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate)]
 struct Wide {
@@ -58,7 +58,7 @@ fn whichever_parts_of_a_row_change_snapshots_see_all_of_it<P: Chained>() {
     }
 }
 
-/// A random walk: parts of rows change, rows and snapshots are made and removed.
+/// A random walk that changes parts of rows, and makes and removes rows and snapshots.
 struct Walk<P: Chained> {
     seed: u64,
     random: Random,
@@ -178,8 +178,8 @@ impl<P: Chained> Walk<P> {
         }
     }
 
-    /// Collects everything possible, and asserts that at most the newest version and one for each
-    /// snapshot remain.
+    /// Collects everything possible, and asserts that at most these versions of a unit remain: the
+    /// newest one, and one for each snapshot.
     fn collect_all(&mut self) {
         for _ in 0..8 {
             self.sessions.iter_mut().for_each(|session| collect(&self.db, session));
@@ -218,7 +218,7 @@ fn a_reader_of_old_versions_sees_no_part_of_a_write_under_way() {
     assert_eq!(seen, Some(Wide::new(1, 0)));
 }
 
-/// While a chain is pruned other sessions read the row, and a writer waits or starts over.
+/// While a chain is pruned, other sessions can read the row. A writer has to wait or start over.
 #[test]
 fn thinning_a_chain_is_in_the_way_of_writers_only() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -276,8 +276,8 @@ fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
     });
 }
 
-/// One session prunes a chain, for a snapshot that closes meanwhile. Another one has an entry of
-/// the same chain, and knows no snapshot.
+/// One session prunes a chain for a snapshot, which closes meanwhile. Another session has an entry
+/// of the same chain, and knows of no open snapshot.
 #[test]
 fn a_version_that_a_reader_walks_over_is_not_freed() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -303,8 +303,8 @@ fn a_version_that_a_reader_walks_over_is_not_freed() {
     assert_eq!((versions(&db, &items, 1), count(&db.snapshot(), &items, 1)), (1, Some(4)));
 }
 
-/// An undo record of a few words stays for a snapshot while those above it, of other words, are
-/// collected.
+/// An undo record of a few words stays for a snapshot. The undo records above it, which hold other
+/// words, are collected.
 #[test]
 fn what_stays_in_a_chain_has_the_words_of_what_goes() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -330,8 +330,8 @@ fn what_stays_in_a_chain_has_the_words_of_what_goes() {
 }
 
 protocol_tests!(versioned: what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it);
-/// Rows and index entries that are inserted and deleted leave nothing behind while a snapshot is
-/// open that has never seen them.
+/// A snapshot is open. Rows and index entries that it has never seen leave nothing behind when they
+/// are inserted and deleted again.
 fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let snapshot = db.snapshot();
@@ -343,7 +343,7 @@ fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it<P: Chained>()
             collect(&db, &mut session);
         }
     }
-    // And a row that it has seen.
+    // A row that the snapshot sees is deleted, too.
     ok(session.run(|tx| items.delete(tx, &1)));
     (0..3).for_each(|_| collect(&db, &mut session));
     let linked = (0..60).filter(|&id| matches!(items.core().index.find(&[id]), Found::Record(_)));
@@ -354,8 +354,8 @@ fn what_comes_and_goes_while_a_snapshot_is_open_is_not_kept_for_it<P: Chained>()
     assert_eq!((db.memory().garbage, versions(&db, &items, 1)), (0, 0));
 }
 
-/// A table is asked for while a session prunes a chain and has no block at hand for the record that
-/// replaces another.
+/// A thread asks for a table while a collection prunes a chain. The collection has no block ready
+/// for the undo record that replaces another one.
 #[test]
 fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -370,7 +370,7 @@ fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
     let there = db.clone();
     let ask = move || {
         let asking = std::thread::spawn(move || there.table::<Item>("items").unwrap());
-        // It waits now, if it waits at all.
+        // If the other thread has to wait, it waits by now.
         std::thread::sleep(Duration::from_millis(50));
         assert!(!asking.is_finished());
     };
@@ -378,7 +378,8 @@ fn thinning_a_chain_does_not_wait_for_a_waiter_for_the_list_of_tables() {
     assert_eq!(ok(snapshot.run(|tx| rows.get(tx, &1, Whole))), Some(Wide::new(1, 0)));
 }
 
-/// A row is written while a session prunes its chain by the time of its write before.
+/// A row is written while a session prunes the row's chain. The session prunes by the time of the
+/// row's previous write.
 #[test]
 fn what_is_replaced_while_its_chain_is_thinned_stays() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -399,7 +400,8 @@ fn what_is_replaced_while_its_chain_is_thinned_stays() {
     assert_eq!(counts, [Some(0), Some(3), Some(4)]);
 }
 
-/// A transaction that changes many words of a row any number of times makes one undo record.
+/// A transaction may change many words of a row any number of times. It makes only one undo record
+/// for the row.
 #[test]
 fn room_is_made_for_each_unit_once() {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
@@ -418,8 +420,8 @@ fn room_is_made_for_each_unit_once() {
     assert_eq!(updates(20_000), few);
 }
 
-/// Of many rows inserted and deleted at once, the records wait until their undo records have been
-/// examined, and not for the snapshot.
+/// Many rows are inserted and deleted at once. Their records wait until their undo records have
+/// been examined, but not for the snapshot.
 #[test]
 fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
     const ROWS: std::ops::Range<u64> = 10..9_000;
@@ -434,7 +436,8 @@ fn a_burst_of_rows_is_not_kept_for_a_snapshot_either() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// A chain is pruned once, however much garbage has accumulated while nothing could be collected.
+/// A chain is pruned in one walk, however much garbage has accumulated while nothing could be
+/// collected.
 #[test]
 fn what_has_come_together_is_thinned_at_once() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -448,7 +451,7 @@ fn what_has_come_together_is_thinned_at_once() {
     assert_eq!(db.memory().garbage, 1);
 }
 
-/// A row whose parts change one after another is kept in three undo records for a snapshot,
+/// The parts of a row change one after another. Three undo records keep the row for a snapshot,
 /// whatever the number of changes.
 #[test]
 fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
@@ -472,8 +475,8 @@ fn what_a_snapshot_sees_of_a_row_is_kept_in_three_pieces() {
     assert_eq!(db.memory().garbage, 0);
 }
 
-/// While rows are held, their chains are searched once in a collection, however many of their
-/// entries are due.
+/// While rows are held for update, a collection searches the chain of each row once, however many
+/// entries of the row are due.
 #[test]
 fn what_is_in_the_way_is_not_tried_again_and_again() {
     let (db, items, mut session) = by_hand::<Mvcc>();

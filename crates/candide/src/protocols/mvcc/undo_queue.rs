@@ -1,4 +1,5 @@
-//! Undo records that wait for the attempts and snapshots that may see their versions.
+//! The undo records that cannot be freed yet, because attempts or snapshots may still see the
+//! versions in them.
 
 #![forbid(unsafe_code)]
 
@@ -16,8 +17,8 @@ pub struct UndoEntry {
     pub(super) size: BlockSize,
     /// The timestamp of the version that the undo record holds.
     pub(super) ts: u64,
-    /// The timestamp of the commit that replaced this version, or of a later commit, if no
-    /// transaction can see a version in between.
+    /// The timestamp of the commit that replaced the version in the undo record. May be that of a
+    /// later commit if no transaction can see a version in between.
     pub(super) until: u64,
 }
 
@@ -26,11 +27,13 @@ pub struct UndoEntry {
 pub struct UndoQueue {
     /// Entries in the order of their epochs.
     entries: VecDeque<UndoEntry>,
-    /// The epochs of these.
+    /// The epochs of `entries`, in the same order.
     batches: VecDeque<EpochBatch>,
-    /// The entries that open snapshots see, by the newest snapshot that sees each entry.
+    /// The entries whose versions open snapshots see. The key is the timestamp of the newest such
+    /// snapshot.
     kept: BTreeMap<u64, Vec<UndoEntry>>,
-    /// Entries that were kept for a snapshot that has closed. Epochs do not matter to them.
+    /// The entries that were kept for a snapshot that has closed. They are due, whatever their
+    /// epochs.
     released: VecDeque<Vec<UndoEntry>>,
 }
 
@@ -39,7 +42,7 @@ pub struct UndoQueue {
 struct EpochBatch {
     epoch: Epoch,
     count: usize,
-    /// The latest timestamp of their commits.
+    /// The latest timestamp (`until`) of the entries.
     until: u64,
 }
 
@@ -75,13 +78,14 @@ impl Backlog for UndoQueue {
 }
 
 impl UndoQueue {
-    /// Returns whether an entry waits, or has waited, for a snapshot to close.
+    /// Returns whether the queue has entries that wait for a snapshot to close, or that have waited
+    /// for one and are due.
     #[inline]
     pub(super) fn has_kept(&self) -> bool {
         !self.kept.is_empty() || !self.released.is_empty()
     }
 
-    /// Adds entries of commits before an epoch.
+    /// Adds entries to the queue. Their commits ended before `epoch`.
     pub(super) fn extend(&mut self, epoch: Epoch, more: &mut Vec<UndoEntry>) {
         let Some(until) = more.iter().map(|entry| entry.until).max() else { return };
         let count = more.len();
@@ -98,14 +102,14 @@ impl UndoQueue {
         self.entries.extend(more.drain(..));
     }
 
-    /// Keeps an entry until a snapshot has closed.
+    /// Keeps an entry until the snapshot with the timestamp `snapshot` has closed.
     #[inline]
     pub(super) fn keep(&mut self, snapshot: u64, entry: UndoEntry) {
         self.kept.entry(snapshot).or_default().push(entry);
     }
 
-    /// Returns how many entries have come before an epoch, and the latest timestamp of their
-    /// commits.
+    /// Returns the number of entries added in epochs before `before`, and the latest timestamp of
+    /// their commits.
     #[inline]
     pub(super) fn due(&self, before: Epoch) -> (usize, u64) {
         let due = self.batches.iter().take_while(|batch| batch.epoch < before);
@@ -123,7 +127,8 @@ impl UndoQueue {
         self.entries.pop_front()
     }
 
-    /// Takes an entry out that was kept for a snapshot that has closed.
+    /// Takes out an entry that was kept for a snapshot that has closed; `None` if there is no such
+    /// entry.
     #[cold]
     pub(super) fn pop_released(&mut self) -> Option<UndoEntry> {
         let first = self.released.front_mut()?;
@@ -134,8 +139,8 @@ impl UndoQueue {
         entry
     }
 
-    /// Releases the entries that were kept for snapshots which are not among the open ones, in
-    /// falling order.
+    /// Releases the entries that were kept for snapshots that have closed. `open` holds the
+    /// timestamps of the open snapshots, in descending order.
     #[inline]
     pub(super) fn release(&mut self, open: &[u64]) {
         let released = &mut self.released;

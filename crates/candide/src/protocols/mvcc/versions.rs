@@ -1,5 +1,5 @@
-//! Old versions under multi-version concurrency control: undo records, and the snapshots that see
-//! their versions.
+//! The older versions of units under multi-version concurrency control: undo records, and the
+//! snapshots that see the versions in them.
 
 #![forbid(unsafe_code)]
 
@@ -121,7 +121,7 @@ impl Versions<Mvcc> for Mvcc {
     #[inline]
     fn begin_walk(context: &mut Context<'_, Mvcc>) {
         if !context.versions.snapshots.is_empty() {
-            // The snapshots are listed after the session was pinned.
+            // The snapshots have to be listed after the session was pinned.
             collect::begin_collecting(context, 0);
         }
     }

@@ -20,9 +20,10 @@ const IDLE: u64 = u64::MAX;
 /// The source of timestamps, the commits in progress, and the open snapshots.
 #[derive(Debug, Default)]
 pub struct Clock {
-    /// The last timestamp drawn, unless they come from the system's clock.
+    /// The last timestamp drawn. Unused if timestamps come from the system's clock.
     last: CachePadded<AtomicU64>,
-    /// The system's clock, which no session writes.
+    /// The system's clock, which no session writes; `None` if timestamps come from the counter
+    /// `last`.
     ticks: Option<Ticks>,
     /// One part for each open session; a new session takes over the part of a closed one.
     parts: Mutex<Vec<Arc<Part>>>,
@@ -31,7 +32,8 @@ pub struct Clock {
     pub(super) snapshots: Snapshots,
 }
 
-/// A session's announcement to the others: while it commits, a lower bound of its timestamp.
+/// A session's announcement to the other sessions. While the session commits, `above` is below its
+/// timestamp.
 #[derive(Debug)]
 pub(super) struct Part {
     above: CachePadded<AtomicU64>,
@@ -44,8 +46,8 @@ impl Part {
     /// Notes that the session's commit is over.
     #[inline(always)]
     pub(super) fn rest(&self) {
-        // Release: the outcome of the commit's versions is visible to every thread that acquires
-        // this (E19).
+        // Release: a thread that acquires this value sees the outcome of the commit's versions
+        // (E19).
         self.above.store(IDLE, Ordering::Release);
     }
 
@@ -54,7 +56,8 @@ impl Part {
         self.is_taken.store(false, Ordering::Release); // E19, for the session that takes it over
     }
 
-    /// Returns whether the session's commit, if any, has a timestamp later than `time`.
+    /// Returns true if the session is not committing, or if its commit has a timestamp later than
+    /// `time`.
     #[inline(always)]
     fn is_beyond(&self, time: u64) -> bool {
         self.above.load(Ordering::Acquire) >= time // E19
@@ -68,15 +71,15 @@ impl Clock {
         Clock { ticks, ..Clock::default() }
     }
 
-    /// Returns the system's clock, if timestamps come from it, as only builds for experiments can
-    /// choose.
+    /// Returns the system's clock if timestamps come from it. Only builds for tests and experiments
+    /// can choose that.
     #[inline(always)]
     fn ticks(&self) -> Option<&Ticks> {
         if cfg!(any(test, feature = "experiments")) { self.ticks.as_ref() } else { None }
     }
 
-    /// Returns the time: timestamps drawn after this call are later; those of commits that have
-    /// ended are not.
+    /// Returns the time. Timestamps drawn after this call are later than the time. Timestamps of
+    /// commits that have ended are not.
     #[inline(always)]
     pub(super) fn now(&self) -> u64 {
         match self.ticks() {
@@ -85,7 +88,8 @@ impl Clock {
         }
     }
 
-    /// Returns the time, once it is not below a timestamp that has been seen.
+    /// Waits until the time is not below `ts`, a timestamp that has been seen, and returns the
+    /// time.
     pub(super) fn now_from(&self, ts: u64) -> u64 {
         match self.ticks() {
             None => self.now(),
@@ -93,27 +97,28 @@ impl Clock {
         }
     }
 
-    /// Draws the next timestamp, for a commit of this part's session; its attempt took `time` from
-    /// the clock.
+    /// Draws the next timestamp, for a commit of the session to which `part` belongs. `time` is the
+    /// time that the attempt took from the clock.
     #[inline(always)]
     pub(super) fn next_for(&self, part: &Part, time: u64) -> u64 {
         match self.ticks() {
             None => {
                 if !mutant(Mutant::CommitUnannounced) {
-                    // A thread that takes a time not below our timestamp loads it from the counter,
-                    // and so sees this store (E15). Release: the outcome of earlier versions, as in
-                    // `rest` (E19).
+                    // A thread that takes a time not below this commit's timestamp loads that time
+                    // from the counter, and so sees this store (E15). Release: publishes the
+                    // outcome of earlier versions, as in `rest` (E19).
                     part.above.store(self.last.load(Ordering::Relaxed), Ordering::Release);
                 }
-                // Acquire: links in indexes from before earlier draws. Release: ours, for later
-                // draws (E15).
+                // Acquire: sees the links in indexes that others made before earlier draws.
+                // Release: publishes this session's links to later draws (E15).
                 self.last.fetch_add(1, Ordering::AcqRel) + 1
             }
             Some(ticks) => draw_from(ticks, part, time),
         }
     }
 
-    /// Waits until times taken are not below a timestamp, and timestamps drawn are above it.
+    /// Waits until all times taken from now on are not below `ts`, and all timestamps drawn are
+    /// above `ts`.
     #[inline(always)]
     pub(super) fn pass(&self, ts: u64) {
         if let Some(ticks) = self.ticks() {
@@ -121,8 +126,8 @@ impl Clock {
         }
     }
 
-    /// Returns the time. An attempt that pins after an epoch that is read after this call begins no
-    /// earlier.
+    /// Returns the time. If the epoch is read after this call, an attempt that pins after that
+    /// epoch begins no earlier than the returned time.
     pub(super) fn before_stamp(&self) -> u64 {
         let now = self.now();
         full_fence(); // E10
@@ -134,7 +139,8 @@ impl Clock {
     pub(super) fn join(&self) -> Arc<Part> {
         let mut parts = lock(&self.parts);
         let free = |part: &&Arc<Part>| {
-            // Acquire: it is IDLE (E19). The mutex keeps other sessions from taking it.
+            // Acquire: the part's `above` is seen to be IDLE (E19). The mutex keeps other sessions
+            // from taking the part.
             !part.is_taken.load(Ordering::Acquire)
         };
         if let Some(part) = parts.iter().find(free) {
@@ -147,13 +153,13 @@ impl Clock {
             is_taken: AtomicBool::new(true),
         });
         parts.push(part.clone());
-        // Relaxed: a thread that has met a timestamp of the new session sees this by the counter,
-        // or by the fences (E15).
+        // Relaxed: a thread that has met a timestamp of the new session sees this store by the
+        // counter, or by the fences (E15).
         self.parts_made.store(parts.len() as u64, Ordering::Relaxed);
         part
     }
 
-    /// Waits until no commit is going on at `time`, which is the clock's, or before.
+    /// Waits until no commit at or before `time` is going on. `time` was taken from the clock.
     pub(super) fn await_settled(&self, others: &mut Others, time: u64) {
         let mut spin = Spin::default();
         while !self.is_settled(others, time) {
@@ -162,8 +168,8 @@ impl Clock {
         }
     }
 
-    /// Returns whether no commit is going on at `time`, which is the clock's, or before: then the
-    /// outcome of all of them is visible.
+    /// Returns whether no commit at or before `time` is going on. If so, the outcome of all such
+    /// commits is visible. `time` was taken from the clock.
     pub(super) fn is_settled(&self, others: &mut Others, time: u64) -> bool {
         if others.0.len() as u64 != self.parts_made.load(Ordering::Relaxed) {
             others.0.clone_from(&lock(&self.parts));
@@ -176,7 +182,8 @@ impl Clock {
         self.parts_made.load(Ordering::Relaxed)
     }
 
-    /// Opens a snapshot of now, for the moment `since`, and returns its timestamp.
+    /// Opens a snapshot of the present state, and returns the snapshot's timestamp. `since` is the
+    /// current moment, as the caller has read it.
     pub(super) fn open_snapshot(&self, since: Moment) -> u64 {
         let now = self.snapshots.open(since, || self.now());
         self.await_settled(&mut Others::default(), now);
@@ -190,15 +197,15 @@ fn draw_from(ticks: &Ticks, part: &Part, time: u64) -> u64 {
     if mutant(Mutant::CommitUnannounced) {
         return ticks.draw(part.number);
     }
-    // A thread that takes a time not below our timestamp passes its fence after ours, and sees this
-    // store (E15, E19).
+    // A thread that takes a time not below this commit's timestamp passes its fence after the one
+    // here, and so sees this store (E15, E19).
     if mutant(Mutant::DrawnUnfenced) {
         part.above.store(time, Ordering::Release);
     } else {
         store_then_full_fence(&part.above, time);
     }
     let ts = ticks.draw(part.number);
-    // Attempts with times below `ts` need not wait for us. Release: as in `rest` (E19).
+    // Attempts with times below `ts` need not wait for this commit. Release: as in `rest` (E19).
     part.above.store(ts - 1, Ordering::Release);
     ts
 }

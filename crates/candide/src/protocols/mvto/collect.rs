@@ -1,31 +1,32 @@
-//! Garbage collection: versions that no transaction or snapshot can see any more leave their
-//! chains, and deleted rows their indexes.
+//! Garbage collection: versions that no transaction or snapshot can see any more are removed from
+//! their chains, and deleted rows from their indexes.
 //!
-//! A unit with more than one version is QUEUED, and in exactly one queue, a session's or the shared
-//! one; so is the first unit of an absent record. The holder of the first unit's entry of an absent
-//! record collects the other units, too, and reaps the record, when none of them is queued or
-//! parked. So an entry never dangles.
+//! A unit with more than one version is QUEUED, and has an entry in exactly one queue: a session's
+//! or the shared one. The same holds for the first unit of an absent record. The session that holds
+//! that entry also collects the other units of the record. It reaps the record only when none of
+//! the other units is queued or parked. So an entry never dangles.
 //!
-//! When all that is left below the newest version is one that open snapshots see, the entry is
-//! *parked*, and the cell says ON_SNAPSHOT_LIST instead: the entry is not looked at until the
-//! newest of these snapshots has closed. A commit that writes the unit meanwhile queues it anew, so
-//! it can have two entries; then the queued one is responsible for the chain. It is done when only
-//! the version of the parked one is left; and a parked entry whose unit is found queued is dropped.
-//! Where snapshots keep several versions, an entry stays in its queue. A commit that replaces the
-//! only version, and knows of an open snapshot that sees it, parks the unit at once.
+//! Let a single version be left below the newest one, and let open snapshots see it. Then the entry
+//! is *parked*: the cell has ON_SNAPSHOT_LIST set instead of QUEUED, and no collector looks at the
+//! entry until the newest of these snapshots has closed. If a commit writes the unit meanwhile, it
+//! queues the unit anew. The unit then has two entries, and the queued one is responsible for the
+//! chain. The queued entry is done when only the parked entry's version is left. A parked entry is
+//! dropped if its unit is found queued. If snapshots keep several versions, the entry stays in its
+//! queue. A commit parks the unit at once if it replaces the unit's only version and knows of an
+//! open snapshot that sees that version.
 //!
-//! An entry is due when its epoch is behind the horizon. It holds the clock's time from before that
-//! epoch was read (its *time*). Every transaction that is running now has pinned later, and so
-//! reads at that time or after it, and draws later timestamps; or else it reads in a snapshot.
-//! Hence no version at that time or before is pending any more, nor will another one be linked
-//! there; and these must stay: every version newer than the entry's time, the newest committed of
-//! the others, and for each open snapshot the newest that is not newer than it. If they are deltas,
-//! they become rows, since the versions below them are pruned.
+//! An entry is due when its epoch is behind the horizon. The entry's *time* is the clock's time
+//! from before that epoch was read. Every transaction that is running now has pinned later. Unless
+//! it reads in a snapshot, it reads at the entry's time or later, and draws later timestamps. Hence
+//! no version at or before the entry's time is pending any more, nor will one be linked there.
+//! These versions must stay: every version newer than the entry's time, the newest committed
+//! version among the others, and for each open snapshot the newest version that is not newer than
+//! the snapshot. A delta that stays becomes a row if the versions below it are pruned.
 //!
-//! Only versions that were there at the entry's last visit are pruned: it notes the newest version
-//! that was committed then.
+//! Only versions that were in the chain at the last visit to the entry are pruned. At each visit,
+//! the entry notes the newest version that is committed.
 //!
-//! Pruned versions are retired, since readers may be walking past them.
+//! Pruned versions are retired and not freed at once, since readers may still be walking past them.
 
 #![forbid(unsafe_code)]
 
@@ -56,8 +57,8 @@ pub(super) fn collect(
             GcOutcome::Alive,
         );
     }
-    // Versions linked since the last visit are left for the next one: the longer the chain, the
-    // longer a walk over them would take, and the chain would grow meanwhile.
+    // Versions linked since the last visit are left for the next visit. A walk over a longer chain
+    // would take longer, and the chain would grow meanwhile.
     let noted = at.linked(VersionId::of_word(due.note)).or_else(|| cell.newest());
     if !prune(context, &at, &mut cell, noted, due.time) {
         cell.release();
@@ -71,7 +72,7 @@ pub(super) fn collect(
         return GcOutcome::NotYet;
     }
     if !due.is_parked && cell.word().has(ON_SNAPSHOT_LIST) {
-        // The rest is for the parked entry.
+        // The remaining older version is left to the parked entry.
         return leave(cell, own, GcOutcome::Alive);
     }
     match keeper {
@@ -85,8 +86,8 @@ pub(super) fn collect(
     }
 }
 
-/// Latches a cell, unless it stays latched for too long. One attempt would not do: the latch of a
-/// hot unit is free only briefly between two writers.
+/// Latches a cell; returns `None` if another thread keeps the latch for too long. A single try
+/// would not suffice: the latch of a hot unit is free only briefly between two writers.
 fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
     let mut spin = Spin::default();
     loop {
@@ -98,7 +99,7 @@ fn latch_for_a_while(at: &CellAt) -> Option<Latched<'_>> {
     }
 }
 
-/// Clears some flags of a cell, and releases it.
+/// Clears `flags` of a cell, and releases the cell.
 fn leave(mut cell: Latched<'_>, flags: u64, outcome: GcOutcome) -> GcOutcome {
     cell.clear(flags);
     cell.release();
@@ -117,8 +118,8 @@ fn keeper(context: &Context<'_, Mvto>, cell: &Latched<'_>, time: u64) -> Option<
         .filter(|_| is_left && !mutant(Mutant::NeverParked))
 }
 
-/// Returns whether nothing is left to collect: there is at most one version, and all transactions
-/// outside snapshots see it.
+/// Returns whether nothing is left to collect: the chain has at most one version, and all
+/// transactions outside snapshots see that version.
 fn is_settled(cell: &Latched<'_>, time: u64) -> bool {
     cell.newest().is_none_or(|newest| {
         let stamp = newest.stamp();
@@ -130,7 +131,8 @@ fn is_absent(cell: &Latched<'_>) -> bool {
     cell.newest().is_none_or(|newest| newest.stamp().is_absent())
 }
 
-/// Returns the newest committed version, for the entry's next visit. No other entry prunes it.
+/// Returns the newest committed version, to be noted for the next visit to the entry. No other
+/// entry prunes that version.
 fn note(cell: &Latched<'_>) -> VersionId {
     let standing = cell
         .newest()
@@ -138,8 +140,8 @@ fn note(cell: &Latched<'_>) -> VersionId {
     standing.map_or(VersionId::NONE, Version::id)
 }
 
-/// Prunes the versions of a chain that cannot be seen any more, from a version on; returns whether
-/// it reached the end.
+/// Prunes the versions of a chain, from `from` on, that no transaction can see any more. Returns
+/// whether the end of the chain was reached.
 fn prune<'a>(
     context: &mut Context<'_, Mvto>,
     at: &'a CellAt,
@@ -153,7 +155,7 @@ fn prune<'a>(
     };
     let Some(mut kept) = from.and_then(|from| from.and_older().find(is_kept)) else { return true };
     let mut image = Vec::new();
-    // A delta that stays becomes a row. No version below it is pending any more.
+    // A delta that stays becomes a row. No version below the delta is pending any more.
     let mut is_row = |cell: &Latched<'_>, kept: Version<'_>| {
         mutant(Mutant::DeltaCutLoose) || flatten_latched(cell, kept, &mut image)
     };
@@ -176,10 +178,11 @@ fn prune<'a>(
     next.is_none()
 }
 
-/// Returns the newest open snapshot that sees `version` but not `above`, the next newer one.
+/// Returns the newest open snapshot that sees `version` but not `above`, the next newer version;
+/// `None` if no open snapshot does.
 fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Option<u64> {
-    // Timestamps are in descending order: if the first snapshot that does not see `above` does not
-    // see `version`, no snapshot does.
+    // The timestamps of `snapshots` descend. So if the first snapshot that does not see `above`
+    // does not see `version`, no other snapshot sees `version` without `above`.
     let first = snapshots.partition_point(|&ts| ts >= above.stamp().ts());
     snapshots
         .get(first)
@@ -198,8 +201,8 @@ pub(super) fn retire(context: &mut Context<'_, Mvto>, at: &CellAt, version: Vers
     }
 }
 
-/// Makes the record of a deleted row, or of an insert that failed, dead; `first` is its first
-/// unit's cell.
+/// Marks as dead the record of a deleted row or of a failed insert. `first` is the cell of the
+/// record's first unit.
 fn reap<'a>(
     context: &mut Context<'_, Mvto>,
     due: &Due,
@@ -222,8 +225,8 @@ fn reap<'a>(
     if all { GcOutcome::Dead } else { GcOutcome::NotYet }
 }
 
-/// Latches another unit of a record that is to die, unless it has an entry of its own, which would
-/// dangle, or an insert of the row has linked a version.
+/// Latches another unit of a record that is to be marked as dead. Returns `None` if the unit has an
+/// entry of its own, which would dangle, or if an insert of the row has linked a version.
 fn latch_dying<'a>(
     context: &mut Context<'_, Mvto>,
     at: &'a CellAt,
@@ -253,9 +256,10 @@ impl Context<'_, Mvto> {
         }
     }
 
-    /// Queues a unit that has got another version, and whose cell says `word`; or parks it at once,
-    /// if an open snapshot sees the version replaced, and that is the only one: then `only` returns
-    /// its timestamp. Returns the flag to raise in the cell.
+    /// Queues a unit in whose chain another version has been linked. `word` is the cell's word.
+    /// Parks the unit at once instead, if the version replaced was the only one and an open
+    /// snapshot sees it. `only` returns the timestamp of the replaced version if it was the only
+    /// one. Returns the flag to raise in the cell.
     #[inline(always)]
     pub(super) fn queue_or_park(
         &mut self,
@@ -263,8 +267,8 @@ impl Context<'_, Mvto> {
         word: Tid,
         only: impl FnOnce() -> Option<u64>,
     ) -> u64 {
-        // It suffices that it was open when this session collected last: entries parked for a
-        // closed snapshot are looked at.
+        // The snapshot may have closed since this session last collected. That does no harm:
+        // entries parked for a closed snapshot are looked at, too.
         if let Some(&snapshot) = self.versions.snapshots.first()
             && !word.has(ON_SNAPSHOT_LIST)
             && only().is_some_and(|only| only <= snapshot)

@@ -1,12 +1,13 @@
-//! Flattening: a delta becomes a row when it is read, when its chain is collected, and before too
-//! many lie on top of each other.
+//! Flattening: turning a delta into a row. A delta is flattened when it is read, when its chain is
+//! collected, and before more than `DELTAS_MAX` deltas lie on one another.
 //!
 //! A delta is committed without reading the row below; only the row's existence is checked. Other
-//! versions may still be linked below it, deltas or whole rows. Flattening and linking both latch
-//! the cell. So when a delta is flattened, an older version has been linked already, or its commit
-//! will fail, because it finds the read timestamps raised to that of the delta. Pending versions
-//! below are waited for without the latch, which their commits may need. Users' updaters are run
-//! under the latch, so `record/delta.rs` catches their panics, and a delta becomes a row even then.
+//! versions, deltas or whole rows, may still be linked below the delta. Flattening and linking both
+//! latch the cell. So when a delta is flattened, each older version has been linked already, or
+//! will not be: its commit will fail, because it finds the read timestamps raised to the delta's
+//! timestamp. An attempt waits for pending versions below without holding the latch, since their
+//! commits may need the latch. Users' updaters run under the latch. `record/delta.rs` catches their
+//! panics, so the delta becomes a row even then.
 
 #![forbid(unsafe_code)]
 
@@ -19,16 +20,18 @@ use crate::record::version_chain::{Latched, Version};
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Spin, mutant};
 
-/// The most deltas that may lie on one another; an update above them reads the row instead.
+/// The largest number of deltas that may lie on one another. An update above that many reads the
+/// row instead of becoming a delta.
 pub(crate) const DELTAS_MAX: usize = 16;
 
-/// Makes room for two rows of this unit: the second restores the row if a user's updater fails.
+/// Makes room in `image` for two rows of this unit. The second one restores the row if a user's
+/// updater fails.
 pub(super) fn make_room(image: &mut Vec<u64>, at: &CellAt) {
     image.clear();
     image.reserve(2 * at.payload_words());
 }
 
-/// Makes a committed delta a row, which is built in `image`.
+/// Makes the committed version `version` a row if it is a delta. The row is built in `image`.
 #[cold]
 pub(super) fn flatten(
     context: &mut Context<'_, Mvto>,
@@ -68,8 +71,8 @@ pub(super) fn flatten(
     Ok(())
 }
 
-/// Makes a committed delta a row, under the latch of its cell; returns false if a version below is
-/// pending.
+/// Makes a committed delta a row, under the latch of its cell. Returns true if `version` is a row
+/// afterwards, and false if a version below is pending.
 pub(super) fn flatten_latched(
     cell: &Latched<'_>,
     version: Version<'_>,
@@ -100,7 +103,8 @@ pub(super) fn flatten_latched(
     image.clear();
     image.extend(under.payload().iter().map(|word| word.load(Ordering::Relaxed)));
     loop {
-        // From the oldest to the newest, without a list: there are few.
+        // Applies the deltas from the oldest to the newest. Each round walks the chain anew, since
+        // there are few deltas.
         let above = version.and_older().take_while(|next| next.id() != under.id());
         let Some(next) = above.filter(|next| next.stamp().is_committed()).last() else { break };
         cell.apply_delta(next, image);

@@ -1,105 +1,117 @@
-//! Multi-version timestamp ordering: a commit draws its timestamp first, and links versions where
-//! they belong in time.
+//! Multi-version timestamp ordering: a commit first draws its timestamp, and then links its
+//! versions into their chains by that timestamp.
 //!
 //! # Guarantee
-//! Serializable, strictly so, in the order of timestamps. Not opaque: an attempt that will fail may
-//! see what was committed at different times (never a torn value) before it fails. In a snapshot,
-//! and under `run_read_only`, a transaction sees one moment, never fails, and writes nothing that
-//! other sessions read but the rows that it makes of deltas.
+//! Strictly serializable, in the order of timestamps. Not opaque: before an attempt fails, it may
+//! have read values that were committed at different times, but never a torn value. In a snapshot,
+//! and under `run_read_only`, a transaction sees the database as it was at one moment, and never
+//! fails. The only words that it writes and other sessions read are the rows that it makes from
+//! deltas.
 //!
 //! # Source
-//! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and timestamps
-//! until when versions have been read. Differences: a change of a version chain latches its cell
-//! briefly, so that versions of failed commits leave it at once; a read-only transaction is
-//! validated at the time it began instead of being run in the past; nodes have plain versions,
-//! since every timestamp is drawn after the links of its transaction, from a counter or from the
-//! system's clock (`ticks.rs`), where Cicada has one clock for each thread; the existence of a row,
-//! which is all that a delta rests on, has a read timestamp of its own; an updater that may fail is
-//! applied by the commit; the version of a read-modify-write may come below later versions that
-//! have not been read, where Cicada requires that it be the newest; the place of a version in the
-//! record is used once, so no reader walks past a second version in that place; deltas are not
-//! combined with one another while a transaction may read at a time between two, and become one row
-//! afterwards (`collect.rs`); and a read for update keeps other writers out.
+//! MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, pending versions, and for each
+//! version a *read timestamp* (rts), up to which transactions have read that version. Differences:
+//! A change of a version chain latches the unit's cell briefly, so that the versions of a failed
+//! commit leave the chain at once. A read-only transaction is validated at the time at which it
+//! began, and is not run in the past. Index nodes have plain versions, since a transaction links
+//! its records before it draws its timestamp. Timestamps come from a counter or from the system's
+//! clock (`ticks.rs`); Cicada has one clock for each thread. The existence of a row has a read
+//! timestamp of its own; a delta depends on nothing else. A commit applies the updaters that may
+//! fail. A read-modify-write may link its version below later versions that have not been read;
+//! Cicada requires that it link the newest version. The room for a version in the record is used
+//! only once, so no reader meets a second version there. Two deltas are not combined while a
+//! transaction may read at a time between them; afterwards they become one row (`collect.rs`). A
+//! read for update keeps other writers out.
 //!
 //! # Phases
-//! Executing, an attempt reads at its *time*, the clock's when it began. If it meets a newer
-//! version and may still write, it validates its read set and moves its time on; if that fails, it
-//! goes on as a reader of old versions, or fails if it has written.
+//! While it executes, an attempt reads at its *time*: the clock's time when the attempt began. If
+//! the attempt meets a newer version and may still write, it validates its read set and moves its
+//! time on. If the validation fails, an attempt that has written fails, too; any other goes on as a
+//! reader of old versions.
 //!
 //! 1 draw the timestamp - 2 link pending versions - 3 raise the rts of the read set, and of the
-//! versions followed, to the timestamp - 4 let its tick pass, fence, and validate both - 5 evaluate
-//! updaters - 6 fill the versions in, and commit them. An attempt that wrote nothing validates its
-//! read set once no commit at its time or before is going on; if one is, it does phases 3 and 4
-//! instead of waiting, unless the token is taken. Keys that it has missed in an index need no
-//! validation: their inserts have later timestamps.
+//! versions below the linked ones, to the timestamp - 4 wait until the timestamp's tick is over
+//! (`ticks.rs`), fence, and validate the read set and those versions - 5 evaluate updaters - 6 fill
+//! the versions in, and commit them. If an attempt wrote nothing and no commit at its time or
+//! before is going on, the attempt only validates its read set. If such a commit is going on, the
+//! attempt does phases 3 and 4 instead of waiting, but fails if another session holds the token.
+//! Keys that the attempt has not found in an index need no validation: their inserts have later
+//! timestamps.
 //!
-//! Updates that cannot fail become deltas: versions that hold an operation on the row below, and
-//! become rows when they are read (`flatten.rs`). They wait for no other commit and rest only on
-//! the existence of a row. A user's updater declares by `TOTAL` that it cannot fail. If it fails
-//! nevertheless, its transaction has committed, and another one is applying it: then it has no
-//! effect on the row, and its panic is only reported by the panic hook.
+//! An update that cannot fail becomes a *delta*: a version that holds an operation on the row
+//! below. A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit,
+//! and depends only on the existence of a row. A user's updater declares by `TOTAL` that it cannot
+//! fail. If such an updater fails nevertheless, its transaction has already committed, and another
+//! transaction is applying the updater. The updater then has no effect on the row, and only the
+//! panic hook reports its panic.
 //!
 //! # Cell
 //! ```text
 //! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED INLINE_USED ON_SNAPSHOT_LIST |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
-//! The first version of a unit lies beside its cell, in the record; the others in blocks of their
-//! own. LOCK says that a read for update holds the unit, INSTALL that the chain is being changed.
+//! The word `seen until` is the rts of the row's existence. The first version of a unit lies beside
+//! the unit's cell, in the record. Each other version has a block of its own. LOCK says that a read
+//! for update holds the unit, INSTALL that the chain is being changed.
 //!
 //! # Invariants
-//! Chains are as `record/version_chain.rs` says, with invariants VC1 to VC4. Besides:
-//! * **TO1** Read timestamps count halves: `2 t` is a transaction that writes at `t`, `2 t + 1` one
-//!   that only reads after it. They never fall.
-//! * **TO2** A version that is committed at `t` follows one whose rts, and that of all between that
-//!   are not aborted, was `2 t` at most after the version was linked and a fence was passed.
-//! * **TO3** A transaction that commits at `t`, having read version `v`, raised its rts to `2 t`
-//!   (`2 t + 1` if it only reads) and passed a fence, and then no version between `v` and `t` was
-//!   linked but aborted ones; or it only reads, no commit at `t` or before was going on any more,
-//!   and the same.
-//! * **TO4** What a write expects of its row, and the row that an updater is applied to, are read
-//!   in the sense of TO3.
-//! * **TO5** The attempt's time is taken from the clock after its session was pinned, and never
-//!   falls; its timestamp is above it.
+//! Chains keep the invariants VC1 to VC4 of `record/version_chain.rs`. Besides:
+//! * **TO1** Read timestamps count halves. The value `2 t` is that of a read by a transaction that
+//!   writes at `t`. The value `2 t + 1` is that of a read by a transaction that only reads, just
+//!   after `t`. Read timestamps never fall.
+//! * **TO2** Let a version that follows `v` be committed at `t`. After that version had been linked
+//!   and its commit had passed a fence, the rts of `v`, and of each version in between that is not
+//!   aborted, was at most `2 t`.
+//! * **TO3** A transaction that commits at `t`, having read version `v`, raised the rts of `v` to
+//!   `2 t` (`2 t + 1` if it only reads) and passed a fence. After that, it found no version between
+//!   `v` and `t` in the chain, except aborted ones. A transaction that only reads need not raise
+//!   the rts if, before it examined the chain, it found that no commit at `t` or before was going
+//!   on any more.
+//! * **TO4** A write's expectation of its row, and the row to which an updater is applied, are
+//!   reads in the sense of TO3.
+//! * **TO5** An attempt takes its time from the clock after its session was pinned. The time never
+//!   falls. The attempt's timestamp is later than its time.
 //! * **TO6** A version stays in its chain while a transaction or a snapshot can still see it
 //!   (`collect.rs`).
-//! * **TO7** A unit with more than one version, and the first of an absent record, is QUEUED,
-//!   ON_SNAPSHOT_LIST, or in the `linked` list of the attempt that linked it; except the other
-//!   units of an absent record, which are collected together with the first.
-//! * **TO8** A delta that is committed at `t` raised the cell's second word to `2 t`, passed a
-//!   fence, and then found a row below it, whether or not pending versions in between commit. A
-//!   commit that deletes a row at `t` finds that word at `2 t` at most, after its fence. A delta
-//!   becomes a row only after the rts of all that it is made of have been raised to the delta's
-//!   timestamp, under the latch.
+//! * **TO7** A unit with more than one version, and the first unit of an absent record, is QUEUED,
+//!   ON_SNAPSHOT_LIST, or in the list `linked` of the attempt that linked the record. The other
+//!   units of an absent record are exceptions: they are collected together with the first unit.
+//! * **TO8** The commit of a delta at `t` raised the cell's second word to `2 t`, passed a fence,
+//!   and then found a row below the delta, whatever the outcome of pending versions in between. A
+//!   commit that deletes a row at `t` finds, after its fence, that this word is at most `2 t`.
+//!   Before a delta becomes a row, under the latch, the rts of all versions from which that row is
+//!   made are raised to the delta's timestamp.
 //! * **TO9** Nothing that can fail happens after phase 5. A commit waits only for versions with
-//!   smaller timestamps, and not for ever.
+//!   smaller timestamps, and only for a limited time.
 //!
 //! # Why it is serializable
-//! The order is that of timestamps; one that only reads at `t` comes between `t` and the next. ww:
-//! chains descend. wr: a reader at `t` sees versions at or before `t`, and only such as are
-//! committed. rw: let T at `t` have read `v`, and let U commit `w`, with `v < w < t`, or `w = t` if
-//! T only reads; let `w` be the lowest such version. Either T's fence comes before U's; then U,
-//! after its own, sees the rts that T has raised on `v`, which `w` follows, and fails (TO2). Or U's
-//! comes first; then T, after its own, sees `w` linked, and fails (TO3). If T waited instead for
-//! all commits at `t` or before, U's was over when T looked, so T saw `w`. An absent record is such
-//! a version, by the cell's second word. A reader of a delta has read all that it is made of, in
-//! the sense of TO3: a writer that links below it afterwards, under the latch, finds those rts
-//! raised (TO8), and no commit in between deletes the row that it rests on. A key without a record:
-//! its insert links the record before it draws its timestamp, and T validates the node after it has
-//! drawn its own, or has taken its time; so either T sees the node changed, or the insert's
-//! timestamp is above. Every timestamp is drawn, and every time taken, within the call, so the
-//! order agrees with real time.
+//! The order is that of timestamps. A transaction that only reads at `t` comes after `t` and before
+//! the next timestamp. ww: the timestamps of a chain descend. wr: a reader at `t` sees only
+//! committed versions, at or before `t`. rw: let T at `t` have read `v`, and let U commit `w`, with
+//! `v < w < t`, or `w = t` if T only reads. Let `w` be the lowest such version, so that `w` follows
+//! `v`. If T's fence comes before U's, then U sees after its fence that T has raised the rts of
+//! `v`, and U fails (TO2). If U's fence comes first, then T sees after its fence that `w` is
+//! linked, and T fails (TO3). If T found instead that no commit at `t` or before was going on, then
+//! U's commit was over before T validated, so T saw `w`. The absence of a row counts as a version,
+//! whose rts is the cell's second word. A reader of a delta has read, in the sense of TO3, all
+//! versions from which the row is made. A writer that links below the delta afterwards, under the
+//! latch, finds the rts of those versions raised (TO8). No commit in between deletes the row on
+//! which the delta depends. Now let T have missed a key without a record. The key's insert links
+//! the record before it draws its timestamp. T validates the node after T has drawn its timestamp,
+//! or has taken its time. So either T sees that the node has changed, or the insert's timestamp is
+//! later than T's. Every timestamp is drawn, and every time taken, during the call that runs the
+//! transaction, so the order agrees with real time.
 //!
-//! The read timestamps of a record are lost when it is reaped: a later insert of its key draws a
-//! timestamp later than those of all readers that have found, in phase 4 or as they read, that it
-//! is not dead.
+//! When a record is reaped, its read timestamps are lost. But each of its readers has found, in
+//! phase 4 or at the read, that the record was not dead. A later insert of the key draws a later
+//! timestamp than any such reader has.
 //!
-//! Each claim above that a timestamp is later than others, or else something is seen, holds for a
-//! counter by its modification order, and for the system's clock by fences and by the end of a tick
-//! in phase 4 (TK1 to TK4 of `ticks.rs`).
+//! Several steps above claim that either a change is seen or a timestamp is later. With a counter,
+//! this holds by the counter's modification order. With the system's clock, it holds by fences and
+//! by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
 //!
 //! # Example
-//! T wants to write below what R has read (`tests/timelines`). Versions are shown as *value of
-//! timestamp*, with the rts.
+//! T tries to write at a timestamp at which R has read the row already (`tests/timelines`).
+//! Versions are shown as *value of timestamp*, followed by the rts.
 //! ```text
 //! T                                     R                                 x
 //! draws 2, to write x                                                     0 of 1
@@ -116,19 +128,21 @@
 //! Had T linked its version before R read x, R would have waited for the outcome.
 //!
 //! # Aborts
-//! `Locked`: a pending version was not settled in time. `ReadChanged`: phase 2 or 4; or a version
-//! read was replaced before the attempt met a newer one, and it had written, or wanted to
-//! afterwards. `Phantom`: a node read was changed likewise. `ExistenceChanged`, `RecordRemoved`:
-//! phases 2 and 4. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 5, definite.
+//! `Locked`: a lock was not released, or a pending version neither committed nor aborted, in time.
+//! `ReadChanged`: phase 2 or 4; or a version that the attempt had read was replaced before the
+//! attempt met a newer version, and the attempt had written or wanted to write later. `Phantom`:
+//! the same, for a node that the attempt had read. `ExistenceChanged`, `RecordRemoved`: phases 2
+//! and 4. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 5, definite.
 //!
 //! # Costs
-//! One counter, which every begin reads and every writing commit changes; or else the system's
-//! clock, which every begin reads once and every writing commit twice, with a fence each, and the
-//! rest of a tick of 64 ns, for which a commit waits while its versions are pending. A writing
-//! commit raises the rts of its read set, a write to each row's line. A version costs three words
-//! and two to spare, a cell five. A commit that fails has linked its versions. A delta is made a
-//! row by its first reader; sixteen may lie on one another. While a user's deferred updater is
-//! applied, no other thread links a version of that unit, or makes one a row.
+//! With a counter, every begin reads it, and every writing commit changes it. With the system's
+//! clock, every begin reads it once and every writing commit twice, with a fence for each read. A
+//! commit then also waits for the rest of a tick of 64 ns, while its versions are pending. A
+//! writing commit raises the rts of its read set, which writes to the cache line of each row read.
+//! A version costs three words and two spare ones; a cell, five. A commit that fails has linked
+//! versions in vain. The first reader of a delta makes it a row. At most sixteen deltas may lie on
+//! one another. While a user's deferred updater is applied, no other thread links a version of that
+//! unit, or makes a delta of the unit a row.
 //!
 //! [HU20]: https://doi.org/10.14778/3377369.3377373
 //! [LI17]: https://doi.org/10.1145/3035918.3064015
@@ -174,17 +188,18 @@ use settle::{await_settled, raise, settling_place};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-/// The most reads with which an attempt that has written nothing moves its time on: one that reads
-/// much and writes nothing needs no newer time, and would validate its read set again and again.
+/// The largest read set with which an attempt that has written nothing moves its time on. An
+/// attempt that reads much and writes nothing needs no newer time. Moving its time on would
+/// validate a large read set again and again.
 const MOVED_READS_MAX: usize = 32;
 
-/// The number of attempts that take newer times from the beginning, after one that had read old
-/// versions wanted to write.
+/// The number of attempts that prefer a newer time to old versions from their beginning. They
+/// follow an attempt that had read old versions and then wanted to write.
 const REFRESH_ATTEMPTS: u8 = 4;
 
-/// The note of an item whose version has to go into the record, which held none when it was staged:
-/// no block has been made ready. The note of any other item is zero until its version is linked,
-/// and that version afterwards.
+/// The note of an item for which no block has been reserved. When the item was staged, the record's
+/// room for a version was unused, so the item's version has to go there. The note of any other item
+/// is zero until its version is linked. Afterwards it names that version.
 const NO_BLOCK: u64 = 1;
 
 impl Attempt {
@@ -193,7 +208,8 @@ impl Attempt {
         self.has_staged || self.refresh_attempts_left > 0 || !self.held.is_empty()
     }
 
-    /// Copies the version that the attempt sees of a unit, and adds it to the read set.
+    /// Copies `seen`, the version of the unit `at` that the attempt sees, and adds it to the read
+    /// set.
     #[inline(always)]
     fn see(
         &mut self,
@@ -217,8 +233,8 @@ impl Attempt {
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
     }
 
-    /// Returns whether the attempt holds a unit. Searches only if its cell is locked, the latest
-    /// first.
+    /// Returns whether the attempt holds a unit. Searches `held` only if the unit's cell is locked.
+    /// Begins with the unit held last.
     fn holds(&self, at: CellAt) -> bool {
         let is_it = |held: &CellAt| {
             step();
@@ -468,7 +484,7 @@ impl Absence for Mvto {
             match first.try_latch() {
                 Ok(mut cell) => {
                     // If an insert of the row is pending, the collection of the entry will find out
-                    // whether it was committed.
+                    // whether the insert was committed.
                     let newest = cell.newest().map(Version::stamp);
                     let is_row =
                         newest.is_some_and(|stamp| stamp.is_committed() && !stamp.is_absent());
@@ -496,7 +512,8 @@ impl Absence for Mvto {
     }
 }
 
-/// Begins an attempt that reads at a time in the past.
+/// Begins an attempt in a snapshot or under `run_read_only`. Under the latter, waits until no
+/// commit at the attempt's time or before is going on.
 #[cold]
 fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
@@ -505,7 +522,7 @@ fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     }
 }
 
-/// Notes that an attempt writes, or refuses if it only reads.
+/// Notes that the attempt writes. Fails if the attempt only reads.
 #[inline(always)]
 fn admit_write(
     context: &mut Context<'_, Mvto>,
@@ -519,8 +536,8 @@ fn admit_write(
     Ok(())
 }
 
-/// Reserves memory for an item's version, and for the row that the commit may have to make of a
-/// delta below.
+/// Reserves memory for an item's version, and for the row that the commit may have to make from a
+/// delta below that version.
 fn prepare(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -545,16 +562,17 @@ fn prepare(
     attempt.room.add(context, item.at, intent, (BlockSize::Whole, words))
 }
 
-/// Returns the conflict of an attempt that wants to write, but only reads.
+/// Returns the conflict of an attempt that wants to write although `only_reads` is set.
 #[cold]
 fn too_late(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Abort {
     attempt.refresh_attempts_left = REFRESH_ATTEMPTS;
     context.conflict(Abort::ReadChanged, at)
 }
 
-/// Keeps other attempts from writing a unit whose row is there, until this one ends.
+/// Keeps other attempts from writing the unit `at` until this attempt ends. Has no effect if the
+/// unit holds no row.
 fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> Result<(), Abort> {
-    // From now on, other writers of the unit wait for this attempt.
+    // Other writers of the unit are about to wait for this attempt.
     context.yield_to_token()?;
     attempt.held.reserve(1);
     let mut wait: Option<Wait<'_>> = None;
@@ -578,7 +596,8 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
                         _ => return Ok(()),
                     }
                 } else if let Some(pending) = pending.filter(|_| !is_locked) {
-                    // No lock is going to be released.
+                    // The unit is not locked, so this attempt has to wait for the pending version
+                    // only.
                     match await_settled(context, &at, pending, false) {
                         true => continue,
                         false => break wait.as_mut().map_or(Waited::InVain, Wait::give_up),
@@ -607,7 +626,7 @@ fn hold(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, at: CellAt) -> R
     Err(context.conflict(Abort::Locked, at))
 }
 
-/// Releases the units that an attempt has held.
+/// Releases the units that an attempt holds.
 fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     if mutant(Mutant::HeldForEver) {
         attempt.held.clear();
@@ -629,13 +648,14 @@ fn give_back(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     }
 }
 
-/// Ends a commit or a failed attempt at one: releases the locks that are still held.
+/// Ends a commit, whether it succeeded or failed: releases the locks that the attempt still holds.
 fn end(context: &Context<'_, Mvto>, attempt: &mut Attempt) {
     give_back(context, attempt);
     pass(Point::Released);
 }
 
-/// Returns whether the newest version of a latched unit is committed, and a row.
+/// Returns whether a latched unit's newest version is committed and not absent. Aborted versions
+/// are ignored.
 fn is_row(cell: &Latched<'_>) -> bool {
     let newest = seen_at(cell.newest(), u64::MAX);
     newest.is_ok_and(|newest| newest.is_some_and(|newest| !newest.stamp().is_absent()))
@@ -649,7 +669,7 @@ fn wake_all(context: &Context<'_, Mvto>, writes: &WriteSet) {
     }
 }
 
-/// Latches a cell that cannot be dead: latches are held only briefly.
+/// Latches a cell that cannot be dead. Waits without limit, since latches are held only briefly.
 fn latch_own(at: &CellAt) -> Latched<'_> {
     let mut spin = Spin::default();
     loop {
@@ -660,8 +680,8 @@ fn latch_own(at: &CellAt) -> Latched<'_> {
     }
 }
 
-/// Returns the newest version of a chain that is not aborted and not later than `time`; as an
-/// error, that version if it is pending.
+/// Returns the newest version of a chain that is not aborted and not later than `time`; `None` if
+/// the chain has no such version. If that version is pending, it is returned as the error.
 fn seen_at(newest: Option<Version<'_>>, time: u64) -> Result<Option<Version<'_>>, Version<'_>> {
     let Some(newest) = newest else { return Ok(None) };
     for version in newest.and_older() {
@@ -673,8 +693,8 @@ fn seen_at(newest: Option<Version<'_>>, time: u64) -> Result<Option<Version<'_>>
     Ok(None)
 }
 
-/// Returns the version that an attempt sees of a unit whose newest version is pending or later than
-/// its time, or whose record is dead.
+/// Returns the version that an attempt sees of the unit `at`. Called if the unit's newest version
+/// is pending, a delta, or later than the attempt's time, or if the unit's record is dead.
 #[cold]
 #[inline(never)]
 fn read_older<'a>(
@@ -687,13 +707,13 @@ fn read_older<'a>(
         if word.has(Tid::DEAD) && (attempt.will_write() || attempt.has_moved) {
             return Err(context.conflict(Abort::RecordRemoved, *at));
         }
-        // If the record is dead for another reason, it was reaped after this attempt began: its row
-        // was deleted before the attempt began, or no open snapshot sees the row.
+        // An attempt that gets here may read a dead record. The record was reaped after the attempt
+        // began: the row was deleted before the attempt began, or no open snapshot sees the row.
         let newest = at.newest_linked(word);
         let seen = match seen_at(newest, attempt.time) {
             Ok(seen) => seen,
-            // In a snapshot the wait has no limit: the attempt cannot begin anew, and no other
-            // attempt waits for it.
+            // In a snapshot the wait has no limit: this attempt cannot begin anew, and no other
+            // attempt waits for this one.
             Err(pending) if await_settled(context, at, pending, attempt.reads_settled) => continue,
             Err(_) => return Err(context.conflict(Abort::Locked, *at)),
         };
@@ -722,7 +742,7 @@ fn read_older<'a>(
     }
 }
 
-/// Flattens a version that is a delta, so that it can be read.
+/// Returns `seen`. If `seen` is a delta, flattens it first, so that it can be read.
 fn read_row<'a>(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -735,8 +755,9 @@ fn read_row<'a>(
     Ok(seen)
 }
 
-/// Moves the attempt's time forward to the present, which is not below `ts`, a timestamp that the
-/// attempt has met. Fails if the read set is not valid at the new time.
+/// Moves the attempt's time forward to the clock's present time. `ts` is a timestamp that the
+/// attempt has met; the new time is not below `ts`. Fails if the read set is not valid at the new
+/// time.
 fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> Result<(), Abort> {
     let now = context.clock.now_from(ts);
     debug_assert!(attempt.time <= now && ts <= now, "TO5: an attempt's time never falls");
@@ -745,8 +766,8 @@ fn move_on(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, ts: u64) -> R
     Ok(())
 }
 
-/// Validates that every version read is the last version before a timestamp, pending versions
-/// included. If `later`, which says that the timestamp is later than the time of the reads, dead
+/// Validates that every version read is still the last one before the timestamp `before`; pending
+/// versions count. `later` says whether `before` is later than the time of the reads. If so, dead
 /// records and missed keys are validated, too: their rows may have been inserted since.
 fn look_at_all(
     context: &mut Context<'_, Mvto>,
@@ -770,32 +791,34 @@ fn look_at_all(
             return Err(context.conflict(Abort::ReadChanged, at));
         }
     }
-    // If not `later`, missed keys need no validation: their inserts link the record first, so they
-    // draw timestamps after this attempt began.
+    // If not `later`, missed keys need no validation. Their inserts draw timestamps after they have
+    // linked the record, and so after this attempt began.
     if later { attempt.nodes.validate(context) } else { Ok(()) }
 }
 
-/// Returns whether a record was unlinked from its index. Such a record proves nothing for later
-/// times.
+/// Returns whether a record was unlinked from its index. Reads of such a record cannot be validated
+/// for later times.
 #[inline(always)]
 fn is_reaped(word: Tid) -> bool {
     word.has(Tid::DEAD) && !mutant(Mutant::DeadUnnoticed)
 }
 
-/// Returns whether a version is the version that was read, `None` being the absence of one.
+/// Returns whether `version` is `seen`, the version that was read. `None` and [`VersionId::NONE`]
+/// mean that there is no version.
 #[inline(always)]
 fn is_seen(version: Option<Version<'_>>, seen: VersionId) -> bool {
     version.map_or(VersionId::NONE, Version::id) == seen || mutant(Mutant::NoReadValidation)
 }
 
-/// Returns whether a version has a timestamp before `time` and is not aborted; it may be pending.
+/// Returns whether a version's timestamp is before `before` and the version is not aborted. The
+/// version may be pending.
 #[inline(always)]
 fn is_linked_before(stamp: Stamp, before: u64) -> bool {
     let is_ignored = stamp.is_pending() && mutant(Mutant::OthersLocksIgnored);
     stamp.ts() < before && !stamp.is_aborted() && !is_ignored
 }
 
-/// Raises the read timestamps of the read set (TO3); a fence has to follow.
+/// Raises the read timestamps of the read set (TO3). The caller issues a fence afterwards.
 fn raise_reads(attempt: &Attempt, to: u64) {
     for (at, seen) in &attempt.reads {
         raise(at.linked(*seen).map_or(at.existence_rts(), Version::rts), to);
@@ -819,8 +842,8 @@ fn commit_reads(
     Ok(Committed { version: 0 })
 }
 
-/// Runs the phases of a commit that writes. No version of its own is pending afterwards, whether it
-/// commits or fails.
+/// Runs the phases of a commit that writes. Afterwards none of the commit's versions is pending,
+/// whether it has succeeded or failed.
 fn commit(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -848,8 +871,8 @@ fn commit(
     await_tick_at_end(context, &committed, ts);
     part.rest();
     attempt.part = Some(part);
-    // The commit waits only here: before this point other attempts wait for its versions, and for
-    // its end.
+    // The commit waits for a lock only here. Before this point, other attempts may wait for the
+    // commit's versions, and for its end.
     if let (Err(Failure::Outcome(Abort::Locked)), true) = (&committed, attempt.held.is_empty())
         && let Some(at) = writes.items().iter().map(|item| item.at).find(cell_lock::is_locked)
     {
@@ -932,8 +955,8 @@ fn await_tick(context: &Context<'_, Mvto>, ts: u64) {
     }
 }
 
-/// Waits, for a failed commit, until the tick of its timestamp is over. It may have failed before
-/// its own wait.
+/// Waits until the tick of a failed commit's timestamp is over. The commit may have failed before
+/// `await_tick`.
 #[inline(always)]
 fn await_tick_at_end(context: &Context<'_, Mvto>, committed: &Result<(), Failure>, ts: u64) {
     if committed.is_err() || mutant(Mutant::TickAwaitedLate) {
@@ -949,13 +972,14 @@ fn fence_after_raising() {
     }
 }
 
-/// Returns the time before which a commit's reads must still be the last versions: its timestamp.
+/// Returns the timestamp before which a commit's reads must still be the last versions: `ts`, the
+/// commit's own.
 #[inline(always)]
 fn end_of_reads(attempt: &Attempt, ts: u64) -> u64 {
     if mutant(Mutant::ValidatedInPast) { attempt.time + 1 } else { ts }
 }
 
-/// Evaluates the operations of a commit that has validated, by the rows that its versions follow.
+/// Evaluates the operations of a validated commit on the rows below its versions.
 #[inline(always)]
 fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     pass(Point::Validated);
@@ -963,7 +987,7 @@ fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
         .evaluate(|item| Words::Shared(row_below(item).map_or(item.at.payload(), Version::payload)))
 }
 
-/// Commits the version of one item, or unlinks one that changes nothing: phase 6.
+/// Commits one item's version, or unlinks that version if it changes nothing: phase 6.
 #[inline(always)]
 fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
     pass(Point::Installing);
@@ -974,19 +998,19 @@ fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
     }
 }
 
-/// Returns the version that a commit has linked for an item.
+/// Returns the version that a commit has linked for an item; `None` if none is linked.
 fn own(item: &WriteItem) -> Option<Version<'_>> {
     if item.note == NO_BLOCK { None } else { item.at.linked(VersionId::of_word(item.note)) }
 }
 
-/// The property of the version below on which a write depends.
+/// The property that a write requires of the version below its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Follows {
     /// No property: the write replaces the unit, whether or not the row exists.
     Anything,
     /// The existence of a row, with any words.
     AnyRow,
-    /// The version itself, or the absence of one.
+    /// That very version, or, if there is none, its absence.
     ThisRow,
 }
 
@@ -1054,7 +1078,8 @@ fn link(
     Ok(())
 }
 
-/// Returns whether an item's update can be deferred, as a delta, until it is read.
+/// Returns whether an item's update can be linked as a delta, and applied only when the row is
+/// read.
 fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool {
     let item = &writes.items()[index];
     let room = item.at.payload_words() + version_chain::SPARE_WORDS;
@@ -1069,7 +1094,7 @@ fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool
         && deltas() < DELTAS_MAX
 }
 
-/// Latches a cell that no other attempt holds.
+/// Latches a cell, once no other attempt holds its unit.
 fn latch<'a>(
     context: &mut Context<'_, Mvto>,
     attempt: &Attempt,
@@ -1095,14 +1120,13 @@ fn latch<'a>(
     }
 }
 
-/// Returns the oldest version after a timestamp.
+/// Returns the oldest version that is later than `ts`.
 fn newest_after<'a>(cell: &Latched<'a>, ts: u64) -> Option<Version<'a>> {
     cell.newest()?.and_older().take_while(|version| version.stamp().ts() > ts).last()
 }
 
-/// Returns the conflict if an item's version must not be linked above another one at a timestamp: a
-/// transaction with a later timestamp has read the version below (TO2), or depends on the existence
-/// of its row (TO8).
+/// Returns a conflict if the item's version must not be linked above `below` at `ts`: a transaction
+/// with a later timestamp has read `below` (TO2), or depends on the existence of the row (TO8).
 fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abort> {
     if mutant(Mutant::LinkedUnlooked) {
         return None;
@@ -1128,7 +1152,8 @@ fn forbids(item: &WriteItem, below: Option<Version<'_>>, ts: u64) -> Option<Abor
     (existence > Some(2 * ts) && !mutant(Mutant::AbsenceForgotten)).then_some(Abort::ReadChanged)
 }
 
-/// Raises the read timestamp on which one item depends (TO4, TO8): phase 3.
+/// Raises the read timestamp of the version, or of the existence, on which one item depends (TO4,
+/// TO8): phase 3.
 fn raise_below(
     context: &mut Context<'_, Mvto>,
     writes: &WriteSet,
@@ -1148,8 +1173,9 @@ fn raise_below(
     Ok(())
 }
 
-/// Returns the version that a linked item's version follows, once that is no longer pending. Waits
-/// only for versions with smaller timestamps.
+/// Waits until the next version below an item's linked version is committed, and returns that next
+/// version; `None` if there is none. Aborted versions are ignored. Waits only for versions with
+/// smaller timestamps.
 fn settled_below<'a>(
     context: &mut Context<'_, Mvto>,
     item: &'a WriteItem,
@@ -1167,14 +1193,14 @@ fn settled_below<'a>(
     }
 }
 
-/// Returns whether a commit may wait for a pending version of an item's unit: one with a smaller
-/// timestamp than its own (TO9).
+/// Returns whether a commit may wait for the version `pending` of an item's unit: only if the
+/// timestamp of `pending` is smaller than the commit's own (TO9).
 fn waits_for(item: &WriteItem, pending: Version<'_>) -> bool {
     own(item).is_some_and(|own| pending.stamp().ts() < own.stamp().ts())
 }
 
-/// Validates one item: phase 4. No transaction with a later timestamp has read the version that the
-/// item's version follows, and that version is the expected one.
+/// Validates one item: phase 4. Checks that no transaction with a later timestamp has read the
+/// version below the item's own, and that the version below is as the item expects.
 fn look_below(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
@@ -1196,7 +1222,8 @@ fn look_below(
         Follows::ThisRow => {}
     }
     let below = settled_below(context, &item)?;
-    // A version linked after phase 3 and before the fence has not been raised by this commit.
+    // A version may have been linked after phase 3 and before the fence. This commit has not raised
+    // the read timestamp of such a version.
     let rts = below.map_or(at.existence_rts(), Version::rts);
     if rts.load(Ordering::Relaxed) < 2 * ts && !mutant(Mutant::RaisedUnlooked) {
         return Err(context.conflict(Abort::ReadChanged, at));
@@ -1238,8 +1265,8 @@ fn look_for_row(context: &mut Context<'_, Mvto>, item: &WriteItem) -> Result<(),
     }
 }
 
-/// Returns the row that a linked item's version follows, once that version is settled. `None` if it
-/// is still a delta: the item does not depend on its words then.
+/// Returns the committed row below a linked item's version. `None` if the row is absent or still a
+/// delta. In the latter case, the item does not depend on the row's words.
 fn row_below(item: &WriteItem) -> Option<Version<'_>> {
     let below = own(item)?.older()?.and_older().find(|version| version.stamp().is_committed())?;
     let stamp = below.stamp();

@@ -12,8 +12,8 @@ use crate::record::CellAt;
 use crate::record::version_chain::VersionId;
 use std::sync::Arc;
 
-/// Multi-version timestamp ordering, after MSTO and Cicada: versions are linked in the order of
-/// timestamps before their commit is validated. Its databases have [snapshots](crate::Snapshot).
+/// Multi-version timestamp ordering, after MSTO and Cicada: a commit links its versions, in the
+/// order of timestamps, before it is validated. Its databases have [snapshots](crate::Snapshot).
 #[derive(Debug)]
 pub struct Mvto;
 
@@ -28,25 +28,28 @@ impl Parts for Mvto {
 /// The read set of an attempt, its time, and its locks.
 #[derive(Debug, Default)]
 pub struct Attempt {
-    /// The timestamp up to which it sees commits.
+    /// The timestamp up to which the attempt sees commits.
     pub(super) time: u64,
-    /// Whether `time` is later than at the beginning.
+    /// Whether `time` has moved on since the attempt began.
     pub(super) has_moved: bool,
     pub(super) reads: Vec<(CellAt, VersionId)>,
     pub(super) nodes: NodeSet,
-    /// Units that no other attempt may write until this one ends; their cells say LOCK.
+    /// The units that no other attempt may write until this attempt ends. LOCK is set in their
+    /// cells.
     pub(super) held: Vec<CellAt>,
     pub(super) has_staged: bool,
-    /// Whether the attempt has read a replaced version, so that it can commit only without writes.
+    /// Whether the attempt can commit only without writes: it has read a version that was already
+    /// replaced, or its read view is not `Current`.
     pub(super) only_reads: bool,
-    /// Whether the attempt reads at a time before which all commits have ended, so that it notes no
-    /// reads.
+    /// Whether the attempt reads at a time before which all commits have ended. Such an attempt
+    /// keeps no read set.
     pub(super) reads_settled: bool,
-    /// The number of attempts left that do not go on as readers of old versions.
+    /// The number of attempts, this one included, that still prefer a newer time to reading old
+    /// versions.
     pub(super) refresh_attempts_left: u8,
-    /// Blocks for the versions that do not go into their records.
+    /// The blocks reserved for the versions that are not stored in their records.
     pub(super) room: VersionReservation,
-    /// Space for a row.
+    /// Buffer in which a row is built from deltas.
     pub(super) image: Vec<u64>,
     pub(super) part: Option<Arc<Part>>,
     pub(super) others: Others,
@@ -59,8 +62,8 @@ pub struct SessionVersions {
     /// The timestamps of the snapshots that were open when the session last began to collect, in
     /// falling order.
     pub(super) snapshots: Vec<u64>,
-    /// Units that have been written for the first time since an open snapshot, after that
-    /// snapshot's timestamp.
+    /// The units that wait for an open snapshot to close, each with the snapshot's timestamp. A
+    /// commit of this session was the first one to write the unit after that timestamp.
     pub(super) parked: Vec<(u64, CellAt)>,
 }
 

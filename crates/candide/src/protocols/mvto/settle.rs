@@ -10,8 +10,9 @@ use crate::record::version_chain::{Version, VersionId};
 use crate::sync::{AtomicU64, MODELLED, Ordering, Patience, Wait, Waited, Wish};
 
 /// Waits until a pending version of a unit is committed or aborted; returns false if that takes too
-/// long. The attempt may sleep even while it holds locks: a commit waits only for versions with
-/// smaller timestamps, and for locks only a few rounds.
+/// long. If `is_patient`, the wait has no limit. The waiting attempt may sleep even while it holds
+/// locks: a commit waits only for versions with smaller timestamps, and waits only a few rounds for
+/// locks.
 #[cold]
 pub(super) fn await_settled(
     context: &Context<'_, Mvto>,
@@ -30,14 +31,15 @@ pub(super) fn await_settled(
     true
 }
 
-/// Returns the place where attempts sleep that wait for a version of a unit: each version has its
-/// own.
+/// Returns the place where attempts sleep while they wait for a version of a unit. Each version has
+/// a place of its own.
 #[inline]
 pub(super) fn settling_place(at: &CellAt, version: VersionId) -> u64 {
     at.address() ^ version.word().rotate_left(32) | 1
 }
 
-/// Raises a read timestamp, which never falls (TO1); a fence has to follow.
+/// Raises the read timestamp `rts` to `to`, unless it is that high already (TO1). The caller issues
+/// a fence afterwards.
 #[inline(always)]
 pub(super) fn raise(rts: &AtomicU64, to: u64) {
     if rts.load(Ordering::Relaxed) < to {

@@ -1,20 +1,21 @@
-//! Timestamps from the system's clock: the tick in which one is drawn, and the number of the
-//! session that draws it.
+//! Timestamps from the system's clock. A timestamp consists of the tick in which it is drawn and
+//! the number of the session that draws it. A *tick* is the clock's unit of time.
 //!
-//! Threads without a common record write no common word, as a counter would be. Full fences and
-//! waiting give the guarantees of a counter:
-//! * **TK1** A *time* is the last timestamp of the tick before the one that is read, and a fence
-//!   follows; a timestamp is drawn after a fence. So if a thread does not see, after its fence,
-//!   what another one did before its own, the other one reads the clock no earlier, and its
-//!   timestamp is above the first one's time.
-//! * **TK2** The tick of a timestamp is over before the fence of phase 4. So if a committer does
-//!   not see, after that fence, what another one did before its own, the other one draws in a later
-//!   tick: a later timestamp, whatever the numbers.
-//! * **TK3** No commit ends before the tick of its timestamp. So an attempt that begins afterwards
-//!   has a time that is not below it, and draws a later one.
-//! * **TK4** No two commits have one timestamp. Sessions have numbers of their own, and draw once
-//!   in a tick by TK3; those for which there are no numbers left share the last one, and a word
-//!   that holds the tick of its last use.
+//! Unlike a counter, the clock is written by no thread. Full fences and waiting give the guarantees
+//! of a counter:
+//! * **TK1** A thread takes a *time* by reading the clock, and then passes a fence. The time is the
+//!   last timestamp of the tick before the one read. A committer passes a fence before it draws its
+//!   timestamp. So if a thread does not see, after its fence, what a committer did before the
+//!   committer's fence, the committer reads the clock no earlier than the thread. The committer's
+//!   timestamp is then later than the thread's time.
+//! * **TK2** The tick of a commit's timestamp is over before the fence of phase 4. So if committer
+//!   A does not see, after that fence, what committer B did before the fence of B's draw, B draws
+//!   in a later tick than A. B's timestamp is then later, whatever the sessions' numbers.
+//! * **TK3** No commit ends before the tick of its timestamp. So an attempt that begins after the
+//!   commit's end has a time that is not below the commit's timestamp, and draws a later timestamp.
+//! * **TK4** No two commits have one timestamp. A session has a number of its own, and draws at
+//!   most once in a tick by TK3. When no numbers are left, further sessions share the last number.
+//!   A common word holds the tick in which the shared number was last used.
 
 #![forbid(unsafe_code)]
 
@@ -23,13 +24,15 @@ use crate::sync::{
 };
 use crossbeam_utils::CachePadded;
 
-/// The bits of a timestamp below its tick. Few in models, so that numbers are shared soon.
+/// The number of bits of a timestamp below its tick. They hold the session's number. Small in
+/// models, so that few sessions suffice to share a number.
 const NUMBER_BITS: u32 = if MODELLED { 1 } else { 8 };
 
-/// The number that is shared.
+/// The number shared by all sessions that have no number of their own.
 const SHARED: u64 = (1 << NUMBER_BITS) - 1;
 
-/// A version has room for sixty bits, and read timestamps count halves.
+/// A version has room for a timestamp of 60 bits. A read timestamp needs one bit more, since it
+/// counts halves.
 const _: () = assert!(TICK_BITS + NUMBER_BITS <= 60);
 
 /// Draws timestamps from the system's clock.
@@ -49,7 +52,8 @@ impl Ticks {
         Ticks { clock: SystemClock::new(), shared: CachePadded::new(AtomicU64::new(0)) }
     }
 
-    /// Returns a time that is not below any timestamp whose commit was over at the call (TK1, TK3).
+    /// Returns a time that is not below the timestamp of any commit that was over at the call (TK1,
+    /// TK3).
     #[inline(never)]
     pub(super) fn time(&self) -> u64 {
         let tick = self.clock.now() + u64::from(mutant(Mutant::TickNotOver));
@@ -57,19 +61,19 @@ impl Ticks {
         (tick << NUMBER_BITS) - 1
     }
 
-    /// Returns a time that is not below a timestamp that has been drawn.
+    /// Returns a time that is not below `ts`, a timestamp that has been drawn.
     pub(super) fn time_from(&self, ts: u64) -> u64 {
         self.clock.await_end(tick_of(ts));
         self.time()
     }
 
-    /// Draws the next timestamp of the session with this number, which no other one draws (TK4).
-    /// The caller has passed a fence (TK2).
+    /// Draws the next timestamp of the session with this number. No other session draws the same
+    /// timestamp (TK4). The caller has passed a fence (TK2).
     #[inline]
     pub(super) fn draw(&self, number: u64) -> u64 {
         loop {
             let tick = self.clock.now();
-            // Relaxed: the word hands ticks out, and nothing with them.
+            // Relaxed: the word only hands out ticks. No other data is published with it.
             if number < SHARED || self.shared.fetch_max(tick, Ordering::Relaxed) < tick {
                 return tick << NUMBER_BITS | number.min(SHARED);
             }
@@ -77,7 +81,7 @@ impl Ticks {
         }
     }
 
-    /// Waits until a timestamp's tick is over.
+    /// Waits until the tick of the timestamp `ts` is over.
     #[inline(never)]
     pub(super) fn pass(&self, ts: u64) {
         if !mutant(Mutant::TickNotAwaited) {

@@ -1,4 +1,5 @@
-//! Old versions under multi-version timestamp ordering, and the snapshots that see them.
+//! The older versions of rows under multi-version timestamp ordering, and the snapshots that see
+//! these versions.
 
 #![forbid(unsafe_code)]
 

@@ -1,43 +1,46 @@
-//! Locks on cells, shared by the protocols that lock by flags in a cell's first word and install at
-//! commit.
+//! Locks on cells, shared by the protocols that lock a unit by flags in its cell's first word and
+//! install at commit.
 //!
 //! # Invariants
-//! * **CL1** LOCK is the right to change the cell, taken by one exchange. INSTALL means that the
-//!   owner is committing. Both are set together in phase 1; or LOCK first, by a read for update,
-//!   and INSTALL by its owner in phase 1. Either way words change only between INSTALL and the
-//!   release, and a cell with LOCK alone has the words of its version: readers and validation pass
-//!   it, and only another lock has to wait.
-//! * **CL2** QUEUED changes only in an unlocked cell, by exchange, or by the lock's owner as it
-//!   releases. An absent cell is released QUEUED, or is in the `linked` list of the attempt that
-//!   linked it. So a holder gives a cell back as it found it.
-//! * **CL3** A DEAD cell stays locked for ever.
-//! * **CL4** Only cells of existing rows are held. (So garbage collection never meets a held cell
-//!   of an absent record, and the attempt that linked a record never holds it absent.) A row with a
-//!   held cell stays: deleting it takes the locks of all its cells.
-//! * **CL5** The note of a write item is zero until the attempt owns its cell as a writer; then it
-//!   is the cell's word, LOCK and INSTALL included. A held cell is in [`Held`], until phase 1 hands
-//!   it over to its item, if it has one.
+//! * **CL1** LOCK is the right to change the cell. It is set by one exchange. INSTALL means that
+//!   the lock's owner is committing. Phase 1 sets both flags together; or a read for update sets
+//!   LOCK, and its owner sets INSTALL in phase 1. In both cases, words change only between INSTALL
+//!   and the release. A cell with LOCK but not INSTALL still has the words of its version. Readers
+//!   and validation pass such a cell; only attempts that want its lock have to wait.
+//! * **CL2** QUEUED changes only in an unlocked cell, by exchange, or when the lock's owner
+//!   releases the cell. An absent cell is released QUEUED, or is in the list `linked` of the
+//!   attempt that linked the record. So the holder of a cell can release the cell with the word
+//!   that it found.
+//! * **CL3** A DEAD cell is never unlocked.
+//! * **CL4** A read for update holds only cells of existing rows. (So the collector never meets a
+//!   held cell of an absent record, and an attempt that linked a record never holds the record's
+//!   cells while the row is absent.) A row with a held cell cannot be deleted by another attempt: a
+//!   delete takes the locks of all the row's cells.
+//! * **CL5** The note of a write item is zero until the attempt owns the item's cell as a writer.
+//!   Afterwards the note is the cell's word, including LOCK and INSTALL. A held cell is in
+//!   [`Held`]. If the cell has a write item, phase 1 moves it from [`Held`] to the item.
 //!
 //! # Waiting
-//! Every wait for a lock is bounded and ends in `Locked`, after which the attempt gives back what
-//! it holds. So holders that wait for one another (in opposite orders, in a circle) are no deadlock
-//! but conflicts. No cell is held while a session waits for the starvation token: that happens
-//! between attempts. A read for update yields to the token like a commit.
+//! Every wait for a lock is bounded. If the wait fails, the attempt ends in `Locked` and releases
+//! all that it holds. So attempts that wait for one another in a circle do not deadlock; they
+//! conflict. A session waits for the starvation token only between attempts, when it holds no cell.
+//! A read for update yields to the token like a commit.
 //!
-//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)) where that cannot be part of a circle,
-//! for [`SLEEP_MAX`] at most:
-//! * **WA1** A read for update, if all that it holds lies at smaller addresses: attempts that sleep
-//!   so wait for greater and greater ones.
-//! * **WA2** A commit, for its first lock, if it holds nothing; and one that has failed on a lock
-//!   and given back all the others.
-//! * **WA3** A reader that meets INSTALL, whatever it holds: a commit that has a lock sleeps for no
-//!   other.
+//! An attempt *sleeps* ([`Parking`](crate::sync::Parking)), for [`SLEEP_MAX`] at most, only in
+//! waits that cannot be part of a circle:
+//! * **WA1** A read for update sleeps if all cells that its attempt holds have smaller addresses
+//!   than the cell it waits for. A chain of such sleepers waits for ever greater addresses.
+//! * **WA2** A commit sleeps for its first lock, if it holds nothing. A commit that has failed on a
+//!   lock sleeps after it has released all others.
+//! * **WA3** A reader that meets INSTALL sleeps, whatever its attempt holds: a commit that owns a
+//!   lock never sleeps for another.
 //!
-//! All other waits take a few rounds, as long as a commit in progress. The cells that an attempt
-//! held and waited for when its read for update failed are locked by the next attempt before its
-//! closure begins, in the order of addresses ([`Wanted`](super::Wanted)), so by WA1 it can sleep
-//! for all of them. A lock may be *handed over* to a sleeper: then it stays set, without INSTALL
-//! (CL1), and is the sleeper's. A row whose lock is handed over exists (CL4).
+//! All other waits take a few rounds, about as long as a commit in progress. If a read for update
+//! fails, the next attempt locks the cells that the failed attempt held and waited for
+//! ([`Wanted`](super::Wanted)). It does so before its closure begins and in the order of addresses,
+//! so by WA1 it can sleep for all of them. A lock may be *handed over* to a sleeper: LOCK stays
+//! set, without INSTALL (CL1), and the sleeper becomes the owner. A row whose lock is handed over
+//! exists (CL4).
 
 #![forbid(unsafe_code)]
 
@@ -53,20 +56,22 @@ use crate::sync::{
 };
 use std::panic::resume_unwind;
 
-/// The number of rounds of a short wait before the attempt gives up: the busy rounds cover a commit
-/// in progress, the yielding ones a committer that lost its processor in the middle.
+/// The number of rounds of a short wait before the attempt gives up. The first rounds spin, which
+/// is enough for a commit in progress. The later rounds yield, for a committer that lost its
+/// processor in the middle of its commit.
 pub(crate) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 
-/// The number of rounds of waiting for a lock that an attempt may not sleep for. Its owner may wait
-/// for the attempt in turn, so more rounds do not help: with four times as many, two threads that
-/// locked two rows in opposite orders were five times slower.
+/// The number of rounds of waiting for a lock for which an attempt may not sleep. The lock's owner
+/// may in turn be waiting for the attempt, so more rounds do not help: with four times as many, two
+/// threads that locked two rows in opposite orders were five times slower.
 const ROUNDS_HELD: u32 = if MODELLED { 2 } else { 16 };
 
-/// The longest that an attempt sleeps for one lock.
+/// The longest time that an attempt sleeps for one lock.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
-/// Returns how long an attempt waits for a lock: asleep, if the wait cannot be part of a circle;
-/// otherwise as long as a commit in progress takes.
+/// Returns how long an attempt waits for a lock. If `sleeps`, it sleeps, for [`SLEEP_MAX`] at most;
+/// the wait must not be part of a circle. Otherwise it waits a few rounds, about as long as a
+/// commit in progress.
 pub(crate) fn patience(sleeps: bool) -> Patience {
     match sleeps && !cfg!(loom) {
         true => Patience::Lasting(SLEEP_MAX),
@@ -74,8 +79,9 @@ pub(crate) fn patience(sleeps: bool) -> Patience {
     }
 }
 
-/// Begins to wait for the lock of a cell; not asleep if a transaction of this thread holds it,
-/// which cannot go on before this one has ended.
+/// Begins to wait for the lock of a cell; asleep if `sleeps`. The attempt never sleeps for a lock
+/// that another transaction of the same thread holds: that transaction cannot go on before this one
+/// has ended.
 pub(crate) fn wait_to_own<'e, P: Protocol>(
     context: &Context<'e, P>,
     at: CellAt,
@@ -85,8 +91,8 @@ pub(crate) fn wait_to_own<'e, P: Protocol>(
     Wait::new(&context.engine.parking, at.address(), Wish::Own(0), patience(sleeps))
 }
 
-/// The cells that an attempt's reads for update have locked, with their words from before; empty
-/// between attempts.
+/// The cells that an attempt's reads for update have locked, each with its word from before the
+/// lock. Empty between attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Held(Vec<(CellAt, Tid)>);
 
@@ -96,8 +102,8 @@ impl Held {
         self.0.is_empty()
     }
 
-    /// Returns whether the cell is held. An unlocked cell is not searched for; the search begins
-    /// with the latest, since repeated requests follow soon.
+    /// Returns whether the cell is held. The list is searched only for a locked cell. The search
+    /// begins with the cell held last, since a repeated request usually comes soon after the first.
     pub(crate) fn has(&self, at: CellAt) -> bool {
         let is_it = |&(held, _): &(CellAt, Tid)| {
             step();
@@ -109,16 +115,16 @@ impl Held {
         may_be && self.0.iter().rev().any(is_it)
     }
 
-    /// Locks a cell if its row exists (CL4), and returns its word from before.
+    /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock.
     #[inline(always)]
     pub(crate) fn hold<P: Protocol>(
         &mut self,
         context: &mut Context<'_, P>,
         at: CellAt,
     ) -> Result<Tid, Abort> {
-        // Other writers have to wait for this attempt from now on.
+        // Other writers are about to wait for this attempt.
         context.yield_to_token()?;
-        // Reserved before, since nothing may fail between the exchange and its note.
+        // Reserved in advance, since nothing may fail between the exchange and the push.
         self.0.reserve(1);
         let cell = at.cell_word(0);
         let mut wait: Option<Wait<'_>> = None;
@@ -135,7 +141,7 @@ impl Held {
                         _ => return Ok(tid),
                     }
                 }
-                // Acquire: the words of the version we hold (E3).
+                // Acquire: sees the words of the version that is held (E3).
                 let locked = tid.0 | Tid::LOCK;
                 if cell
                     .compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed)
@@ -145,7 +151,7 @@ impl Held {
                     return Ok(tid);
                 }
             }
-            // WA1: otherwise a wait of few rounds.
+            // WA1: asleep only if in order; otherwise a wait of few rounds.
             let is_in_order = || self.0.iter().all(|(held, _)| held.address() < at.address());
             let begin = || wait_to_own(context, at, is_in_order());
             match wait.get_or_insert_with(begin).wait() {
@@ -154,7 +160,7 @@ impl Held {
             }
         };
         if waited == Waited::Handed {
-            // Acquire: the words of the version we hold (E3).
+            // Acquire: sees the words of the version that is held (E3).
             let tid = Tid(cell.load(Ordering::Acquire)).unlocked();
             debug_assert!(!tid.has(Tid::ABSENT | Tid::DEAD), "CL4: a row is handed over");
             self.0.push((at, tid));
@@ -165,7 +171,8 @@ impl Held {
         Err(context.conflict(Abort::Locked, at))
     }
 
-    /// Locks a cell as [`Held::hold`] does, unless it is held. Returns whether it is held then.
+    /// Locks a cell as [`Held::hold`] does, unless the cell is held already. Returns whether the
+    /// cell is held afterwards.
     pub(crate) fn hold_once<P: Protocol>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -177,9 +184,9 @@ impl Held {
         Ok(self.has(at))
     }
 
-    /// Begins phase 1: hands the held cells that are written over to their items (CL5), with
-    /// INSTALL (CL1). `install` sets INSTALL in a cell with the given word, and returns its new
-    /// word.
+    /// Begins phase 1: sets INSTALL in each held cell that has a write item (CL1), and moves the
+    /// cell from this list to the item (CL5). `install` sets INSTALL in a cell with the given word,
+    /// and returns the cell's new word.
     #[cold]
     pub(crate) fn hand_over(
         &mut self,
@@ -196,8 +203,8 @@ impl Held {
         });
     }
 
-    /// Releases the locks that are still held: calls `release` with each cell and its TID word
-    /// before the lock.
+    /// Releases the locks that are still held: calls `release` with each cell and the cell's TID
+    /// word from before the lock.
     #[cold]
     pub(crate) fn give_back<P: Protocol>(
         &mut self,
@@ -218,8 +225,9 @@ pub(crate) fn copy_shared(at: CellAt, copy: &mut impl FnMut(Words<'_>)) {
     pass(Point::Copied);
 }
 
-/// Loads the TID word of a cell, which was `tid`, until no commit to the cell is in progress. Out
-/// of line, with arguments by value, so that reads which meet no commit are short.
+/// Waits until no commit to a cell is in progress, and returns what `look` then sees. The cell's
+/// TID word was `tid`. Out of line, with arguments by value, so that a read that meets no commit
+/// has short code.
 #[cold]
 #[inline(never)]
 pub(crate) fn look_again<P: Protocol, T>(
@@ -228,7 +236,7 @@ pub(crate) fn look_again<P: Protocol, T>(
     mut tid: Tid,
     mut look: impl FnMut() -> Result<T, Tid>,
 ) -> Result<T, Abort> {
-    // The attempt sleeps, even if it holds locks (WA3).
+    // The attempt may sleep here even if it holds locks (WA3).
     let mut wait =
         Wait::new(&context.engine.parking, at.address(), Wish::Look, patience(!MODELLED));
     loop {
@@ -245,9 +253,9 @@ pub(crate) fn look_again<P: Protocol, T>(
     }
 }
 
-/// Begins a commit and runs its phase 1: takes over the locks that the closure holds, and locks the
-/// rest of the write set. After an error no item is locked. `install_held` raises INSTALL in a held
-/// cell.
+/// Begins a commit and runs its phase 1: takes over the locks that the closure's reads for update
+/// hold, and locks the rest of the write set. After an error no item is locked. `install_held`
+/// raises INSTALL in a held cell and returns the cell's new word.
 #[inline(always)]
 pub(crate) fn acquire<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -270,14 +278,15 @@ pub(crate) fn acquire<P: Protocol>(
     Ok(())
 }
 
-/// Returns whether an item's note says that the attempt owns its cell as a writer (CL1, CL5).
+/// Returns whether an item's note says that the attempt owns the item's cell as a writer (CL1,
+/// CL5).
 pub(crate) fn is_owned(item: &WriteItem) -> bool {
     let tid = Tid(item.note);
     tid.has(Tid::LOCK) && tid.has(Tid::INSTALL)
 }
 
-/// Raises INSTALL in a held cell, which was `tid`, by calling `store`: under the lock no other
-/// thread changes it. Returns the new TID word.
+/// Raises INSTALL in a held cell, whose word was `tid`, by calling `store`. A store suffices, since
+/// under the lock no other thread changes the word. Returns the new TID word.
 pub(crate) fn raise_install(tid: Tid, store: impl FnOnce(u64)) -> Tid {
     let owned = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
     if !mutant(Mutant::HeldNotInstalling) {
@@ -300,16 +309,17 @@ pub(crate) fn says_otherwise(&(at, seen): &(CellAt, Tid)) -> bool {
     at.cell_word(0).load(Ordering::Relaxed) != seen.0 && !mutant(Mutant::NoReadValidation)
 }
 
-/// Returns whether another commit has locked a cell, which says `tid`, to replace its version.
+/// Returns whether another commit has locked a cell, whose word is `tid`, to replace the cell's
+/// version.
 #[inline(always)]
 pub(crate) fn is_locked_by_another(tid: Tid, is_own: impl FnOnce() -> bool) -> bool {
     tid.has(Tid::INSTALL) && !mutant(Mutant::OthersLocksIgnored) && !is_own()
 }
 
-/// Evaluates the operations of a commit that has validated, by the words that it has locked.
+/// Evaluates the operations of a validated commit on the words that the commit has locked.
 ///
 /// # Errors
-/// A failure, which [`fail`] takes.
+/// The failure of an operation. The caller passes it to [`fail`].
 #[inline(always)]
 pub(crate) fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     pass(Point::Validated);
@@ -319,14 +329,15 @@ pub(crate) fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     evaluate_locked(writes)
 }
 
-/// Evaluates the operations by the words in the units.
+/// Evaluates the operations on the words in the units.
 #[inline(always)]
 fn evaluate_locked(writes: &mut WriteSet) -> Result<(), Failure> {
     writes.evaluate(|item| Words::Shared(item.at.payload()))
 }
 
-/// Ends a commit whose evaluation has failed: releases its items and returns the outcome. If an
-/// updater has panicked, releases the locks of the closure, too, and continues the panic.
+/// Ends a commit whose evaluation has failed: releases the commit's items and returns the outcome.
+/// If an updater has panicked, also releases the locks that the closure's reads for update hold,
+/// and continues the panic.
 #[cold]
 pub(crate) fn fail<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -348,7 +359,7 @@ pub(crate) fn fail<P: Protocol>(
     }
 }
 
-/// Begins phase 5 for an item. Returns its cell, which the commit owns, and what that was.
+/// Begins phase 5 for an item. Returns the item's cell, which the commit owns, and the cell's word.
 #[inline(always)]
 pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
     debug_assert!(is_owned(item), "CL1: words change between INSTALL and the release");
@@ -360,7 +371,8 @@ pub(crate) fn begin_install(item: &WriteItem) -> (CellAt, Tid) {
     (item.at, was)
 }
 
-/// Ends a commit, successful or not: releases the locks that are still held.
+/// Ends a commit, whether it succeeded or failed: releases the locks that reads for update still
+/// hold.
 #[inline(always)]
 pub(crate) fn end<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -373,7 +385,7 @@ pub(crate) fn end<P: Protocol>(
     pass(Point::Released);
 }
 
-/// Runs phase 1 for all items. After an error none is locked.
+/// Runs phase 1 for all items. After an error no item is locked.
 #[inline(always)]
 fn lock_all<P: Protocol>(
     context: &mut Context<'_, P>,
@@ -387,7 +399,7 @@ fn lock_all<P: Protocol>(
     }
 }
 
-/// Runs phase 1 for the items from the first one whose lock was not free.
+/// Runs phase 1 for the items from index `first` on. The lock of that item was not free.
 #[cold]
 #[inline(never)]
 fn lock_rest<P: Protocol>(
@@ -413,8 +425,8 @@ fn lock_rest<P: Protocol>(
     Ok(())
 }
 
-/// Waits until a cell is unlocked, after a commit that has failed on it and owns nothing: an
-/// immediate retry would fail on it again.
+/// Waits until a cell is unlocked. Called by a commit that has failed on this cell and owns nothing
+/// any more: an immediate retry would fail on the same cell again.
 #[cold]
 pub(crate) fn await_unlocked<P: Protocol>(context: &Context<'_, P>, at: CellAt) {
     pass(Point::GivenUp);
@@ -432,8 +444,9 @@ pub(crate) fn is_locked(at: &CellAt) -> bool {
     tid.has(Tid::LOCK) && !tid.has(Tid::DEAD)
 }
 
-/// Runs phase 1 for one item: locks its cell if it is free and the item's expectation holds, and
-/// notes the cell's new word. Returns whether the cell was free or locked by the attempt.
+/// Runs phase 1 for one item: locks the item's cell if the cell is free and the item's expectation
+/// holds, and notes the cell's new word. Returns true if the cell was free or already locked by
+/// this attempt, and false if another attempt has locked it.
 #[inline(always)]
 fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
     let cell = item.at.cell_word(0);
@@ -443,13 +456,13 @@ fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
             return Err(Abort::RecordRemoved);
         }
         if !tid.has(Tid::LOCK) {
-            // Before locking: an attempt that is going to fail must not hold a lock that others
-            // wait for.
+            // Checked before locking: an attempt that is going to fail must not hold a lock for
+            // which others wait.
             if !item.accepts(!tid.has(Tid::ABSENT)) {
                 return Err(Abort::ExistenceChanged);
             }
             let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
-            // Acquire: sees the last owner's words, which it may replace (E3).
+            // Acquire: sees the last owner's words, which this commit may replace (E3).
             if cell
                 .compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
@@ -475,7 +488,7 @@ fn lock_later<P: Protocol>(
     index: usize,
     held: &Held,
 ) -> Result<(), Abort> {
-    // WA2: otherwise a wait of few rounds.
+    // WA2: asleep only if nothing is owned; otherwise a wait of few rounds.
     let owns_nothing = held.is_empty() && writes.items().iter().all(|item| item.note == 0);
     let item = &mut writes.items_mut()[index];
     let mut wait = wait_to_own(context, item.at, owns_nothing);
@@ -493,14 +506,14 @@ fn lock_later<P: Protocol>(
         return Err(failure);
     }
     pass(Point::HandedOver);
-    // From here on the cell counts as locked by the attempt, even if the lock is to be released.
+    // From here on the cell counts as locked by this attempt, even if the item's expectation fails.
     // The OR is atomic, since under protocols with timestamps other sessions may extend the version
-    // until then.
+    // until INSTALL is set.
     item.note = item.at.cell_word(0).fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
     accept_held(item)
 }
 
-/// Runs phase 1 for an item whose cell was held: its row exists (CL4).
+/// Runs phase 1 for an item whose cell is locked already. The row exists (CL4).
 #[cold]
 fn accept_held(item: &WriteItem) -> Result<(), Abort> {
     debug_assert!(!Tid(item.note).has(Tid::ABSENT | Tid::DEAD), "CL4: a row was held");
@@ -517,7 +530,8 @@ pub(crate) fn release<P: Protocol>(context: &mut Context<'_, P>, items: &[WriteI
     }
 }
 
-/// Stores an unlocked word in a cell; QUEUED is set in the first cell of an absent record (CL2).
+/// Releases a cell by storing the unlocked word `tid`. Also sets QUEUED if the cell is the first
+/// one of an absent record (CL2).
 #[inline(always)]
 pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt, mut tid: Tid) {
     debug_assert!(!tid.has(Tid::LOCK | Tid::INSTALL), "CL1: the owner releases both flags");
@@ -535,8 +549,9 @@ pub(crate) fn release_cell<P: Protocol>(context: &mut Context<'_, P>, at: CellAt
     free(context, at, !tid.has(Tid::ABSENT), store);
 }
 
-/// Frees a cell by calling `free(false)`, and wakes its sleepers; or, if its row exists, hands it
-/// over to one of them with `free(true)`.
+/// Frees a cell by calling `free(false)`, and wakes the attempts that sleep for it. If the row
+/// exists (`is_row`), may instead hand the cell over to one of these attempts by calling
+/// `free(true)`.
 #[inline(always)]
 pub(crate) fn free<P: Protocol>(
     context: &Context<'_, P>,
@@ -575,13 +590,14 @@ pub(crate) fn enqueue_if_absent(first: CellAt) -> bool {
     false
 }
 
-/// Implements [`Absence::reap`](crate::engine::Absence::reap): makes an absent record dead, cell
-/// after cell, unless an insert has locked it.
+/// Implements [`Absence::reap`](crate::engine::Absence::reap): marks the cells of an absent record
+/// as dead, one after another, unless an insert has locked the record.
 ///
 /// All transactions that ran when the row was deleted must have ended, since a transaction that
-/// finds no record for a key validates that absence only at its end. Versions with epochs give the
-/// time of the deletion; otherwise the entry in the queue gives it, unless the row was inserted and
-/// deleted again. Then the cell has the flag `requeue`, and its entry starts anew.
+/// finds no record for a key validates that absence only at its end. If versions contain epochs,
+/// the version gives the time of the deletion. Otherwise the entry in the queue gives that time,
+/// unless the row has been inserted and deleted again since. In that case the cell has the flag
+/// `requeue`, and the entry starts anew.
 pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bool) -> GcOutcome {
     let first = units[0].cell_word(0);
     let tid = Tid(first.load(Ordering::Relaxed));
@@ -595,19 +611,19 @@ pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bo
         return if exchange(tid.0 & !Tid::QUEUED) { GcOutcome::Alive } else { GcOutcome::NotYet };
     }
     if tid.has(requeue) && !mutant(Mutant::ReapedEarly) {
-        // If an insert has locked it, the next round will see that.
+        // If the exchange fails, an insert has locked the cell. The next round will see that.
         exchange(tid.0 & !requeue);
         return GcOutcome::NotYet;
     }
     if kill(units, tid) { GcOutcome::Dead } else { GcOutcome::NotYet }
 }
 
-/// Makes a record dead whose first cell's word is `tid`: absent, queued and unlocked. Returns false
-/// if an insert has locked it.
+/// Marks a record as dead. `tid` is the word of its first cell: absent, queued and unlocked.
+/// Returns false, and leaves the record alive, if an insert has locked a cell.
 pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
-    // A commit of an insert locks all cells, and all are absent together, so the others follow the
-    // first; if one fails, an insert has locked some cells already and is about to fail on the
-    // first.
+    // The commit of an insert locks all cells, and all cells are absent together, so the other
+    // cells need no checks beyond the first one's. If one cannot be locked, an insert has locked
+    // some cells already and is about to fail on the first cell.
     let mut tid = tid;
     let mut locked = 0;
     while let Some(at) = units.get(locked) {
@@ -638,7 +654,8 @@ pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
     all
 }
 
-/// Passes the point at which nothing is locked, where updaters must not see their rows.
+/// Passes the point of tests at which nothing is locked. There updaters must not have seen their
+/// rows yet.
 #[inline(always)]
 fn before_locking(writes: &mut WriteSet) {
     if mutant(Mutant::EvaluateBeforeLock) {
@@ -647,7 +664,8 @@ fn before_locking(writes: &mut WriteSet) {
     pass(Point::Unlocked);
 }
 
-/// Passes the point at which all is locked and nothing validated, where nothing must be stored.
+/// Passes the point of tests at which all is locked and nothing validated. There no words must have
+/// been stored yet.
 #[inline(always)]
 fn after_locking(writes: &mut WriteSet) {
     pass(Point::Locked);

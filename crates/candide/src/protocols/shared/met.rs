@@ -1,15 +1,16 @@
-//! The versions that a session has met: installed by its own commits, or read when a view of an
-//! earlier moment moved forward.
+//! The versions that a session has met: versions that its own commits have installed, and versions
+//! at which a view moved forward.
 //!
 //! An attempt may accept such a version without revalidation, though the version is of a recent
 //! epoch (invariant VW4 of `protocols/shared/view.rs`). Most recent versions that a transaction
 //! reads are of this kind: versions of its own thread's last transactions, and hot rows that the
 //! thread has just read.
 //!
-//! The table holds the latest of these versions. Each address has one place in it; a version that
-//! another one has replaced there costs a revalidation when it is read again. An entry is one word,
-//! which identifies the cell and the version exactly: the place in the table is a part of the
-//! address, and epochs are counted from the table's first epoch.
+//! The table holds the latest of these versions. Each address has one place in the table, and
+//! several addresses share a place. If a met version has been replaced in its place, the next read
+//! of that version costs a revalidation. An entry is one word, which identifies the cell and the
+//! version exactly: the place in the table gives a part of the address, and epochs are counted from
+//! the table's first epoch.
 
 #![forbid(unsafe_code)]
 
@@ -17,27 +18,29 @@ use crate::epoch::Epoch;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, mutant};
 
-/// The size of the table: enough for most writes of a session between two passes of the advancer,
-/// in 32 KiB.
+/// The logarithm of the number of places in the table. They take 32 KiB, and suffice for most
+/// writes of a session between two passes of the advancer.
 const PLACES_LOG2: u32 = 12;
-/// The bits of an address, which is a multiple of eight. Cells beyond are never met.
+/// The number of bits of an address without its last three, which are zero. A cell with a greater
+/// address is never met.
 const ADDRESS_BITS: u32 = 48 - 3;
 const TAG_BITS: u32 = ADDRESS_BITS - PLACES_LOG2;
-/// The number of bits of a word that hold the epoch: all bits that are left, except the one for an
-/// absent row.
+/// The number of bits of an entry that hold the epoch. One more bit of the entry says that the row
+/// is absent.
 const EPOCH_BITS: u32 = 64 - TAG_BITS - Tid::SEQUENCE_BITS - 1;
 
 /// Cells by their addresses, with the last version of each that was met.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
-    /// Empty until something is met. An entry of zero is none, since epochs are counted from one.
+    /// Empty until a version is met. Zero means that a place is free: no entry is zero, since its
+    /// epoch is at least one.
     entries: Vec<u64>,
     /// The epoch before that of the first entry.
     begun: Epoch,
 }
 
 impl Met {
-    /// Allocates the table, if this is the first use.
+    /// Allocates the table, unless that was done before.
     #[inline]
     pub(crate) fn reserve(&mut self) {
         if self.entries.is_empty() {
@@ -45,7 +48,7 @@ impl Met {
         }
     }
 
-    /// Notes a version that a cell has.
+    /// Notes that the version `tid` of a cell was met.
     #[inline]
     pub(crate) fn note(&mut self, at: CellAt, tid: Tid) {
         if tid.epoch().wrapping_sub(self.begun) >> EPOCH_BITS != 0 || self.entries.is_empty() {
@@ -56,16 +59,15 @@ impl Met {
         }
     }
 
-    /// Returns whether a version of a cell was met. Versions of one cell only grow, so a version
-    /// identifies itself within its cell; but two cells may have the same version, by commits of
-    /// two sessions.
+    /// Returns whether the version `tid` of a cell was met. The versions of one cell only grow, so
+    /// no two of them are equal. But two cells may have equal versions, by commits of two sessions.
     #[inline]
     pub(crate) fn has(&self, at: CellAt, tid: Tid) -> bool {
         self.entry(at, tid).is_some_and(|(place, entry)| self.entries.get(place) == Some(&entry))
     }
 
-    /// Returns the place of a cell, and the entry that it holds if this version was met; `None` if
-    /// the version is too old or too young for the table.
+    /// Returns the place of a cell, and the entry that this place holds if the version `tid` was
+    /// met; `None` if the version is too old or too young for the table.
     #[inline]
     fn entry(&self, at: CellAt, tid: Tid) -> Option<(usize, u64)> {
         let address = if mutant(Mutant::MetElsewhere) { 0 } else { at.address() >> 3 };
@@ -75,7 +77,8 @@ impl Met {
         if is_out_of_range || tid.has(Tid::DEAD) {
             return None;
         }
-        // The odd factor makes this one to one, and puts neighbours far from one another.
+        // The product is one to one, since the factor is odd. It puts neighbouring addresses far
+        // from one another.
         let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) & ((1 << ADDRESS_BITS) - 1);
         let (place, tag) = (mixed >> TAG_BITS, mixed & ((1 << TAG_BITS) - 1));
         let absent = u64::from(tid.has(Tid::ABSENT));

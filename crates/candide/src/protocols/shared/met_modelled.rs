@@ -1,5 +1,5 @@
-//! The versions that a session has met, in a model: in a hashed table, whether two cells share a
-//! place would differ from one execution to the next, which a model takes for an error.
+//! The versions that a session has met, for models. In a hashed table, two cells might share a
+//! place in one execution and not in the next. A model takes such a difference for an error.
 
 #![forbid(unsafe_code)]
 
@@ -13,13 +13,13 @@ impl Met {
     /// Does nothing.
     pub(crate) fn reserve(&mut self) {}
 
-    /// Notes a version that a cell has.
+    /// Notes that the version `tid` of a cell was met.
     pub(crate) fn note(&mut self, at: CellAt, tid: Tid) {
         self.0.retain(|&(address, _)| address != at.address());
         self.0.push((at.address(), tid));
     }
 
-    /// Returns whether a version of a cell was met.
+    /// Returns whether the version `tid` of a cell was met.
     pub(crate) fn has(&self, at: CellAt, tid: Tid) -> bool {
         let is_it = |&(address, met): &(u64, Tid)| address == at.address() && met.same_version(tid);
         !tid.has(Tid::DEAD) && self.0.iter().any(is_it)

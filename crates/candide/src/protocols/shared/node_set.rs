@@ -1,4 +1,4 @@
-//! The node set: index nodes whose versions must be unchanged at commit, because an unchanged
+//! The node set: the index nodes whose versions must be unchanged at commit. An unchanged node
 //! version proves that keys are still absent (phantom protection).
 
 #![forbid(unsafe_code)]
@@ -9,27 +9,28 @@ use crate::index::{NodeAt, NodeChange};
 use crate::sync::{Mutant, mutant, step};
 use std::collections::HashMap;
 
-/// The largest size of a set that is searched linearly. Small in tests, so that chains are tested.
+/// The largest number of reads in a set that is searched linearly. Small in tests, so that the
+/// chains of larger sets are tested.
 const SCANNED_MAX: usize = if cfg!(test) { 2 } else { 64 };
 
-/// The absence of a read.
+/// The place of no read: the end of a chain.
 const NONE: u32 = u32::MAX;
 
-/// The nodes that an attempt has read, each with its version at that time.
+/// The nodes that an attempt has read, each with the version that it had at the read.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSet {
     reads: Vec<NodeRead>,
     chains: Chains,
 }
 
-/// The reads of a large set by node, built once the attempt links records itself: each link would
-/// search all of them otherwise.
+/// An index of the reads by node. It is built once the set is large and the attempt links records
+/// itself, since each link would otherwise search all reads.
 #[derive(Debug, Default)]
 struct Chains {
     /// The last read of each node, by the node's address.
     last: HashMap<u64, u32>,
-    /// The previous read of the same node, for each read. Reads beyond the end of this list are in
-    /// no chain yet.
+    /// For each read, the place of the previous read of the same node, or [`NONE`]. Reads beyond
+    /// the end of this list are in no chain yet.
     before: Vec<u32>,
 }
 
@@ -41,7 +42,7 @@ struct NodeRead {
 }
 
 impl Chains {
-    /// Returns the places of a node's reads, the last one first.
+    /// Returns the places of a node's reads, beginning with the last read.
     fn of(&self, node: NodeAt) -> impl Iterator<Item = u32> {
         let last = self.last.get(&node.address()).copied();
         std::iter::successors(last, |&place| {
@@ -49,7 +50,8 @@ impl Chains {
         })
     }
 
-    /// Redirects the link to one place of a node's chain to another, or to the end.
+    /// Redirects the link to place `from` in a node's chain to place `to`. The link ends the chain
+    /// if `to` is [`NONE`].
     fn redirect(&mut self, node: NodeAt, from: u32, to: u32) {
         let before = self.of(node).find(|&place| self.before[place as usize] == from);
         match before {
@@ -88,9 +90,10 @@ impl NodeSet {
         });
     }
 
-    /// Follows a change of a node's version by the attempt itself; returns whether it had observed
-    /// the old one. Then an insert of the linked key by another session no longer changes the node,
-    /// only the record.
+    /// Notes that the attempt itself has changed a node's version from `before` to `after`. Returns
+    /// whether the attempt had observed `before`. If so, the caller has to observe the linked
+    /// record: an insert of that record's key by another session no longer changes the node, only
+    /// the record.
     #[inline]
     pub(crate) fn linked(&mut self, node: NodeAt, before: u64, after: u64) -> bool {
         if self.has_chains() {
@@ -122,7 +125,7 @@ impl NodeSet {
         vouched
     }
 
-    /// Follows a split of a node by the attempt itself.
+    /// Notes that the attempt itself has split a node.
     pub(crate) fn divided(&mut self, change: &NodeChange) {
         if mutant(Mutant::SplitUntracked) {
             return;
@@ -149,7 +152,8 @@ impl NodeSet {
         self.reads.len() > SCANNED_MAX || !self.chains.before.is_empty()
     }
 
-    /// Enters all reads into their chains. Duplicates are dropped, so that chains are short.
+    /// Enters all reads into their chains. A read that equals the previous read of its node is
+    /// dropped, so that chains are short.
     fn enter_all(&mut self) {
         let Chains { last, before } = &mut self.chains;
         for place in before.len()..self.reads.len() {
@@ -169,7 +173,7 @@ impl NodeSet {
         self.chains.of(node).find(|&place| self.reads[place as usize].version == version)
     }
 
-    /// Removes a read; the last one takes its place.
+    /// Removes the read at `place`. The last read of the list moves to that place.
     fn remove(&mut self, place: u32) -> NodeRead {
         let read = self.reads[place as usize];
         self.chains.redirect(read.node, place, self.chains.before[place as usize]);
@@ -181,7 +185,7 @@ impl NodeSet {
         self.reads.swap_remove(place as usize)
     }
 
-    /// Returns the table of the first node whose version has changed.
+    /// Returns the table of the first node whose version has changed; `None` if none has.
     #[inline(always)]
     pub(crate) fn first_changed(&self) -> Option<u16> {
         self.reads.iter().find(|read| read.node.version() != read.version).map(|read| read.table)
@@ -196,7 +200,8 @@ impl NodeSet {
         }
     }
 
-    /// Returns the table of the first that keeps a commit from validating.
+    /// Returns the table of the first node whose change makes a commit fail; `None` if there is no
+    /// such node.
     #[inline(always)]
     fn first_invalid(&self) -> Option<u16> {
         self.first_changed().filter(|_| !mutant(Mutant::NoNodeValidation))

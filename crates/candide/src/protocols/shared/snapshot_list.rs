@@ -5,19 +5,20 @@
 use crate::epoch::Moment;
 use crate::sync::{Mutant, Mutex, lock, mutant};
 
-/// The open snapshots of a database, and the number of sessions that search chains of undo records.
+/// The open snapshots of a database, and the number of threads that search chains of undo records.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots(Mutex<Open>);
 
 #[derive(Debug, Default)]
 struct Open {
-    /// The snapshots' timestamps, in ascending order, with the moments at which they were opened.
+    /// The snapshots' timestamps, in ascending order, each with the moment at which the snapshot
+    /// was opened.
     snapshots: Vec<(u64, Moment)>,
-    /// The number of threads that search chains of undo records, to prune or to count them. While
-    /// it is not zero, other threads retire undo records instead of freeing them.
+    /// The number of threads that search chains of undo records, to prune the chains or to count
+    /// versions. While it is not zero, other threads retire undo records instead of freeing them.
     lookers: usize,
-    /// The undo records of commits up to this timestamp may have been freed, except those that an
-    /// open snapshot sees.
+    /// A timestamp. The undo records of commits up to it may have been freed, except records that
+    /// an open snapshot sees.
     gone: u64,
 }
 
@@ -29,16 +30,17 @@ impl Open {
 }
 
 impl Snapshots {
-    /// Copies the timestamps in descending order. A snapshot opened later is not below any
-    /// timestamp that this thread knows of, or belongs to an attempt that has been running since.
+    /// Copies the timestamps of the open snapshots in descending order. A snapshot registered later
+    /// has a timestamp that is not below any timestamp known to this thread, or else is the view of
+    /// an attempt that is running now.
     pub(crate) fn copy(&self, into: &mut Vec<u64>) {
         lock(&self.0).copy(into);
     }
 
     /// Copies the timestamps for a session that may free the undo records of commits up to `until`,
     /// and counts the session as searching chains if snapshots are open. Returns whether another
-    /// session searches, and a timestamp reached by all running attempts except those that read in
-    /// an open snapshot.
+    /// thread searches chains, and a timestamp that all running attempts have reached, except
+    /// attempts that read in an open snapshot.
     pub(crate) fn begin_looking(&self, into: &mut Vec<u64>, until: u64) -> (bool, u64) {
         let mut open = lock(&self.0);
         open.copy(into);
@@ -48,8 +50,8 @@ impl Snapshots {
         (others, open.gone)
     }
 
-    /// Calls `look` with a timestamp that is at most the oldest open snapshot's. While `look` runs,
-    /// no undo record of a later commit is freed. The caller is pinned.
+    /// Calls `look` with a timestamp that is not above that of the oldest open snapshot. While
+    /// `look` runs, no undo record of a later commit is freed. The caller is pinned.
     pub(crate) fn look<T>(&self, look: impl FnOnce(u64) -> T) -> T {
         let mut open = lock(&self.0);
         open.lookers += 1;
@@ -64,8 +66,8 @@ impl Snapshots {
         lock(&self.0).lookers -= 1;
     }
 
-    /// Opens a snapshot at the timestamp `now()`, at a moment that the caller has read; returns the
-    /// timestamp.
+    /// Opens a snapshot at the timestamp `now()`, and returns that timestamp. `since` is the
+    /// current moment, as the caller has read it.
     pub(crate) fn open(&self, since: Moment, now: impl FnOnce() -> u64) -> u64 {
         let snapshots = &mut lock(&self.0).snapshots;
         let now = now();
@@ -75,8 +77,9 @@ impl Snapshots {
         now
     }
 
-    /// Adds the view of a running attempt, which began at that time and moment; it has been pinned
-    /// since, so nothing it sees has been collected. It may be older than open snapshots.
+    /// Adds the view of a running attempt, which began at timestamp `time` and moment `since`. The
+    /// attempt has been pinned since then, so nothing that it sees has been collected. Its view may
+    /// be older than open snapshots.
     pub(crate) fn keep(&self, time: u64, since: Moment) {
         let snapshots = &mut lock(&self.0).snapshots;
         let place = snapshots.partition_point(|&(open, _)| open <= time);
@@ -98,13 +101,14 @@ impl Snapshots {
         }
     }
 
-    /// Returns the timestamp of the oldest snapshot, and the moment at which it was opened.
+    /// Returns the timestamp of the oldest open snapshot, and the moment at which it was opened;
+    /// `None` if no snapshot is open.
     pub(crate) fn oldest(&self) -> Option<(u64, Moment)> {
         lock(&self.0).snapshots.iter().copied().min_by_key(|&(_, since)| since)
     }
 }
 
-/// A session that searches chains, until this is dropped.
+/// Counts a thread as searching chains until this value is dropped.
 struct Listed<'a>(&'a Snapshots);
 
 impl Drop for Listed<'_> {

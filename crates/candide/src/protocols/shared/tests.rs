@@ -1,5 +1,5 @@
-//! The views of doomed attempts under `occ`: for each step of the rule in
-//! `protocols/shared/view.rs`, the interleaving that shows its lack.
+//! Tests of the views of attempts that are going to fail, under `occ`. For each step of the rule in
+//! `protocols/shared/view.rs`, an interleaving fails if that step is missing.
 
 use crate::engine::Protocol;
 use crate::protocols::{Mvcc, Occ, TicToc};
@@ -12,7 +12,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, Barrier};
 
-/// A database with rows 0 to 3, which are older than later attempts, a reader and a writer.
+/// A database with rows 0 to 3, a reader and a writer. The rows are of an earlier epoch than later
+/// attempts.
 struct Scene {
     db: Database<Occ>,
     items: Table<Item, Occ>,
@@ -33,7 +34,7 @@ fn scene() -> Scene {
     scene_of(true)
 }
 
-/// Sets the counts of rows, each as an update of its own.
+/// Sets the counts of rows in one transaction, with one update for each row.
 fn set(session: &mut Session<Occ>, items: &Table<Item, Occ>, ids: &[u64], count: i64) {
     run(session, |tx| ids.iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(count))));
 }
@@ -42,7 +43,7 @@ fn count(tx: &Tx<'_, Occ>, items: &Table<Item, Occ>, id: u64) -> Result<i64, Abo
     items.read(tx, &id, Item::COUNT)
 }
 
-/// Runs an attempt that must end in a conflict before its closure gets the result of its last step.
+/// Runs an attempt that must end in a conflict before its closure gets the result of `last`.
 fn told_nothing<T>(
     reader: &mut Session<Occ>,
     mut before: impl FnMut(&Tx<'_, Occ>) -> Result<(), Abort>,
@@ -118,7 +119,7 @@ fn that_a_row_could_be_updated_and_what_another_says_are_of_one_time() {
         Ok(())
     };
     told_nothing(&mut reader, between, |tx| count(tx, &items, 1));
-    // The other way round: the row that can be updated now did not exist before.
+    // The reverse case: the row can be updated now, but did not exist before.
     let Scene { db, items, mut reader, mut writer } = scene();
     run(&mut writer, |tx| items.delete(tx, &0));
     db.inner.engine.epochs.pass();
@@ -133,7 +134,8 @@ fn that_a_row_could_be_updated_and_what_another_says_are_of_one_time() {
     told_nothing(&mut reader, between, |tx| items.update(tx, &0, Item::COUNT.add(1)));
 }
 
-/// A commit between two looks deletes a row that has been looked at and puts back one that has not.
+/// During a look, a commit deletes a row that the look has passed, and inserts again a row that the
+/// look has not reached.
 #[test]
 fn rows_that_go_and_come_back_during_a_look_are_noticed() {
     let Scene { items, mut reader, mut writer, db } = scene();
@@ -177,7 +179,7 @@ fn a_row_held_for_update_and_one_read_before_are_of_one_time() {
     told_nothing(&mut reader, read_and_replaced(&items, &mut writer), |tx| {
         items.read_for_update(tx, &1, Item::COUNT)
     });
-    // And the row is free again.
+    // After the conflict, the row is not held any more.
     set(&mut writer, &items, &[1], 2);
 }
 
@@ -194,8 +196,8 @@ fn own_writes_and_held_rows_stand_in_no_ones_way() {
     assert_eq!(sums, Ok((0, 1, 1, 5)));
 }
 
-/// Runs a commit that sets the counts of rows 1 and 0 to 1, and stops when only row 1 is installed,
-/// until the second barrier; the first is reached when it has stopped.
+/// Runs a commit that sets the counts of rows 1 and 0 to 1, in a thread of its own. When only row 1
+/// is installed, the commit waits at the first barrier and then at the second.
 fn half_a_commit<P: Protocol>(
     mut writer: Session<P>,
     items: &Table<Item, P>,
@@ -233,8 +235,8 @@ fn a_commit_that_has_installed_only_half_is_noticed() {
     done.wait();
 }
 
-/// Asserts, for a protocol that is not opaque, that validation notices another's commit in progress
-/// on a row that the attempt has staged.
+/// Asserts that validation notices another session's commit in progress on a row that the attempt
+/// has also staged. The database is not opaque.
 fn validation_notices_half_a_commit<P: Protocol>() {
     let db = Database::<P>::builder().manual_epochs(1).opaque(false).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -275,8 +277,8 @@ fn a_thread_alone_meets_no_conflict() {
     }
 }
 
-/// The reader has looked at a cell when another commit changes that one and a third row, of an
-/// epoch that is over before the reader loads it.
+/// The reader has read the cell that makes its view move. Then another commit changes this cell and
+/// a third row. The commit's epoch is over before the reader loads the epoch.
 #[test]
 fn the_cell_that_makes_the_view_move_is_looked_at_again() {
     let Scene { db, items, mut reader, mut writer } = scene();
@@ -300,8 +302,8 @@ fn the_cell_that_makes_the_view_move_is_looked_at_again() {
     assert_eq!(seen, (Ok(()), Some((0, 2, 2))), "the cell is read again");
 }
 
-/// Between the look and the end of the view's move another commit changes a row that has been read
-/// and a third row, and its epoch ends.
+/// Between the look and the end of the view's move, another commit changes a third row and a row
+/// that has been read. Then the commit's epoch ends.
 #[test]
 fn the_epoch_of_a_look_is_one_from_before_it() {
     let Scene { db, items, mut reader, mut writer } = scene();
@@ -340,7 +342,7 @@ fn looks_at_rows_of_the_same_epoch_cost_no_more_than_a_few_for_each() {
         },
     );
     assert_eq!(sum, 0);
-    // The looks up to the tick go over eight observations for each row that has been read, and
+    // Until the tick, the looks examine eight observations for each row that has been read, and
     // 65,536 more.
     assert!((2..400).contains(&looks.get()), "{} looks", looks.get());
     assert_eq!(db.health().epochs_asked, 1);
@@ -384,7 +386,7 @@ fn a_version_that_the_session_has_met_needs_no_look() {
 fn a_version_that_was_met_in_one_row_is_not_met_in_another() {
     let Scene { db, items, mut reader, mut writer } = scene();
     let mut other = db.session().unwrap();
-    // Both are the first of the epoch.
+    // The versions of this commit and of the next one are equal: both are the first of the epoch.
     set(&mut writer, &items, &[0], 1);
     let between = |tx: &Tx<'_, Occ>| {
         assert_eq!((count(tx, &items, 0), count(tx, &items, 1)), (Ok(1), Ok(0)));
@@ -398,7 +400,8 @@ fn a_version_that_was_met_in_one_row_is_not_met_in_another() {
 fn a_version_that_a_row_never_had_is_not_met() {
     let Scene { items, mut reader, mut writer, .. } = scene();
     set(&mut reader, &items, &[3], 1);
-    // The second version of the epoch, which the row never has: it is absent before and after.
+    // This transaction has the second version of the epoch. Row 9 never gets this version, since
+    // the row is absent before and after.
     run(&mut reader, |tx| {
         items.insert(tx, Item::new(9, 1))?;
         items.delete(tx, &9)

@@ -5,10 +5,11 @@
 use crate::engine::{BlockSize, Context, Parts, TableCore};
 use crate::memory::{Block, Cache, OutOfMemory, SlabId};
 
-/// The slabs that a session takes blocks for versions from.
+/// The slabs from which a session takes blocks for versions.
 #[derive(Debug, Default)]
 pub struct VersionBlocks {
-    /// By table and size: a slab, once the session has asked for one of its blocks.
+    /// The slabs, by table and size; `None` until the session asks for a block of that table and
+    /// size.
     slabs: Vec<[Option<SlabId>; 2]>,
 }
 
@@ -16,8 +17,8 @@ impl<P: Parts> Context<'_, P>
 where
     P::SessionVersions: AsMut<VersionBlocks>,
 {
-    /// Returns the session's cache of blocks for a table's versions of a size, once it has asked
-    /// for one of them.
+    /// Returns the session's cache of blocks of `size` for versions of `table`; `None` if the
+    /// session has never asked for such a block.
     #[inline]
     fn version_cache(&mut self, table: u16, size: BlockSize) -> Option<&mut Cache> {
         let slab = self.versions.as_mut().slabs.get(usize::from(table))?[size as usize];
@@ -25,7 +26,7 @@ where
     }
 
     /// Makes sure that [`Context::version_block`] can be called `count` times for a table and a
-    /// size, past the memory limit if need be.
+    /// size. With `beyond_limit`, the memory limit is exceeded if necessary.
     #[inline]
     pub(crate) fn prepare_versions(
         &mut self,
@@ -51,8 +52,8 @@ where
         self.prepare_versions_of(&self.engine.table(number), size, count, beyond_limit)
     }
 
-    /// As [`Context::prepare_versions`], for a caller that has the table. (The collector has locked
-    /// the list of tables, and may not lock it again.)
+    /// Does the same as [`Context::prepare_versions`], for a caller that has the table. (The
+    /// collector has locked the list of tables, and must not lock that list again.)
     pub(crate) fn prepare_versions_of(
         &mut self,
         table: &TableCore,
@@ -69,15 +70,16 @@ where
         Cache::of(&mut self.local.caches, slab).make_ready(slab, count, beyond_limit)
     }
 
-    /// Frees a block that [`Context::version_block`] gave and no other session can reach.
+    /// Frees a block that [`Context::version_block`] returned. No other session can reach the
+    /// block.
     #[inline]
     pub(crate) fn free_version_block(&mut self, table: &TableCore, size: BlockSize, block: Block) {
         let slab = table.version_slab(size);
         Cache::of(&mut self.local.caches, slab).free(slab, block);
     }
 
-    /// Makes sure that [`Context::version_block`] can be called a `number`th time, and prefetches
-    /// this number of words of that block.
+    /// Makes sure that [`Context::version_block`] can be called `number` times. Prefetches the
+    /// first `words` words of the block that the last of these calls will return.
     #[inline]
     pub(crate) fn prepare_version(
         &mut self,
@@ -95,7 +97,8 @@ where
         }
     }
 
-    /// Returns a block for a version of a table's unit, one of those made ready. Allocates nothing.
+    /// Returns a block of `size` for a version of a unit of `table`. The block has been made ready
+    /// before; nothing is allocated.
     #[inline]
     pub(crate) fn version_block(&mut self, table: u16, size: BlockSize) -> Block {
         self.version_cache(table, size).expect("it has been made ready").take_ready()

@@ -1,4 +1,5 @@
-//! Version blocks that an attempt reserves before its commit, which allocates nothing.
+//! The version blocks that an attempt reserves before its commit, since the commit allocates
+//! nothing.
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +19,8 @@ impl VersionReservation {
     }
 
     /// Implements [`Versions::make_room`](crate::engine::Versions::make_room): makes sure that
-    /// blocks are available for all units of one more record, in the sizes that `size_for` returns,
-    /// without reserving them.
+    /// blocks for all units of one more record are available, but does not reserve them. `size_for`
+    /// returns the size of the block for a unit with a given number of words.
     pub(crate) fn offer<P: Parts>(
         &self,
         context: &mut Context<'_, P>,
@@ -43,7 +44,8 @@ impl VersionReservation {
             })
     }
 
-    /// Reserves one more block, for a write of this intent that will fill `words` words of it.
+    /// Reserves one more block of `size`, for a write of the unit `at` with this intent. The write
+    /// will fill `words` words of the block.
     pub(crate) fn add<P: Parts>(
         &mut self,
         context: &mut Context<'_, P>,
@@ -60,8 +62,8 @@ impl VersionReservation {
             self.0.len() - 1
         });
         self.0[place].1 += 1;
-        // A delete frees memory, and must not be refused for lack of it; blocks for whole rows have
-        // been prepared (`make_room`).
+        // A delete frees memory, so it must not be refused for lack of memory. Blocks for whole
+        // rows have been prepared already (`make_room`).
         let beyond_limit = intent != Intent::Update;
         context
             .prepare_version(kind, self.0[place].1, words, beyond_limit)

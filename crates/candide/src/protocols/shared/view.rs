@@ -1,23 +1,25 @@
-//! The view of an attempt of an optimistic protocol, kept consistent: the rule by which
-//! [`Occ`](crate::Occ) is opaque.
+//! The view of an attempt under an optimistic protocol, and the rule that keeps the view
+//! consistent. By this rule [`Occ`](crate::Occ) is opaque.
 //!
 //! # Rule
 //! The *base* of an attempt is an epoch, at first that of its pin. The *look-set* is the set of all
 //! observations on which the closure depends: cells that it has read, nodes that prove the absence
 //! of keys, and cells of which it knows only whether the row exists (from an update, an insert or a
 //! delete). A *look* is a revalidation of the look-set.
-//! * A read accepts a version of an epoch before the base, in a cell without INSTALL, without a
-//!   look. It also accepts a version that the session has *met*: a version that the session has
-//!   installed itself, or that was read in a move of the view, in this attempt or an earlier one.
+//! * A read accepts a version without a look if the version's epoch is before the base and the cell
+//!   has no INSTALL. It also accepts a version that the session has *met*: a version that the
+//!   session has installed itself, or that was read in a move of the view, in this attempt or an
+//!   earlier one.
 //! * At any other version the view *moves forward* before the closure sees the version. The move
-//!   loads the epoch; issues a full fence, if the epoch is not the base; and looks at the look-set
-//!   and the new cell (each cell must have the same version and no INSTALL, each node the same
-//!   version). Then the loaded epoch is the base. A cell of which only the existence is known may
-//!   have another version than before, but its version is read before and after the look at all
-//!   other cells, and must be the same. So the look validates these cells as phase 3 of `occ`
-//!   validates the reads of a transaction that has read them just before; the moment of the view
-//!   lies between the two reads. (One read is not enough: during the look the row may be deleted
-//!   and inserted again, by commits that change the new cell and cells that the look has passed.)
+//!   loads the epoch, and issues a full fence if that epoch is not the base. Then it looks at the
+//!   look-set and the new cell: each cell must have the same version and no INSTALL, and each node
+//!   the same version. If they do, the loaded epoch becomes the base. A cell of which only the
+//!   row's existence is known may have another version than before. The look reads the version of
+//!   such a cell before and after it examines all other cells, and the two must be equal. So the
+//!   look validates these cells as phase 3 of `occ` validates the reads of a transaction that has
+//!   read them just before; the moment of the view lies between the two reads. (One read is not
+//!   enough: during the look the row may be deleted and inserted again, by commits that change the
+//!   new cell and cells that the look has passed.)
 //! * If a look finds a change, the attempt ends in a conflict.
 //! * An absent key needs no epoch: its node is in the look-set.
 //!
@@ -26,37 +28,38 @@
 //!
 //! # Invariants
 //! * **VW1** The view is the state after all commits of epochs before the base, and perhaps some
-//!   more: a writer of such an epoch had all its locks, then passed the fence of its commit (E1),
-//!   then read the epoch. The base was loaded before a fence of the reader's: that of the pin (E10)
-//!   or of the last move (E20). The writer read an older epoch than the reader, so its fence came
-//!   first, and every look after the reader's fence sees INSTALL or the new version in each of its
-//!   cells.
-//! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all: the view
-//!   moves forward at the first of its versions that is read, and the load of that version (E3)
+//!   later ones. A writer of an epoch before the base took all its locks, then passed the fence of
+//!   its commit (E1), and then read the epoch. The reader loaded the base before a fence of its
+//!   own: the fence of the pin (E10) or of the last move (E20). The writer read an older epoch than
+//!   the reader, so the writer's fence came first. So every look after the reader's fence sees
+//!   INSTALL or the new version in each of the writer's cells.
+//! * **VW2** A writer of the base's epoch or a later one is seen as a whole or not at all. When the
+//!   first of the writer's versions is read, the view moves forward. The load of that version (E3)
 //!   acquires everything that the writer did before it released the cell. So the look after that
 //!   load finds INSTALL or the new version in each of the writer's cells that was read before. None
-//!   of the writer's versions is of an epoch before the base, so each of them that is read later
-//!   moves the view forward again.
+//!   of the writer's versions is of an epoch before the base, so whenever a further one is read
+//!   later, the view moves forward again.
 //! * **VW3** If a record is not found, either it was not linked at any time since the base, or it
 //!   was unlinked. A deleted record is unlinked only when its epoch is below the horizon, and no
 //!   pin's epoch is below the horizon. An insert links its record before it locks, so the node's
 //!   version has changed.
-//! * **VW4** A met version v of a cell is the cell's version at the moment of the view: it was
-//!   installed before that, since the session met it before, and it is still there when it is read.
-//!   The rest of what v's writer wrote is in the view: all its locks were set when v was met, so a
-//!   look or a load since has seen them, or its versions. A writer that replaces v locks the cell
-//!   after the read, and installs nothing before that, so nothing of it is in the view.
+//! * **VW4** A met version v of a cell is the cell's version at the moment of the view: v was
+//!   installed before that moment, since the session had already met v, and v is still there when
+//!   it is read. All else that v's writer wrote is in the view, too: all the writer's locks were
+//!   set when v was met, so every look or load since then has seen those locks or the writer's
+//!   versions. A writer that replaces v locks the cell after the read of v, and installs nothing
+//!   before that, so nothing that it writes is in the view.
 //!
 //! # Cost
 //! A version that a session meets costs one look. The looks of an attempt may examine eight
-//! observations for each one that the attempt has made, and [`SPARE`] more, which takes some 50 us.
-//! Beyond that, the attempt asks for one tick of the epoch, after which all versions committed by
-//! now are older than the base; one such tick is allowed between two passes of the advancer.
-//! Without a tick, looks go on up to [`MOST`] observations, which takes less than the time between
-//! two passes. Then the attempt ends in a conflict, and the next attempt may spend twice as much.
-//! In the end the token keeps writers away. (With a few hundred in place of [`SPARE`] and no second
-//! bound, a session that read back a hundred of its own rows had conflicts, and took ten times as
-//! long.)
+//! observations for each one that the attempt has made, and [`SPARE`] more. To examine [`SPARE`]
+//! observations takes some 50 us. Beyond that, the attempt asks for one tick of the epoch. After
+//! the tick, all versions committed until then are older than the base. One such tick is allowed
+//! between two passes of the advancer. Without a tick, looks go on up to [`MOST`] observations,
+//! which takes less than the time between two passes. Then the attempt ends in a conflict, and the
+//! next attempt may spend twice as much. In the end the token keeps writers away. (With a few
+//! hundred in place of [`SPARE`] and no second bound, a session that read back a hundred of its own
+//! rows had conflicts, and took ten times as long.)
 
 #![forbid(unsafe_code)]
 
@@ -73,22 +76,25 @@ use std::sync::Arc;
 
 /// The number of observations that revalidations may examine for each observation made.
 const LOOKS_PER_OBSERVATION: usize = 8;
-/// The number of observations that the revalidations of an attempt may examine beyond that, before
-/// the attempt asks for a tick.
+/// The number of observations that the revalidations of an attempt may examine in addition to
+/// [`LOOKS_PER_OBSERVATION`], before the attempt asks for a tick.
 const SPARE: usize = 1 << 16;
-/// The number of observations that the revalidations of an attempt may examine without a tick.
+/// The number of observations that the revalidations of an attempt may examine in addition to
+/// [`LOOKS_PER_OBSERVATION`], if the attempt gets no tick.
 const MOST: usize = 1 << 19;
 
-/// The moment of an attempt's view, and the part of its look-set that it has not read.
+/// The moment of an attempt's view, and the cells of its look-set that the attempt has not read.
 #[derive(Debug)]
 pub(crate) struct View {
-    /// The first version of the base's epoch; above all versions if the attempt need not be opaque.
+    /// The first version of the base's epoch; greater than all versions if the attempt need not be
+    /// opaque.
     base: u64,
     /// Cells of which the closure knows whether their rows exist.
     known: Vec<KnownExistence>,
     /// The number of observations that revalidations have examined.
     spent: usize,
-    /// The number that an attempt may examine beyond [`LOOKS_PER_OBSERVATION`].
+    /// The number of observations that an attempt may examine in addition to
+    /// [`LOOKS_PER_OBSERVATION`], without a tick.
     most: usize,
     /// Whether `most` was exceeded.
     is_spent: bool,
@@ -105,11 +111,11 @@ struct KnownExistence {
     said: Tid,
 }
 
-/// The number of times that a revalidation starts anew because other sessions write rows of the
-/// look-set meanwhile.
+/// The number of rounds of one revalidation. A round is repeated if other sessions have meanwhile
+/// written rows of which only the existence is known.
 const LOOKS_AT_ONCE: u32 = 8;
 
-/// The reason for which a view cannot move forward.
+/// The reason why a view cannot move forward.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stuck {
     /// A cell that has been read has changed.
@@ -118,17 +124,17 @@ pub(crate) enum Stuck {
     New(CellAt),
     /// A row of which only the existence is known is being written, or was written too often.
     Locked(CellAt),
-    /// The row has been deleted or inserted.
+    /// A row of which only the existence is known has been deleted or inserted.
     Existence(CellAt),
     Node {
         table: u16,
     },
-    /// Looks have cost too much.
+    /// Looks have examined more observations than allowed.
     Spent,
 }
 
 impl View {
-    /// Makes a session's view.
+    /// Creates a session's view.
     pub(crate) fn new(epochs: &Arc<Epochs>) -> View {
         View {
             base: u64::MAX,
@@ -141,7 +147,7 @@ impl View {
         }
     }
 
-    /// Begins an attempt, which is pinned.
+    /// Begins an attempt. Its session is pinned.
     #[inline(always)]
     pub(crate) fn begin<P: Protocol>(&mut self, context: &Context<'_, P>) {
         self.known.clear();
@@ -161,20 +167,20 @@ impl View {
         self.base != u64::MAX
     }
 
-    /// Returns whether the view is of a moment after the end of an epoch.
+    /// Returns whether the view is of a moment after the end of `epoch`.
     #[inline(always)]
     pub(crate) fn is_later_than(&self, epoch: Epoch) -> bool {
         self.base > Tid::first_of(epoch).0
     }
 
-    /// Returns whether a version belongs to the view as it is (VW1). At any other version the view
-    /// moves forward (VW2), unless the session has met the version (VW4).
+    /// Returns whether a version belongs to the view without a move (VW1). At any other version the
+    /// view moves forward (VW2), unless the session has met the version (VW4).
     #[inline(always)]
     pub(crate) fn has(&self, tid: Tid) -> bool {
         tid.0 < self.base || mutant(Mutant::ViewUnmoved)
     }
 
-    /// Allocates the memory for noting a commit's versions, before it locks.
+    /// Allocates the memory for noting a commit's versions. Called before the commit locks.
     #[inline]
     pub(crate) fn reserve(&mut self) {
         if self.is_opaque() {
@@ -182,7 +188,7 @@ impl View {
         }
     }
 
-    /// Notes that the session has installed a version of these items.
+    /// Notes that the session has installed `version` in the units of `items`.
     #[inline(always)]
     pub(crate) fn meet_installed(&mut self, items: &[WriteItem], version: Tid) {
         if self.is_opaque() {
@@ -199,7 +205,7 @@ impl View {
         }
     }
 
-    /// Returns whether the view must agree with an answer about a row's existence.
+    /// Returns whether an answer about a row's existence must belong to the view.
     #[inline(always)]
     pub(crate) fn answers_for_existence(&self) -> bool {
         self.is_opaque() && !mutant(Mutant::PeekUnchecked)
@@ -213,8 +219,8 @@ impl View {
         }
     }
 
-    /// Moves the view forward to the current epoch, and to `new`, a cell that has just been read
-    /// with its version, unless the session has met that version.
+    /// Moves the view forward to the current epoch. `new` is a cell that has just been read, with
+    /// the version read. Does nothing if the session has met that version.
     ///
     /// # Errors
     /// The cell or node that has changed since it was observed.
@@ -260,7 +266,7 @@ impl View {
         Ok(())
     }
 
-    /// Checks that the look-set is, at one moment, as it was observed.
+    /// Checks that there is a moment at which the whole look-set is as it was observed.
     fn look(
         &mut self,
         reads: &[(CellAt, Tid)],
@@ -287,8 +293,8 @@ impl View {
         }
     }
 
-    /// Returns the first cell that has changed since the closure learned from it only whether a row
-    /// exists.
+    /// Returns the first cell of `known` that has changed since [`View::ask_known`] last loaded its
+    /// word.
     #[inline(always)]
     fn first_unsettled(&self) -> Option<CellAt> {
         let changed =
@@ -296,12 +302,12 @@ impl View {
         self.known.iter().find(changed).map(|known| known.at)
     }
 
-    /// Loads the words of the cells of which only the existence is known.
+    /// Loads the TID words of the cells of which only the row's existence is known.
     fn ask_known(&mut self) -> Result<(), Stuck> {
         let mut spin = Spin::default();
         for known in &mut self.known {
             // Acquire: if a commit has inserted the row again, the revalidation sees the commit's
-            // changes of the cells that it examines after this one (E3).
+            // changes in all cells that are examined after this one (E3).
             let ask = || Tid(known.at.cell_word(0).load(Ordering::Acquire));
             known.said = ask();
             pass(Point::Asked);
@@ -318,7 +324,7 @@ impl View {
         Ok(())
     }
 
-    /// Ends an attempt with a commit: the next transaction has the whole allowance again.
+    /// Ends an attempt that has committed. Resets `most` for the next transaction.
     #[inline(always)]
     pub(crate) fn end(&mut self) {
         (self.most, self.is_spent) = (MOST, false);
@@ -333,7 +339,7 @@ fn is_same((at, seen): (CellAt, Tid)) -> bool {
         || tid.same_version(seen) && (!tid.has(Tid::INSTALL) || mutant(Mutant::InstallUnlooked))
 }
 
-/// Returns the table of the first node whose version has changed.
+/// Returns the table of the first node whose version has changed; `None` if none has.
 #[inline(always)]
 fn changed_node(nodes: &NodeSet) -> Option<u16> {
     nodes.first_changed().filter(|_| !mutant(Mutant::NodesUnlooked))
@@ -345,7 +351,7 @@ fn changed_cell(new: (CellAt, Tid)) -> Option<CellAt> {
     (!is_same(new) && !mutant(Mutant::NewUnlooked)).then_some(new.0)
 }
 
-/// Notes the conflict that keeps a view from moving forward.
+/// Notes the conflict that keeps a view from moving forward, and returns it.
 #[cold]
 pub(crate) fn conflict<P: Protocol>(context: &mut Context<'_, P>, stuck: Stuck) -> Abort {
     match stuck {

@@ -1,5 +1,5 @@
-//! Versions in timestamp order: their order in a chain, the conflicts that result, and that no
-//! attempt reads at the time of a commit in progress.
+//! Tests of versions in timestamp order: of their order in a chain, and of the conflicts that
+//! follow from it. Besides, no attempt may read at the time of a commit in progress.
 
 use crate::protocols::Mvto;
 use crate::sync::{Point, with_hook};
@@ -15,7 +15,7 @@ use std::thread;
 
 type Items = Table<Item, Mvto>;
 
-/// Makes a database with rows 0 and 1, which count 0.
+/// Makes a database with rows 0 and 1, whose counts are 0.
 fn database() -> (Database<Mvto>, Items) {
     let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -30,7 +30,7 @@ fn counts(db: &Database<Mvto>, items: &Items) -> [i64; 2] {
     counts.unwrap_or_else(|abort: Abort| panic!("{abort}"))
 }
 
-/// Adds to a row; the sum may overflow, so the row is read.
+/// Adds one to a row's count. The sum may overflow, so the commit reads the row.
 fn add(tx: &Tx<'_, Mvto>, items: &Items, id: u64) -> Result<(), Abort> {
     items.update(tx, &id, Item::COUNT.add(1))
 }
@@ -45,8 +45,8 @@ fn a_write_below_a_reader_starts_over() {
         let (db, items) = database();
         let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
         let rows = items.clone();
-        // The first has drawn its timestamp; the second reads, at a later one, the row that the
-        // first is about to replace.
+        // The first session has drawn its timestamp. The second session reads, at a later
+        // timestamp, the row that the first one is about to replace.
         let meanwhile = move || {
             run(&mut second, |tx| {
                 assert_eq!(rows.read(tx, &0, Item::COUNT)?, 0);
@@ -78,7 +78,7 @@ fn a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it() {
         first.run_with(ONCE(), |tx| items.insert(tx, Item::new(9, 9)))
     });
     assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
-    // Now there is a record, and nothing in its chain.
+    // Now the key has a record, and the record's chain is empty.
     assert_eq!(first.run(|tx| items.insert(tx, Item::new(9, 9))), Ok::<_, Abort>(()));
 }
 
@@ -99,15 +99,15 @@ fn a_read_just_before_a_version_is_linked_below_is_noticed() {
     assert_eq!(counts(&db, &items), [0, 0]);
 }
 
-/// Two transactions read each other's writes; the second commits between the first one's timestamp
-/// and its end.
+/// The second transaction replaces a row after the first one has read that row, and commits before
+/// the first one does.
 #[test]
 fn what_was_read_is_held_against_the_time_of_the_commit() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let lost = first.run_with(ONCE(), |tx| {
         assert_eq!(items.read(tx, &0, Item::COUNT)?, 0);
-        // At a later time than the one that the first reads at.
+        // This commit has a later timestamp than the time at which the first transaction reads.
         run(&mut second, |tx| items.update(tx, &0, Item::COUNT.set(7)));
         items.update(tx, &1, (Item::COUNT.set(1), Item::SMALL.set(1)))
     });
@@ -130,9 +130,9 @@ fn what_slips_in_below_a_commit_fails_it() {
             == Ok(())
     });
     has_drawn.recv().unwrap();
-    // The first timestamp is the other thread's, the second is `late`'s, the third is `middle`'s:
-    // when that one has found its predecessor, the first is linked between the two, and then the
-    // second, which must not be.
+    // The other thread draws the first timestamp, `late` the second, and `middle` the third. When
+    // `middle` has found the version below its own, the other thread links a version between the
+    // two. Afterwards `late` tries to do the same. No addition may be lost.
     let rows = items.clone();
     let (result, of_middle): (Sender<bool>, Receiver<bool>) = channel();
     let meanwhile = move || {
@@ -156,14 +156,14 @@ fn what_slips_in_below_a_commit_fails_it() {
 fn telling<T: Default + 'static>(told: Sender<T>) -> impl FnMut(Point) + 'static {
     move |point| {
         if point == Point::Awaiting {
-            // Once is enough: the receiver may be gone.
+            // Only the first message is needed. The receiver may be gone afterwards.
             let _ = told.send(T::default());
         }
     }
 }
 
-/// Lets a reader read both rows during a commit that has drawn its timestamp and writes both; the
-/// second one after its end.
+/// Runs a commit that writes both rows. When the commit has drawn its timestamp, a reader begins.
+/// It reads the second row only after the commit's end.
 fn looks_amid_a_commit(
     look: impl FnOnce(Database<Mvto>, Items, Box<dyn FnMut() + Send>) -> Result<[i64; 2], Abort>
     + Send
@@ -184,7 +184,8 @@ fn looks_amid_a_commit(
         });
         *kept.borrow_mut() =
             Some(thread::spawn(move || with_hook(telling(waits), || look(there, rows, between))));
-        // It must not commit between the two reads; if it does, it sends a message.
+        // The reader sends a message when it waits for the commit, as it should. It also sends one
+        // if it has read the first row, so that the test goes on.
         receive("it waits, or looks", &has_looked);
     };
     acting(Point::Unlocked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
@@ -219,8 +220,8 @@ fn a_transaction_that_turns_out_to_have_only_read_is_validated_against_commits_t
     let (db, items) = database();
     let (mut writer, mut reader) = (db.session().unwrap(), db.session().unwrap());
     let rows = items.clone();
-    // The writer has linked its version of one row, and the reader has a time at which it sees that
-    // version.
+    // The writer has linked its versions. The reader's time is not before the timestamp of these
+    // versions.
     let meanwhile = move || {
         let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &0, Item::COUNT).map(drop);
         assert_eq!(
@@ -252,8 +253,8 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
     assert!(db.inner.engine.clock.parts() <= 6, "{}", db.inner.engine.clock.parts());
 }
 
-/// Of two sessions made after others have ended, one commits during the other's commit: that does
-/// not end the other's commit.
+/// Two sessions are made after others have ended. One of them commits during the other's commit.
+/// This must not make the other's commit appear to have ended.
 #[test]
 fn sessions_do_not_share_a_place_that_was_left() {
     let (db, items) = database();
@@ -282,7 +283,7 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
     const SESSIONS: u64 = 80;
     const ROUNDS: u64 = 10;
     let (db, items) = database();
-    // No session ends before all threads have theirs.
+    // No session ends before all threads have made their sessions.
     let all = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -305,7 +306,7 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
     assert!(db.inner.engine.clock.parts() > 256);
 }
 
-/// The scenes of this file hold with timestamps from the system's clock, too.
+/// Runs the tests of this file with timestamps from the system's clock.
 #[test]
 fn chains_by_the_clock() {
     let all: [fn(); 10] = [

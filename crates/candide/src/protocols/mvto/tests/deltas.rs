@@ -1,5 +1,5 @@
-//! Deferred updates: the order in which they are applied, the versions that may be linked below
-//! them, and the bound on their number.
+//! Tests of deferred updates, or deltas: the order in which deltas are applied, the versions that
+//! may be linked below them, and the bound on the number of deltas.
 
 use crate::index::Found;
 use crate::protocols::{DELTAS_MAX, Mvto};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 pub(crate) type Items = Table<Item, Mvto>;
 
-/// A database with row 1, which counts 10, and two sessions.
+/// A database with row 1, whose count is 10, and two sessions.
 pub(crate) struct Scene {
     pub(crate) db: Database<Mvto>,
     pub(crate) items: Items,
@@ -31,8 +31,8 @@ pub(crate) fn scene() -> Scene {
     Scene { db, items, first, second }
 }
 
-/// Returns, for each version of the unit that contains a group, the newest first, whether it is a
-/// delta.
+/// Returns, for each version of the unit that contains `group`, whether the version is a delta. The
+/// newest version comes first.
 pub(crate) fn chain_of<R: Record>(table: &Table<R, Mvto>, key: R::Key, group: u8) -> Vec<bool> {
     let core = table.core();
     let words = key.words();
@@ -46,12 +46,13 @@ pub(crate) fn chain_of<R: Record>(table: &Table<R, Mvto>, key: R::Key, group: u8
     newest.and_older().map(|version| version.stamp().is_delta()).collect()
 }
 
-/// Returns, for each version of row 1's count, whether it is a delta.
+/// Returns, for each version of row 1's count, whether the version is a delta.
 pub(crate) fn chain(items: &Items) -> Vec<bool> {
     chain_of(items, 1, 0)
 }
 
-/// Waits until the advancer has collected all but the newest version of row 1's groups.
+/// Waits until the advancer has collected all versions of row 1's groups except the newest one of
+/// each.
 pub(crate) fn await_one_version(db: &Database<Mvto>, items: &Items) {
     let mut session = db.session().unwrap();
     let mut versions =
@@ -81,12 +82,12 @@ fn updates_are_put_off_until_the_row_is_read() {
     assert_eq!(chain(&items), [true, true, true, false]);
     assert_eq!(count(&db, &items), 13);
     assert_eq!(chain(&items), [false, true, true, false], "only what was read has become a row");
-    // An update that may fail reads the row below, and is no delta.
+    // An update that may fail reads the row below, and does not become a delta.
     run(&mut first, |tx| items.update(tx, &1, (Item::COUNT.set(5), Item::SMALL.set(1))));
     assert_eq!(chain(&items)[..2], [true, false]);
     run(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)));
     assert_eq!(chain(&items)[..2], [false, false]);
-    // Nor is one that takes more words than there is room for.
+    // Nor does an update that takes more words than a version has room for.
     run(&mut first, |tx| {
         items.update(tx, &1, (Item::COUNT.max(6), Item::SMALL.set(1), Item::FLAG.set(true)))
     });
@@ -101,7 +102,8 @@ fn updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_li
         [(Point::Unlocked, true), (Point::Locked, false), (Point::Validated, false)]
     {
         let Scene { db, items, mut first, mut second } = scene();
-        // The first has drawn its timestamp; the second draws a later one and is done before it.
+        // The first session has drawn its timestamp. The second session draws a later one, and
+        // commits before the first one does.
         let rows = items.clone();
         acting(
             point,
@@ -127,8 +129,8 @@ fn no_version_is_linked_below_one_that_was_read() {
         let sees = seen.clone();
         let meanwhile = move || {
             run(&mut second, |tx| add(tx, &rows, 5));
-            // By a transaction, in a snapshot, or by a transaction that writes a value computed
-            // from it.
+            // The count is read by a transaction, in a snapshot, or by a transaction that writes a
+            // value computed from the count.
             let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &1, Item::COUNT);
             let counted = match reader {
                 0 => second.run_with(ONCE(), read),
@@ -168,8 +170,8 @@ fn what_fails_leaves_the_deltas_above_it_as_they_are() {
     let Scene { db, items, mut first, mut second } = scene();
     run(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
     let rows = items.clone();
-    // The first one's other update is refused when it is evaluated, after its delta has been
-    // linked.
+    // The first transaction has another update, which is refused when it is evaluated. By then the
+    // transaction's delta has been linked.
     let refused = acting(
         Point::Validated,
         move || run(&mut second, |tx| add(tx, &rows, 5)),
@@ -197,7 +199,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     );
     assert_eq!(refused, CONFLICT);
     assert_eq!(count(&db, &items), 15);
-    // The other way round it is the update that starts over, and finds no row.
+    // If the delete commits first, the update starts over, and finds no row.
     let (mut second, rows) = (db.session().unwrap(), items.clone());
     let attempts = RefCell::new(0);
     let missing = acting(
@@ -213,7 +215,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     assert_eq!((missing, *attempts.borrow()), (Err(Abort::NotFound), 2));
 }
 
-/// An update fails if its row is about to be removed by a delete that has found no update.
+/// An update fails if a delete that has found no update is about to remove the row.
 #[test]
 fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
     let Scene { items, mut first, mut second, .. } = scene();
@@ -303,7 +305,7 @@ fn counters_of_many_threads_lose_nothing_and_abort_nothing() {
     await_one_version(&db, &items);
 }
 
-/// The scenes of this file hold with timestamps from the system's clock, too.
+/// Runs the tests of this file with timestamps from the system's clock.
 #[test]
 fn deltas_by_the_clock() {
     let all: [fn(); 10] = [

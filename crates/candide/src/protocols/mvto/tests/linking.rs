@@ -14,7 +14,7 @@ use std::time::Duration;
 
 type Items = Table<Item, Mvto>;
 
-/// A database with rows 1 and 2, which count 10, and two sessions.
+/// A database with rows 1 and 2, whose counts are 10, and two sessions.
 struct Scene {
     items: Items,
     first: Session<Mvto>,
@@ -30,7 +30,7 @@ fn scene() -> Scene {
 }
 
 /// A row is updated with a guard and deleted in one transaction: the guard is evaluated on the row,
-/// which has to be made of deltas first.
+/// which first has to be made from deltas.
 #[test]
 fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     for (count, outcome) in [(3, Err(Abort::Guard)), (5, Ok(()))] {
@@ -44,9 +44,9 @@ fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     }
 }
 
-/// A transaction whose time is not before that of a commit that has not linked anything yet sees
-/// one row from before it and the other from after it, and would repeat while they differ. So it
-/// ends in a conflict during its run, or at its end.
+/// A commit has drawn its timestamp but linked nothing yet. A transaction whose time is not before
+/// this timestamp sees one row from before the commit and the other from after it, and reads again
+/// while the two differ. It must end in a conflict, while it runs or at its end.
 #[test]
 fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
     for looks_max in [1, 10_000] {
@@ -82,15 +82,17 @@ fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
     }
 }
 
-/// Each attempt of a commit meets a read of the version to be replaced, after the timestamp has
-/// been drawn. A transaction that has failed often enough commits nevertheless, by the token.
+/// In each attempt of a writer, after the timestamp has been drawn, a reader reads the version that
+/// is to be replaced. After enough failed attempts, the writer takes the token, and so commits
+/// nevertheless.
 #[test]
 fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
     let Scene { items, mut first, mut second } = scene();
     let rows = items.clone();
     let read_each_time = move |point| {
         if point == Point::Unlocked {
-            // With timestamps from the clock, a reader in the tick of a timestamp reads before it.
+            // With timestamps from the clock, a reader that begins in the tick of the writer's
+            // timestamp reads at an earlier time.
             std::thread::sleep(Duration::from_micros(1));
             let read = second.run_with(ONCE(), |tx| rows.read(tx, &1, Item::COUNT));
             assert!(matches!(read, Ok(10) | Err(Abort::AttemptsExhausted)), "{read:?}");
@@ -107,8 +109,8 @@ fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
     assert!(attempts > 32, "{attempts}: no reader has read");
 }
 
-/// A key that is missed at one time may exist later, which does not disturb a read-only
-/// transaction.
+/// A read-only transaction does not find a key, and the key is inserted later. This does not
+/// disturb the transaction.
 #[test]
 fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
     let Scene { items, mut first, mut second } = scene();
@@ -126,7 +128,7 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
     let mut rows = rows.take();
     rows.sort_unstable();
     assert_eq!(rows, [1, 2]);
-    // But a later write has to be valid at its own time.
+    // But if the transaction writes, its reads have to be valid at its timestamp.
     let refused = first.run_with(ONCE(), |tx| {
         let fourth = items.get(tx, &4, ())?;
         run(&mut second, |tx| items.insert(tx, Item::new(4, 10)));
@@ -135,8 +137,8 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
     assert_eq!(refused, Err(Abort::AttemptsExhausted));
 }
 
-/// A read for update precedes a write, so it does not return a replaced version, while it locks
-/// others out.
+/// A read for update precedes a write. So it fails if the attempt could see only a replaced
+/// version. It must not lock the row and return that version.
 #[test]
 fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     let Scene { items, mut first, mut second } = scene();
@@ -153,22 +155,24 @@ fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
 }
 
 protocol_tests!(overlapping: a_record_that_was_buried_says_nothing_of_later_times);
-/// A record of a deleted row that is looked up, and reaped afterwards, while its key is inserted
-/// anew. The absence in the record is not valid at a later time, to which the transaction moves on.
+/// A transaction finds the record of a deleted row. Then the record is reaped, and its key is
+/// inserted anew. The transaction's time moves on. The absence that the dead record shows is not
+/// valid at the new time.
 fn a_record_that_was_buried_says_nothing_of_later_times<P: Protocol>() {
     for looks_before in [false, true] {
         looks_at_the_buried::<P>(looks_before);
     }
 }
 
-/// Reads the deleted row when it exists again, or before, and the other row afterwards.
+/// Reads the deleted row by its old record: before the key is inserted again, if `looks_before`;
+/// otherwise after the other row has been read.
 fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     run(&mut first, |tx| items.insert_many(tx, [Item::new(1, 10), Item::new(2, 10)]));
     run(&mut second, |tx| items.delete(tx, &2));
-    // It can be reaped, but has not been.
+    // The record can be reaped, but has not been reaped yet.
     (0..3).for_each(|_| db.inner.engine.epochs.pass());
     let linked = items.len_estimate();
     let seen = first.run_with(ONCE(), |tx| {
@@ -187,7 +191,7 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
     assert!(is_one_moment, "{} {looks_before}: {seen:?}", P::NAME);
 }
 
-/// The scenes of this file hold with timestamps from the system's clock, too.
+/// Runs the tests of this file with timestamps from the system's clock.
 #[test]
 fn attacks_by_the_clock() {
     let all: [fn(); 5] = [
