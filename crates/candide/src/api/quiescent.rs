@@ -28,7 +28,7 @@ pub(crate) fn for_each_row<P: Protocol>(
     let (mut count, mut failed) = (0, false);
     table.index.for_each(&mut |record| {
         // Each record is read in an attempt of its own, which ends before `each` is called with the
-        // record. So nothing accumulates and nothing stays locked.
+        // record. So the read set stays small, and nothing stays locked.
         let is_there = P::InPlace::enter(&engine.clock, None).and_then(|()| {
             state.begin(engine);
             let copy = &mut |unit: Unit, from: Words<'_>| {
