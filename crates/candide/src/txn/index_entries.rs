@@ -140,8 +140,8 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         keys.clear();
         changes.clear();
-        // First, everything that may be refused: a link may reach the memory limit, and a unique
-        // key may be taken.
+        // Everything that may be refused comes first: a link may reach the memory limit, and a
+        // unique key may be taken.
         for index in table.indexes.kept() {
             let mut key = |image: &[u64]| {
                 let begin = keys.len();
@@ -204,8 +204,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Stages the removal of the entry with this key, if it exists and belongs to the row with key
-    /// `primary`. (Only in an index that cannot be read yet can the entry be missing, or belong to
-    /// another row.)
+    /// `primary`. (In an index that can be read, the entry always exists and belongs to that row.)
     fn delete_entry(
         &mut self,
         engine: &Engine<P>,

@@ -33,8 +33,8 @@ const TOKEN_ATTEMPTS: u32 = 32;
 /// The longest time that a transaction waits for the holder of the token. The holder may be stuck
 /// in its closure, or may be waiting for this very transaction.
 const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
-/// The bounds of the random backoff. The bound of a pause is the first of them, doubled with each
-/// conflict, but at most the second.
+/// The bounds of the random backoff. The bound of a pause is `BACKOFF_FIRST`, doubled with each
+/// conflict, but at most `BACKOFF_MAX`.
 const BACKOFF_FIRST: Duration = Duration::from_micros(1);
 const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// The longest pause that is spun. For a shorter pause, a system call would take longer than the
@@ -123,8 +123,8 @@ impl<'a> RunOptions<'a> {
     /// [`Database::run`](crate::Database::run), which would need the session, returns
     /// [`Abort::Nested`]. If `tell` panics, the transaction ends in that panic, without effect.
     /// `tell` should be short: after 32 conflicts of a transaction, other transactions give way to
-    /// it for at most 100 ms, and the time of `tell` counts. Without conflicts this option costs
-    /// nothing.
+    /// this one for at most 100 ms, and the time of `tell` counts. Without conflicts this option
+    /// costs nothing.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, RunOptions};
@@ -336,8 +336,8 @@ impl<P: Protocol> TxnRunner<P> {
         None
     }
 
-    /// Returns whether the conflict was with a transaction whose closure this transaction runs in.
-    /// That transaction cannot continue before this one has ended.
+    /// Returns whether the conflict was with an enclosing transaction, in whose closure this
+    /// transaction runs. The enclosing transaction cannot continue before this one has ended.
     fn waits_for_itself(&mut self, engine: &Engine<P>, cause: Abort) -> bool {
         match cause {
             Abort::Yielded => Held::Token(engine.id).is_own_threads(),
@@ -450,8 +450,8 @@ impl<P: Protocol> TxnRunner<P> {
         let progress = engine.epochs.progress();
         if progress != self.collected_at {
             garbage.collect(engine, worker, &self.public.slot, Epoch::MAX);
-            // After a long report, much garbage can be collected at once. What the budget leaves
-            // over does not wait for the next epoch, which may be far off.
+            // After a long report, much garbage can be collected at once. Garbage beyond the budget
+            // does not wait for the next epoch, which may be far off.
             self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
         }
         self.has_garbage = !garbage.is_empty();

@@ -911,7 +911,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Ends the attempt without effect, after validating what the closure saw. Returns the outcome
-    /// of an operation that failed before the closure's error; `None` if none failed.
+    /// of an operation that failed before the closure's error; `None` if no operation failed.
     ///
     /// # Errors
     /// A conflict: the closure must run again.
