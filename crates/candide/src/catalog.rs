@@ -113,7 +113,7 @@ impl Catalog {
         lock(&self.tables).len()
     }
 
-    /// Returns the table of this name. If there is none, makes it.
+    /// Returns the table called `name`. If there is no such table, makes it.
     pub(crate) fn table(
         &self,
         common: &Common,
@@ -141,8 +141,8 @@ impl Catalog {
         Ok(core)
     }
 
-    /// Makes a table and its indexes, and returns them with the table first. Their numbers follow
-    /// those of the existing tables.
+    /// Makes a table and its indexes, and returns them with the table first. The numbers of the new
+    /// tables follow those of the existing tables.
     fn new_table(
         &self,
         common: &Common,

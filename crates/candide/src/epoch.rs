@@ -170,7 +170,8 @@ struct Sleep {
     waiting: usize,
 }
 
-/// A database whose idle sessions may have left garbage. The advancer calls it after each pass.
+/// A database whose idle sessions may have left garbage. The advancer calls [`Collect::collect`]
+/// after each pass.
 pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
     /// Collects the garbage of sessions whose last pin was taken before `idle_before` and has
     /// ended or is only for memory. Returns whether any session of the database has garbage left.
@@ -453,8 +454,8 @@ impl Epochs {
     }
 
     /// Moves the epoch on, for an attempt that needs all commits so far to have earlier epochs.
-    /// Does nothing if another attempt has moved the epoch so since the advancer's last pass.
-    /// Returns whether this call moved the epoch.
+    /// Does nothing if another attempt has moved the epoch in this way since the advancer's last
+    /// pass. Returns whether this call moved the epoch.
     pub(crate) fn tick_between_passes(&self) -> bool {
         // If epochs are moved by hand, there are no passes to wait for.
         if self.moments.is_none() {

@@ -138,8 +138,8 @@ impl<P: Protocol> Inner<P> {
         common.len() + left + self.engine.hot.len()
     }
 
-    /// Keeps the advancer from collecting; `None` if the advancer is collecting, or another guard
-    /// already keeps it from collecting.
+    /// Returns a guard that keeps the advancer from collecting; `None` if the advancer is
+    /// collecting, or if such a guard exists already.
     pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_, P>> {
         try_lock(&self.collector)
     }

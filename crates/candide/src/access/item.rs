@@ -30,7 +30,8 @@ impl Intent {
     }
 }
 
-/// A moment in the life of a write set: everything staged before it, nothing staged after it.
+/// A moment in the life of a write set. The mark covers the operations staged before that moment,
+/// and none staged later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(pub(crate) u32);
 
@@ -50,7 +51,7 @@ pub(crate) struct WriteItem {
     /// Set by a commit that left the unit as it was: the row was inserted and deleted within the
     /// transaction.
     pub(crate) untouched: bool,
-    /// Set by a commit that defers the item's operations: it does not evaluate them.
+    /// Set by a commit that defers the item's operations instead of evaluating them.
     pub(crate) is_delta: bool,
     /// The protocol's note: the cell's word when it was locked, the pending version, ….
     pub(crate) note: u64,

@@ -1,9 +1,9 @@
 //! The write set: which units a transaction will change, and how.
 //!
-//! An item is one unit. It holds the row's required existence when the unit is locked (its
-//! *expectation*), its existence afterwards, and the operations to apply in between. Operands lie
-//! in one arena. Buffers are kept from attempt to attempt and cleared, so that a steady transaction
-//! allocates nothing.
+//! An item describes one unit: whether the row must exist when the unit is locked (the
+//! *expectation*), whether the row exists after the commit, and the operations on the unit.
+//! Operands lie in one arena. Buffers are kept from attempt to attempt and cleared, so that a
+//! steady transaction allocates nothing.
 //!
 //! Operations are numbered in the order of the program. A [`Mark`] is such a number: a scan sees
 //! the operations that had been staged when the scan was made.

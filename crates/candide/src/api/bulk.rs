@@ -60,8 +60,8 @@ impl<'a> LoadOptions<'a> {
 
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts all rows of the iterator `rows` in many transactions; returns the number of rows.
-    /// Other threads may see the rows of some of these transactions before the call ends, and may
-    /// conflict with them. Loading is fastest if the rows come in the order of their keys.
+    /// Transactions of other threads may see the rows inserted so far, and may conflict with the
+    /// inserting transactions. Loading is fastest if the rows come in the order of their keys.
     ///
     /// ```
     /// # use candide::{Database, LoadOptions, Record};

@@ -70,7 +70,7 @@ impl Database<DefaultProtocol> {
 }
 
 impl<P: Protocol> Database<P> {
-    /// Begins building a database.
+    /// Returns the builder of a database, with the default options.
     pub fn builder() -> Builder<P> {
         Builder {
             options: Options {
@@ -164,7 +164,7 @@ impl<P: Protocol> Database<P> {
         self.inner.stats()
     }
 
-    /// Returns what the database's memory is used for.
+    /// Returns the database's use of memory.
     pub fn memory(&self) -> MemoryUse {
         let inner = &self.inner;
         let of_sessions: usize =

@@ -29,15 +29,15 @@ pub struct Health {
     /// epoch lasted for a millisecond, the epochs would suffice for eight years.
     pub epochs_used_up: u64,
     /// The number of epochs of this process that an attempt under `occ` has ended because it had
-    /// read too many rows written since it began. From the new epoch's point of view, all these
-    /// rows were written in an earlier epoch. At most one epoch per millisecond ends this way.
+    /// read too many rows written since it began. Once the new epoch has begun, all these rows
+    /// belong to earlier epochs. At most one epoch per millisecond ends this way.
     pub epochs_asked: u64,
     /// The transaction of this database that has been running for the longest time; `None` if none
     /// is running.
     pub oldest_pin: Option<OldestPin>,
     /// The oldest open [`Snapshot`](crate::Snapshot), or the oldest snapshot that a long read-only
-    /// transaction is registered at; `None` if there is neither. The versions that it sees are kept
-    /// as long as it is open.
+    /// transaction is registered at; `None` if there is neither. The versions that this snapshot
+    /// shows are kept as long as the snapshot is open.
     pub oldest_snapshot: Option<OldestSnapshot>,
     /// The number of objects that wait until no transaction can see them: deleted records, unlinked
     /// blocks, and old versions (under some protocols, units that have old versions).
@@ -75,13 +75,14 @@ pub struct OldestSnapshot {
 pub struct TableUse {
     /// The table's name.
     pub name: String,
-    /// Bytes taken for its records, free ones included: they serve the same table again.
+    /// Bytes taken for the table's records, including free records, which the same table uses
+    /// again.
     pub record_bytes: usize,
-    /// Bytes taken for versions that lie apart from their records, free ones included; zero under
+    /// Bytes taken for versions that lie outside the records, including free ones; zero under
     /// protocols that keep one version.
     pub version_bytes: usize,
-    /// Bytes taken for the buckets or nodes of its index. A bucket with too many keys overflows
-    /// into lines of a store that all indexes share. These lines are counted only in
+    /// Bytes taken for the buckets or nodes of the table's index. A bucket with too many keys
+    /// overflows into lines of a store that all indexes share. These lines are counted only in
     /// [`Health::reserved_bytes`].
     pub index_bytes: usize,
 }

@@ -243,7 +243,7 @@ fn read_next<P: Protocol>(
         let Some(Met { record, .. }) = met else { return Ok(None) };
         let is_there =
             state.read_units_at_mark(tx.engine, table, (record, units), way.mark(), copy)?;
-        // As in `next_row`.
+        // For the same reason as in `next_row`.
         if is_there { Ok(met) } else { Err(state.torn(tx.engine, table.layout.first_of(record))) }
     });
     if !matches!(met, Ok(Some(_))) {

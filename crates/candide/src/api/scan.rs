@@ -17,10 +17,10 @@ use crate::txn::{Mark, State, Tx};
 /// show, even in rows that the scan has not reached. The errors are [those of every
 /// operation](Table#errors-of-every-operation); after an error the scan returns nothing more.
 ///
-/// The scan searches a row when the caller asks for the row. So a scan that is dropped after some
+/// A scan looks for a row when the caller asks for that row. So a scan that is dropped after some
 /// rows has observed the table up to the last of these rows and no further. These rows and the gaps
-/// between them belong to the read set of the transaction: no other transaction can insert a row
-/// into such a gap before it in the serial order.
+/// between them belong to the read set of the transaction: at its place in the serial order, these
+/// gaps contain no row.
 ///
 /// The scan does not borrow the transaction: rows of any table can be read and written between two
 /// rows of the scan.

@@ -196,8 +196,8 @@ impl<P: Protocol> Session<P> {
         epochs.unpin(slot);
     }
 
-    /// Returns how many versions there are of the row with this key, in the longest chain of its
-    /// units; `None` if there is no row.
+    /// Returns the length of the longest version chain among the units of the row with this key;
+    /// `None` if there is no such row.
     pub(crate) fn versions_of(
         &mut self,
         table: &TableCore,

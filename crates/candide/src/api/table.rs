@@ -412,7 +412,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// returns whether `row` was inserted.
     ///
     /// # Errors
-    /// As [`Table::insert_if_absent`] and [`Table::update`], but for [`Abort::NotFound`].
+    /// As [`Table::insert_if_absent`] and [`Table::update`], except [`Abort::NotFound`].
     pub fn upsert(&self, tx: &Tx<'_, P>, row: R, update: impl Update<R>) -> Result<bool, Abort> {
         let inserted = self.insert_if_absent(tx, row)?;
         if !inserted {
@@ -442,7 +442,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// As [`Table::update`], if a row with this key exists; returns whether it exists.
     ///
     /// # Errors
-    /// As [`Table::update`], but for [`Abort::NotFound`].
+    /// As [`Table::update`], except [`Abort::NotFound`].
     pub fn update_if_present(
         &self,
         tx: &Tx<'_, P>,
@@ -469,7 +469,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Reads columns of a row, lets `change` change them, and writes them back; returns what
-    /// `change` returns. This is the way to change columns that indexes keep.
+    /// `change` returns. This is the way to change columns that indexes contain.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if another row
@@ -492,7 +492,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// As [`Table::modify`], if a row with this key exists; otherwise returns `None`.
     ///
     /// # Errors
-    /// As [`Table::modify`], but for [`Abort::NotFound`].
+    /// As [`Table::modify`], except [`Abort::NotFound`].
     ///
     /// # Panics
     /// As [`Table::modify`].

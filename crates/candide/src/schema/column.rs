@@ -17,7 +17,8 @@ use super::words::Words;
 use crate::error::Abort;
 use std::marker::PhantomData;
 
-/// The kind of a column, [`Free`] or [`Indexed`]: whether it can be updated without being read.
+/// The kind of a column, [`Free`] or [`Indexed`]. The kind says whether the column can be updated
+/// without being read.
 pub trait ColumnKind: private::SealedKind + 'static {
     #[doc(hidden)]
     const INDEXED: bool;
@@ -31,11 +32,11 @@ pub trait ColumnKind: private::SealedKind + 'static {
 )]
 pub trait Updatable: ColumnKind {}
 
-/// The kind of a column that no index keeps.
+/// The kind of a column that no index contains.
 #[derive(Debug, Clone, Copy)]
 pub enum Free {}
 
-/// The kind of a column that an index keeps. Such a column has no commit-time updates. It is
+/// The kind of a column that an index contains. Such a column has no commit-time updates. It is
 /// changed by [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which read the row.
 #[derive(Debug, Clone, Copy)]
 pub enum Indexed {}
@@ -266,7 +267,7 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const EMPTY: Self::Words;
 
-    /// Whether an index keeps any of the columns.
+    /// Whether an index contains any of the columns.
     #[doc(hidden)]
     const INDEXED: bool;
 

@@ -37,7 +37,7 @@ impl<const N: usize> Buffer for [u64; N] {
 
 /// A type that a column can have: plain data of a fixed size.
 ///
-/// A field of a word or more begins at the beginning of a word. A smaller field lies within one
+/// A field of a word or more begins at the first bit of a word. A smaller field lies within one
 /// word, at the place of its column.
 ///
 /// | type | bits | |
@@ -575,7 +575,7 @@ mod tests {
     use super::*;
 
     fn round_trip<T: Field + PartialEq + fmt::Debug>(value: T) {
-        // A buffer may have held anything before, torn words of another value included.
+        // A buffer may have contained anything before, even torn words of another value.
         let mut buffer = T::Buffer::ZERO;
         for index in 0..T::WORDS {
             buffer.set(index, mask_of::<T>());

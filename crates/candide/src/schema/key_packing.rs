@@ -121,7 +121,8 @@ mod tests {
         assert!(packed.windows(2).all(|two| two[0].as_slice() < two[1].as_slice()));
         for (key, packed) in keys.iter().zip(&packed) {
             assert_eq!(Compound::from_words(packing.unpack(packed.as_slice()).as_slice()), *key);
-            // 16 and 8 bits lie in the first word, 64 end in the second.
+            // The components of 16 and 8 bits lie in the first word. The one of 64 bits ends in the
+            // second word.
             assert_eq!(packing.unpack_prefix(&packed.as_slice()[..1]), key.words()[..2]);
             assert_eq!(packing.unpack_prefix(packed.as_slice()), key.words());
         }

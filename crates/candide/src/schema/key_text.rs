@@ -1,4 +1,4 @@
-//! The text of keys, made from their words. Conflict reports and row handles show it.
+//! The text of keys, made from their words. Conflict reports and row handles show this text.
 
 #![forbid(unsafe_code)]
 
@@ -164,7 +164,7 @@ mod tests {
         let text = |text| Text::<20>::new(text).unwrap();
         assert_eq!(shown(text("Smith"), 3), r#""Smith".."#);
         assert_eq!(shown(text("Thunder-ten-tronckh"), 2), r#""Thunder-ten-tron".."#);
-        // Within a character.
+        // Here the cut is within a character.
         assert_eq!(shown(text("1234567ä"), 1), r#""1234567".."#);
         assert_eq!(shown(Bytes::<16>::new(*b"0123456789abcdef"), 1), r#"b"01234567".."#);
         assert_eq!(

@@ -137,7 +137,7 @@ impl WordRange {
         }
     }
 
-    /// Returns whether a key of these words lies in the range.
+    /// Returns whether the key with these words lies in the range.
     #[cfg(test)]
     pub(crate) fn contains(&self, words: &[u64]) -> bool {
         let (lower, upper) = (self.lower.words(), self.upper.words());
@@ -164,13 +164,13 @@ pub trait KeyRange<K: Key> {
     fn word_range(&self) -> WordRange;
 }
 
-/// All keys that begin with `P`: `Prefix((warehouse, district))` of keys `(warehouse, district,
-/// order)`, or `Prefix("smi")` of keys `Text<16>`.
+/// The range of all keys that begin with a given prefix: `Prefix((warehouse, district))` for keys
+/// `(warehouse, district, order)`, or `Prefix("smi")` for keys of type `Text<16>`.
 #[derive(Debug, Clone, Copy)]
 pub struct Prefix<P>(pub P);
 
-/// A beginning of keys of type `K`: a tuple of the first components of a composite key, or the
-/// first bytes of a text.
+/// A prefix of keys of type `K`: a tuple of the first components of a composite key, or the first
+/// bytes of a text.
 pub trait KeyPrefix<K: Key> {
     /// Returns the range of all keys that begin with this prefix.
     #[doc(hidden)]

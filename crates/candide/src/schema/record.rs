@@ -83,8 +83,8 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// A number that differs between row types with different layouts and is the same in every
     /// build. An import compares this number. The default covers the widths of the key's words and
     /// the groups. A derived number covers the names of fields, groups and types as written, the
-    /// widths, and the layout of each column's type. No number covers the meaning of bits. So an
-    /// import does not notice if variants of an enum were exchanged, if a variant was added that
+    /// widths, and the layout of each column's type. Neither number covers the meaning of bits. So
+    /// an import does not notice if variants of an enum were exchanged, if a variant was added that
     /// needs no further bit, or if a type was replaced by another one with the same name and
     /// layout.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);

@@ -22,7 +22,7 @@ impl Unit {
         usize::from(self.index)
     }
 
-    /// Returns whether each group of its table is a unit of its own.
+    /// Returns whether each group of the table is a unit of its own.
     #[inline]
     pub(crate) fn is_split(self) -> bool {
         self.split

@@ -44,7 +44,7 @@ pub struct ColumnUpdate<R, T> {
     at_most: Option<u64>,
 }
 
-/// Commit-time updates of columns that no index keeps.
+/// Commit-time updates of columns that no index contains.
 impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     fn update(self, code: Code, operand: T) -> ColumnUpdate<R, T> {
         ColumnUpdate {
@@ -117,7 +117,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         self.update(Code::WrappingAdd, summand)
     }
 
-    /// Subtracts `subtrahend`, wrapping around at the end of the type's range; see
+    /// Subtracts `subtrahend`, and wraps around at the ends of the type's range; see
     /// [`Column::wrapping_add`].
     pub fn wrapping_sub(self, subtrahend: T) -> ColumnUpdate<R, T>
     where
@@ -215,8 +215,8 @@ pub struct Refused;
 /// panics before the transaction has ended, the transaction has no effect and the panic continues
 /// in the caller of `run`.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
-    /// The columns that the updater reads and writes. They lie in one group, and no index keeps any
-    /// of them. The following compiles only without the attribute `#[index]`:
+    /// The columns that the updater reads and writes. They lie in one group, and no index contains
+    /// any of them. The following compiles only without the attribute `#[index]`:
     ///
     /// ```compile_fail,E0080
     /// use candide::{Column, Database, Indexed, Record, Refused, Updater};
@@ -259,8 +259,7 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     ///
     /// If a total updater fails nevertheless, that is an error in the program. If its transaction
     /// has not committed yet, the transaction ends in a panic, without effect. This is always the
-    /// case under other protocols. Under `Mvto` it is the case if the updater could not be
-    /// deferred, for one of these reasons:
+    /// case under other protocols. Under `Mvto` it is the case in these situations:
     /// * The transaction reads the updated columns, changes the same group in another way that may
     ///   fail, has inserted or put the row itself, or ends in an error of its closure.
     /// * There was no room, or many updates of the row had been deferred already.

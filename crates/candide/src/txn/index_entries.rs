@@ -67,9 +67,8 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Stages the changes of a row's entries. `change` is given the words of the row that matter to
-    /// an index, or zeros if the row does not exist, and changes these words as the row will be
-    /// changed.
+    /// Stages the changes of a row's entries. `change` receives the words of the row that matter to
+    /// an index (zeros if the row does not exist), and changes them as the row will be changed.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if `must_exist` is set and the row does not exist, or

@@ -69,12 +69,12 @@ impl<'a> RunOptions<'a> {
 
     /// Makes the transaction read-only: each operation that would write or lock returns
     /// [`Abort::ReadOnly`]. Under protocols with [versions](crate::Versioned) the transaction sees
-    /// the database as it was when the transaction began, runs once, and meets no conflict. If it
-    /// takes longer than some milliseconds, it is registered like a [`Snapshot`](crate::Snapshot)
-    /// and reported by [`Health::oldest_snapshot`](crate::Health::oldest_snapshot). Memory that
-    /// other transactions free is not reused until the transaction ends; for long reports, a
-    /// snapshot read in parts is therefore better. Under other protocols a read-only transaction is
-    /// retried like any other.
+    /// the database as it was when the transaction began, runs once, and meets no conflict. A
+    /// transaction that takes longer than some milliseconds is registered like a
+    /// [`Snapshot`](crate::Snapshot) and reported by
+    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot). Memory that other transactions
+    /// free is not reused until the transaction ends; for long reports, a snapshot read in parts is
+    /// therefore better. Under other protocols a read-only transaction is retried like any other.
     ///
     /// ```
     /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
@@ -255,8 +255,8 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
-    /// exists. Returns `None`, without a trace, if a transaction is needed (to read, or to collect
-    /// garbage); the words that `copy` was given are then invalid.
+    /// exists. Returns `None`, and leaves no trace, if a transaction is needed (to read, or to
+    /// collect garbage); the words that `copy` was given are then invalid.
     #[inline(always)]
     pub(crate) fn single_read(
         &mut self,
@@ -404,8 +404,8 @@ impl<P: Protocol> TxnRunner<P> {
         P::InPlace::leave(&engine.clock);
         self.state.get_mut().finish(engine);
         self.collect_garbage(engine);
-        // Before unpinning. An observer that sees no pin but an old count can then be sure that no
-        // transaction is missing from the count.
+        // The count comes before the unpinning. So an observer that sees no pin but an old count
+        // can be sure that no transaction is missing from the count.
         count(&self.public.counters);
         engine.epochs.unpin(&self.public.slot);
         pass(Point::Unpinned);
