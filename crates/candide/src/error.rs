@@ -64,7 +64,7 @@ pub enum Abort {
     /// Refusal: a write or a lock in a transaction that only reads, whether current rows or a
     /// snapshot.
     ReadOnly,
-    /// Refusal: as many attempts as are allowed have ended in conflicts.
+    /// Refusal: every allowed attempt has ended in a conflict.
     AttemptsExhausted,
     /// Refusal: the deadline passed before an attempt could commit.
     DeadlinePassed,

@@ -21,8 +21,8 @@ pub struct Stats {
     /// One count for each reason, in the order of [`Abort::ALL`]. A conflict is counted for each
     /// attempt that ended in it, and so is an update's [`Abort::Guard`] or [`Abort::Overflow`].
     /// [`Abort::AttemptsExhausted`] and [`Abort::DeadlinePassed`] are counted for each transaction
-    /// given up, and other refusals if the engine itself refused to begin or commit. An outcome
-    /// that a closure returns is one of the `user_errors`.
+    /// given up. Other refusals are counted if the engine itself refused to begin or commit. An
+    /// outcome that a closure returns is one of the `user_errors`.
     pub aborts: [u64; Abort::ALL.len()],
 }
 

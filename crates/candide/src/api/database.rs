@@ -290,8 +290,8 @@ impl<P: Protocol> Builder<P> {
     /// one moment (default). Under [`Occ`](crate::Occ), this takes revalidations of the read set
     /// while the closure runs. Without revalidations, the closure of such an attempt may see values
     /// of different times and may panic because of such values. Neither the closure's result nor
-    /// its panic reaches the caller then. The setting affects no other protocol: each of these is
-    /// [opaque](Protocol::OPAQUE) or is not.
+    /// its panic reaches the caller then. The setting affects no other protocol;
+    /// [`Protocol::OPAQUE`] says which of these are opaque.
     #[must_use]
     pub fn opaque(mut self, on: bool) -> Self {
         self.options.opaque = on;

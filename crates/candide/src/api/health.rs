@@ -162,9 +162,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// reader can still see or that has not been collected yet. The number is 1 under protocols
     /// that keep one version. `None` if there is no row with this key.
     ///
-    /// A reader of an old version walks down the chain to that version. Under `mvto`, each update
-    /// that was put off is a version too, and a reader of the row walks down these versions. So the
-    /// length of the chain shows what slows reads of a hot row, and what an open snapshot costs.
+    /// A reader of an old version walks down the chain to that version. Under `mvto`, each deferred
+    /// update is a version too, and a reader of the row walks down these versions. So the length of
+    /// the chain shows what slows reads of a hot row, and what an open snapshot costs.
     ///
     /// The call is no transaction: it observes nothing, changes nothing, and does not count in
     /// [`Session::stats`]. It does not see uncommitted writes, and no writer makes it fail or wait.

@@ -35,7 +35,7 @@ pub(crate) fn for_each_row<P: Protocol>(
                 let (start, count) = unit.image_range(table.groups);
                 from.copy(0, count, |word, value| image[start + word] = value);
             };
-            // Updaters that were put off may run there; if one panics, the attempt has to end
+            // Deferred updaters may run in this read. If one panics, the attempt has to end
             // nevertheless.
             let read = || state.read_units(engine, table, (record, units), copy);
             let is_there = catch_unwind(AssertUnwindSafe(read));

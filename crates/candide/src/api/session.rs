@@ -46,10 +46,10 @@ impl<P: Protocol> Session<P> {
     /// repeated.)
     ///
     /// # Errors
-    /// The error of `body`; the transaction then has no effect. Also, by `E::from`,
-    /// [`Abort::Guard`] and [`Abort::Overflow`]: the engine finds at the end of the transaction
-    /// that an update fails. Such a failure is returned even if `body` ends in an error or a panic
-    /// of its own after the update: the first failure counts.
+    /// The error of `body`; the transaction then has no effect. Also [`Abort::Guard`] or
+    /// [`Abort::Overflow`], converted by `E::from`, if the engine finds at the end of the
+    /// transaction that an update fails. Such a failure is returned even if `body` ends in an error
+    /// or a panic of its own after the update: the first failure counts.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};

@@ -23,8 +23,8 @@ const ROWS_AT_ONCE: usize = 256;
 ///
 /// A read in a snapshot never fails because of other transactions, and is never repeated. It may
 /// wait for a commit under way. It writes nothing that other transactions read, with one exception:
-/// if [`Mvto`](crate::Mvto) has put off updates of a row, a reader that needs the row applies these
-/// updates, and for a moment other transactions cannot read the row. A snapshot shows every
+/// if [`Mvto`](crate::Mvto) has deferred updates of a row, a reader that needs the row applies
+/// these updates, and for a moment other transactions cannot read the row. A snapshot shows every
 /// transaction that had ended when the snapshot was made, including those of the session that made
 /// it. Of each other transaction, it shows all effects or none. [`Table::drop_index`] removes an
 /// index from snapshots, too.

@@ -302,8 +302,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// before it needs no search of its own.
     ///
     /// # Errors
-    /// As [`Table::insert`], for the first row that is refused. The rows before it have been
-    /// inserted, and stay so if the closure goes on after an outcome.
+    /// As [`Table::insert`], for the first row that is refused. The rows before the refused row
+    /// have been inserted, and stay inserted if the closure goes on after an outcome.
     pub fn insert_many(
         &self,
         tx: &Tx<'_, P>,

@@ -236,7 +236,7 @@ tuple_prefixes! {
 /// `lowest` is the smallest value of the last word of such a key.
 fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {
     if bytes.len() > capacity {
-        // No key begins with so many bytes. The range returned is empty for every table.
+        // No key has this many bytes. The range returned is empty for every table.
         let nothing = |rest| Edge::at(&[], count, rest, false);
         return WordRange { lower: nothing(u64::MAX), upper: nothing(0) };
     }

@@ -21,7 +21,7 @@ pub struct Conflict {
     /// The column group; `"*"` without timestamp splitting. `None` if the conflict was about an
     /// absent key, or about no table.
     pub group: Option<&'static str>,
-    /// The first words of the row's key, as [`Key::words`](crate::schema::Key::words) gives them:
+    /// The first words of the row's key, as [`Key::words`](crate::schema::Key::words) returns them:
     /// at most four. If the table packs the key's components, only those that lie entirely within
     /// the first four packed words. `None` if `group` is `None`.
     pub key: Option<Vec<u64>>,
