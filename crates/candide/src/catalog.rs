@@ -33,8 +33,8 @@ impl TableOptions {
         TableOptions { capacity: rows, ..self }
     }
 
-    /// Keeps the keys in order even if the row type does not ask for it. This is a basis factor for
-    /// experiments.
+    /// Keeps the keys in order even if the row type does not ask for order. This is a basis factor
+    /// for experiments.
     #[must_use]
     pub fn ordered(self) -> TableOptions {
         TableOptions { ordered: true, ..self }
@@ -43,9 +43,9 @@ impl TableOptions {
     /// Sets whether each component of a composite key begins a word of its own, and so a layer of
     /// its own in an ordered index (default). If `on`, leaves that hold two or more keys with the
     /// same first components hold no other keys. A scan of these keys then does not conflict with
-    /// inserts of keys that begin otherwise. If not `on`, components are packed into fewer words;
-    /// this is a choice for [experiments](crate::experiments). Secondary indexes always keep the
-    /// components of their own keys apart.
+    /// inserts of keys with other first components. If not `on`, components are packed into fewer
+    /// words; this is a choice for [experiments](crate::experiments). In a secondary index, each
+    /// component of the index key always begins a word of its own.
     #[cfg(any(test, feature = "experiments"))]
     #[must_use]
     pub fn contention_aware_keys(self, on: bool) -> TableOptions {
@@ -82,7 +82,8 @@ struct Plan {
     groups: &'static [Group],
     split: bool,
     packing: Option<KeyPacking>,
-    /// The number of words in a key, and the number of those words that a hash index hashes.
+    /// The number of words in a key; and, in `hashed_words`, the number of those words that a hash
+    /// index hashes.
     key_words: usize,
     hashed_words: usize,
     show_key: Show,
@@ -112,7 +113,7 @@ impl Catalog {
         lock(&self.tables).len()
     }
 
-    /// Returns the table of this name. If there is none, makes it.
+    /// Returns the table called `name`. If there is no such table, makes it.
     pub(crate) fn table(
         &self,
         common: &Common,
@@ -140,8 +141,8 @@ impl Catalog {
         Ok(core)
     }
 
-    /// Makes a table and its indexes, and returns them with the table first. Their numbers follow
-    /// those of the existing tables.
+    /// Makes a table and its indexes, and returns them with the table first. The numbers of the new
+    /// tables follow those of the existing tables.
     fn new_table(
         &self,
         common: &Common,

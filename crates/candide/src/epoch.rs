@@ -39,7 +39,7 @@
 //! removed, so they still exist when their records and lines are unlinked elsewhere. A reader that
 //! follows such links has loaded, since it was pinned, a version of that bucket that did not say
 //! MOVED. An insert that looks at the neighbours of a full bucket has loaded an array without a
-//! successor. So the moving, and with it U's fence, comes after R's fence.
+//! successor. So the move of the bucket comes after R's fence, and U's fence comes after the move.
 //!
 //! # Source
 //! The scheme is that of "Opportunities for Optimism" (VLDB 2020), section 2, with one change. In
@@ -72,8 +72,8 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// limit is higher.
 const WAIT_MAX: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 10 });
 
-/// The number of passes without any pin before the advancer parks. There are enough of them that
-/// the advancer of a busy program never parks.
+/// The number of passes without any pin before the advancer parks. The number is so large that the
+/// advancer of a busy program never parks.
 const IDLE_PASSES: u64 = 64;
 
 /// The epochs of a process.
@@ -170,7 +170,8 @@ struct Sleep {
     waiting: usize,
 }
 
-/// A database whose idle sessions may have left garbage. The advancer calls it after each pass.
+/// A database whose idle sessions may have left garbage. The advancer calls [`Collect::collect`]
+/// after each pass.
 pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
     /// Collects the garbage of sessions whose last pin was taken before `idle_before` and has
     /// ended or is only for memory. Returns whether any session of the database has garbage left.
@@ -231,7 +232,7 @@ impl Slot {
         (pin != Pin::Nothing).then_some(epoch)
     }
 
-    /// Returns the epoch of the last pin, for the session itself.
+    /// Returns the epoch of the session's last pin. Only the session itself may call this.
     #[inline(always)]
     pub(crate) fn own_epoch(&self) -> Epoch {
         self.0.pin.load(Ordering::Relaxed) >> Slot::PIN_BITS
@@ -453,8 +454,8 @@ impl Epochs {
     }
 
     /// Moves the epoch on, for an attempt that needs all commits so far to have earlier epochs.
-    /// Does nothing if another attempt has moved the epoch so since the advancer's last pass.
-    /// Returns whether this call moved the epoch.
+    /// Does nothing if another attempt has moved the epoch in this way since the advancer's last
+    /// pass. Returns whether this call moved the epoch.
     pub(crate) fn tick_between_passes(&self) -> bool {
         // If epochs are moved by hand, there are no passes to wait for.
         if self.moments.is_none() {
@@ -570,7 +571,7 @@ impl Epochs {
         self.all_idle()
     }
 
-    /// Makes the advancer pass soon, also if it is asleep.
+    /// Lets the advancer make a pass soon, even if it is asleep.
     #[cold]
     pub(crate) fn unpark(&self) {
         self.alarm.ring(|sleep| sleep.woken = true);
@@ -595,7 +596,8 @@ impl Drop for Epochs {
         let advancer = std_lock(&self.advancer).take();
         if let Some(advancer) = advancer {
             self.alarm.ring(|sleep| sleep.stopping = true);
-            // The advancer's own thread may be dropping the last reference. Then it ends by itself.
+            // The advancer's own thread may be dropping the last reference. Then that thread ends
+            // by itself.
             if advancer.thread().id() != std::thread::current().id() {
                 let _ = advancer.join();
             }
@@ -604,7 +606,7 @@ impl Drop for Epochs {
 }
 
 /// Runs the advancer. While it sleeps, it holds no strong reference to `epochs`, so dropping the
-/// last database ends it.
+/// last database ends the advancer.
 fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
     loop {
         std::thread::sleep(PERIOD);
@@ -740,7 +742,7 @@ mod loom_tests {
         loom::model(|| {
             let epochs = Epochs::manual(5);
             let slot = epochs.register();
-            // Long after a session was active.
+            // A long time after the last activity of a session.
             epochs.clock.epoch.store(6 + IDLE_PASSES, Ordering::Relaxed);
             let advancer = {
                 let epochs = epochs.clone();

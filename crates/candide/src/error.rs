@@ -1,4 +1,4 @@
-//! Errors, in two types: [`Abort`] inside transactions, [`Error`] when setting up.
+//! The two error types: [`Abort`] inside transactions, [`Error`] outside of them.
 
 #![forbid(unsafe_code)]
 
@@ -8,28 +8,27 @@ use std::fmt;
 
 /// The reason why an operation or a transaction has failed.
 ///
-/// *Conflicts* doom the transaction; [`run`](crate::Session::run) retries it, so closures only
-/// pass them on. *Outcomes* are definite: the closure may match on them and go on, and its result
-/// reaches the caller only if the outcome is true in the serial order. *Refusals* come from the
-/// engine:
-/// a limit, or a misuse.
+/// A *conflict* dooms the attempt; [`run`](crate::Session::run) makes another attempt, so closures
+/// only pass conflicts on. An *outcome* is definite: the closure may match on it and go on. The
+/// closure's result reaches the caller only if the outcome is true in the serial order. A *refusal*
+/// comes from the engine, because of a limit or a misuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Abort {
     /// Conflict: a row that was read has changed.
     ReadChanged,
-    /// Conflict: another transaction was committing to the row, or held it
-    /// [for update](crate::Table::get_for_update), and did not give it back in time.
+    /// Conflict: another transaction had locked the row, for its commit or [for
+    /// update](crate::Table::get_for_update), and did not unlock the row in time.
     Locked,
     /// Conflict: a key that was absent may have been inserted.
     Phantom,
     /// Conflict: the record was leaving its index.
     RecordRemoved,
-    /// Conflict: a row that existed when it was updated no longer exists, or a row that did not
-    /// exist does.
+    /// Conflict: a row that existed when the transaction wrote to it has been deleted since, or a
+    /// row that did not exist then has been inserted since.
     ExistenceChanged,
-    /// Conflict: gave way to a transaction that had failed too often.
+    /// Conflict: the attempt gave way to another transaction, which had failed too often.
     Yielded,
     /// Outcome: no row has this key.
     NotFound,
@@ -37,31 +36,35 @@ pub enum Abort {
     Duplicate,
     /// Outcome: a guard of an update did not hold. The transaction has no effect.
     Guard,
-    /// Outcome: an update left the range of its column's type. The transaction has no effect.
+    /// Outcome: the result of an update is outside the range of the column's type. The transaction
+    /// has no effect.
     Overflow,
     /// Outcome: another row has this key in a unique index.
     NotUnique,
-    /// Refusal: an update of a column of a secondary index; such columns change by `modify` or
-    /// `put`.
+    /// Refusal: an update of a column that a secondary index contains. Change such a column by
+    /// `modify` or `put`.
     Indexed,
-    /// Refusal: the secondary index has been dropped, or was made after the snapshot that is to
-    /// read it.
+    /// Refusal: the secondary index has been dropped, or is younger than the snapshot in which the
+    /// transaction reads.
     NoIndex,
     /// Refusal: the database's memory limit leaves no room for the row.
     MemoryLimit,
-    /// Refusal: the table belongs to another database than the transaction.
+    /// Refusal: the table and the transaction belong to different databases.
     ForeignTable,
     /// Refusal: a call inside a transaction would wait for the end of that transaction, or for its
-    /// session. The call may be `Database::run` on the same thread and database. Under protocols
-    /// that run one transaction at a time, it may be any call that runs a transaction, and a
-    /// transaction on another such database that waits, directly or through others, for the
-    /// transaction of this thread. Or a transaction of another session on the same thread wants a
-    /// row that the first transaction has read for update, or has to let the first one pass after
-    /// that one's 32 conflicts.
+    /// session. The cases:
+    /// * The call is `Database::run` on the same thread and database.
+    /// * Under a protocol that runs one transaction at a time: the call runs any transaction of the
+    ///   same database. Or the call runs a transaction of another such database, whose running
+    ///   transaction waits, directly or through others, for the transaction of this thread.
+    /// * The call runs a transaction of another session, and that second transaction needs a row
+    ///   that the first one has read for update. Or the second transaction must give way to the
+    ///   first one, which has met 32 conflicts.
     Nested,
-    /// Refusal: the transaction only reads, now or in a snapshot.
+    /// Refusal: a write or a lock in a transaction that only reads, whether current rows or a
+    /// snapshot.
     ReadOnly,
-    /// Refusal: the allowed number of attempts all met conflicts.
+    /// Refusal: every allowed attempt has ended in a conflict.
     AttemptsExhausted,
     /// Refusal: the deadline passed before an attempt could commit.
     DeadlinePassed,
@@ -70,7 +73,7 @@ pub enum Abort {
 }
 
 impl Abort {
-    /// Every reason, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Abort; 20] = [
         Abort::ReadChanged,
         Abort::Locked,
@@ -94,7 +97,8 @@ impl Abort {
         Abort::VersionsExhausted,
     ];
 
-    /// Returns whether the transaction is doomed and worth retrying.
+    /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
+    /// succeed.
     #[inline]
     pub fn is_conflict(self) -> bool {
         (self as u8) <= Abort::Yielded as u8
@@ -162,7 +166,8 @@ impl fmt::Display for Abort {
 
 impl std::error::Error for Abort {}
 
-/// Why a database, a session or a table could not be set up. Nothing has changed.
+/// The reason why a call outside of transactions has failed. Nothing has changed, unless the call's
+/// documentation says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -171,16 +176,16 @@ pub enum Error {
     TableType {
         /// The table's name.
         table: String,
-        /// The row type asked for.
+        /// The row type that the call asked for.
         wanted: &'static str,
-        /// The row type it was created with.
+        /// The row type that the table was created with.
         existing: &'static str,
     },
     /// The row type cannot be stored. Its `Record` implementation has to change.
     RowType {
         /// The row type.
         row: &'static str,
-        /// The fault, and how to mend it.
+        /// The fault, and how to correct it.
         problem: String,
     },
     /// The name of a table or of an index is empty.
@@ -212,13 +217,14 @@ pub enum Error {
     },
     /// The caller has [stopped](crate::Builder::build_unless) the building of the database.
     Stopped,
-    /// The protocol draws no timestamps, or not from this source.
-    /// [`Properties::timestamps`](crate::Properties::timestamps) lists the sources that it can use.
+    /// The protocol draws no timestamps, or cannot draw them from this source.
+    /// [`Properties::timestamps`](crate::Properties::timestamps) lists the sources that the
+    /// protocol can use.
     #[cfg(any(test, feature = "experiments"))]
     Timestamps {
         /// The protocol's name.
         protocol: &'static str,
-        /// The source that was asked for.
+        /// The source that the caller asked for.
         wanted: Timestamps,
     },
     /// The protocol allows one session at a time, and one exists. Drop it first, or choose another
@@ -227,7 +233,8 @@ pub enum Error {
         /// The protocol's name.
         protocol: &'static str,
     },
-    /// Raw iteration needs a database without running transactions.
+    /// A transaction is running. Iteration without a transaction, and export, need a database in
+    /// which none runs.
     NotQuiescent,
     /// The table has a secondary index of this name. Choose another name, or drop the index first.
     IndexExists {
@@ -241,10 +248,11 @@ pub enum Error {
     NoIndex {
         /// The table's name.
         table: String,
-        /// The name that was looked for.
+        /// The name that the call looked for.
         index: String,
     },
-    /// A table can have 32 secondary indexes, dropped ones of other shapes included.
+    /// A table can have 32 secondary indexes. Dropped indexes count as well, except one with the
+    /// new index's name, columns and kind.
     TooManyIndexes,
     /// Two rows have the same key in the new unique index.
     NotUnique {
@@ -253,17 +261,18 @@ pub enum Error {
         /// The index's name.
         index: String,
     },
-    /// A transaction that began before the call has not ended within ten seconds. Try again after
-    /// its end. If it is a transaction of the calling thread, end it before the call.
+    /// A transaction that began before the call has not ended within ten seconds. Repeat the call
+    /// after the end of that transaction. A transaction of the calling thread must end before the
+    /// call.
     Busy,
     /// Loading rows ended early.
     Load {
-        /// Rows that were inserted.
+        /// The number of rows that were inserted.
         rows: usize,
-        /// Why the next were not.
+        /// The reason why the next rows were not inserted.
         cause: Abort,
     },
-    /// The engine refused a transaction that was part of the work.
+    /// The engine refused a transaction that was part of the call's work.
     Refused(Abort),
 }
 

@@ -1,36 +1,38 @@
-//! Basis factors: choices below the concurrency control that decide as much as it does.
+//! Basis factors: choices below the concurrency control that affect speed as much as it does.
 
 #![forbid(unsafe_code)]
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A choice that is known to be bad, for measuring the benefit of the good one. Most of these
-/// choices are in "Opportunities for Optimism" (VLDB 2020), section 4. The guarantees are the same
-/// under every choice. A database without such a choice pays nothing for their existence.
+/// A choice that is known to be bad, for measuring the benefit of the good alternative. Most of
+/// these choices are in "Opportunities for Optimism" (VLDB 2020), section 4. The guarantees are the
+/// same under every choice. A database that makes none of these choices pays nothing for their
+/// existence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Factor {
-    /// A conflict is retried at once, instead of after a randomized pause that grows.
+    /// The attempt after a conflict begins at once, instead of after a randomized and growing
+    /// pause.
     NoBackoff,
-    /// Records, entries and index nodes come from the system's allocator one by one, and go back
-    /// one by one, instead of from slabs of the database's own by way of a few kept by each
-    /// session. (The arrays of hash indexes are made as ever: they are few.)
+    /// The system's allocator allocates and frees each record, index entry and index node singly.
+    /// Without this factor they come from the database's own slabs, and each session keeps a few
+    /// free blocks. (The factor does not affect the arrays of hash indexes, since they are few.)
     SystemAllocator,
-    /// Conflicts unwind the stack, up from where they are met and out of the closure, instead of
-    /// being returned.
+    /// A conflict unwinds the stack, from the operation that found the conflict out of the closure,
+    /// instead of being returned as an error.
     UnwindingAborts,
-    /// Tables have ordered indexes even where the row type does not ask for order.
+    /// Every table has an ordered index, even if the row type does not ask for order.
     OrderedOnly,
-    /// The components of a composite key share words, so that keys which differ early may share a
-    /// leaf, instead of each component having a layer of the index for itself.
+    /// The components of a composite key share words, so keys that differ in an early component may
+    /// share a leaf. Without this factor, each component has a layer of the index for itself.
     ContendedKeys,
-    /// Write sets are locked in the order of addresses, which costs a sort, instead of the order of
-    /// the program.
+    /// A commit locks the write set in the order of addresses, which costs a sort, instead of in
+    /// the order of the program's writes.
     SortedLocks,
-    /// Hash indexes keep the size for which they were made
-    /// ([`TableOptions::capacity`](crate::TableOptions::capacity)), and their buckets get ever
-    /// longer, instead of growing.
+    /// A hash index does not grow beyond the size for which it was made
+    /// ([`TableOptions::capacity`](crate::TableOptions::capacity)). Its buckets become longer
+    /// instead.
     FixedHash,
 }
 
@@ -46,7 +48,8 @@ impl Factor {
         Factor::FixedHash,
     ];
 
-    /// Returns its name, as the command line spells it; [`Factor::from_str`] knows it.
+    /// Returns the factor's name, as the command line spells it. [`Factor::from_str`] parses such
+    /// names.
     pub const fn name(self) -> &'static str {
         match self {
             Factor::NoBackoff => "no-backoff",
@@ -70,7 +73,7 @@ impl FromStr for Factor {
     type Err = String;
 
     /// # Errors
-    /// If no factor has this name; the text lists the names.
+    /// If no factor is called `name`. The error's text lists the names.
     fn from_str(name: &str) -> Result<Factor, String> {
         Factor::ALL.into_iter().find(|factor| factor.name() == name).ok_or_else(|| {
             let names: Vec<_> = Factor::ALL.iter().map(|factor| factor.name()).collect();
@@ -89,7 +92,8 @@ impl Factors {
         Factors(self.0 | 1 << factor as u8)
     }
 
-    /// Returns whether a factor was chosen, which only builds for experiments can do.
+    /// Returns whether `factor` was chosen; `false` in builds that are not for tests or
+    /// experiments.
     #[inline(always)]
     pub(crate) fn has(self, factor: Factor) -> bool {
         cfg!(any(test, feature = "experiments")) && self.0 & 1 << factor as u8 != 0

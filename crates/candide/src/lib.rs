@@ -1,17 +1,17 @@
-//! Main-memory transactions for Rust programs: closures over typed tables, serializable, from every
-//! core.
+//! Serializable main-memory transactions for Rust programs: closures over typed tables, run on
+//! every core.
 //!
-//! A program opens a [`Database`], defines tables of plain rows, and runs closures on them from as
-//! many threads as it likes. Each closure happens as if it were alone: all of it or nothing, in one
-//! order for all. Nothing is written to disk.
+//! A program opens a [`Database`], defines tables of plain rows, and runs closures on these tables
+//! from any number of threads. Each closure takes effect completely or not at all, as if the
+//! closures ran one after another. Nothing is written to disk.
 //!
-//! [The guide](guide) goes through [keys](guide#keys), [rows and groups](guide#rows-and-groups),
+//! [The guide](guide) explains [keys](guide#keys), [rows and groups](guide#rows-and-groups),
 //! [reading](guide#reading), [writing](guide#writing), [updates and
 //! guards](guide#updates-and-guards), [errors](guide#errors), [scans](guide#scans), [secondary
 //! indexes](guide#secondary-indexes), [threads and sessions](guide#threads-and-sessions), [bulk
-//! load, export and import](guide#bulk-load-export-and-import), [watching
-//! it](guide#watching-it) and [costs](guide#costs). Whole programs are in the folder `examples` of
-//! the crate: a ledger, an auction, an inventory.
+//! load, export and import](guide#bulk-load-export-and-import), [watching a
+//! database](guide#watching-it) and [costs](guide#costs). Whole programs are in the folder
+//! `examples` of the crate: a ledger, an auction, an inventory.
 //!
 //! # A first program
 //! ```
@@ -47,20 +47,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Database::run`] runs a closure as a transaction, **again after every conflict**, until it
-//! commits. So closures have no effects outside the database; what is to happen once goes into
-//! [`Tx::on_commit`]. A closure may return any type of error that is made from an [`Abort`]; where
-//! nothing else says which, as in a closure that ends in `Ok(())`, it is named: `Ok::<_,
-//! Abort>(())`.
+//! [`Database::run`] runs a closure as a transaction, **again after every conflict**, until the
+//! transaction commits. So a closure must have no effects outside the database; an effect that must
+//! happen once goes into [`Tx::on_commit`]. A closure may return any error type that implements
+//! `From<Abort>`. If nothing else determines that type, as in a closure that ends in `Ok(())`, name
+//! the type: `Ok::<_, Abort>(())`.
 //!
 //! # Protocols
-//! `Database::<Mvcc>::builder().build()?` chooses another protocol than [`Occ`]; [the
-//! list](protocols) says what each guarantees and what it is good for, and has a page for each.
-//! Under [`TicToc`] and [`Mvto`], and under `Occ` [if that is chosen](Builder::opaque), an attempt
-//! that is going to be repeated may see values of different times before it is; it never sees half
-//! of a write, and [`Tx::validate`] says whether all that it has seen belongs together. Under
-//! [`Mvcc`] and `Mvto` a database has [snapshots](Snapshot). [`Protocol::STRICT`] and
-//! [`Protocol::OPAQUE`] say what each promises.
+//! `Database::<Mvcc>::builder().build()?` chooses another protocol than [`Occ`]. [The
+//! list](protocols) has a page for each protocol, and says what the protocol guarantees and which
+//! programs it suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so
+//! configured](Builder::opaque), an attempt that will be repeated may see values of different
+//! times. No attempt ever sees half of a write. [`Tx::validate`] checks whether all values that an
+//! attempt has seen belong together. Under [`Mvcc`] and `Mvto` a database has
+//! [snapshots](Snapshot). [`Protocol::STRICT`] and [`Protocol::OPAQUE`] say what each protocol
+//! promises.
 //!
 //! # Limits
 //! | | at most |
@@ -71,13 +72,13 @@
 //! | groups of a row | 64 |
 //! | a primary key | 32 words; as bytes or text, 248 bytes |
 //! | an entry of an index that is not unique: index key and primary key | 32 words |
-//! | components of a tuple as a key, columns of a declared index | 4, of one word each: in a composite of texts, wide integers or options, derive [`Key`](macro@Key) |
-//! | projections in a tuple, updates in a tuple | 8, 6 |
+//! | components of a tuple as a key, columns of a declared index | 4, of one word each; for a composite of texts, wide integers or options, derive [`Key`](macro@Key) |
+//! | projections in a tuple, updates in a tuple | 8 projections, 6 updates |
 //! | an [`Updater`] | 48 bytes |
 //!
 //! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory.
-//! Nothing is kept beyond the process. Forking a process with open databases is not supported.
-//! `panic = "abort"` turns the panic of a doomed attempt into the end of the process.
+//! Nothing is kept beyond the process. Forking a process with open databases is not supported. With
+//! `panic = "abort"` a panic ends the process, even a panic of an attempt that is doomed.
 
 #![warn(missing_docs)]
 
@@ -135,10 +136,11 @@ pub use stats::Stats;
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
 
-/// Choices that benchmarks compare, in builds with the cargo feature `experiments`: basis factors
-/// and sources of timestamps; and the free memory, by which benchmarks choose their sizes. The
-/// default factors are the good ones. No choice changes the guarantees. [`Builder::factors`],
-/// [`Builder::timestamps`] and [`TableOptions::contention_aware_keys`] take them.
+/// Choices that benchmarks compare: basis factors and sources of timestamps; and the free memory, by
+/// which benchmarks choose their sizes. They exist only in builds with the cargo feature
+/// `experiments`. By default no bad factor is chosen. No choice changes the guarantees.
+/// [`Builder::factors`], [`Builder::timestamps`] and [`TableOptions::contention_aware_keys`] take
+/// these choices.
 ///
 /// ```
 /// use candide::experiments::{Factor, Timestamps};
@@ -164,7 +166,7 @@ pub mod guide {
     use crate::*;
 }
 
-/// Parts that code made by the derive macros uses. Not for use by hand.
+/// Items that code made by the derive macros uses. Hand-written code must not use them.
 #[doc(hidden)]
 pub mod derived {
     pub use crate::schema::ColumnType;

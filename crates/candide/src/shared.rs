@@ -1,4 +1,5 @@
-//! The database behind its handles: tables, sessions, and the garbage that no session collects.
+//! The one value to which all handles of a database refer: tables, sessions, and the garbage that
+//! no session collects.
 
 #![forbid(unsafe_code)]
 
@@ -13,21 +14,21 @@ use crate::txn::{SessionShared, TxnRunner};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-/// The database behind its handles.
+/// The one value to which all handles of a database refer.
 #[derive(Debug)]
 pub(crate) struct Inner<P: Protocol> {
     pub(crate) engine: Engine<P>,
     pub(crate) catalog: Catalog,
-    /// The existing sessions, by their numbers.
+    /// The existing sessions, by session number.
     pub(crate) sessions: Mutex<BTreeMap<u64, Arc<SessionShared<P::Backlog>>>>,
     sessions_made: AtomicU64,
-    /// Whether a session exists, under a protocol that allows only one.
+    /// Whether a session exists. Used only under a protocol that allows one session at a time.
     session_taken: AtomicBool,
     /// Counts of closed sessions.
     past: Mutex<Stats>,
     collector: Mutex<Collector<P::SessionVersions>>,
-    /// Garbage of closed sessions, and what the advancer keeps after examining entries of the
-    /// shared queue. The advancer collects both.
+    /// Garbage of closed sessions, and garbage that the advancer has taken from the shared queue
+    /// and must keep for now. The advancer collects both.
     common_garbage: Mutex<Garbage<P::Backlog>>,
     /// Garbage of sessions closed since the advancer last took over such garbage. It is kept apart
     /// so that closing a session need not wait for a collection.
@@ -43,15 +44,15 @@ pub(crate) struct Collector<V> {
     worker: Worker<V>,
 }
 
-/// A guard during whose life the advancer collects no garbage of the database.
+/// A guard. While it exists, the advancer collects no garbage of the database.
 pub(crate) type CollectorGuard<'a, P> = MutexGuard<'a, Collector<<P as Parts>::SessionVersions>>;
 
 /// The number of the advancer's collector, from the same sequence as the sessions' numbers.
 const COLLECTOR: u64 = 1;
 
 impl<P: Protocol> Inner<P> {
-    /// Makes the database behind its first handle, and registers the database with the advancer of
-    /// its epochs, which then also collects its garbage.
+    /// Makes a database, and registers it with the advancer of its epochs. From then on the
+    /// advancer also collects the database's garbage.
     pub(crate) fn new(engine: Engine<P>, catalog: Catalog) -> Arc<Inner<P>> {
         let slot = engine.epochs.register();
         let collector = Collector { worker: Worker::new(engine.id, COLLECTOR, slot.clone()), slot };
@@ -82,12 +83,12 @@ impl<P: Protocol> Inner<P> {
         Ok(())
     }
 
-    /// Takes back the admission of a session.
+    /// Ends the admission of a session, so that another session can be admitted.
     pub(crate) fn dismiss(&self) {
         self.session_taken.store(false, Ordering::Release); // E12
     }
 
-    /// Returns a new session's working parts.
+    /// Registers a new session, and returns the parts with which it runs transactions.
     pub(crate) fn join(&self) -> TxnRunner<P> {
         let id = self.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
         let public = Arc::new(SessionShared {
@@ -119,7 +120,8 @@ impl<P: Protocol> Inner<P> {
         self.engine.give_token_back(state.worker.local.id);
         self.engine.epochs.unregister(&core.public.slot);
         let mut sessions = lock(&self.sessions);
-        // Under the lock of the sessions, so that no reader finds these counts twice or not at all.
+        // The counts move under the lock of the sessions. So a reader finds them exactly once: here
+        // or in the session.
         lock(&self.past).add(&core.public.counters.read());
         sessions.remove(&core.public.session);
     }
@@ -136,8 +138,8 @@ impl<P: Protocol> Inner<P> {
         common.len() + left + self.engine.hot.len()
     }
 
-    /// Keeps the advancer from collecting; `None` if the advancer is collecting, or another guard
-    /// already keeps it from collecting.
+    /// Returns a guard that keeps the advancer from collecting; `None` if the advancer is
+    /// collecting, or if such a guard exists already.
     pub(crate) fn try_stop_collector(&self) -> Option<CollectorGuard<'_, P>> {
         try_lock(&self.collector)
     }

@@ -8,7 +8,7 @@ use crossbeam_utils::CachePadded;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Counts of what one session, or all of a database, did.
+/// Counts of what one session, or all sessions of a database, have done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Transactions that committed.
@@ -18,21 +18,22 @@ pub struct Stats {
     pub user_errors: u64,
     /// The number of attempts that were made because the previous attempt had a conflict.
     pub retries: u64,
-    /// In the order of [`Abort::ALL`]: attempts that ended in each conflict, and in
-    /// [`Abort::Guard`] or [`Abort::Overflow`] of an update; transactions given up by
-    /// [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`]; and refusals of the engine itself
-    /// to begin or commit. An outcome that a closure returns is one of the `user_errors`.
+    /// One count for each reason, in the order of [`Abort::ALL`]. A conflict is counted for each
+    /// attempt that ended in it, and so is an update's [`Abort::Guard`] or [`Abort::Overflow`].
+    /// [`Abort::AttemptsExhausted`] and [`Abort::DeadlinePassed`] are counted for each transaction
+    /// given up. Other refusals are counted if the engine itself refused to begin or commit. An
+    /// outcome that a closure returns is one of the `user_errors`.
     pub aborts: [u64; Abort::ALL.len()],
 }
 
 impl Stats {
-    /// Returns every reason by name, in a fixed order, with its count.
+    /// Returns the name and the count of every reason, in the order of [`Abort::ALL`].
     pub fn abort_reasons(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Abort::ALL.iter().map(|abort| abort.name()).zip(self.aborts)
     }
 
-    /// Returns the number of attempts that met a conflict, of any kind. Outcomes and refusals are
-    /// not among them.
+    /// Returns the number of attempts that ended in a conflict of any kind. Outcomes and refusals
+    /// do not count.
     pub fn total_aborts(&self) -> u64 {
         Abort::ALL
             .iter()
@@ -52,8 +53,8 @@ impl Stats {
     }
 }
 
-/// A session's counters, on cache lines of their own: written by its thread alone, read by any
-/// thread, a little late.
+/// A session's counters, on cache lines of their own. Only the session's thread writes the
+/// counters. Any thread may read them, and may see slightly old values.
 #[derive(Debug)]
 pub(crate) struct Counters(CachePadded<Words>);
 
@@ -103,51 +104,52 @@ impl Counters {
     }
 }
 
-/// A number that many sessions change, each its own part of it, so that none waits for another.
+/// A number that is the sum of one part per session. Each session changes only its own part, so no
+/// session waits for another.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Mutex<Parts>);
 
 #[derive(Debug, Default)]
 struct Parts {
-    /// The sum of ended sessions' parts.
+    /// The sum of the parts of ended sessions.
     past: u64,
-    /// The parts by the numbers of their sessions.
+    /// The parts of present sessions, by session number.
     present: BTreeMap<u64, Arc<TallyPart>>,
 }
 
-/// One session's part of a [`Tally`]: written by its thread alone.
+/// One session's part of a [`Tally`]. Only the session's thread writes it.
 #[derive(Debug)]
 pub(crate) struct TallyPart(CachePadded<AtomicU64>);
 
 impl Tally {
-    /// Returns a new part of the number, a session's.
+    /// Adds a new part, for the session with the number `session`, and returns the part.
     pub(crate) fn join(&self, session: u64) -> Arc<TallyPart> {
         let part = Arc::new(TallyPart(CachePadded::new(AtomicU64::new(0))));
         lock(&self.0).present.insert(session, part.clone());
         part
     }
 
-    /// Takes over the part of a session that ends.
+    /// Adds the part of an ending session to the sum of past parts.
     pub(crate) fn leave(&self, session: u64) {
         let mut parts = lock(&self.0);
         let part = parts.present.remove(&session).map_or(0, |part| part.read());
         parts.past = parts.past.wrapping_add(part);
     }
 
-    /// Returns the number, with some of the changes under way.
+    /// Returns the number. Changes under way may be missing from it.
     pub(crate) fn sum(&self) -> u64 {
         let parts = lock(&self.0);
         let sum =
             parts.present.values().fold(parts.past, |sum, part| sum.wrapping_add(part.read()));
-        // Parts are read one after another: of an addition in one and its subtraction in another
-        // only the latter may be seen.
+        // Parts are read one after another. So the sum may lack an addition in one part but contain
+        // its subtraction in another part, and may then be negative.
         if sum > i64::MAX as u64 { 0 } else { sum }
     }
 }
 
 impl TallyPart {
-    /// Adds one, or takes one away. A part may fall below zero and wrap; only the sum means
-    /// something.
+    /// Adds one if `up`, otherwise subtracts one. A part may fall below zero and wrap; only the sum
+    /// of all parts has a meaning.
     #[inline]
     pub(crate) fn count(&self, up: bool) {
         self.0.store(self.read().wrapping_add(if up { 1 } else { u64::MAX }), Ordering::Relaxed);
@@ -158,7 +160,7 @@ impl TallyPart {
     }
 }
 
-/// Adds one, as the only writer: no read-modify-write needed.
+/// Adds one. The caller is the only writer, so no read-modify-write is needed.
 #[inline(always)]
 fn count(word: &AtomicU64) {
     word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

@@ -5,20 +5,20 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The source from which a protocol draws timestamps, if it leaves a choice. The guarantees are the
-/// same for every source.
+/// The source from which a protocol draws timestamps, if the protocol leaves a choice. The
+/// guarantees are the same for every source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Timestamps {
-    /// One counter, to which every writing commit adds one: cheap where few threads commit at a
-    /// time, a contended cache line where many do.
+    /// One counter, to which every writing commit adds one. This is cheap if few threads commit at
+    /// a time. If many threads do, the counter's cache line is contended.
     #[default]
     Counter,
-    /// The system's monotonic clock in ticks of 64 ns, which no thread writes: a transaction reads
-    /// it once, and twice more if it writes, with a full fence each for beginning and for
-    /// committing; and a commit does not end before the tick does in which it began. A database
-    /// lasts for nine years: then its transactions panic. All of it rests on that clock never going
-    /// back, wherever it is read, as [`Instant`](std::time::Instant) promises.
+    /// The system's monotonic clock in ticks of 64 ns, which no thread writes. A transaction reads
+    /// the clock once, and twice more if the transaction writes. Beginning takes a full fence, and
+    /// so does committing. A commit ends only after the tick in which the commit began. After nine
+    /// years a database is used up, and its transactions panic. The protocol relies on the clock
+    /// never going back on any thread, as [`Instant`](std::time::Instant) promises.
     Clock,
 }
 
@@ -26,7 +26,8 @@ impl Timestamps {
     /// All sources.
     pub const ALL: [Timestamps; 2] = [Timestamps::Counter, Timestamps::Clock];
 
-    /// Returns its name, as the command line spells it; [`Timestamps::from_str`] knows it.
+    /// Returns the source's name, as the command line spells it. [`Timestamps::from_str`] parses
+    /// such names.
     pub const fn name(self) -> &'static str {
         match self {
             Timestamps::Counter => "counter",
@@ -45,7 +46,7 @@ impl FromStr for Timestamps {
     type Err = String;
 
     /// # Errors
-    /// If no source has this name; the text lists the names.
+    /// If no source is called `name`. The error's text lists the names.
     fn from_str(name: &str) -> Result<Timestamps, String> {
         Timestamps::ALL.into_iter().find(|timestamps| timestamps.name() == name).ok_or_else(|| {
             let names = Timestamps::ALL.map(Timestamps::name).join(", ");
@@ -54,7 +55,8 @@ impl FromStr for Timestamps {
     }
 }
 
-/// Returns the default of a database: the first that its protocol knows.
+/// Returns the default source of a database: the first of `known`, the sources that its protocol
+/// can use.
 pub(crate) fn first_of(known: &[Timestamps]) -> Timestamps {
     #[cfg(test)]
     if in_tests::are_by_the_clock() && known.contains(&Timestamps::Clock) {
@@ -66,7 +68,7 @@ pub(crate) fn first_of(known: &[Timestamps]) -> Timestamps {
 #[cfg(test)]
 pub(crate) use in_tests::by_the_clock;
 
-/// Tests that are about something else, once more with timestamps from the clock.
+/// Lets tests that are about something else run once more with timestamps from the clock.
 #[cfg(test)]
 mod in_tests {
     use std::cell::Cell;
@@ -79,8 +81,8 @@ mod in_tests {
         BY_THE_CLOCK.get()
     }
 
-    /// Databases that `body` builds on this thread take their timestamps from the clock, if their
-    /// protocols can.
+    /// Runs `body`. Databases that `body` builds on this thread take their timestamps from the
+    /// clock, if their protocols can do so.
     pub(crate) fn by_the_clock<T>(body: impl FnOnce() -> T) -> T {
         BY_THE_CLOCK.set(true);
         let result = body();

@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-/// The logarithm of the number of bits: 512 bits are a cache line, and the write set of an order
-/// with ten lines sets few of them.
+/// The binary logarithm of the number of bits. 512 bits are one cache line; the write set of a
+/// TPC-C order with ten lines sets few of these bits.
 const BITS: u32 = 9;
 
 /// A filter with one bit for each unit; units may share a bit.
@@ -17,7 +17,7 @@ impl Filter {
         self.0[word] |= bit;
     }
 
-    /// Returns whether the unit may have been added; false is certain.
+    /// Returns whether the unit may have been added. If `false`, the unit has not been added.
     #[inline(always)]
     pub(super) fn may_have(&self, address: u64) -> bool {
         let (word, bit) = place(address);

@@ -19,7 +19,7 @@ pub enum Intent {
 }
 
 impl Intent {
-    /// Returns whether the row must exist before; `None` if it does not matter.
+    /// Returns whether the row must exist before the write; `None` if it does not matter.
     #[inline]
     pub(crate) fn expects(self) -> Option<bool> {
         match self {
@@ -30,7 +30,8 @@ impl Intent {
     }
 }
 
-/// A moment in the life of a write set: everything staged before it, nothing staged after it.
+/// A moment in the life of a write set. The mark covers the operations staged before that moment,
+/// and none staged later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(pub(crate) u32);
 
@@ -43,35 +44,36 @@ impl Mark {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteItem {
     pub(crate) at: CellAt,
-    /// Whether the row must exist before; `None` if it does not matter.
+    /// Whether the row must exist before the writes; `None` if it does not matter.
     pub(crate) expects: Option<bool>,
-    /// Whether the row exists afterwards.
+    /// Whether the row exists after the writes.
     pub(crate) present: bool,
     /// Set by a commit that left the unit as it was: the row was inserted and deleted within the
     /// transaction.
     pub(crate) untouched: bool,
-    /// Set by a commit that defers the item's operations: it does not evaluate them.
+    /// Set by a commit that defers the item's operations instead of evaluating them.
     pub(crate) is_delta: bool,
     /// The protocol's note: the cell's word when it was locked, the pending version, ….
     pub(crate) note: u64,
     pub(crate) first_op: u32,
     pub(crate) last_op: u32,
-    /// The range of words that contains all that its operations change.
+    /// The beginning and the end of a range that contains all words that the item's operations
+    /// change.
     pub(crate) first_word: u16,
     pub(crate) end_word: u16,
-    /// Whether the item's operations have to be evaluated before they are installed, on an image of
-    /// the whole unit.
+    /// Whether the item's operations have to be evaluated before they are installed; and, in
+    /// `needs_image`, whether this needs an image of the whole unit.
     pub(crate) needs_evaluation: bool,
     pub(crate) needs_image: bool,
-    /// Whether all its operations are plain.
+    /// Whether all operations of the item are plain (`Op::is_plain`).
     pub(crate) is_plain: bool,
-    /// The start of that image, once it has been evaluated; before that, the number of the newest
-    /// checkpoint.
+    /// After the evaluation, the position of the item's image. Before the evaluation, the number of
+    /// the item's newest checkpoint.
     pub(crate) image: u32,
 }
 
 impl WriteItem {
-    /// Returns whether its expectation holds for a row that `is_present`.
+    /// Returns whether the item's expectation holds, given whether the row `is_present`.
     #[inline]
     pub(crate) fn accepts(&self, is_present: bool) -> bool {
         self.expects.is_none_or(|expected| expected == is_present)
@@ -84,12 +86,13 @@ impl WriteItem {
         self.needs_evaluation
     }
 
-    /// Returns a range of the unit's words that contains all that its operations change.
+    /// Returns a range of the unit's words that contains all words that the item's operations
+    /// change.
     #[inline]
     pub(crate) fn changed(&self) -> Range<usize> {
         self.first_word.into()..self.end_word.into()
     }
 }
 
-/// The number of no operation, and of no checkpoint.
+/// The number that means "no operation" or "no checkpoint".
 pub(crate) const NONE: u32 = u32::MAX;

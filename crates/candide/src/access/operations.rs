@@ -9,23 +9,24 @@ use crate::record::UserUpdate;
 use crate::record::delta::{DeltaSpace, PutOff};
 use crate::schema::{Op, Words};
 
-/// The number of operations between two checkpoints of a unit of at most as many words; for a
-/// larger unit, its number of words. Small in tests, so that short scripts have checkpoints.
+/// The number of operations between two checkpoints of a unit. If the unit has more words than
+/// this, the number of its words is used instead. Small in tests, so that short scripts have
+/// checkpoints.
 const CHECKPOINT_OPS: usize = if cfg!(test) { 2 } else { 64 };
 
-/// The image of a unit that a read has made, up to an operation.
+/// An image of a unit, made by a read, to which the operations up to `last_op` have been applied.
 struct Checkpoint {
     last_op: u32,
-    /// The start of its words among the operands.
+    /// The position of the image's words among the operands.
     image: u32,
-    /// The item's previous checkpoint.
+    /// The number of the item's previous checkpoint.
     before: u32,
 }
 
 /// Operations in the order in which they were staged, with their operands.
 #[derive(Default)]
 pub(super) struct Operations {
-    /// Each with its successor within its item.
+    /// The operations, each with the number of the item's next operation.
     ops: Vec<(Op, u32)>,
     operands: Vec<u64>,
     users: Vec<UserUpdate>,
@@ -119,21 +120,22 @@ impl Operations {
         Ok(())
     }
 
-    /// Applies an item's operations up to a mark, from the last checkpoint before it. `newest` is
-    /// the item's newest checkpoint.
+    /// Applies the operations of an item before `mark`, beginning with the last checkpoint before
+    /// `mark`. `newest` is the number of the item's newest checkpoint.
     ///
-    /// Without checkpoints, a transaction that updates and reads a unit by turns would apply each
-    /// operation as often as it reads. Only reads use them: a commit applies all operations to the
-    /// locked words, or defers them, so guards, overflow and users' updaters are evaluated as if
-    /// nothing had been read. A read may use them under every protocol: the words below were
-    /// observed when the checkpoint was made, so an attempt that commits has seen them unchanged
-    /// since. (Each read observes them again, which ends a loop in a doomed attempt.) Reads call a
-    /// user's updater less often. One that gives another result each time shows the closure another
-    /// value than it commits, with or without checkpoints.
+    /// Without checkpoints, a transaction that updates and reads a unit in turn would apply all
+    /// earlier operations at each read. Only reads use checkpoints: a commit applies all operations
+    /// to the locked words, or defers them. So guards, overflow and users' updaters are evaluated
+    /// as if nothing had been read. A read may use checkpoints under every protocol: the unit's
+    /// stored words were observed when the checkpoint was made, so they are unchanged in an attempt
+    /// that commits. (Each read observes these words again, which ends a loop in a doomed attempt.)
+    /// With checkpoints, reads call a user's updater less often. An updater whose result differs
+    /// from call to call shows the closure another value than it commits, with or without
+    /// checkpoints.
     ///
-    /// A checkpoint has no more words than there are operations between it and the last. So their
-    /// memory is proportional to the operations, and a read at any mark applies no more operations
-    /// than it copies words, or 64.
+    /// A checkpoint has at most as many words as there are operations between it and the previous
+    /// checkpoint. So the memory of checkpoints is proportional to the number of operations. A read
+    /// at any mark applies at most as many operations as it copies words, or 64.
     ///
     /// # Errors
     /// The number of the operation that failed, and its outcome.
@@ -150,12 +152,14 @@ impl Operations {
             image.copy_from_slice(self.operands(checkpoint.image, image.len()));
             next = self.ops[checkpoint.last_op as usize].1;
         }
-        // `NONE`, the end of the list, is the number of the last mark, too, so the loop ends there.
+        // `NONE`, the end of the list, is also the number of `Mark::NOW`, so the loop ends at the
+        // end.
         while next < mark.0 {
             let (op, after) = self.ops[next as usize];
             self.apply_one(item, &op, image).map_err(|abort| (next, abort))?;
             applied += 1;
-            // Not reached if a read of a later mark has made a later checkpoint.
+            // This number is not reached if a read at a later mark has already made a later
+            // checkpoint.
             if applied == spacing {
                 let words = self.push_operands(image.iter().copied());
                 self.checkpoints.push(Checkpoint { last_op: next, image: words, before: *newest });
@@ -167,7 +171,8 @@ impl Operations {
         Ok(())
     }
 
-    /// Returns the last of an item's operations before a mark, `None` if all come after it.
+    /// Returns the last operation of an item before `mark`; `None` if all operations come after
+    /// `mark`.
     pub(super) fn last_before(&self, item: &WriteItem, newest: u32, mark: Mark) -> Option<&Op> {
         let first = self
             .checkpoint_before(newest, mark)
@@ -184,7 +189,7 @@ impl Operations {
     }
 
     /// Returns the number of words that an item's operations take if they are deferred; `None` if
-    /// one may fail, or cannot be encoded in words.
+    /// one of the operations may fail, or cannot be encoded in words.
     pub(super) fn delta_words(&self, item: &WriteItem) -> Option<usize> {
         self.of(item).try_fold(0, |words, (_, op)| {
             let more =
@@ -219,7 +224,8 @@ impl Operations {
         Ok(())
     }
 
-    /// Replaces the operands of each of an item's operations by the word computed from `base`.
+    /// Evaluates the operations of an item on `base`. Replaces the first operand of each operation
+    /// that is not plain by the computed word.
     ///
     /// # Errors
     /// The number of the operation that failed, and its outcome.

@@ -1,12 +1,12 @@
 //! The write set: which units a transaction will change, and how.
 //!
-//! An item is one unit. It holds the row's required existence when the unit is locked (its
-//! *expectation*), its existence afterwards, and the operations to apply in between. Operands lie
-//! in one arena. Buffers are kept from attempt to attempt and cleared, so that a steady transaction
-//! allocates nothing.
+//! An item describes one unit: whether the row must exist when the unit is locked (the
+//! *expectation*), whether the row exists after the commit, and the operations on the unit.
+//! Operands lie in one arena. Buffers are kept from attempt to attempt and cleared, so that a
+//! steady transaction allocates nothing.
 //!
-//! Operations are numbered in the order of the program. A [`Mark`] is a number: a scan sees of the
-//! set what had been staged when the scan was made.
+//! Operations are numbered in the order of the program. A [`Mark`] is such a number: a scan sees
+//! the operations that had been staged when the scan was made.
 
 #![forbid(unsafe_code)]
 
@@ -35,9 +35,11 @@ pub(crate) enum Failure {
 pub struct WriteSet {
     items: Vec<WriteItem>,
     operations: Operations,
-    /// The images of the items that need one, in their order; made when they are evaluated.
+    /// The images of those items that need one, in the order of the items. The evaluation makes
+    /// them.
     images: Vec<u64>,
-    /// The number of words of all images, reserved so that evaluating allocates nothing.
+    /// The number of words of all images. Memory for them is reserved, so that the evaluation
+    /// allocates nothing.
     image_words: usize,
     /// Whether any item needs evaluation. A write set that only replaces words is installed without
     /// evaluation.
@@ -45,7 +47,7 @@ pub struct WriteSet {
     /// The last [`Mark`] that was made, which a scan may still use. Operations before this mark are
     /// kept, even if later operations replace their results.
     marked: u32,
-    /// The filter of all items' units, at which most lookups of others end.
+    /// The filter of the units of all items. Most lookups of other units end at this filter.
     filter: Filter,
     /// The hash table from addresses to items plus one, by open addressing; empty while the set is
     /// small.
@@ -55,7 +57,8 @@ pub struct WriteSet {
 /// The largest size of a set that is searched linearly.
 const SCANNED_MAX: usize = 64;
 
-/// The most operations of a unit that are compared with a new one for overlapping words.
+/// The largest number of a unit's operations that are compared with a new operation for overlapping
+/// words.
 const COMPARED_MAX: usize = 32;
 
 impl WriteSet {
@@ -72,7 +75,7 @@ impl WriteSet {
         &mut self.items
     }
 
-    /// Clears the set; usually it is empty.
+    /// Clears the set, which is usually empty.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         // There is no item without an operation.
@@ -85,8 +88,8 @@ impl WriteSet {
     fn clear_all(&mut self) {
         if self.items.len() > SCANNED_MAX {
             if self.table.len() > 32 * self.items.len() {
-                // Left by a far larger transaction; clearing it again and again would cost more
-                // than growing anew.
+                // A far larger transaction has left this table. Clearing it after each transaction
+                // would cost more than growing a new one.
                 self.table.clear();
             } else {
                 self.table.fill(0);
@@ -122,7 +125,7 @@ impl WriteSet {
         self.operations.push_user(update)
     }
 
-    /// Returns the item of a unit.
+    /// Returns the number of the item of a unit; `None` if the unit has no item.
     #[inline(always)]
     pub(crate) fn find(&self, at: CellAt) -> Option<usize> {
         let may_be_there = !self.items.is_empty() && self.filter.may_have(at.address());
@@ -132,7 +135,7 @@ impl WriteSet {
     #[inline(never)]
     fn find_among(&self, address: u64) -> Option<usize> {
         if self.items.len() <= SCANNED_MAX {
-            // The latest first: repeated lookups follow soon.
+            // The latest item is compared first, since a unit is often looked up again soon.
             return self.items.iter().rposition(|item| item.at.address() == address);
         }
         let mut place = self.probe_start(address);
@@ -201,7 +204,8 @@ impl WriteSet {
         }
     }
 
-    /// Returns whether the row existed at a mark; `None` if nothing had been staged for the item.
+    /// Returns whether the row existed at a mark; `None` if nothing had been staged for the item at
+    /// that mark.
     pub(crate) fn present_at(&self, index: usize, mark: Mark) -> Option<bool> {
         let item = &self.items[index];
         if item.last_op < mark.0 {
@@ -242,8 +246,8 @@ impl WriteSet {
         self.items.len() - 1
     }
 
-    /// Enters the items from `newest` on into the table; or all of them, if it had to grow or was
-    /// not used before.
+    /// Enters the items from number `newest` on into the table. Enters all items if the table has
+    /// to grow or was not used before.
     #[cold]
     fn index_items(&mut self, newest: usize) {
         let count = self.items.len();
@@ -266,8 +270,8 @@ impl WriteSet {
         (mix(address) >> 32) as usize & (self.table.len() - 1)
     }
 
-    /// Adds an operation to an item that has some. Out of line, so that the first one of an item is
-    /// staged quickly.
+    /// Adds an operation to an item that already has operations. Out of line, so that the first
+    /// operation of an item is staged quickly.
     #[inline(never)]
     fn add_op(&mut self, index: usize, op: Op) {
         let added = self.operations.push(op);
@@ -275,7 +279,8 @@ impl WriteSet {
         let replaces_unit = op.is_plain() && usize::from(op.words) == item.at.payload_words();
         let (first, end) = op.changed(item.at.payload_words());
         if replaces_unit && item.is_plain && item.first_op >= self.marked {
-            // No operation before it can fail or be seen by a scan, so they can be dropped.
+            // None of the item's earlier operations can fail, and no scan can see them, so they can
+            // be dropped.
             (item.first_op, item.last_op, item.image) = (added, added, NONE);
             (item.needs_evaluation, item.needs_image) = (false, false);
             (item.first_word, item.end_word) = (first, end);
@@ -302,8 +307,8 @@ impl WriteSet {
         self.items[index] = item;
     }
 
-    /// Returns whether an operation overlaps words of one of the item's, or whether there are too
-    /// many to compare: an image is always correct.
+    /// Returns whether `op` overlaps words of one of the item's operations. Returns `true`, too, if
+    /// there are too many operations to compare, since an image is always correct.
     fn overlaps_one_of(&self, item: &WriteItem, op: &Op) -> bool {
         let mut looked_at = 0;
         let mut overlaps = |(_, other): (u32, &Op)| {
@@ -356,10 +361,11 @@ impl WriteSet {
         self.operations.apply_on(&item, &mut self.items[index].image, mark, image)
     }
 
-    /// Evaluates every item against the words it will replace, so that installing cannot fail any
-    /// more.
+    /// Evaluates every item against the words that the item will replace. After that, installing
+    /// cannot fail.
     ///
-    /// `base` returns the words of an item: locked, or of the version that the new one follows.
+    /// `base` returns these words: locked words, or those of the version that the new version
+    /// follows.
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
@@ -401,8 +407,8 @@ impl WriteSet {
         first_failure.map_or(Ok(()), |(_, abort)| Err(abort))
     }
 
-    /// Returns the first failure in program order if the operations were applied to `images`, unit
-    /// after unit.
+    /// Applies the operations to `images`, which hold the words of all items' units one after
+    /// another. Returns the first failure in program order; `None` if no operation fails.
     pub(crate) fn first_failure(&self, images: &mut [u64]) -> Option<Abort> {
         let (mut first, mut rest) = (None::<(u32, Abort)>, images);
         for item in &self.items {

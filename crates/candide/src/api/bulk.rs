@@ -50,8 +50,8 @@ impl<'a> LoadOptions<'a> {
         LoadOptions { workers: workers.get(), ..self }
     }
 
-    /// Calls `progress` with the number of rows that have been inserted, now and then, from any of
-    /// the workers.
+    /// Calls `progress` now and then, on the thread of any worker, with the number of rows inserted
+    /// so far.
     #[must_use]
     pub fn progress(self, progress: &'a (dyn Fn(usize) + Sync)) -> LoadOptions<'a> {
         LoadOptions { progress: Some(progress), ..self }
@@ -59,8 +59,9 @@ impl<'a> LoadOptions<'a> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Inserts all rows of an iterator in many transactions, which other threads may see and
-    /// conflict with; returns their number. Fastest if the rows come in the order of their keys.
+    /// Inserts all rows of the iterator `rows` in many transactions; returns the number of rows.
+    /// Transactions of other threads may see the rows inserted so far, and may conflict with the
+    /// inserting transactions. Loading is fastest if the rows come in the order of their keys.
     ///
     /// ```
     /// # use candide::{Database, LoadOptions, Record};
@@ -78,9 +79,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Error::Load`] with the number of rows that were inserted, if a row is refused by
-    /// [`Abort::Duplicate`], [`Abort::NotUnique`] or [`Abort::MemoryLimit`]. Also, with
-    /// [`Abort::Nested`], if the call is inside a transaction under a protocol that runs one
-    /// transaction at a time: the workers would wait for it. [`Error::SecondSession`].
+    /// [`Abort::Duplicate`], [`Abort::NotUnique`] or [`Abort::MemoryLimit`]. Also [`Error::Load`],
+    /// with [`Abort::Nested`], if the call is inside a transaction under a protocol that runs one
+    /// transaction at a time: the workers would wait for that transaction.
+    /// [`Error::SecondSession`].
     ///
     /// # Panics
     /// With the panic of the iterator or of `progress`.
@@ -92,7 +94,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         load(self.inner(), options, &|session, report| self.load_some(session, &source, report))
     }
 
-    /// Runs one worker's part. After a refusal no worker takes more rows.
+    /// Inserts the rows that one worker takes from `source`. After a refusal no worker takes more
+    /// rows.
     fn load_some(
         &self,
         session: &mut Session<P>,
@@ -104,7 +107,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         loop {
             rows.clear();
             let mut source_now = lock(source);
-            // The iterator is taken out meanwhile, so that no worker asks it again if it panics.
+            // The iterator is outside of `source` while it runs. So if it panics, no worker calls
+            // it again.
             if let Some(mut taken) = source_now.take() {
                 rows.extend(taken.by_ref().take(ROWS_AT_ONCE));
                 *source_now = Some(taken);
@@ -123,7 +127,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// Deletes all rows in one transaction, which remembers each row; returns their number.
+    /// Deletes all rows in the transaction `tx`, whose read and write sets then contain each row;
+    /// returns the number of rows.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -132,11 +137,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// One worker of [`Table::load`]: it takes a session, and a function to call with the number of
-/// rows that it has inserted.
+/// The work of one worker of [`Table::load`]. The second argument is a function that the worker
+/// calls with the number of rows that it has inserted.
 type Work<'a, P> = dyn Fn(&mut Session<P>, &dyn Fn(usize)) -> Result<(), Abort> + Sync + 'a;
 
-/// Runs the workers of [`Table::load`]; returns the number of rows that they have inserted.
+/// Runs the workers of [`Table::load`]; returns the number of rows that the workers have inserted.
 fn load<P: Protocol>(
     inner: &Arc<Inner<P>>,
     options: LoadOptions<'_>,
@@ -167,7 +172,7 @@ fn load<P: Protocol>(
     first_error.map_or(Ok(rows), |cause| Err(Error::Load { rows, cause }))
 }
 
-/// Deletes all rows of a table; returns their number.
+/// Deletes all rows of a table; returns the number of rows.
 fn clear<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore) -> Result<usize, Abort> {
     let range = WordRange::beginning_with(&[], table.layout.key_words());
     let units = table.layout.placed_units_of(1);

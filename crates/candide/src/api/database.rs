@@ -1,4 +1,4 @@
-//! Databases: tables by name, sessions, and the options they were built with.
+//! Databases: their tables by name, their sessions, and their options.
 
 #![forbid(unsafe_code)]
 
@@ -21,9 +21,10 @@ use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
 use std::sync::{Arc, RwLock};
 
-/// An in-memory database whose transactions are serializable by protocol `P`.
+/// An in-memory database. The protocol `P` makes its transactions serializable.
 ///
-/// A handle: clones are the same database. It lives as long as any handle, table or session of it.
+/// A `Database` is a handle: its clones refer to the same database. The database lives as long as
+/// any of its handles, tables or sessions.
 ///
 /// ```
 /// use candide::{Abort, Database, Exclusion, Serial};
@@ -57,8 +58,8 @@ impl<P: Protocol> Clone for Database<P> {
 }
 
 impl Database<DefaultProtocol> {
-    /// A database with every default: optimistic concurrency control, splitting and commit-time
-    /// updates on, no memory limit.
+    /// Makes a database with the default options: optimistic concurrency control, timestamp
+    /// splitting, commit-time updates, no memory limit.
     #[expect(
         clippy::new_without_default,
         reason = "`Database::default()` would need the protocol spelled out"
@@ -69,7 +70,7 @@ impl Database<DefaultProtocol> {
 }
 
 impl<P: Protocol> Database<P> {
-    /// Begins building a database.
+    /// Returns the builder of a database, with the default options.
     pub fn builder() -> Builder<P> {
         Builder {
             options: Options {
@@ -87,7 +88,7 @@ impl<P: Protocol> Database<P> {
         }
     }
 
-    /// Returns the table of this name, which is created empty if it does not exist.
+    /// Returns the table called `name`. If no such table exists, creates an empty one.
     ///
     /// # Errors
     /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
@@ -97,7 +98,7 @@ impl<P: Protocol> Database<P> {
         self.table_with(name, TableOptions::default())
     }
 
-    /// As [`Database::table`], with options for the case that the table is created.
+    /// As [`Database::table`]. If the call creates the table, `options` apply to it.
     ///
     /// # Errors
     /// As [`Database::table`].
@@ -120,8 +121,8 @@ impl<P: Protocol> Database<P> {
     }
 
     /// Runs a transaction with a session that this thread keeps for the database. See
-    /// [`Session::run`]. This function looks the session up in a thread-local list, and the
-    /// statistics of that session are seen only as part of the database's. Under `Occ` an empty
+    /// [`Session::run`]. This function looks the session up in a thread-local list. The statistics
+    /// of that session are visible only as part of the database's statistics. Under `Occ` an empty
     /// transaction takes about 240 instructions this way, and 130 with a session that the caller
     /// holds.
     ///
@@ -135,7 +136,8 @@ impl<P: Protocol> Database<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    /// As [`Database::run`], with limits on retrying, reports of conflicts, or only reading.
+    /// Runs a transaction as [`Database::run`] does. `options` can limit retries, report conflicts,
+    /// or make the transaction read-only.
     ///
     /// # Errors
     /// As [`Database::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
@@ -158,12 +160,12 @@ impl<P: Protocol> Database<P> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
-    /// Returns counts of all sessions, past and present.
+    /// Returns the counts of all sessions together, past and present.
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// Returns what the database's memory is used for.
+    /// Returns the database's use of memory.
     pub fn memory(&self) -> MemoryUse {
         let inner = &self.inner;
         let of_sessions: usize =
@@ -177,7 +179,7 @@ impl<P: Protocol> Database<P> {
         }
     }
 
-    /// Returns the properties of the database's protocol, by the policy that it was built with.
+    /// Returns the properties that the database's protocol has under the policy of this database.
     pub fn properties(&self) -> Properties {
         self.inner.engine.properties
     }
@@ -187,7 +189,7 @@ impl<P: Protocol> Database<P> {
         self.inner.engine.options.splitting
     }
 
-    /// Returns whether updates are blind.
+    /// Returns whether updates are blind: applied at commit time, without observing the row.
     pub fn commit_time_updates(&self) -> bool {
         self.inner.engine.options.commit_time_updates
     }
@@ -215,12 +217,13 @@ pub struct MemoryUse {
     /// Bytes that were not ready when tables and indexes took them. This count only rises. The
     /// first transaction that uses a page of them waits while the operating system clears the page.
     pub fresh_bytes: usize,
-    /// Deleted records and unlinked blocks that are waiting for the last transaction that could see
-    /// them.
+    /// The number of deleted records and unlinked blocks that cannot be freed before the last
+    /// transaction that could see them has ended.
     pub garbage: usize,
 }
 
-/// Builds a [`Database`]. The defaults are the good choices; the switches show what each is worth.
+/// The builder of a [`Database`]. The defaults are the good choices. Switching one off shows how
+/// much it is worth.
 #[derive(Debug)]
 pub struct Builder<P: Protocol> {
     options: Options,
@@ -254,15 +257,15 @@ impl<P: Protocol> Clone for Builder<P> {
 #[cfg(any(test, feature = "experiments"))]
 impl<P: Protocol> Builder<P> {
     /// Chooses the source of timestamps, under a protocol that leaves the choice
-    /// ([`Properties::timestamps`]): today [`Mvto`](crate::Mvto). By default the first that it
-    /// knows.
+    /// ([`Properties::timestamps`]): today [`Mvto`](crate::Mvto). The default is the first source
+    /// in that list.
     #[must_use]
     pub fn timestamps(mut self, timestamps: timestamps::Timestamps) -> Self {
         self.options.timestamps = Some(timestamps);
         self
     }
 
-    /// Adds some bad choices to those already made.
+    /// Adds `factors`, which are bad choices, to those already chosen.
     #[must_use]
     pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
         self.options.factors = factors.into_iter().fold(self.options.factors, Factors::with);
@@ -271,9 +274,9 @@ impl<P: Protocol> Builder<P> {
 }
 
 impl<P: Protocol> Builder<P> {
-    /// Chooses a policy, of a protocol that leaves a choice: how [`Serial`](crate::Serial) keeps
-    /// transactions apart ([`Exclusion`](crate::Exclusion)), and which protocol
-    /// [`Erased`](crate::Erased) runs ([`Chosen`](crate::Chosen)).
+    /// Chooses the policy of a protocol that leaves a choice. For [`Serial`](crate::Serial), an
+    /// [`Exclusion`](crate::Exclusion) says how transactions are kept apart. For
+    /// [`Erased`](crate::Erased), a [`Chosen`](crate::Chosen) says which protocol runs.
     #[must_use]
     pub fn policy(mut self, policy: P::Policy) -> Self {
         self.policy = policy;
@@ -281,14 +284,14 @@ impl<P: Protocol> Builder<P> {
     }
 
     /// Sets timestamp splitting: whether each column group is a unit of conflict by itself
-    /// (default), or the whole row is one.
+    /// (default), or the whole row is one unit.
     #[must_use]
     pub fn timestamp_splitting(mut self, on: bool) -> Self {
         self.options.splitting = on;
         self
     }
 
-    /// Sets whether updates are blind, applied at commit time (default), or observe the row that
+    /// Sets whether updates are blind and applied at commit time (default), or observe the row that
     /// they update, as a read and a write would.
     #[must_use]
     pub fn commit_time_updates(mut self, on: bool) -> Self {
@@ -298,20 +301,21 @@ impl<P: Protocol> Builder<P> {
 
     /// Sets whether an attempt that is going to fail sees only values that were in the database at
     /// one moment (default). Under [`Occ`](crate::Occ), this takes revalidations of the read set
-    /// while the closure runs. Without them, the closure of such an attempt may see values of
-    /// different times and may panic because of them; neither its result nor its panic reaches the
-    /// caller. The setting does not affect other protocols, which are [opaque](Protocol::OPAQUE) or
-    /// not.
+    /// while the closure runs. Without revalidations, the closure of such an attempt may see values
+    /// of different times and may panic because of such values. Neither the closure's result nor
+    /// its panic reaches the caller then. The setting affects no other protocol;
+    /// [`Protocol::OPAQUE`] says which of these are opaque.
     #[must_use]
     pub fn opaque(mut self, on: bool) -> Self {
         self.options.opaque = on;
         self
     }
 
-    /// Sets the most bytes that tables and indexes may take. An insert that would exceed it fails
-    /// with [`Abort::MemoryLimit`]; so does an update, where it makes a version. Memory is taken in
-    /// steps of 64 KiB and 2 MiB. Work in progress may exceed the limit: a bucket that is half
-    /// moved takes some lines more, and a delete its version.
+    /// Sets the memory limit: the largest number of bytes that tables and indexes may take. An
+    /// insert that would exceed the limit fails with [`Abort::MemoryLimit`]. So does an update, if
+    /// it has to make a version. Memory is taken in steps of 64 KiB and 2 MiB. Work in progress may
+    /// exceed the limit: a half-moved bucket takes some more lines, and a delete takes memory for
+    /// its version.
     #[must_use]
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.options.memory_limit_bytes = bytes;
@@ -344,15 +348,16 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
-    /// Fixes the hash functions of the tables, for repeatable experiments. By default they differ
-    /// from process to process, so that no client can prepare keys that collide.
+    /// Fixes the hash functions of the tables, for repeatable experiments. By default the functions
+    /// differ from process to process, so that no client can prepare keys that collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Sets epochs of its own that begin at `first` and move only by hand: for tests that own time.
+    /// Gives the database epochs of its own, which begin at `first` and which only explicit calls
+    /// move. For tests that control time.
     #[cfg(test)]
     pub(crate) fn manual_epochs(mut self, first: Epoch) -> Self {
         self.own_epochs = Some(OwnEpochs::Manual(first));
@@ -371,8 +376,8 @@ impl<P: Protocol> Builder<P> {
     ///
     /// # Errors
     /// [`Error::ReserveAboveLimit`] or [`Error::ReserveAboveFree`], before any memory is touched.
-    /// Otherwise only a source of timestamps can be refused, which is a choice for experiments.
-    /// Limits that cannot work are found when tables are created.
+    /// Otherwise only the choice of a source of timestamps, which is for experiments, can be refused.
+    /// A memory limit that is too low is found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
         self.build_unless(&|| false)
     }

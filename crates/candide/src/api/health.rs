@@ -12,38 +12,39 @@ use crate::schema::Record;
 use crate::sync::lock;
 use std::sync::{Arc, PoisonError};
 
-/// The state of a database at one moment: what it holds, and which sessions and snapshots hold it
-/// back. See [`Database::health`].
+/// The state of a database at one moment: the memory that it has taken, and the sessions and
+/// snapshots that delay the freeing of memory. See [`Database::health`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
     /// The time in milliseconds by which the reclamation bound is behind the epoch. A deleted row
-    /// is freed when the bound has passed it, so memory stays unusable for this time after a
-    /// delete. All databases of a process share their epochs: a transaction of another database may
-    /// hold the bound back. The value, like every age, may be too small by a fiftieth.
+    /// is freed when the bound has passed the epoch of the delete, so the row's memory stays
+    /// unusable for this time. All databases of a process share their epochs, so a transaction of
+    /// another database may hold the bound back. This time, like every age in this type, may be too
+    /// small by a fiftieth.
     pub epoch_lag_ms: u64,
-    /// The number of the process's epochs that a commit has ended because their 16,384 commit
-    /// numbers were used up, under a protocol that numbers commits in an epoch. All other epochs
-    /// but those of `epochs_asked` last for a millisecond or more. The epochs suffice for as many
-    /// milliseconds as there are in eight years.
+    /// The number of epochs of this process that a commit has ended because their 16,384 commit
+    /// numbers were used up. This happens only under a protocol that numbers commits in an epoch.
+    /// All other epochs, except those in `epochs_asked`, last for a millisecond or more. If every
+    /// epoch lasted for a millisecond, the epochs would suffice for eight years.
     pub epochs_used_up: u64,
-    /// The number of the process's epochs that an attempt under `occ` has ended because it had met
-    /// too many rows written since it began: in the new epoch, all of them belong to an earlier
-    /// one. At most one epoch per millisecond ends so.
+    /// The number of epochs of this process that an attempt under `occ` has ended because it had
+    /// read too many rows written since it began. Once the new epoch has begun, all these rows
+    /// belong to earlier epochs. At most one epoch per millisecond ends this way.
     pub epochs_asked: u64,
     /// The transaction of this database that has been running for the longest time; `None` if none
     /// is running.
     pub oldest_pin: Option<OldestPin>,
     /// The oldest open [`Snapshot`](crate::Snapshot), or the oldest snapshot that a long read-only
-    /// transaction is registered at; `None` if there is neither. The versions that it sees are kept
-    /// as long as it is open.
+    /// transaction is registered at; `None` if there is neither. The versions that this snapshot
+    /// shows are kept as long as the snapshot is open.
     pub oldest_snapshot: Option<OldestSnapshot>,
     /// The number of objects that wait until no transaction can see them: deleted records, unlinked
     /// blocks, and old versions (under some protocols, units that have old versions).
     pub garbage: usize,
-    /// Bytes that tables and indexes have taken, as the memory limit counts them.
+    /// The number of bytes that tables and indexes have taken, as the memory limit counts them.
     pub reserved_bytes: usize,
-    /// Sessions that exist, those included that threads keep for [`Database::run`].
+    /// The number of existing sessions, including those that threads keep for [`Database::run`].
     pub sessions: usize,
 }
 
@@ -51,9 +52,10 @@ pub struct Health {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OldestPin {
-    /// The time since its present attempt began, in milliseconds.
+    /// The time since the transaction's present attempt began, in milliseconds.
     pub age_ms: u64,
-    /// Its session; see [`Session::number`](super::session::Session::number).
+    /// The number of the transaction's session; see
+    /// [`Session::number`](super::session::Session::number).
     pub session: u64,
 }
 
@@ -61,9 +63,9 @@ pub struct OldestPin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OldestSnapshot {
-    /// The time since it was opened, in milliseconds.
+    /// The time since the snapshot was opened, in milliseconds.
     pub age_ms: u64,
-    /// Its timestamp; see [`Snapshot::timestamp`](super::snapshot::Snapshot::timestamp).
+    /// The snapshot's timestamp; see [`Snapshot::timestamp`](super::snapshot::Snapshot::timestamp).
     pub timestamp: u64,
 }
 
@@ -73,21 +75,22 @@ pub struct OldestSnapshot {
 pub struct TableUse {
     /// The table's name.
     pub name: String,
-    /// Bytes taken for its records, free ones included: they serve the same table again.
+    /// Bytes taken for the table's records, including free records, which the same table uses
+    /// again.
     pub record_bytes: usize,
-    /// Bytes taken for versions that lie apart from their records, free ones included; zero under
+    /// Bytes taken for versions that lie outside the records, including free ones; zero under
     /// protocols that keep one version.
     pub version_bytes: usize,
-    /// Bytes taken for the buckets of its index. If a bucket has more keys than it holds, it
-    /// overflows into lines of a store that all indexes share; these lines are counted only in
+    /// Bytes taken for the buckets or nodes of the table's index. A bucket with too many keys
+    /// overflows into lines of a store that all indexes share. These lines are counted only in
     /// [`Health::reserved_bytes`].
     pub index_bytes: usize,
 }
 
 impl<P: Protocol> Database<P> {
     /// Returns the state of the database. Takes the lock that sessions take when they are made and
-    /// dropped, and for a moment the lock of each session's garbage; no transaction waits for it.
-    /// The figures are read one after another, while transactions go on.
+    /// dropped; no transaction waits for that lock. Also takes, for a moment, the lock of each
+    /// session's garbage. The figures are read one after another, while transactions go on.
     ///
     /// ```
     /// use candide::{Abort, Database};
@@ -118,10 +121,10 @@ impl<P: Protocol> Database<P> {
         let epochs = &inner.engine.epochs;
         let snapshot = P::Versions::oldest_snapshot(&inner.engine.clock);
         let bound = epochs.bound();
-        // A bound at the epoch lags behind nothing, however long the advancer sleeps.
+        // A bound that equals the epoch has no lag, however long the advancer sleeps.
         let lags_since = if bound < epochs.now() { epochs.moment_of(bound) } else { Moment::MAX };
         let since_pin = oldest.map(|(epoch, session)| (epochs.moment_of(epoch), session));
-        // Last: nothing seen before is younger.
+        // The present moment is read last, so no moment read above is later.
         let now = epochs.moment();
         let age_ms = |since: Moment| now.saturating_sub(since);
         Health {
@@ -138,7 +141,8 @@ impl<P: Protocol> Database<P> {
         }
     }
 
-    /// Returns the tables and what they take, in the order in which they were created.
+    /// Returns the memory use of each table, secondary indexes included, in the order in which they
+    /// were created.
     pub fn tables(&self) -> Vec<TableUse> {
         let tables = self.inner.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
         let table_use = tables.iter().map(|table| TableUse {
@@ -152,20 +156,20 @@ impl<P: Protocol> Database<P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Returns how many versions of a row there are right now: the longest chain of its column
-    /// groups, from the version that a transaction beginning now sees (or one that a commit under
-    /// way has linked already) to the oldest that a reader can still come to see, or that has not
-    /// been collected yet. 1 under protocols that keep one version; `None` if there is no row.
+    /// Returns the number of versions of a row: the length of the longest version chain among its
+    /// column groups. A chain begins at the version that a transaction beginning now sees, or at a
+    /// version that a commit under way has already linked. It ends at the oldest version that a
+    /// reader can still see or that has not been collected yet. The number is 1 under protocols
+    /// that keep one version. `None` if there is no row with this key.
     ///
-    /// A reader of an old version walks the chain down to it; under `mvto` so does a reader of a
-    /// row whose updates were put off, each of which is a version, too. So the length of a chain
-    /// says what slows reads of a hot row, and what an open snapshot costs.
+    /// A reader of an old version walks down the chain to that version. Under `mvto`, each deferred
+    /// update is a version too, and a reader of the row walks down these versions. So the length of
+    /// the chain shows what slows reads of a hot row, and what an open snapshot costs.
     ///
-    /// It is no transaction: it observes nothing, changes nothing, and is not counted in
-    /// [`Session::stats`]. It does not see what transactions have written and not committed, and no
-    /// writer makes it fail or wait; under a protocol that runs transactions one after another it
-    /// waits for its turn. It takes a lookup and a step for each version, during which no deleted
-    /// row is freed.
+    /// The call is no transaction: it observes nothing, changes nothing, and does not count in
+    /// [`Session::stats`]. It does not see uncommitted writes, and no writer makes it fail or wait.
+    /// But under a protocol that runs transactions one after another, the call waits for its turn.
+    /// It takes one lookup, and one step for each version; meanwhile no deleted row is freed.
     ///
     /// ```
     /// use candide::{Abort, Database, Mvcc, Record};
@@ -187,8 +191,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Abort::ForeignTable`] if the session is of another database; [`Abort::Nested`] if this
-    /// thread is in a transaction of the same database and would have to wait for itself.
+    /// [`Abort::ForeignTable`] if the session belongs to another database; [`Abort::Nested`] if
+    /// this thread is in a transaction of the same database and would have to wait for itself.
     pub fn versions_of(
         &self,
         session: &mut Session<P>,

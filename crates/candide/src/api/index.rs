@@ -1,4 +1,4 @@
-//! Secondary indexes: rows by other columns than their key.
+//! Secondary indexes, which find rows by other columns than the primary key.
 
 #![forbid(unsafe_code)]
 
@@ -27,9 +27,9 @@ use std::marker::PhantomData;
 /// search through all rows. A row type declares indexes ([`Table::index`]); other indexes are
 /// created while transactions run ([`Table::create_index`]).
 ///
-/// A handle: clones are the same index. After [`Table::drop_index`] every operation fails with
-/// [`Abort::NoIndex`]; if an index of the same name, columns and kind is created again, the handle
-/// is a handle of the new index. The other errors are [those of every
+/// An `Index` is a handle: its clones refer to the same index. After [`Table::drop_index`] every
+/// operation fails with [`Abort::NoIndex`]; if an index of the same name, columns and kind is
+/// created again, the handle refers to the new index. The other errors are [those of every
 /// operation](Table#errors-of-every-operation) of a table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
@@ -68,7 +68,7 @@ impl<R: Record, K, I, P: Protocol> Index<R, K, I, P> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Returns an index that the row type names: `accounts.index(Account::BY_OWNER)`.
+    /// Returns an index that the row type declares: `accounts.index(Account::BY_OWNER)`.
     pub fn index<K: Key, I: IndexKind>(&self, index: IndexOf<R, K, I>) -> Index<R, K, I, P> {
         Index { table: self.clone(), number: index.number, types: PhantomData }
     }
@@ -89,10 +89,10 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.core().unique
     }
 
-    /// Returns the rows with this key, with some of their columns; of a unique index, one or none.
-    /// As with [`Table::scan`], they are those there were when the call was made.
+    /// Returns the rows with this key, with some of their columns. A unique index has at most one
+    /// such row. As with [`Table::scan`], these are the rows that exist when the call is made.
     ///
-    /// In an ordered index they come in the order of their primary keys.
+    /// An ordered index returns the rows in the order of their primary keys.
     pub fn rows<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -107,8 +107,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         )
     }
 
-    /// Returns a handle on the row with this key in a unique index, or on the first row found with
-    /// it in another index. `None` if there is no such row; the transaction has then observed that.
+    /// Returns a handle on the row with this key. If the index is not unique, the row is the first
+    /// one found with this key. `None` if there is no such row; the transaction has then observed
+    /// the absence.
     ///
     /// # Errors
     /// [`Abort::NoIndex`] if the index has been dropped.
@@ -122,8 +123,8 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Ok(Some(self.table.row_of(tx, key, record)))
     }
 
-    /// Reads columns of the row with this key in a unique index, or of the first row found with it
-    /// in another index; `None` if there is no such row.
+    /// Reads columns of the row with this key. If the index is not unique, the row is the first one
+    /// found with this key. `None` if there is no such row.
     ///
     /// # Errors
     /// [`Abort::NoIndex`] if the index has been dropped.
@@ -136,7 +137,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.rows(tx, key, projection).next().transpose().map(|row| row.map(|(_, columns)| columns))
     }
 
-    /// As [`Index::get`], for a row that must be there.
+    /// As [`Index::get`], for a row that must exist.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NoIndex`] if the index has
@@ -154,8 +155,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         Way::new(tx, &self.core().entries, self.entry_range(&range), direction)
     }
 
-    /// Returns the range of an index's entries for a range of keys. In a unique index the words of
-    /// a key are all words of its entry, in another index they are the first words.
+    /// Returns the range of entry keys for a range of index keys. In a unique index, an entry key
+    /// has the words of the index key. In another index, it begins with these words, and the
+    /// primary key follows.
     pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
         range.expect_words(K::WORDS);
         range.of_longer_keys(self.core().entries.layout.key_words())
@@ -184,14 +186,14 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     }
 }
 
-/// A row that is met through an index.
+/// A row found through an index: the entry and the record.
 #[derive(Clone, Copy)]
 struct Met {
     entry: RecordAt,
     record: RecordAt,
 }
 
-/// Returns the next row of a table on the way through an index.
+/// Returns the next row of a table on the way through an index; `None` after the last row.
 fn next_row<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,
@@ -206,7 +208,7 @@ fn next_row<P: Protocol>(
         return Err(Abort::NoIndex);
     }
     state.admit(tx.engine, table)?;
-    // Relaxed: it was written before the index became readable (E18).
+    // Relaxed: `since` was written before the index became readable (E18).
     state.reach(tx.engine, table, index.since.load(Ordering::Relaxed))?;
     while let Some(entry) = way.next(tx, state, &index.entries)? {
         let Some(primary) = primary_key(tx, state, table, index, entry, way.mark())? else {
@@ -214,7 +216,8 @@ fn next_row<P: Protocol>(
         };
         return match state.find(tx.engine, table, primary.as_slice())? {
             Found::Record(record) => Ok(Some(Met { entry, record })),
-            // Entry and row come and go together, so the transaction has seen two different times.
+            // A transaction changes an entry together with its row. So this attempt has read the
+            // entry and the row at two different times.
             Found::Nothing { node, version } => {
                 let missing =
                     Missing { table: table.number, key: Some(primary.as_slice()), node, version };
@@ -226,8 +229,8 @@ fn next_row<P: Protocol>(
     Ok(None)
 }
 
-/// As [`next_row`], and reads these units of the row, as it was when the way began; after the last
-/// row, or an error, the way is over.
+/// Does the work of [`next_row`], and reads `units` of the row as it was when `way` began. Ends
+/// `way` after the last row, or after an error.
 fn read_next<P: Protocol>(
     tx: &Tx<'_, P>,
     (table, index): (&TableCore, &IndexCore),
@@ -240,7 +243,7 @@ fn read_next<P: Protocol>(
         let Some(Met { record, .. }) = met else { return Ok(None) };
         let is_there =
             state.read_units_at_mark(tx.engine, table, (record, units), way.mark(), copy)?;
-        // As in `next_row`.
+        // For the same reason as in `next_row`.
         if is_there { Ok(met) } else { Err(state.torn(tx.engine, table.layout.first_of(record))) }
     });
     if !matches!(met, Ok(Some(_))) {
@@ -250,9 +253,9 @@ fn read_next<P: Protocol>(
 }
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
-    /// Returns the rows whose keys in this index lie in a range, in their order, and with equal
-    /// keys in the order of their primary keys. As with [`Table::scan`], they are those there were
-    /// when the call was made.
+    /// Returns the rows whose keys in this index lie in `range`, in the order of these keys. Rows
+    /// with equal keys come in the order of their primary keys. As with [`Table::scan`], these are
+    /// the rows that exist when the call is made.
     pub fn scan<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -265,7 +268,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.scan_words(tx, range.word_range(), Direction::Forward, projection)
     }
 
-    /// As [`Index::scan`], from the last to the first.
+    /// As [`Index::scan`], from the last row to the first.
     pub fn scan_rev<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -279,19 +282,19 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     }
 }
 
-/// Rows found through a secondary index, with some of their columns: see [`Scan`](crate::Scan),
-/// which goes for this too.
+/// Rows found through a secondary index, with some of their columns. All that [`Scan`](crate::Scan)
+/// says applies here too.
 pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
     index: &'t Index<R, K, I, P>,
     tx: &'t Tx<'t, P>,
     projection: Pr,
     way: Way,
-    /// The entry of the row that it has given last.
+    /// The entry of the row that the scan has returned last.
     last: Option<RecordAt>,
 }
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'_, R, K, I, P, Pr> {
-    /// Returns the key of the entry of the row that it has given last.
+    /// Returns the entry key of the row that the scan has returned last.
     pub(crate) fn last_entry(&self) -> Option<KeyWords> {
         self.last.map(|entry| entry.key_words(self.index.core().entries.layout.key_words()))
     }
@@ -343,15 +346,15 @@ pub struct IndexOptions<I> {
 }
 
 impl IndexOptions<Ordered> {
-    /// Returns an ordered index.
+    /// Returns the options of an ordered index.
     pub fn ordered() -> IndexOptions<Ordered> {
         IndexOptions { unique: false, kind: PhantomData }
     }
 }
 
 impl IndexOptions<Hashed> {
-    /// Returns a hash index. It finds rows by their whole key only; meant for keys that few rows
-    /// have in common.
+    /// Returns the options of a hash index. A hash index finds rows by their whole key only, and
+    /// suits keys that few rows share.
     pub fn hashed() -> IndexOptions<Hashed> {
         IndexOptions { unique: false, kind: PhantomData }
     }
@@ -366,24 +369,26 @@ impl<I> IndexOptions<I> {
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Adds a secondary index over the columns of a projection, while transactions run:
+    /// Adds a secondary index on the columns of `projection`, while transactions run:
     /// `customers.create_index("by_city", Customer::CITY, IndexOptions::ordered())`. Returns when
     /// the index can be read.
     ///
-    /// Soon after the call all transactions keep the index; one that changes an indexed column by
-    /// [`Table::update`] is refused with [`Abort::Indexed`] from then on. Existing rows are entered
-    /// a few at a time, by transactions of this thread; their keys are listed before that, which
-    /// takes memory beside the limit.
+    /// Soon after the call begins, all transactions maintain the index. From then on,
+    /// [`Table::update`] of an indexed column is refused with [`Abort::Indexed`]. Transactions of
+    /// this thread enter the existing rows into the index, a few rows each. Before that, the call
+    /// lists the keys of these rows; the memory limit does not count this list.
     ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`],
     /// [`Error::TooManyIndexes`], [`Error::TooManyTables`], [`Error::NotUnique`] if two rows have
-    /// the same key in a unique index, [`Error::Busy`] if transactions of this process, of other
-    /// databases too, that began before do not end within ten seconds, for which it waits up to
-    /// three times (this thread may be in one), [`Error::MemoryLimit`], [`Error::RowType`] if the
-    /// keys would be too long, [`Error::SecondSession`]. In every case there is no index
-    /// afterwards; but for a unique one that may have refused a transaction which does not end
-    /// within ten seconds: that is kept until [`Table::drop_index`], and refuses no transaction.
+    /// the same key in a unique index, [`Error::MemoryLimit`], [`Error::RowType`] if the keys would
+    /// be too long, [`Error::SecondSession`]. [`Error::Busy`] if running transactions do not end
+    /// within ten seconds. The call waits for them up to three times: for all transactions of this
+    /// process, also those of other databases and of this thread.
+    ///
+    /// After an error there is no index, with one exception. A unique index may have refused a
+    /// transaction that does not end within ten seconds. Transactions then maintain the index until
+    /// [`Table::drop_index`], but it refuses no transaction.
     ///
     /// # Panics
     /// With the panic of the code that makes the keys; there is no index then.
@@ -425,14 +430,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Drops a secondary index that [`Table::create_index`] has created: operations on its handles
-    /// fail from now on. Its memory is kept for an index of the same name.
+    /// fail from now on. The index's memory is kept for a new index of the same name, columns and
+    /// kind.
     ///
     /// # Errors
     /// [`Error::NoIndex`] if the table has no such index or the row type declares it.
-    /// [`Error::Busy`] if transactions that may have read the index, or that it may have refused,
-    /// do not end within ten seconds; in this case the index cannot be read any more, but
-    /// transactions still maintain it, and a unique index may still refuse rows: drop it again.
-    /// [`Error::SecondSession`].
+    /// [`Error::Busy`] if a transaction that may have read the index, or that the index may have
+    /// refused, does not end within ten seconds. The index cannot be read any more then, but
+    /// transactions still maintain it, and a unique index may still refuse rows. Call this function
+    /// again in this case. [`Error::SecondSession`].
     pub fn drop_index(&self, name: &str) -> Result<(), Error> {
         drop_made(self.inner(), self.core(), name, R::INDEXES.len())
     }

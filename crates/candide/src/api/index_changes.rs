@@ -22,9 +22,9 @@ use std::sync::Arc;
 const ROWS_AT_ONCE: usize = 64;
 
 /// An index that is being built. If the build ends early, by an error or by a panic of a row type's
-/// code, transactions stop maintaining the index. But they maintain it as long as a transaction may
-/// run that the index has refused, since a transaction that removes the reason of a refusal has to
-/// conflict with the refused one.
+/// code, transactions stop maintaining the index. But first every transaction must end that the
+/// index may have refused: a transaction that removes the reason of a refusal has to conflict with
+/// the refused transaction.
 struct Unfinished<'a> {
     indexes: &'a Indexes,
     index: &'a IndexCore,
@@ -49,7 +49,7 @@ impl Drop for Unfinished<'_> {
 }
 
 /// Makes an index of a table, as [`Table::create_index`](super::table::Table::create_index) says;
-/// returns its number.
+/// returns the index's number.
 pub(crate) fn create<P: Protocol>(
     inner: &Arc<Inner<P>>,
     table: &TableCore,
@@ -61,11 +61,11 @@ pub(crate) fn create<P: Protocol>(
     let index = inner.catalog.add_index(&inner.engine.common, table, plan)?;
     let (indexes, epochs) = (&table.indexes, &*inner.engine.epochs);
     let mut unfinished = Unfinished { indexes, index, epochs, finished: false };
-    // Keys are made by the user's code.
+    // The user's code makes the keys, and may panic.
     let built = catch_unwind(AssertUnwindSafe(|| work.build(&mut session, index)));
     let is_built = matches!(built, Ok(Ok(())));
     let may_have_refused = indexes.is_at(index, Stage::Enforced) && !mutant(Mutant::DroppedAtOnce);
-    // If transactions cannot stop maintaining the index, it is kept.
+    // If transactions must go on maintaining the index, the index stays.
     let stays = |session: &mut Session<P>| {
         indexes.set(index, Stage::Enforced, false);
         epochs.wait_for_others().and_then(|()| work.part_from(session, index)).is_err()
@@ -81,8 +81,8 @@ pub(crate) fn create<P: Protocol>(
     }
 }
 
-/// Drops an index of a table, as [`Table::drop_index`](super::table::Table::drop_index) says; the
-/// first `built_in` cannot be dropped.
+/// Drops an index of a table, as [`Table::drop_index`](super::table::Table::drop_index) says. The
+/// first `built_in` indexes cannot be dropped.
 pub(crate) fn drop_made<P: Protocol>(
     inner: &Arc<Inner<P>>,
     table: &TableCore,
@@ -98,8 +98,8 @@ pub(crate) fn drop_made<P: Protocol>(
         return Err(Error::NoIndex { table: table.name.to_string(), index: name.into() });
     };
     indexes.set(index, Stage::Readable, false);
-    // A transaction that has read the index must still conflict with writers that change what it
-    // has read.
+    // A transaction that has read entries of the index must still conflict with writers that change
+    // these entries.
     inner.engine.epochs.wait_for_others()?;
     indexes.set(index, Stage::Enforced, false);
     if !mutant(Mutant::DroppedAtOnce) {
@@ -157,8 +157,8 @@ impl<P: Protocol> Work<'_, P> {
         Ok(())
     }
 
-    /// Returns the time, in the protocol's timestamps, at which all changes made to an index so far
-    /// have happened. Under protocols that keep time in the data: a transaction that changed a row
+    /// Returns the timestamp by which all changes made to an index so far have happened. It matters
+    /// under protocols that keep timestamps in the data. There, a transaction that changed a row
     /// without an entry has observed the missing entry, in a node or in a unit of the index, and
     /// all later transactions find the entry. A transaction that deleted a row, without knowing of
     /// the index, has left its timestamp in the table.
@@ -167,16 +167,17 @@ impl<P: Protocol> Work<'_, P> {
         seen.max(P::begin_ts_bound(&self.inner.engine.clock))
     }
 
-    /// Makes transactions that no longer maintain an index serialize after all transactions that
-    /// have read the index, under protocols that keep time in the data: the rts of all rows, and of
-    /// all nodes for absent keys, are raised to the highest time read.
+    /// Ensures that transactions that no longer maintain an index serialize after all transactions
+    /// that have read the index. This is for protocols that keep timestamps in the data. Raises the
+    /// rts of all rows, and of all nodes (for absent keys), to the highest timestamp at which the
+    /// index has been read.
     fn part_from(&self, session: &mut Session<P>, index: &IndexCore) -> Result<(), Error> {
         let (core, time) = (self.table, session.seen_until(&index.entries));
         if time == 0 || mutant(Mutant::PartedAtOnce) {
             return Ok(());
         }
-        // Nodes first, because a record linked afterwards inherits the rts of its node. A node that
-        // was divided meanwhile is found again by the next pass.
+        // Nodes first, because a record linked afterwards inherits the rts of its node. If a node
+        // was divided meanwhile, the next pass finds its parts.
         while session.see_nodes_until(core, time) {}
         self.each_batch(session, index, core, &|tx, state, record| {
             state.reach(tx.engine, core, time)?;
@@ -184,18 +185,18 @@ impl<P: Protocol> Work<'_, P> {
         })
     }
 
-    /// Removes all entries of an index that is not kept any more, as far as possible.
+    /// Tries to remove all entries of an index that transactions no longer maintain.
     fn forget_entries(&self, session: &mut Session<P>, index: &IndexCore) {
         if self.inner.engine.epochs.wait_for_others().is_ok() {
-            // Entries that stay are removed if an index of this name is made again.
+            // Entries that remain are removed when an index of this name is created again.
             let _ = self.each_batch(session, index, &index.entries, &|tx, state, entry| {
                 state.delete_unit(tx.engine, index.entries.layout.at(entry, Unit::ROW))
             });
         }
     }
 
-    /// Calls `each` with every record of the table, or of the index, that was linked at the
-    /// beginning. Each transaction treats a few records.
+    /// Calls `each` with every record of `table` that was linked when the call began. `table` may
+    /// also be the index's table of entries. Each transaction handles a few records.
     fn each_batch(
         &self,
         session: &mut Session<P>,

@@ -9,7 +9,7 @@ use crate::schema::{KeyWords, Unit, Words};
 use crate::sync::{Mutant, mutant};
 use crate::txn::{Mark, State, Tx};
 
-/// Returns the primary key in an entry, if the entry existed at the mark.
+/// Returns the primary key in `entry`; `None` if the entry did not exist at `mark`.
 pub(crate) fn primary_key<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,

@@ -28,14 +28,14 @@ pub(crate) fn for_each_row<P: Protocol>(
     let (mut count, mut failed) = (0, false);
     table.index.for_each(&mut |record| {
         // Each record is read in an attempt of its own, which ends before `each` is called with the
-        // record. So nothing accumulates and nothing stays locked.
+        // record. So the read set stays small, and nothing stays locked.
         let is_there = P::InPlace::enter(&engine.clock, None).and_then(|()| {
             state.begin(engine);
             let copy = &mut |unit: Unit, from: Words<'_>| {
                 let (start, count) = unit.image_range(table.groups);
                 from.copy(0, count, |word, value| image[start + word] = value);
             };
-            // Updaters that were put off may run there; if one panics, the attempt has to end
+            // Deferred updaters may run in this read. If one panics, the attempt has to end
             // nevertheless.
             let read = || state.read_units(engine, table, (record, units), copy);
             let is_there = catch_unwind(AssertUnwindSafe(read));

@@ -12,15 +12,15 @@ use crate::txn::{Mark, State, Tx};
 
 /// The rows of a range of keys, or of a whole table, with some of their columns.
 ///
-/// Returns `Ok((key, columns))` for every row that exists when the scan is made, after the
-/// transaction's own inserts, updates and deletes up to then. Later writes of the transaction do
-/// not show, even in rows that the scan has not reached. After an error, one of [those of every
-/// operation](Table#errors-of-every-operation), the scan returns nothing more.
+/// A scan returns `Ok((key, columns))` for every row that exists when the scan is made. The
+/// transaction's own inserts, updates and deletes before that moment show. Its later writes do not
+/// show, even in rows that the scan has not reached. The errors are [those of every
+/// operation](Table#errors-of-every-operation); after an error the scan returns nothing more.
 ///
-/// A row is searched when the caller asks for it, so a scan that is dropped after some rows has
-/// observed the table up to there and no further. The rows and the gaps between them, up to there,
-/// belong to the read set of the transaction: no other transaction can insert a row into such a
-/// gap.
+/// A scan looks for a row when the caller asks for that row. So a scan that is dropped after some
+/// rows has observed the table up to the last of these rows and no further. These rows and the gaps
+/// between them belong to the read set of the transaction: at its place in the serial order, these
+/// gaps contain no row.
 ///
 /// The scan does not borrow the transaction: rows of any table can be read and written between two
 /// rows of the scan.
@@ -38,14 +38,15 @@ pub(crate) struct Way {
     /// The position in the index; `None` at the end of the range.
     cursor: Option<Cursor>,
     mark: Mark,
-    /// Its number among the attempt's scans.
+    /// The number of this scan among the attempt's scans.
     number: usize,
     /// The record that the scan has returned last, if the scan may read at a mark in the past.
     last: Option<RecordAt>,
     /// If the scan reads at a mark in the past: the next records of the index and of the index of
-    /// deleted records, in descending order, so that the next one is the last.
+    /// deleted records. They are in reverse order, so the record to be returned next is the last in
+    /// the vector.
     merged: Vec<RecordAt>,
-    /// The records of the index behind `merged`, in descending order.
+    /// The records of the index that follow those of `merged`, in reverse order.
     waiting: Vec<RecordAt>,
     is_over: bool,
     /// The error of the scan, until the caller has received it.
@@ -85,8 +86,8 @@ impl Way {
         self.mark
     }
 
-    /// Ends the scan with this error. The scan returns nothing afterwards, so that a loop that
-    /// skips errors ends.
+    /// Ends the scan. Returns the scan's error; `None` if the scan has not failed. Afterwards the
+    /// scan returns nothing, so a loop that skips errors ends.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self) -> Option<Abort> {
@@ -155,7 +156,7 @@ impl Way {
         state.scanned(tx.engine, self.number, || Some(table.layout.first_of(record)));
     }
 
-    /// Gives records at hand to the caller until it has enough.
+    /// Takes records at hand, and notes them as returned, until `wanted` returns `false` for one.
     #[inline(always)]
     fn give_while<P: Protocol>(
         &mut self,
@@ -177,10 +178,10 @@ impl Way {
         });
     }
 
-    /// Goes on with a record that needs the slow path, or behind a record without a row, up to the
-    /// next row, and calls `copy` with the words of that row. Of the first record, only the units
-    /// that have not been read are read. `None` at the end, or if the scan has failed. Out of line,
-    /// so that a simple step to a row is short.
+    /// Goes on to the next row, and calls `copy` with the words of that row. Begins with the record
+    /// in `begun`, of which only the given units are still to be read; if `begun` is `None`, with
+    /// the next record. Returns `None` at the end, or if the scan has failed. Out of line, so that
+    /// a simple step to a row is short.
     #[inline(never)]
     fn go_on<P: Protocol>(
         &mut self,
@@ -209,9 +210,9 @@ impl Way {
         }
     }
 
-    /// Skips further records at hand that are no rows, if no slow path is needed to see that. If
-    /// rows are inserted at one end of a range and deleted at the other, the deleted records lie
-    /// together as long as a transaction can see them.
+    /// Skips the next records at hand that hold no row, up to the first record that needs the slow
+    /// path. If rows are inserted at one end of a range and deleted at the other, many such records
+    /// lie together: a deleted record stays as long as a transaction can see its row.
     #[inline(always)]
     fn skip_absent<P: Protocol>(
         &mut self,
@@ -227,8 +228,8 @@ impl Way {
         });
     }
 
-    /// Moves on to the next row, as [`Scan`] does, and calls `copy` with the words of these units
-    /// of the row.
+    /// Moves on to the next row, as [`Scan`] does, and calls `copy` with the words of `units` of
+    /// that row.
     pub(crate) fn next_row<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -318,10 +319,10 @@ impl Way {
         observed.map(|()| advance)
     }
 
-    /// Merges the records at hand, for a scan that reads at a mark in the past, with the records
-    /// that the index of deleted records has between the last record returned and these, up to a
-    /// limit. Called when the scan has reached a record of the index, or its end. Returns the first
-    /// record of the result.
+    /// For a scan that reads at a mark in the past, merges the records at hand with records of the
+    /// index of deleted records. The latter lie between the last record returned and the last
+    /// record at hand; their number is limited. Called when the scan has reached a record of the
+    /// index, or the end of the index. Returns the first record of the result.
     #[cold]
     #[inline(never)]
     fn merge<P: Protocol>(
@@ -354,7 +355,7 @@ impl Way {
         if let Some(last) = self.last {
             *near = edge(last, false);
         }
-        // The records in `waiting` were at hand before.
+        // The records in `waiting` were at hand at an earlier call.
         let at_hand = self.waiting.first().copied().or_else(|| Cursor::last_at_hand(&self.cursor));
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
@@ -373,18 +374,20 @@ impl Way {
             self.merged.push(next);
         }
         self.merged.sort_by(|&one, &other| order(other, one));
-        // Of two records with the same key, the one of the index of deleted records stays: the one
-        // of the index is younger, or is the same record on its way there.
+        // Of two records with the same key, the one from the index of deleted records stays. The
+        // one from the main index is younger, or is the same record while it moves to the index of
+        // deleted records.
         self.merged.dedup_by(|one, before| order(*one, *before).is_eq());
         self.merged.pop().map_or(Advance::End, Advance::Next)
     }
 }
 
 impl<R: Record, P: Protocol> Table<R, P> {
-    /// Returns all rows, in the order of their keys if the table is ordered, otherwise in none.
+    /// Returns all rows: in the order of their keys if the table is ordered, otherwise in no
+    /// particular order.
     ///
-    /// The transaction commits only if no row has changed and none was inserted meanwhile, so this
-    /// does not suit a large table that other transactions write.
+    /// The transaction commits only if no row of the table has been changed or inserted meanwhile.
+    /// So this does not suit a large table that other transactions write.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -430,7 +433,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the rows of a range of keys in their order: `scan(tx, 10..20, …)`, `scan(tx, ..,
     /// …)`, `scan(tx, Prefix((warehouse, district)), …)`.
     ///
-    /// A range whose end is before its beginning holds nothing.
+    /// A range whose end is before its beginning is empty.
     #[inline]
     pub fn scan<'t, Pr: Projection<R>>(
         &'t self,
@@ -458,7 +461,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.scan_words(tx, self.kept_range(&range), Direction::Reverse, projection)
     }
 
-    /// Returns a range in the words that the table keeps.
+    /// Returns `range` in the words of keys as the table keeps them, packed or not.
     #[inline]
     fn kept_range(&self, range: &impl KeyRange<R::Key>) -> WordRange {
         let range = range.word_range();
@@ -501,8 +504,9 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// Goes on with a record of several units, or in the cases of [`Way::go_on`]. Takes no
-    /// arguments that a simple step does not need, so that a simple step is short.
+    /// Goes on with `record`, which has several units or needs the slow path; if `record` is
+    /// `None`, with the next record. Takes no arguments that a simple step does not need, so that a
+    /// simple step is short.
     #[inline(never)]
     fn go_on(&mut self, record: Option<RecordAt>) -> Option<<Self as Iterator>::Item> {
         let core = self.table.core();
@@ -525,8 +529,8 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
         }
     }
 
-    /// Does the work of [`Way::go_on`] for a record of which the words of some units have been
-    /// copied.
+    /// Does the work of [`Way::go_on`]. If some units of the record in `begun` have already been
+    /// read, `words` contains their words.
     #[inline(never)]
     fn go_on_with(
         &mut self,

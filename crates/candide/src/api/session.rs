@@ -20,13 +20,13 @@ use std::sync::{Arc, Weak};
 /// A session of one thread: it runs the thread's transactions, keeps their memory, and counts their
 /// outcomes.
 ///
-/// A session can move to another thread between transactions. While it is idle, and when it is
-/// dropped (by a panic or the end of its thread, too), it holds nothing back: no lock, no pin, no
-/// garbage.
+/// A session can move to another thread between transactions. An idle session holds no lock, no pin
+/// and no garbage. Neither does a dropped session, even if a panic or the end of its thread has
+/// dropped it.
 pub struct Session<P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
-    /// On cache lines of its own: sessions are often made one after another and used by different
-    /// threads.
+    /// On cache lines of its own, since sessions that are made one after another are often used by
+    /// different threads.
     core: Box<CachePadded<TxnRunner<P>>>,
 }
 
@@ -39,17 +39,17 @@ impl<P: Protocol> Session<P> {
     /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an
     /// error.
     ///
-    /// `body` may run any number of times; only the last run counts, and effects outside the
-    /// database belong into [`Tx::on_commit`]. Its result, be it a value, an error or a panic,
-    /// reaches the caller only if everything that the run has read is true in the serial order.
-    /// (The message of a panic may have been printed before the attempt was found to be doomed and
+    /// `body` may run any number of times; only the last run counts. Effects outside the database
+    /// belong into [`Tx::on_commit`]. A result of `body`, be it a value, an error or a panic,
+    /// reaches the caller only if everything that this run has read is true in the serial order.
+    /// (If a run panics, the panic's message may be printed even though the attempt is then
     /// repeated.)
     ///
     /// # Errors
-    /// The error of `body`, after which the transaction has had no effect. From the engine, by
-    /// `E::from`: [`Abort::Guard`] and [`Abort::Overflow`] of updates, which are found at the end.
-    /// They are returned even if `body` ends in an error or a panic of its own that came after the
-    /// update: the first failure counts.
+    /// The error of `body`; the transaction then has no effect. Also [`Abort::Guard`] or
+    /// [`Abort::Overflow`], converted by `E::from`, if the engine finds at the end of the
+    /// transaction that an update fails. Such a failure is returned even if `body` ends in an error
+    /// or a panic of its own after the update: the first failure counts.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -68,9 +68,9 @@ impl<P: Protocol> Session<P> {
     /// ```
     ///
     /// # Panics
-    /// With the panic of `body` or of an updater, whichever came first; the transaction has had no
-    /// effect then. With `panic = "abort"` the process ends at the first panic, even of an attempt
-    /// that was doomed.
+    /// With the panic of `body` or of an updater, whichever came first; the transaction then has no
+    /// effect. With `panic = "abort"` the process ends at the first panic, even in an attempt that
+    /// is doomed.
     #[inline]
     pub fn run<T, E: From<Abort>>(
         &mut self,
@@ -106,7 +106,8 @@ impl<P: Protocol> Session<P> {
         Ok(value)
     }
 
-    /// Runs a transaction that is expected to take long. All such closures share this code.
+    /// As [`Session::run`], for a transaction that is expected to take long. All such transactions
+    /// share the code of this function.
     #[inline(never)]
     pub(crate) fn run_body(
         &mut self,
@@ -126,7 +127,7 @@ impl<P: Protocol> Session<P> {
         self.run_with(RunOptions::new().read_only(), body)
     }
 
-    /// Reads a unit without the rest of a transaction, if that suffices; see
+    /// Reads a unit outside a transaction, or returns `None` if a transaction is needed; see
     /// [`TxnRunner::single_read`].
     #[inline(always)]
     pub(crate) fn single_read(
@@ -143,8 +144,8 @@ impl<P: Protocol> Session<P> {
         &self.inner
     }
 
-    /// Returns the keys of all records, present or absent, that are linked during the whole call,
-    /// one after another.
+    /// Returns the keys of all records, present or absent, that are linked during the whole call.
+    /// The words of the keys follow one another.
     pub(crate) fn linked_keys(&mut self, table: &TableCore) -> Vec<u64> {
         let (epochs, slot) = (&self.inner.engine.epochs, &self.core.public.slot);
         let key_words = table.layout.key_words();
@@ -157,8 +158,8 @@ impl<P: Protocol> Session<P> {
         keys
     }
 
-    /// Returns the highest time at which transactions have read a row of a table, or the absence of
-    /// one.
+    /// Returns the highest timestamp at which a transaction has read a row of `table`, or the
+    /// absence of a row.
     pub(crate) fn seen_until(&mut self, table: &TableCore) -> u64 {
         let clock = &self.inner.clone().engine.clock;
         let (mut nodes, mut units) = (0, 0);
@@ -170,7 +171,8 @@ impl<P: Protocol> Session<P> {
         nodes.max(units)
     }
 
-    /// Raises the rts of all nodes of a table's index to a time; returns whether one was lower.
+    /// Raises the rts of each node of the index of `table` to at least `time`; returns whether any
+    /// node had a lower rts.
     pub(crate) fn see_nodes_until(&mut self, table: &TableCore, time: u64) -> bool {
         let clock = &self.inner.clone().engine.clock;
         let mut any = false;
@@ -194,8 +196,8 @@ impl<P: Protocol> Session<P> {
         epochs.unpin(slot);
     }
 
-    /// Returns how many versions there are of the row with this key, in the longest chain of its
-    /// units; `None` if there is no row.
+    /// Returns the length of the longest version chain among the units of the row with this key;
+    /// `None` if there is no such row.
     pub(crate) fn versions_of(
         &mut self,
         table: &TableCore,
@@ -212,8 +214,8 @@ impl<P: Protocol> Session<P> {
                     0 => P::is_present(attempt, at).then_some(1),
                     _ => P::Versions::chain_length(&engine.clock, attempt, at),
                 });
-                // The first unit says whether there is a row. Others may have been deleted with it
-                // since.
+                // The first unit says whether the row exists. The row may be deleted before the
+                // other units are read.
                 lengths.next().flatten().map(|first| lengths.flatten().fold(first, usize::max))
             }
             // The key had no record at one moment of this call, and so no row.
@@ -229,8 +231,8 @@ impl<P: Protocol> Session<P> {
         &self.core
     }
 
-    /// Returns the session's number, by which [`Health`](crate::Health) and
-    /// histories name it. No other session of the database has or had it.
+    /// Returns the session's number, by which [`Health`](crate::Health) and histories name it. No
+    /// other session of the database has, or ever had, this number.
     pub fn number(&self) -> u64 {
         self.core.public.session
     }
@@ -282,14 +284,14 @@ impl<P: Protocol> Drop for Cached<P> {
     }
 }
 
-/// An entry of the list: the session that a thread keeps for a database, unless that session is in
-/// use.
+/// An entry of a [`List`]: the session that a thread keeps for a database. `session` is `None`
+/// while that session is in use.
 struct Entry {
     session: Option<Box<dyn Any>>,
     is_alive: fn(&dyn Any) -> bool,
 }
 
-/// The sessions a thread keeps, by the numbers of the databases.
+/// The sessions that a thread keeps, by the number of the database.
 struct List {
     entries: BTreeMap<u64, Entry>,
     /// The number of the database whose entry was last checked for being stale.
@@ -304,7 +306,7 @@ thread_local! {
 /// at most one session, so sessions of dropped databases do not accumulate.
 const LOOKED_AT: usize = 2;
 
-/// The answer of a thread's list.
+/// The result of looking up a database in a thread's list.
 enum Place<P: Protocol> {
     Session(Box<Cached<P>>),
     Unknown,
@@ -340,25 +342,27 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     let session = lent.session.as_mut().expect("given back only on drop");
     let effects = Effects::default();
     let value = session.core.run(&inner.engine, options, read_view, &effects, body)?;
-    // Effects may run transactions of their own, with this session.
+    // The session goes back to the list first: effects may run transactions of their own with it.
     drop(lent);
     effects.run_all();
     Ok(value)
 }
 
-/// Returns a new session for the thread's list, in which it counts as in use.
+/// Makes a session for the thread's list, and returns it. In the list, the session counts as in
+/// use.
 #[cold]
 #[inline(never)]
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
-    // Only a protocol with one session refuses a session: the one session exists already, perhaps
-    // in a transaction.
+    // Only a protocol that allows one session refuses another one. The first session exists
+    // already, and may be in a transaction.
     inner.admit().map_err(|_| Abort::Nested)?;
     let core = Box::new(CachePadded::new(inner.join()));
     announce::<P>(inner.engine.id);
     Ok(Box::new(Cached { inner: Arc::downgrade(inner), core }))
 }
 
-/// A session on loan from the thread's list. It goes back when this is dropped, also by a panic.
+/// A session taken from the thread's list. Dropping this value, also by a panic, returns the
+/// session to the list.
 struct Lent<P: Protocol> {
     session: Option<Box<Cached<P>>>,
     database: u64,
@@ -385,8 +389,7 @@ impl<P: Protocol> Drop for Lent<P> {
     }
 }
 
-/// Makes sure that the thread's list has an entry for a database, in which the session counts as in
-/// use.
+/// Adds an entry for a database to the thread's list. Its session counts as in use.
 fn announce<P: Protocol>(database: u64) {
     let is_alive = |session: &dyn Any| {
         session.downcast_ref::<Cached<P>>().is_some_and(|session| session.inner.strong_count() > 0)
@@ -397,8 +400,8 @@ fn announce<P: Protocol>(database: u64) {
     });
 }
 
-/// Drops the sessions of dropped databases among the next few sessions in the thread's list, after
-/// the borrow of the list has ended.
+/// Examines the next few sessions in the thread's list, and drops those whose databases have been
+/// dropped. It drops them after the borrow of the list has ended.
 #[inline(never)]
 fn drop_stale() {
     let stale = CACHED.try_with(|list| list.borrow_mut().next_stale());
@@ -406,7 +409,8 @@ fn drop_stale() {
 }
 
 impl List {
-    /// Removes from the list those of its next few entries whose databases have been dropped.
+    /// Examines the next few entries of the list; removes and returns those whose databases have
+    /// been dropped.
     fn next_stale(&mut self) -> [Option<Entry>; LOOKED_AT] {
         std::array::from_fn(|_| {
             let next = self
@@ -452,7 +456,7 @@ mod tests {
         let dropped: usize = (0..700).map(|_| gone(&mut list)).sum();
         assert_eq!((dropped, list.entries.len()), (20, 901), "each has had its turn");
         assert!(LOOKED_AT_SO_FAR.get() <= 1_100 * LOOKED_AT);
-        // A database that is made and gone with each transaction.
+        // Here a database is created and dropped with each transaction.
         for number in 2_000..4_000 {
             list.entries.insert(number, entry("gone"));
             drop(list.next_stale());

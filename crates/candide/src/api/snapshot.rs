@@ -18,22 +18,23 @@ use std::sync::Arc;
 /// The number of rows that [`Snapshot::for_each`] and similar functions read in one call of `run`.
 const ROWS_AT_ONCE: usize = 256;
 
-/// The database as it was when the snapshot was made: all of its tables and indexes, consistent,
-/// for as long as it is kept.
+/// The database as it was when the snapshot was made: all tables and indexes, at one moment. It can
+/// be read until the snapshot is dropped.
 ///
-/// Reading by it never fails because of what others do, is never repeated, and writes nothing that
-/// others look at; but for updates that [`Mvto`](crate::Mvto) has put off, which a reader that
-/// needs the row applies, so that for a moment others cannot read it. It may wait for a commit
-/// under way. It sees every transaction that had ended when it was made, those of the session that
-/// made it included, and of each other transaction all or nothing. [`Table::drop_index`] takes an
+/// A read in a snapshot never fails because of other transactions, and is never repeated. It may
+/// wait for a commit under way. It writes nothing that other transactions read, with one exception:
+/// if [`Mvto`](crate::Mvto) has deferred updates of a row, a reader that needs the row applies
+/// these updates, and for a moment other transactions cannot read the row. A snapshot shows every
+/// transaction that had ended when the snapshot was made, including those of the session that made
+/// it. Of each other transaction, it shows all effects or none. [`Table::drop_index`] removes an
 /// index from snapshots, too.
 ///
-/// It owns its hold on the database, can be sent to another thread and used by several. While it
-/// exists, the versions that it sees are kept, one at most of each group of a row (under
-/// [`Mvcc`](crate::Mvcc) until it is dropped perhaps in three pieces of memory: of the first
-/// changes, of more, and of all); nothing else is held back by it while no thread reads in it, and
-/// what it has kept comes back when it is dropped.
-/// [`Health::oldest_snapshot`](super::health::Health::oldest_snapshot) shows one that was
+/// A snapshot keeps its database alive. It can be sent to another thread, and several threads can
+/// use it. While it exists, the versions that it sees are kept: at most one of each group of a row.
+/// (Under [`Mvcc`](crate::Mvcc) such a version may take three pieces of memory until the snapshot
+/// is dropped: for the first changes, for more changes, and for all columns.) While no thread reads
+/// in the snapshot, it holds nothing else back. Dropping it lets these versions be freed.
+/// [`Health::oldest_snapshot`](super::health::Health::oldest_snapshot) shows a snapshot that was
 /// forgotten.
 ///
 /// Only protocols with versions have snapshots, so this does not compile:
@@ -48,8 +49,8 @@ pub struct Snapshot<P: Versioned> {
 }
 
 impl<P: Versioned> Database<P> {
-    /// Returns a snapshot of the database as it is now. Takes a lock for a moment that only
-    /// snapshots and collecting take.
+    /// Returns a snapshot of the database as it is now. For a moment this takes a lock, which
+    /// otherwise only snapshots and the collection of garbage take.
     ///
     /// ```
     /// use candide::{Abort, Database, Mvcc, Record};
@@ -72,7 +73,8 @@ impl<P: Versioned> Database<P> {
 }
 
 impl<P: Versioned> Session<P> {
-    /// Returns a snapshot of the database as it is now; it sees every transaction of this session.
+    /// Returns a snapshot of the database as it is now. The snapshot shows every transaction that
+    /// this session has committed.
     pub fn snapshot(&self) -> Snapshot<P> {
         Snapshot::new(self.inner())
     }
@@ -103,8 +105,8 @@ impl<P: Versioned> Snapshot<P> {
         }
     }
 
-    /// Returns the moment of the snapshot: of two snapshots of one database the later one has the
-    /// same timestamp, or a greater one.
+    /// Returns the timestamp of the snapshot. Of two snapshots of one database, the later one has
+    /// the same timestamp or a greater one.
     pub fn timestamp(&self) -> u64 {
         self.ts
     }
@@ -127,18 +129,19 @@ impl<P: Versioned> Snapshot<P> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Snapshot(self.ts), body)
     }
 
-    /// Runs a closure that takes long in any case: all such closures share this code.
+    /// Runs a closure that takes long in any case. All such closures share the code of this
+    /// function.
     #[inline(never)]
     fn run_body(&self, body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>) -> Result<(), Abort> {
         self.run(body)
     }
 
-    /// Calls `each` with every row of a range of keys in their order; returns their number. Holds
-    /// nothing back but the snapshot's versions: it reads some rows at a time, and `each` runs in
-    /// between, outside of any transaction.
+    /// Calls `each` with every row whose key lies in `range`, in the order of the keys; returns the
+    /// number of rows. Reads the rows in parts, and calls `each` between two parts, outside of any
+    /// transaction. So only the snapshot's versions are held back meanwhile.
     ///
     /// # Errors
-    /// As [`Snapshot::run`]; what has been read before goes to `each`.
+    /// As [`Snapshot::run`]. By then `each` has been called with the rows of all earlier parts.
     pub fn for_each<R, Pr>(
         &self,
         table: &Table<R, P>,
@@ -189,8 +192,9 @@ impl<P: Versioned> Snapshot<P> {
         self.in_parts(range.word_range(), &some, each)
     }
 
-    /// As [`Snapshot::for_each`], with the rows whose keys in an ordered index lie in a range, in
-    /// their order, and with equal keys in the order of their primary keys.
+    /// As [`Snapshot::for_each`], for the rows whose keys in the ordered index `index` lie in
+    /// `range`, in the order of these keys. Rows with equal keys come in the order of their primary
+    /// keys.
     ///
     /// # Errors
     /// As [`Snapshot::for_each`].
@@ -215,7 +219,7 @@ impl<P: Versioned> Snapshot<P> {
         self.in_parts(index.entry_range(&range.word_range()), &some, each)
     }
 
-    /// As [`Snapshot::for_each_by`], from the last to the first.
+    /// As [`Snapshot::for_each_by`], from the last row to the first.
     ///
     /// # Errors
     /// As [`Snapshot::for_each`].
@@ -240,8 +244,8 @@ impl<P: Versioned> Snapshot<P> {
         self.in_parts(index.entry_range(&range.word_range()), &some, each)
     }
 
-    /// As [`Snapshot::for_each`], with all rows of a hashed table, in no order. It lists the keys
-    /// of the table first, which takes their memory beside the limit.
+    /// As [`Snapshot::for_each`], for all rows of a hashed table, in no particular order. The call
+    /// first lists the keys of the table; the memory limit does not count this list.
     ///
     /// # Errors
     /// As [`Snapshot::for_each`].
@@ -255,7 +259,7 @@ impl<P: Versioned> Snapshot<P> {
         R: Record<Index = Hashed>,
         Pr: Projection<R>,
     {
-        // Records that the snapshot sees stay in the index as long as it is open.
+        // Records that the snapshot sees stay in the index as long as the snapshot is open.
         let mut keys = Vec::new();
         self.run_body(&mut |tx| {
             keys = table.linked_keys(tx)?;
@@ -280,7 +284,8 @@ impl<P: Versioned> Snapshot<P> {
         Ok(count)
     }
 
-    /// Goes through a range with `some` rows in each transaction, which takes these from the range.
+    /// Goes through a range in parts. In each transaction, `some` reads some rows and removes them
+    /// from the rest of the range.
     fn in_parts<K, V>(
         &self,
         range: WordRange,
@@ -304,7 +309,7 @@ impl<P: Versioned> Snapshot<P> {
     }
 }
 
-/// A function that reads some rows of the rest of a range, and takes these from it.
+/// A function that reads some rows of the rest of a range, and removes them from that rest.
 type Part<'a, P, K, V> = dyn Fn(&Tx<'_, P>, &mut Rest) -> Result<Vec<(K, V)>, Abort> + 'a;
 
 /// The rest of a range.

@@ -17,18 +17,18 @@ use std::sync::Arc;
 const MAGIC: u64 = u64::from_le_bytes(*b"candide\x03");
 /// The first word of streams without texts of fields.
 const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
-/// The longest texts of fields, all together: more than any row type has.
+/// The largest number of bytes in the texts of all fields. No row type has texts of this length.
 const FIELD_BYTES_MAX: u64 = 1 << 24;
-/// Rows in one piece of the stream.
+/// The number of rows in one piece of the stream. The last piece may have fewer rows.
 const ROWS_AT_ONCE: usize = 1_024;
 
-/// Why a table could not be exported or imported.
+/// The reason why a table could not be exported or imported.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamError {
     /// Reading or writing the stream failed.
     Io(io::Error),
-    /// The bytes are not those that an export has written.
+    /// The bytes were not written by an export, or have been changed since.
     Format(String),
     /// The layout of the stream's rows differs from that of the table's rows.
     Schema {
@@ -36,10 +36,11 @@ pub enum StreamError {
         wanted: u64,
         /// The schema in the stream.
         found: u64,
-        /// The first field that differs, if both the stream and the row type describe their fields.
+        /// The first field that differs; `None` if the stream or the row type does not describe its
+        /// fields, or if the descriptions agree.
         difference: Option<String>,
     },
-    /// The database refused.
+    /// The database refused the export or the import.
     Refused(Error),
 }
 
@@ -104,7 +105,7 @@ fn write_words(to: &mut dyn Write, words: &[u64]) -> io::Result<()> {
     words.iter().try_for_each(|word| to.write_all(&word.to_le_bytes()))
 }
 
-/// Writes a line: its words, of which the first must be `count`, and their checksum.
+/// Sets the first word of `line` to `count`, and writes the words of `line` and their checksum.
 fn write_line(to: &mut dyn Write, count: usize, line: &mut [u64]) -> io::Result<()> {
     line[0] = count as u64;
     write_words(to, line)?;
@@ -134,8 +135,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Writes all rows to a stream, in no particular order; returns their number. No transaction
     /// may run meanwhile.
     ///
-    /// The stream is written in small pieces; a [`BufWriter`](std::io::BufWriter) makes large ones
-    /// of them.
+    /// The call writes small pieces; a [`BufWriter`](std::io::BufWriter) combines them into large
+    /// ones.
     ///
     /// # Format
     /// Numbers are 64-bit words in little-endian order.
@@ -146,39 +147,39 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// | 0 | number of rows in all | checksum |
     /// ```
     ///
-    /// Keys are as [`Key::words`](crate::schema::Key::words) gives them, other words as
-    /// [`Record::store`] does; the schema is [`Record::SCHEMA`]. The two together say what the
-    /// words mean: a stream can be read as long as the row type keeps its fields' names, types and
-    /// groups, whatever compiler and machine it was written by. The texts are those of
-    /// [`Record::FIELDS`], each with a newline after it, and zeros up to a whole word. A stream
-    /// that begins with `"candide\x02"` ends its first line before them. Another format would begin
-    /// otherwise. A checksum is of all that stands before it on its line: from
-    /// `0xcbf29ce484222325`, for each word `sum = rotate_left((sum ^ word) * 0x100000001b3, 29)`,
-    /// modulo 2<sup>64</sup>.
+    /// The key words are those of [`Key::words`](crate::schema::Key::words), the other words are
+    /// those of [`Record::store`], and the schema is [`Record::SCHEMA`]. A stream can be read as
+    /// long as the row type keeps its fields' names, types and groups, on every machine and with
+    /// every compiler. The texts are those of [`Record::FIELDS`], each followed by a newline; zeros
+    /// fill the last word. In a stream that begins with `"candide\x02"`, the first line ends after
+    /// its fourth word. Another format would begin with another word. A checksum covers all words
+    /// before it on its line. It begins with `sum = 0xcbf29ce484222325`; each word then sets `sum =
+    /// rotate_left((sum ^ word) * 0x100000001b3, 29)`, modulo 2<sup>64</sup>.
     ///
     /// # Errors
     /// [`Error::NotQuiescent`] if transactions were running or have run meanwhile, and errors of
-    /// writing. What has been written is worthless then, and import refuses it.
+    /// writing. The stream written so far is then incomplete, and import refuses it.
     pub fn export(&self, to: &mut impl Write) -> Result<u64, StreamError> {
         export(self.inner(), self.core(), &Shape::of::<R>(), to)
     }
 
     /// Inserts the rows of a stream that [`Table::export`] has written, in the format described
-    /// there; returns their number. They are inserted in many transactions, each piece of the
-    /// stream after its checksum has been found right.
+    /// there; returns the number of rows. Each piece of the stream is inserted in a transaction of
+    /// its own, after its checksum has been verified.
     ///
-    /// The stream is read in pieces of some kilobytes and single words between them; a
-    /// [`BufReader`](std::io::BufReader) makes large ones of all.
+    /// The call reads pieces of some kilobytes, and single words between them; a
+    /// [`BufReader`](std::io::BufReader) combines these reads into large ones.
     ///
     /// # Errors
-    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading, and [`Error::Load`]
-    /// with the outcome of inserting (see [`Table::insert`]) and the number of all rows of the
-    /// stream that have been inserted: those of the pieces before. [`Error::SecondSession`].
+    /// [`StreamError::Format`], [`StreamError::Schema`], errors of reading,
+    /// [`Error::SecondSession`]. [`Error::Load`] if a row cannot be inserted (see
+    /// [`Table::insert`]); the number of rows in this error is that of all earlier pieces, which
+    /// have been inserted.
     ///
     /// # Panics
-    /// If the stream has been made by hand, or by a program in which types of the same names were
-    /// others, and says of a value what none of its type is: the checksum is no protection against
-    /// that. With a [`Text`](crate::Text) the panic comes only when it is looked at.
+    /// If words of the stream are no value of the field's type. This can happen if the stream was
+    /// made by hand, or by a program in which types of the same names were different; the checksum
+    /// does not detect it. A damaged [`Text`](crate::Text) panics only when it is used.
     pub fn import(&self, from: &mut impl Read) -> Result<u64, StreamError> {
         let shape = Shape::of::<R>();
         let load = |row: &[u64]| {
@@ -193,12 +194,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// The shape of a stream's rows, as it states it.
+/// The shape of a stream's rows, as the first line of the stream states it.
 struct Shape {
     schema: u64,
-    /// Words of a key, as its type gives them.
+    /// The number of words of a key, as [`Key::words`] returns them.
     key_words: usize,
-    /// Words of a row outside its key.
+    /// The number of words of a row outside its key.
     row_words: usize,
     fields: &'static [&'static str],
 }
@@ -209,8 +210,9 @@ impl Shape {
         Shape { schema: R::SCHEMA, key_words, row_words, fields: R::FIELDS }
     }
 
-    /// Returns the first field in which a stream's rows differ from the row type, if the
-    /// descriptions of both show it.
+    /// Describes the first field in which the rows of a stream differ from the row type. `found` is
+    /// the texts of the stream's fields. `None` if the stream or the row type has no texts, or if
+    /// the texts agree.
     fn difference(&self, found: &str) -> Option<String> {
         let (found, wanted): (Vec<_>, _) = (found.lines().collect(), self.fields);
         if found.is_empty() || wanted.is_empty() {
@@ -256,7 +258,7 @@ fn export<P: Protocol>(
     }));
     write_words(to, &head)?;
     write_words(to, &[checksum(&head)])?;
-    // With room for the number of rows.
+    // The first word is room for the number of rows.
     let (mut piece, mut total) = (vec![0], 0);
     let mut written = Ok(());
     let commits = inner.stats().commits;
@@ -284,10 +286,11 @@ fn export<P: Protocol>(
     Ok(total)
 }
 
-/// A function that inserts the row with these words.
+/// A function that inserts the rows with these words.
 type InsertWords<'a, P> = dyn FnMut(&Tx<'_, P>, &[u64]) -> Result<(), Abort> + 'a;
 
-/// Reads what [`export`] has written, and calls `insert` with the words of the rows of each piece.
+/// Reads a stream that [`export`] has written, and calls `insert` with the words of the rows of
+/// each piece.
 fn import<P: Protocol>(
     inner: &Arc<Inner<P>>,
     shape: &Shape,
@@ -315,7 +318,7 @@ fn import<P: Protocol>(
     }
 }
 
-/// Reads the beginning of a stream, which has to be of rows of this shape.
+/// Reads the first line of a stream, and checks that the stream's rows have this shape.
 fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     let mut head = Vec::new();
     read_words(from, 4, &mut head)?;
@@ -340,7 +343,7 @@ fn read_head(shape: &Shape, from: &mut dyn Read) -> Result<(), StreamError> {
     Ok(())
 }
 
-/// Reads the rest of a stream's beginning: the texts of its fields.
+/// Reads the rest of a stream's first line, and returns the texts of the stream's fields.
 fn read_fields(from: &mut dyn Read, head: &mut Vec<u64>) -> Result<String, StreamError> {
     let length = read_word(from)?;
     head.push(length);
@@ -359,8 +362,8 @@ fn read_fields(from: &mut dyn Read, head: &mut Vec<u64>) -> Result<String, Strea
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads a line after `total` rows: the number of rows in it, and their words; or zero, and the
-/// number of all rows.
+/// Reads the line that follows `total` rows. Returns the number of rows in the line, followed by
+/// their words; or zero, followed by the number of all rows.
 fn read_line(shape: &Shape, from: &mut dyn Read, total: u64) -> Result<Vec<u64>, StreamError> {
     let mut line = vec![read_word(from)?];
     let count = line[0];
@@ -409,8 +412,8 @@ mod tests {
                 &[id, b, a],
                 r#""b: u8 (group row)" in the stream where the table has "a: i64 (group row)""#,
             ),
-            // A type of the same name that lies otherwise in words; and a stream, or a row type,
-            // that says nothing.
+            // The texts agree, but a type of the same name has another layout. Below: a stream
+            // without texts, and a row type without texts.
             (&[id, a, b], ""),
             (&[], ""),
         ] {

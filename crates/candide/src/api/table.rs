@@ -1,4 +1,4 @@
-//! Tables and rows: the only code below the user that knows the row type.
+//! Tables and rows: the layer that knows the row type.
 
 #![forbid(unsafe_code)]
 
@@ -20,21 +20,22 @@ use std::sync::Arc;
 
 /// A table of rows of type `R`, in a database of protocol `P`.
 ///
-/// A handle: clones are the same table, and threads share them freely. Every operation takes the
-/// transaction it belongs to.
+/// A `Table` is a handle: its clones refer to the same table, and threads may share them. Every
+/// operation takes `tx`, the transaction to which the operation belongs.
 ///
 /// # Errors of every operation
-/// An operation's *Errors* are those it adds to these:
+/// Every operation may return the following errors. Its own section *Errors* lists only further
+/// ones.
 ///
 /// * conflicts, which `?` passes on to [`run`](super::session::Session::run);
-/// * [`Abort::ForeignTable`] if transaction and table are not of the same database;
-/// * where it reads columns that the transaction has updated, [`Abort::Guard`] or
-///   [`Abort::Overflow`] if that update fails; from then on every operation may give this, since
-///   the transaction ends in it;
-/// * where it writes or locks, [`Abort::ReadOnly`] if the transaction [only
+/// * [`Abort::ForeignTable`] if the transaction and the table belong to different databases;
+/// * [`Abort::Guard`] or [`Abort::Overflow`], if the operation reads columns that the transaction
+///   has updated and the update fails. The transaction then ends in this error, and every later
+///   operation may return it too;
+/// * from operations that write or lock: [`Abort::ReadOnly`] if the transaction [only
 ///   reads](crate::txn::RunOptions::read_only), and [`Abort::MemoryLimit`] if the
-///   [limit](super::database::Builder::memory_limit) leaves no room for a record, an entry of an
-///   index, or a version.
+///   [limit](super::database::Builder::memory_limit) leaves no room for a record, an index entry,
+///   or a version.
 pub struct Table<R, P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     core: Arc<TableCore>,
@@ -66,23 +67,23 @@ impl<R: Record, P: Protocol> Table<R, P> {
         &self.core.name
     }
 
-    /// Returns the bytes the table has taken for its records, for versions apart from them, and for
-    /// the buckets of its index.
+    /// Returns the number of bytes that the table has taken for its records, for versions outside
+    /// the records, and for the buckets or nodes of its index.
     pub fn memory_bytes(&self) -> usize {
         let versions = self.core.versions.as_ref().map_or(0, VersionTable::bytes);
         self.core.records.reserved_bytes() + versions + self.core.index.bytes()
     }
 
-    /// Returns about how many rows there are: the number of keys that the index holds, with those
-    /// of inserts under way and those deleted in the last few milliseconds. Exact once no
-    /// transaction has run for a while.
+    /// Returns the approximate number of rows: the number of keys in the index. Keys of inserts
+    /// under way count, and so do keys deleted in the last few milliseconds. The number is exact
+    /// once no transaction has run for a while.
     pub fn len_estimate(&self) -> u64 {
         self.core.linked.sum()
     }
 
     /// Returns a handle on a key's record: operations on the handle need no second lookup.
     ///
-    /// Finding observes nothing; the operations on it say whether the row exists.
+    /// The lookup observes nothing. Operations on the handle find out whether the row exists.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -92,12 +93,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(Row { table: self, tx, key: *key, found })
     }
 
-    /// Returns handles on the places of many keys, whose cache misses overlap: in a hash table all
-    /// buckets are prefetched at once, then all records; in an ordered one the lookups go down a
-    /// node each in turn.
+    /// Returns handles on the records of many keys. The cache misses of the lookups overlap. In a
+    /// hash index, all buckets are prefetched first, and then all records. In an ordered index, the
+    /// lookups take turns, and each goes down one node per turn.
     ///
-    /// The columns wanted of each can be asked for with [`Row::prefetch`] before the first of them
-    /// is read.
+    /// To overlap the reads as well, call [`Row::prefetch`] on every handle before reading from the
+    /// first.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
@@ -147,10 +148,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Reads columns of a row in a transaction of its own; `None` if there is no row with this key.
     ///
-    /// Equals [`Session::run`] with a closure of one [`get`](Table::get), and less work where there
-    /// is nothing to begin or to commit: under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc) and
-    /// [`Mvcc`](crate::Mvcc), for columns of one group of a row that is there. The columns belong
-    /// together, whatever others do meanwhile; what two calls give need not.
+    /// This has the same effect as [`Session::run`] with a closure of one [`get`](Table::get).
+    /// Under [`Occ`](crate::Occ), [`TicToc`](crate::TicToc) and [`Mvcc`](crate::Mvcc) it is less
+    /// work, if the row exists and the columns are of one group: then nothing has to begin or to
+    /// commit. The columns that one call returns belong together, whatever other transactions do
+    /// meanwhile. The results of two calls need not belong together.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, Whole};
@@ -166,7 +168,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Abort::ForeignTable`] if session and table are not of the same database, and
+    /// [`Abort::ForeignTable`] if the session and the table belong to different databases, and
     /// [`Abort::Nested`] if the session would wait for this very thread. Conflicts are retried.
     #[inline]
     pub fn get_now<Pr: Projection<R>>(
@@ -220,28 +222,30 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.get(tx, key, projection)?.ok_or(Abort::NotFound)
     }
 
-    /// As [`Table::get`], for a transaction that means to write what it reads: takes the write
-    /// locks of the columns' groups now instead of at commit, so that no other transaction can
-    /// write them before the transaction has ended.
+    /// As [`Table::get`], for a transaction that is going to write the columns that it reads. Takes
+    /// the write locks of the columns' groups now instead of at commit. So no other transaction can
+    /// write these groups before this transaction has ended.
     ///
-    /// The gain: a transaction that reads a row that many write (a counter, the head of a queue)
-    /// and computes for a while does not run again because the row has changed meanwhile. The cost:
-    /// other writers of the row wait for a moment and then run again themselves, as long as this
-    /// transaction lasts. Reads of others pass, and commit.
+    /// The gain: suppose that many transactions write a row (a counter, the head of a queue), and
+    /// one of them reads the row and then computes for a while. This transaction need not run again
+    /// because of a change meanwhile. The cost: as long as this transaction lasts, other writers of
+    /// the row wait for a moment and then run again themselves. Other transactions can still read
+    /// the row, and commit.
     ///
-    /// The locks are given back when the attempt ends, however it does: by a commit (whether or not
-    /// it wrote the row), an error or panic of the closure, a conflict. A row that is not there is
-    /// observed as by `get`, and not locked; nor are groups of which the transaction itself has set
-    /// every column, which it locks at commit. Waiting is bounded, so transactions that lock rows
-    /// in opposite orders do not stop each other for ever: one meets a conflict, gives back what it
-    /// has, and runs again.
+    /// The locks are released when the attempt ends: by a commit (even if the row was not written),
+    /// by an error or a panic of the closure, or by a conflict. A missing row is observed as by
+    /// `get`, and not locked. A group of which the transaction itself has set every column is not
+    /// locked before the commit. Waiting is bounded, so transactions that lock rows in opposite
+    /// orders do not block each other for ever: one of them ends in a conflict, releases its locks,
+    /// and runs again.
     ///
-    /// A closure that holds a row and then waits for a writer of that row (another session's
-    /// transaction, run inside the closure, or another thread) waits for ever, unless the other has
-    /// a limit on attempts or time.
+    /// A closure must not wait for a writer of a row that it has locked. If the writer runs on
+    /// another thread, the closure waits for ever, unless the writer has a limit on attempts or
+    /// time. If the writer is a transaction of another session, run inside the closure, it fails
+    /// with [`Abort::Nested`].
     ///
-    /// Protocols under which transactions run one after another have nothing to lock; there this is
-    /// `get`. Without timestamp splitting the whole row is one group.
+    /// Protocols that run transactions one after another have nothing to lock; under them this
+    /// equals `get`. Without timestamp splitting the whole row is one group.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -262,7 +266,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation); [`Abort::Locked`], a conflict,
-    /// if another transaction holds one of the groups.
+    /// if another transaction has locked one of the groups.
     pub fn get_for_update<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
@@ -272,7 +276,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.get_for_update(projection)
     }
 
-    /// As [`Table::get_for_update`], for a row that must be there.
+    /// As [`Table::get_for_update`], for a row that must exist.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key.
@@ -288,18 +292,18 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts a row.
     ///
     /// # Errors
-    /// [`Abort::Duplicate`] if there is a row with this key, [`Abort::NotUnique`] if a unique index
-    /// has another row with the same key, [`Abort::MemoryLimit`].
+    /// [`Abort::Duplicate`] if a row with this key exists, [`Abort::NotUnique`] if another row has
+    /// the same key in a unique index, [`Abort::MemoryLimit`].
     pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
     }
 
-    /// Inserts rows, one after another; in an ordered table without a new search for keys that are
-    /// neighbours.
+    /// Inserts `rows`, one after another. In an ordered table, a key next to the one inserted
+    /// before it needs no search of its own.
     ///
     /// # Errors
-    /// As [`Table::insert`], for the first row that is refused. A closure that goes on after an
-    /// outcome goes on with the rows before that one inserted.
+    /// As [`Table::insert`], for the first row that is refused. The rows before the refused row
+    /// have been inserted, and stay inserted if the closure goes on after an outcome.
     pub fn insert_many(
         &self,
         tx: &Tx<'_, P>,
@@ -314,12 +318,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(())
     }
 
-    /// Inserts a row, if possible where the last one was linked, unless there is one with its key;
-    /// returns whether it did.
+    /// Inserts `row` unless a row with its key exists; returns whether `row` was inserted. If
+    /// possible, links the record at `place`, where the last one was linked.
     fn insert_near(&self, tx: &Tx<'_, P>, row: &R, place: &mut Place) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, &self.core)?;
-        // Not `in_words`, as in `find_found`.
+        // This does not call `in_words`, for the same reason as `find_found`.
         let key = row.key();
         let home = match self.core.layout.packing::<R::Key>() {
             None => state.link(tx.engine, &self.core, key.words().as_ref(), place)?,
@@ -333,7 +337,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts a row unless a row with its key exists; returns whether the row was inserted.
     ///
     /// # Errors
-    /// [`Abort::NotUnique`] if a unique index has another row with the same key,
+    /// [`Abort::NotUnique`] if another row has the same key in a unique index,
     /// [`Abort::MemoryLimit`].
     pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
@@ -341,7 +345,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.insert_at(tx, state, home, &row)
     }
 
-    /// Inserts a row in its record unless it is there; returns whether it did.
+    /// Inserts `row` in the record `home`, unless that record holds a row; returns whether `row`
+    /// was inserted.
     #[inline(always)]
     fn insert_at(
         &self,
@@ -360,7 +365,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(true)
     }
 
-    /// As [`Table::insert_at`], where there was a record before.
+    /// As [`Table::insert_at`], for a record that this operation has not linked.
     #[inline(never)]
     fn insert_again(
         &self,
@@ -372,7 +377,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
-    /// Stages the entries of a row that seems not to be there; returns whether it is not.
+    /// Stages the index entries of `row`, whose new record seems to hold no row. Returns `false` if
+    /// the record does hold a row.
     #[inline(never)]
     fn enter_unless_there(
         &self,
@@ -393,8 +399,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// secondary indexes: then the transaction observes the indexed columns of the replaced row.
     ///
     /// # Errors
-    /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if a unique index has another row with the
-    /// same key.
+    /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if another row has the same key in a unique
+    /// index.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
         let words = store_in(&row, &mut image);
@@ -406,7 +412,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// returns whether `row` was inserted.
     ///
     /// # Errors
-    /// As [`Table::insert_if_absent`] and [`Table::update`], but for [`Abort::NotFound`].
+    /// As [`Table::insert_if_absent`] and [`Table::update`], except [`Abort::NotFound`].
     pub fn upsert(&self, tx: &Tx<'_, P>, row: R, update: impl Update<R>) -> Result<bool, Abort> {
         let inserted = self.insert_if_absent(tx, row)?;
         if !inserted {
@@ -419,7 +425,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key, [`Abort::Indexed`] if
-    /// [`Table::create_index`] has created an index of one of the columns. A failed guard or an
+    /// [`Table::create_index`] has created an index on one of the columns. A failed guard or an
     /// overflow is reported when the transaction reads the row's group again, or commits. Under
     /// protocols with versions, [`Abort::MemoryLimit`] if there is no memory for a version; the
     /// transaction then ends with this error even if the closure ignores it.
@@ -433,10 +439,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.update(update)
     }
 
-    /// As [`Table::update`], if there is a row with this key; returns whether there is.
+    /// As [`Table::update`], if a row with this key exists; returns whether it exists.
     ///
     /// # Errors
-    /// As [`Table::update`], but for [`Abort::NotFound`].
+    /// As [`Table::update`], except [`Abort::NotFound`].
     pub fn update_if_present(
         &self,
         tx: &Tx<'_, P>,
@@ -446,7 +452,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.update_if_present(update)
     }
 
-    /// Applies a user's updater when the transaction commits.
+    /// Applies `updater` to the row when the transaction commits.
     ///
     /// # Errors
     /// As [`Table::update`].
@@ -463,16 +469,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Reads columns of a row, lets `change` change them, and writes them back; returns what
-    /// `change` returns. This is the way to change columns that indexes keep.
+    /// `change` returns. This is the way to change columns that indexes contain.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if a unique index
-    /// has another row with the key that the changed row would have, [`Abort::MemoryLimit`] if
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if another row
+    /// has, in a unique index, the key that the changed row would have, [`Abort::MemoryLimit`] if
     /// there is no memory for an index entry or for a version (see [`Table::update`]).
     ///
     /// # Panics
-    /// If `change` gives a [`Whole`](crate::Whole) row, or a [`KeyColumn`](crate::KeyColumn),
-    /// another key. The row is unchanged then.
+    /// If `change` changes the key, in a [`Whole`](crate::Whole) row or in a
+    /// [`KeyColumn`](crate::KeyColumn). The row is unchanged then.
     pub fn modify<Pr: Projection<R>, T>(
         &self,
         tx: &Tx<'_, P>,
@@ -483,10 +489,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.modify(projection, change)
     }
 
-    /// As [`Table::modify`], if there is a row with this key.
+    /// As [`Table::modify`], if a row with this key exists; otherwise returns `None`.
     ///
     /// # Errors
-    /// As [`Table::modify`], but for [`Abort::NotFound`].
+    /// As [`Table::modify`], except [`Abort::NotFound`].
     ///
     /// # Panics
     /// As [`Table::modify`].
@@ -516,7 +522,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find(tx, key)?.delete_if_present()
     }
 
-    /// Returns the keys of the records that are linked now, of rows or not.
+    /// Returns the keys of all records that are linked now, whether or not they hold rows.
     pub(crate) fn linked_keys(&self, tx: &Tx<'_, P>) -> Result<Vec<R::Key>, Abort> {
         tx.state.borrow_mut().admit(tx.engine, &self.core)?;
         let mut keys = Vec::new();
@@ -524,9 +530,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(keys)
     }
 
-    /// Calls `each` with every row, in no particular order, reading records directly instead of by
-    /// key; returns their number. Meant for checks: it agrees with what transactions see only while
-    /// none runs.
+    /// Calls `each` with every row, in no particular order; returns the number of rows. Reads the
+    /// records directly, without lookups by key. Meant for checks: the rows agree with those that
+    /// transactions see only while no transaction runs.
     ///
     /// # Errors
     /// [`Error::NotQuiescent`] if a transaction is running.
@@ -554,7 +560,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
     }
 
-    /// Reads the record that a lookup has found. The caller has entered.
+    /// Reads the record that a lookup has found. The caller has already entered the operation
+    /// ([`State::enter`]).
     #[inline(always)]
     fn get_found<Pr: Projection<R>>(
         &self,
@@ -570,7 +577,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// As [`Table::get_found`], of a record.
+    /// As [`Table::get_found`], for a key that has a record.
     #[inline(always)]
     fn get_record<Pr: Projection<R>>(
         &self,
@@ -592,7 +599,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// As [`Table::get_record`], of several units. Apart, so that reads of one are short.
+    /// As [`Table::get_record`], for several units. Out of line, so that reads of one unit are
+    /// short.
     #[inline(never)]
     fn get_units<Pr: Projection<R>>(
         &self,
@@ -639,7 +647,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         Ok(is_there.then(|| projection.value(key, &words)))
     }
 
-    /// Returns the record a lookup found; none, and the absence observed, if it found nothing.
+    /// Returns the record that a lookup has found. If the lookup has found none, observes the
+    /// absence of the key and returns `None`.
     #[inline(always)]
     fn present(
         &self,
@@ -660,7 +669,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    /// Returns the record of a key; links an absent record if the key has none.
+    /// Returns the record of a key. If the key has no record, links an absent one.
     fn record_for(
         &self,
         tx: &Tx<'_, P>,
@@ -670,7 +679,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.in_words(key, |key| state.record_for(tx.engine, &self.core, key))
     }
 
-    /// Calls `f` with a key as the table keeps it.
+    /// Calls `f` with the words of `key` as the table keeps them, packed or not.
     #[inline(always)]
     pub(crate) fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
         let words = key.words();
@@ -687,7 +696,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state: &mut State<P>,
         key: &R::Key,
     ) -> Result<Found, Abort> {
-        // Not `in_words`: lookups of keys taken as they are get code of their own, at each call.
+        // This does not call `in_words`, so that lookups of unpacked keys have code of their own at
+        // each call.
         match self.core.layout.packing::<R::Key>() {
             None => state.find(tx.engine, &self.core, key.words().as_ref()),
             Some(packing) => {
@@ -707,7 +717,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 }
 
-/// Turns the outcome that there is no row into `None`.
+/// Turns the outcome [`Abort::NotFound`] into `None`.
 fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -716,8 +726,8 @@ fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
     }
 }
 
-/// A handle on a key's record: operations on it need no second lookup. It is valid until its
-/// transaction ends.
+/// A handle on a key's record. Operations on the handle need no second lookup. The handle is valid
+/// until its transaction ends.
 pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
     table: &'t Table<R, P>,
     tx: &'t Tx<'t, P>,
@@ -753,7 +763,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         let layout = &self.table.core.layout;
         for unit in layout.units_of(projection.groups()) {
             let at = layout.at(record, unit);
-            // Of many columns some share a line. Versions are elsewhere.
+            // Three or more columns may share a cache line. Versions, however, lie outside the
+            // record.
             if Pr::COLUMNS > 2 && P::Versions::WORDS == 0 && at.prefetch_small() {
                 continue;
             }
@@ -766,7 +777,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
 
     /// Returns the record of the key. If the lookup found no record, this transaction may have
     /// inserted one since. `None` if there is still no record; the transaction has then observed
-    /// its absence.
+    /// the absence of the key.
     #[inline(always)]
     fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         match self.found {
@@ -830,7 +841,8 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
         let state = &mut *self.tx.state.borrow_mut();
-        // Before the lookup: a refusal must not reveal whether the row exists.
+        // These checks come before the lookup, since a refusal must not reveal whether the row
+        // exists.
         state.enter(self.tx.engine)?;
         state.admit_write()?;
         let Some(record) = self.record_now(state)? else { return Ok(None) };
@@ -909,7 +921,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
                     projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
                 };
                 let Stager { state, engine, record, .. } = stager;
-                // The user's code may have removed the row.
+                // The closure `change` may have deleted the row.
                 state.change_row(engine, core, (*record, true), assign)?;
             }
             projection.assign(&self.key, &value, stager)
@@ -950,14 +962,16 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         if_present(self.delete()).map(|done| done.is_some())
     }
 
-    /// Stages changes of the record; `NotFound`, observed, if the key has none.
+    /// Calls `stage`, which stages changes of the key's record. If the key has no record, observes
+    /// that and returns [`Abort::NotFound`].
     #[inline(always)]
     fn staging(
         &self,
         stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         let state = &mut *self.tx.state.borrow_mut();
-        // Before the row is read: a refusal must not reveal whether it exists.
+        // This check comes before the lookup, since a refusal must not reveal whether the row
+        // exists.
         state.admit_write()?;
         match self.record_now(state)? {
             Some(record) => stage(&mut self.table.stager(self.tx, state, record)),

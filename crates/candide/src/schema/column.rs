@@ -1,4 +1,4 @@
-//! Columns, and projections: the columns of a read, as a value.
+//! Columns, and projections, which are values that name the columns of a read.
 
 #![forbid(unsafe_code)]
 
@@ -17,13 +17,14 @@ use super::words::Words;
 use crate::error::Abort;
 use std::marker::PhantomData;
 
-/// The kind of a column, [`Free`] or [`Indexed`]: whether it can be updated without being read.
+/// The kind of a column, [`Free`] or [`Indexed`]. The kind says whether the column can be updated
+/// without being read.
 pub trait ColumnKind: private::SealedKind + 'static {
     #[doc(hidden)]
     const INDEXED: bool;
 }
 
-/// A kind of column that can be updated.
+/// A kind of column that can be updated at commit time.
 #[diagnostic::on_unimplemented(
     message = "the column is indexed; change it by `modify` or `put`",
     label = "an update of an indexed column",
@@ -31,12 +32,12 @@ pub trait ColumnKind: private::SealedKind + 'static {
 )]
 pub trait Updatable: ColumnKind {}
 
-/// The kind of a column that no index keeps.
+/// The kind of a column that no index contains.
 #[derive(Debug, Clone, Copy)]
 pub enum Free {}
 
-/// The kind of a column that an index keeps: it has no commit-time updates, and is changed by
-/// [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which read the row.
+/// The kind of a column that an index contains. Such a column has no commit-time updates. It is
+/// changed by [`modify`](crate::Table::modify) or [`put`](crate::Table::put), which read the row.
 #[derive(Debug, Clone, Copy)]
 pub enum Indexed {}
 
@@ -52,8 +53,9 @@ impl ColumnKind for Indexed {
 
 /// The place of a column of `R` with values of type `T`.
 ///
-/// A constant of this type is the way to name a column: it is a projection, makes updates
-/// ([`Column::set`], [`Column::add`], …) unless it is [`Indexed`], and puts values into rows.
+/// A program names a column by a constant of this type. The constant is a projection, makes updates
+/// ([`Column::set`], [`Column::add`], …) unless the column is [`Indexed`], and puts values into
+/// rows.
 pub struct Column<R, T, A = Free> {
     pub(crate) group: u8,
     pub(crate) word: u16,
@@ -120,13 +122,13 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         self.name
     }
 
-    /// The bits of its word that belong to a column of less than a word.
+    /// For a column of less than a word, the bits that belong to the column, unshifted.
     pub(crate) const MASK: u64 = mask_of::<T>();
 
     /// The number of the first word of each group, among the words of a row.
     const STARTS: &'static [u16; GROUPS_MAX] = &starts_of(R::GROUPS);
 
-    /// Returns where the column begins among the words of a row.
+    /// Returns the number of the column's first word, among the words of a row.
     #[inline(always)]
     fn word_in_row(&self) -> usize {
         let start = if R::GROUPS.len() > 1 {
@@ -189,11 +191,11 @@ impl<R: Record, T: Field, A: ColumnKind, const N: usize> Column<R, [T; N], A> {
     }
 }
 
-/// A component of the primary key of `R`, or all of it: a projection that touches no words of the
-/// row.
+/// A component of the primary key of `R`, or the whole key. As a projection it reads no words of
+/// the row.
 ///
-/// Read alone, it observes the row's first group, so that reading it still says whether there is
-/// such a row.
+/// A read of key columns alone observes the row's first group. So such a read, too, says whether
+/// the row exists.
 pub struct KeyColumn<R: Record, K> {
     name: &'static str,
     component: fn(&R::Key) -> K,
@@ -214,7 +216,7 @@ impl<R: Record, K> std::fmt::Debug for KeyColumn<R, K> {
 }
 
 impl<R: Record, K> KeyColumn<R, K> {
-    /// Returns the component that `component` takes from a key.
+    /// Returns the key column whose value is `component(key)`.
     pub const fn new(name: &'static str, component: fn(&R::Key) -> K) -> KeyColumn<R, K> {
         KeyColumn { name, component }
     }
@@ -253,11 +255,11 @@ pub struct Whole;
 /// The columns that a read asks for: a column, a part of the key, a tuple of projections, or
 /// [`Whole`] rows.
 ///
-/// Which groups it touches is known before anything is loaded; exactly those are observed. The
-/// trait cannot be implemented outside this crate; by its hidden methods a table copies words and
-/// makes values of them.
+/// The groups of a projection are known before anything is loaded, and a read observes exactly
+/// these groups. The trait cannot be implemented outside this crate: through its hidden methods a
+/// table copies words and makes values from them.
 pub trait Projection<R: Record>: Copy + private::Sealed {
-    /// The value that the read gives.
+    /// The value that the read returns.
     type Value;
 
     #[doc(hidden)]
@@ -265,24 +267,26 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     const EMPTY: Self::Words;
 
-    /// Whether an index keeps any of the columns.
+    /// Whether an index contains any of the columns.
     #[doc(hidden)]
     const INDEXED: bool;
 
-    /// The number of columns it names; a whole row is one.
+    /// The number of columns that the projection names. A whole row counts as one, and key columns
+    /// do not count.
     #[doc(hidden)]
     const COLUMNS: usize;
 
-    /// Whether any value of the type names columns of one group at most.
+    /// Whether every value of this type names columns of at most one group.
     #[doc(hidden)]
     const ONE_GROUP: bool;
 
-    /// Returns the set of groups that hold its columns; empty if the key holds them all.
+    /// Returns the set of groups that contain the projection's columns; empty if all of them belong
+    /// to the key.
     #[doc(hidden)]
     fn column_groups(&self) -> u64;
 
-    /// Returns the set of groups that a read observes, at least one: each of them knows whether the
-    /// row exists.
+    /// Returns the set of groups that a read observes. The set has at least one group, since each
+    /// group says whether the row exists.
     #[doc(hidden)]
     #[inline(always)]
     fn groups(&self) -> u64 {
@@ -296,12 +300,13 @@ pub trait Projection<R: Record>: Copy + private::Sealed {
     #[doc(hidden)]
     fn copy(&self, unit: Unit, from: Words<'_>, into: &mut Self::Words);
 
-    /// Copies all of its words from a unit that holds them, and whose words begin at word `start`
-    /// of the row.
+    /// Copies all of the projection's words from a unit that contains them all. The unit's words
+    /// begin at word `start` of the row.
     #[doc(hidden)]
     fn copy_all(&self, start: usize, from: Words<'_>, into: &mut Self::Words);
 
-    /// Calls `each` with the position within `unit` and the number of every run of words in it.
+    /// Calls `each` for every run of the projection's words in `unit`, with the position of the run
+    /// within `unit` and its number of words.
     #[doc(hidden)]
     fn runs(&self, unit: Unit, each: &mut impl FnMut(usize, usize));
 
@@ -337,7 +342,7 @@ mod private {
 }
 
 impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
-    /// The destination of the column's words.
+    /// Returns the place of the column's words.
     #[doc(hidden)]
     pub const fn place(&self) -> Place {
         // Derived code packs columns without a check that they lie in a group of the row.
@@ -516,7 +521,7 @@ impl<R: Record> Projection<R> for Whole {
     }
 }
 
-/// Nothing but whether the row exists. Scans that need only keys use it.
+/// The empty projection: a read says only whether the row exists. Scans that need only keys use it.
 impl<R: Record> Projection<R> for () {
     type Value = ();
     type Words = ();

@@ -7,9 +7,9 @@ use super::field::Field;
 use super::packing::Size;
 use super::record::Record;
 
-/// The operations of derived code on columns of a type. Derived code writes `<T as ColumnType>::…`
-/// for each: then the compiler reports a type that columns cannot have once, and not at each
-/// operation.
+/// The operations of derived code on columns of a type. Derived code calls each one as `<T as
+/// ColumnType>::…`. So if columns cannot have the type `T`, the compiler reports this once, and not
+/// at each operation.
 #[diagnostic::on_unimplemented(
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",

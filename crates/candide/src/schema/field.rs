@@ -1,12 +1,13 @@
-//! Types a column can have.
+//! The types that a column can have.
 
 #![forbid(unsafe_code)]
 
 use super::hash::hash_numbers;
 use std::fmt;
 
-/// Words copied from a record, to make a value of. A buffer may hold anything, torn words included;
-/// a value is made of it only once the protocol has found that the words belong together.
+/// Words copied from a record, from which a value is made. A buffer may contain anything, even
+/// words of different versions. A value is made only after the protocol has found that the words
+/// belong together.
 pub trait Buffer: Copy {
     /// A buffer of zeros.
     const ZERO: Self;
@@ -14,7 +15,7 @@ pub trait Buffer: Copy {
     /// Stores word `index`; a word beyond the buffer is ignored.
     fn set(&mut self, index: usize, word: u64);
 
-    /// Returns the words, for buffers that are words.
+    /// Returns the buffer as words; an empty slice if the buffer does not consist of words.
     fn words(&mut self) -> &mut [u64] {
         &mut []
     }
@@ -36,8 +37,8 @@ impl<const N: usize> Buffer for [u64; N] {
 
 /// A type that a column can have: plain data of a fixed size.
 ///
-/// A field of a word or more begins on a word; a smaller one lies within a word, at its column's
-/// place.
+/// A field of a word or more begins at the first bit of a word. A smaller field lies within one
+/// word, at the place of its column.
 ///
 /// | type | bits | |
 /// |---|---:|---|
@@ -46,8 +47,8 @@ impl<const N: usize> Buffer for [u64; N] {
 /// | [`Bytes<N>`](Bytes) | whole words | |
 /// | [`Text<N>`](Text) | whole words | one of them for the length |
 /// | an enum that derives `Key` | as few as its variants need | |
-/// | a struct of one field that derives `Key` | as its field | |
-/// | `Option<T>` | one more than `T`'s, or a word more if `T` has 64 or more | |
+/// | a struct of one field that derives `Key` | as many as its field has | |
+/// | `Option<T>` | one bit more than `T`, or one word more if `T` has 64 bits or more | |
 /// | `[T; N]` | whole words | as many elements in a word as fit; see [`Column::at`](super::column::Column::at) |
 #[diagnostic::on_unimplemented(
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
@@ -56,14 +57,14 @@ impl<const N: usize> Buffer for [u64; N] {
             of one field that derive `candide::Key`, and options and arrays of these"
 )]
 pub trait Field: Copy + Send + Sync + 'static {
-    /// Size in bits. Below 64 the field can share its word.
+    /// The size in bits. A field of fewer than 64 bits can share its word with other fields.
     const BITS: u32;
-    /// Size in words.
+    /// The size in words.
     const WORDS: usize = Self::BITS.div_ceil(64) as usize;
-    /// Whether a number type has negative values.
+    /// Whether the type is a number type with negative values.
     const SIGNED: bool = false;
-    /// A number that differs between types that lie differently in their words, even in as many
-    /// bits: a part of [`Record::SCHEMA`](super::record::Record::SCHEMA).
+    /// A number that differs between types with different layouts in words, even if they have the
+    /// same number of bits. It is a part of [`Record::SCHEMA`](super::record::Record::SCHEMA).
     #[doc(hidden)]
     const LAYOUT: u64 = Self::BITS as u64;
     /// The buffer for the field's words until they are known to be of one version.
@@ -76,7 +77,7 @@ pub trait Field: Copy + Send + Sync + 'static {
     fn from_buffer(buffer: &Self::Buffer) -> Self;
 }
 
-/// A field that can be added to and compared: the integers.
+/// A field with arithmetic and bounds at commit time: the integers of at most 64 bits.
 pub trait Number: Field + sealed::Sealed {}
 
 mod sealed {
@@ -106,7 +107,8 @@ macro_rules! integer_fields {
     )*};
 }
 
-// A dozen lines for ten types that differ only in name; a trait cannot abstract over `as`.
+// This is a macro, because the ten types differ only in name, and a trait cannot abstract over
+// `as`.
 integer_fields! {
     u8 as u8, 8, false;
     u16 as u16, 16, false;
@@ -199,7 +201,7 @@ pub(crate) const fn mask_of<T: Field>() -> u64 {
     if T::BITS < 64 { (1 << T::BITS) - 1 } else { u64::MAX }
 }
 
-/// The buffer of an option. A value is made of it only if the option has one.
+/// The buffer of an option. A value is made from `value` only if the option is present.
 #[derive(Clone, Copy)]
 pub struct OptionBuffer<T: Field> {
     present: bool,
@@ -222,8 +224,9 @@ impl<T: Field> Buffer for OptionBuffer<T> {
     }
 }
 
-/// A value of less than a word is shifted up by one bit, which says that there is one; a larger
-/// value follows a word that says so. Without a value, all bits are zero.
+/// A value of less than a word is shifted up by one bit, and the lowest bit says whether there is a
+/// value. A larger value follows a separate word that says whether there is a value. All bits of
+/// `None` are zero.
 impl<T: Field> Field for Option<T> {
     const BITS: u32 = if T::BITS < 64 { T::BITS + 1 } else { (T::WORDS as u32 + 1) * 64 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, T::LAYOUT]);
@@ -245,7 +248,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// Returns how many elements of an array share a word.
+/// Returns the number of elements of an array that share a word.
 const fn elements_per_word<T: Field>() -> usize {
     if T::BITS < 64 { 64 / T::BITS as usize } else { 1 }
 }
@@ -318,7 +321,7 @@ impl<T: Field, const N: usize> Field for [T; N] {
 pub struct Bytes<const N: usize>([u8; N]);
 
 impl<const N: usize> Bytes<N> {
-    /// Returns the given bytes.
+    /// Returns `bytes` as a value of this type.
     pub const fn new(bytes: [u8; N]) -> Bytes<N> {
         Bytes(bytes)
     }
@@ -395,7 +398,7 @@ impl<const N: usize> Buffer for Bytes<N> {
 }
 
 impl<const N: usize> Field for Bytes<N> {
-    // Fewer than eight bytes take a word, too, so that columns never need to shift them.
+    // Fewer than eight bytes take a whole word, too, so that columns never need to shift bytes.
     const BITS: u32 = if N < 8 { 64 } else { N as u32 * 8 };
     const LAYOUT: u64 = hash_numbers(&[Self::BITS as u64, N as u64]);
     type Buffer = Bytes<N>;
@@ -419,12 +422,12 @@ pub struct Text<const N: usize> {
     length: u16,
 }
 
-/// The error of a text that is longer than its type allows. Texts are never truncated.
+/// The error for a text that is longer than its type allows. Texts are never truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextTooLong {
-    /// Length of the text in bytes.
+    /// The length of the text in bytes.
     pub length: usize,
-    /// The most bytes the type holds.
+    /// The largest number of bytes that the type can hold.
     pub length_max: usize,
 }
 
@@ -437,10 +440,10 @@ impl fmt::Display for TextTooLong {
 impl std::error::Error for TextTooLong {}
 
 impl<const N: usize> Text<N> {
-    /// Returns the text, if it fits.
+    /// Returns `text` as a value of this type, if it fits.
     ///
     /// # Errors
-    /// [`TextTooLong`] if it has more than `N` bytes (or more than 65,535).
+    /// [`TextTooLong`] if `text` has more than `N` bytes (or more than 65,535).
     pub fn new(text: &str) -> Result<Text<N>, TextTooLong> {
         let length = u16::try_from(text.len()).ok().filter(|&length| usize::from(length) <= N);
         let length = length.ok_or(TextTooLong { length: text.len(), length_max: N })?;
@@ -455,17 +458,17 @@ impl<const N: usize> Text<N> {
             .expect("made of a str, read back whole")
     }
 
-    /// Returns its length in bytes.
+    /// Returns the length of the text in bytes.
     pub fn len(&self) -> usize {
         usize::from(self.length)
     }
 
-    /// Returns whether it has no bytes.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Returns the bytes, zeros up to `N`.
+    /// Returns the bytes of the text, followed by zeros up to `N` bytes.
     pub(crate) fn padded(&self) -> &[u8; N] {
         &self.bytes
     }
@@ -474,13 +477,13 @@ impl<const N: usize> Text<N> {
         self.length
     }
 
-    /// Returns the text whose padded bytes and length were taken apart by a key.
+    /// Returns the text with these padded bytes and this length, which a key has kept.
     pub(crate) fn from_parts(bytes: [u8; N], length: u16) -> Text<N> {
         Text { bytes, length }
     }
 }
 
-/// No text.
+/// The empty text.
 impl<const N: usize> Default for Text<N> {
     fn default() -> Text<N> {
         Text { bytes: [0; N], length: 0 }
@@ -572,7 +575,7 @@ mod tests {
     use super::*;
 
     fn round_trip<T: Field + PartialEq + fmt::Debug>(value: T) {
-        // A buffer may have held anything before, torn words of another value included.
+        // A buffer may have contained anything before, even torn words of another value.
         let mut buffer = T::Buffer::ZERO;
         for index in 0..T::WORDS {
             buffer.set(index, mask_of::<T>());

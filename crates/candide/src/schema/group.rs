@@ -5,9 +5,9 @@
 /// A column group: the unit of conflict. Reading one group never conflicts with writing another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Group {
-    /// Name, for reports of conflicts.
+    /// The group's name, for reports of conflicts.
     pub name: &'static str,
-    /// Size in words of eight bytes, at least one.
+    /// The group's size in words of eight bytes; at least one word.
     pub words: usize,
 }
 
@@ -19,7 +19,7 @@ impl Group {
 }
 
 impl Group {
-    /// The most groups a record may have.
+    /// The largest number of groups of a record.
     pub const COUNT_MAX: usize = 64;
 }
 
@@ -28,7 +28,7 @@ pub(crate) const fn image_words(groups: &[Group]) -> usize {
     start_of(groups, groups.len())
 }
 
-/// The most groups that a row may have.
+/// The largest number of groups of a row, as an array length.
 pub(crate) const GROUPS_MAX: usize = u64::BITS as usize;
 
 /// Returns the number of the first word of each group, among the words of all groups.

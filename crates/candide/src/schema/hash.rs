@@ -10,7 +10,7 @@ pub(crate) const fn mix(hash: u64, number: u64) -> u64 {
     (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3)
 }
 
-/// `hash`, and a text with a zero byte after it.
+/// Adds the bytes of a text, and a zero byte after them, to a hash.
 pub(crate) const fn mix_text(mut hash: u64, text: &str) -> u64 {
     let (bytes, mut index) = (text.as_bytes(), 0);
     while index < bytes.len() {

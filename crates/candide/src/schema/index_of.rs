@@ -7,8 +7,8 @@ use super::key::Key;
 use super::record::Record;
 use std::marker::PhantomData;
 
-/// The name of a secondary index of tables of `R`, whose keys have type `K`: number `number` of
-/// [`Record::INDEXES`].
+/// The name of a secondary index of tables of `R`: the index with number `number` in
+/// [`Record::INDEXES`]. Its keys have type `K`.
 pub struct IndexOf<R, K, I> {
     pub(crate) number: usize,
     types: PhantomData<fn(R) -> (K, I)>,
@@ -18,7 +18,8 @@ impl<R: Record, K: Key, I: IndexKind> IndexOf<R, K, I> {
     /// Returns the index with this number.
     ///
     /// # Panics
-    /// If there is none; in a constant, that is an error of compilation.
+    /// If there is no such index, or if its keys or its kind are not those of `K` and `I`. In a
+    /// constant, that is an error of compilation.
     pub const fn new(number: usize) -> IndexOf<R, K, I> {
         assert!(number < R::INDEXES.len(), "the row type has no index of this number");
         assert!(R::INDEXES[number].key_words == K::WORDS, "the index has keys of another type");
@@ -28,7 +29,7 @@ impl<R: Record, K: Key, I: IndexKind> IndexOf<R, K, I> {
 }
 
 impl<R, K, I> IndexOf<R, K, I> {
-    /// As derived code makes it.
+    /// Returns the index with this number without checks, for derived code.
     #[doc(hidden)]
     pub const fn derived(number: usize) -> IndexOf<R, K, I> {
         IndexOf { number, types: PhantomData }

@@ -23,11 +23,13 @@ pub trait InOrder: IndexKind {}
 
 impl InOrder for Ordered {}
 
-/// Finds keys by their hash: the fastest for equality, without order.
+/// The kind of an index that finds keys by their hash. It is the fastest for equality, and has no
+/// order.
 #[derive(Debug, Clone, Copy)]
 pub enum Hashed {}
 
-/// Keeps keys in order: finds them by equality, scans ranges of them both ways.
+/// The kind of an index that keeps keys in order. It finds keys by equality, and scans ranges of
+/// keys in both directions.
 #[derive(Debug, Clone, Copy)]
 pub enum Ordered {}
 
@@ -49,14 +51,15 @@ pub struct IndexSpec {
     pub(crate) columns: &'static [Place],
     pub(crate) key_words: usize,
     pub(crate) show_key: Show,
-    /// Appends the words of the key of a row, given the words outside its primary key.
+    /// Appends the words of a row's index key to the vector. The slice holds the row's words
+    /// outside its primary key.
     pub(crate) key: fn(&[u64], &mut Vec<u64>),
 }
 
 impl IndexSpec {
-    /// Returns an index of `columns`, whose key has `key_words` words that `key` appends, given the
-    /// row's words outside its primary key, and that `show_key`, which is
-    /// [`Key::show`](crate::Key::show) of the key's type, writes as text.
+    /// Returns an index on `columns`, whose keys have `key_words` words. `key` appends the words of
+    /// a row's index key to a vector, given the row's words outside its primary key. `show_key` is
+    /// [`Key::show`](crate::Key::show) of the index key's type.
     pub const fn new<I: IndexKind>(
         name: &'static str,
         unique: bool,

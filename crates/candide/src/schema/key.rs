@@ -1,4 +1,4 @@
-//! Keys as words: injective and order-preserving.
+//! The encoding of keys as words, which is injective and keeps the order.
 
 #![forbid(unsafe_code)]
 
@@ -8,9 +8,10 @@ use std::fmt::{self, Debug, Formatter};
 
 /// A type that a primary key, or the key of a secondary index, can have.
 ///
-/// A key becomes a fixed number of words whose order, compared one after another, is the key's
-/// order. Each component of a composite key begins a word of its own. Derived, by `#[derive(Key)]`,
-/// for structs of components that have any number of words, and for enums without fields.
+/// A key is encoded as a fixed number of words. Comparing keys word by word gives the order of the
+/// keys. Each component of a composite key begins a word of its own. `#[derive(Key)]` implements
+/// this trait for enums without fields, and for structs, whose components may have any number of
+/// words.
 #[diagnostic::on_unimplemented(
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
@@ -22,47 +23,48 @@ pub trait Key: Copy + Send + Sync + 'static {
     type Words: AsRef<[u64]> + Copy;
     /// The number of words.
     const WORDS: usize = Self::WIDTHS.len();
-    /// The bits of each word that are used, at most 64: the rest are zero. A table that does not
-    /// keep the components of its keys apart packs them by this.
+    /// The number of bits used in each word, at most 64. The other bits are zero. A table that
+    /// packs components of its keys into common words packs only the used bits.
     const WIDTHS: &'static [u32];
 
     /// Returns the key as words.
     fn words(&self) -> Self::Words;
 
-    /// Returns the key whose words these are.
+    /// Returns the key that is encoded as `words`.
     fn from_words(words: &[u64]) -> Self;
 
-    /// Writes the key that has these words, as reports show it: by default the words, derived and
-    /// for the types of this crate the value. Some of the last words may be missing: of long keys a
-    /// [`Conflict`](crate::Conflict) has only the first.
+    /// Writes the key that is encoded as `words`, as reports show it. The default implementation
+    /// writes the words. Derived implementations, and those of this crate, write the value. The
+    /// last words of the key may be missing from `words`, since a [`Conflict`](crate::Conflict)
+    /// contains only the first words of a long key.
     ///
     /// # Errors
-    /// Those of the formatter.
+    /// The errors of the formatter.
     fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show_words::<Self>(words, f)
     }
 }
 
 impl<'a> Shown<'a> {
-    /// A key whose words these are.
+    /// Returns the key that is encoded as `words`, to be shown by its type.
     pub(crate) fn of<K: Key>(words: &'a K::Words) -> Shown<'a> {
         Shown { words: words.as_ref(), show: K::show }
     }
 }
 
-/// A key whose type says nothing: its words.
+/// Writes the words of a key whose type does not implement [`Key::show`].
 fn show_words<K: Key>(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
     let mut list = f.debug_list();
     list.entries(words.iter().take(K::WORDS));
     if words.len() < K::WORDS { list.finish_non_exhaustive() } else { list.finish() }
 }
 
-/// A key that is shown like its value.
+/// Writes a key in the way in which `Debug` shows its value.
 fn show_value<K: Key + Debug>(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
     if words.len() < K::WORDS { f.write_str(MORE) } else { K::from_words(words).fmt(f) }
 }
 
-/// An option.
+/// Writes a key that is an option.
 fn show_option<K: Key>(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
     match words.split_first() {
         None => f.write_str(MORE),
@@ -171,7 +173,7 @@ impl Key for char {
     }
 }
 
-/// `None` comes first. A word says whether there is a value.
+/// `None` comes before all values. The first word says whether there is a value.
 impl<K: Key> Key for Option<K>
 where
     K::Words: OneWord,
@@ -192,7 +194,8 @@ where
     }
 }
 
-/// The word of a key that has only one, as the components of a tuple do.
+/// The words of a key that has only one word. Each component of a tuple that is a key must have one
+/// word.
 #[diagnostic::on_unimplemented(
     message = "a key of several words cannot be part of a tuple or an option that is a key",
     label = "a key of several words, or a tuple with one",
@@ -243,14 +246,14 @@ tuple_keys! {
     4: A 0, B 1, C 2, D 3;
 }
 
-/// Words of a key of bytes or text: room for 248 bytes and a length.
+/// The largest number of words of a key of bytes or text: 248 bytes and a length.
 const LONG_KEY_WORDS: usize = super::key_words::KEY_WORDS_MAX;
 
 /// The widths of [`LONG_KEY_WORDS`] words.
 const WHOLE_WORDS: &[u32] = &[u64::BITS; LONG_KEY_WORDS];
 
-/// The words of a key of bytes: as many as its type needs, of an array that is large enough for
-/// all.
+/// The words of a key of bytes or text: the first `count` words of an array that is large enough
+/// for all such keys.
 #[derive(Debug, Clone, Copy)]
 pub struct LongKey<const BYTES: usize> {
     words: [u64; LONG_KEY_WORDS],

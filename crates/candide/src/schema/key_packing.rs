@@ -17,14 +17,14 @@ pub(crate) struct KeyPacking {
 }
 
 impl KeyPacking {
-    /// Returns the packing of words of these numbers of bits; `None` if it would save nothing.
+    /// Returns the packing of words with `widths` used bits; `None` if packing would save no word.
     pub(crate) fn new(widths: &'static [u32]) -> Option<KeyPacking> {
         let words = packed_words(widths);
         (words < widths.len()).then_some(KeyPacking { widths, words })
     }
 
-    /// Returns whether a table may pack these keys, as only builds for experiments do: other code
-    /// need not check at run time.
+    /// Returns whether a table may pack keys of type `K`. Only builds for experiments pack keys, so
+    /// other builds need not check at run time.
     pub(crate) const fn exists_for<K: Key>() -> bool {
         cfg!(any(test, feature = "experiments")) && packed_words(K::WIDTHS) < K::WIDTHS.len()
     }
@@ -42,8 +42,8 @@ impl KeyPacking {
         let mut packed = KeyWords::zeros(self.words);
         let mut begin = 0;
         for (&word, &width) in words.iter().zip(self.widths) {
-            // Within two words at most, from the left. Bits beyond the width come from a bound that
-            // lies behind every key.
+            // A component lies within two words at most, and fills them from the left. The shift
+            // drops bits beyond the width; only a bound behind every key has such bits.
             let shifted = (u128::from(word) << (128 - width)) >> (begin % 64);
             let at = (begin / 64) as usize;
             packed.as_mut_slice()[at] |= (shifted >> 64) as u64;
@@ -68,7 +68,8 @@ impl KeyPacking {
         words
     }
 
-    /// Returns the first components of a packed key, as far as its first words hold them whole.
+    /// Returns the first components of a key: those that lie entirely within `packed`, the first
+    /// words of the packed key.
     pub(crate) fn unpack_prefix(&self, packed: &[u64]) -> Vec<u64> {
         let bits = packed.len() as u32 * u64::BITS;
         let mut all = KeyWords::zeros(self.words);
@@ -87,7 +88,7 @@ impl KeyPacking {
     }
 }
 
-/// Returns the number of words that hold these numbers of bits, one after another.
+/// Returns the number of words that components of `widths` bits take, one after another.
 const fn packed_words(widths: &[u32]) -> usize {
     let (mut bits, mut index) = (0, 0);
     while index < widths.len() {
@@ -120,7 +121,8 @@ mod tests {
         assert!(packed.windows(2).all(|two| two[0].as_slice() < two[1].as_slice()));
         for (key, packed) in keys.iter().zip(&packed) {
             assert_eq!(Compound::from_words(packing.unpack(packed.as_slice()).as_slice()), *key);
-            // 16 and 8 bits lie in the first word, 64 end in the second.
+            // The components of 16 and 8 bits lie in the first word. The one of 64 bits ends in the
+            // second word.
             assert_eq!(packing.unpack_prefix(&packed.as_slice()[..1]), key.words()[..2]);
             assert_eq!(packing.unpack_prefix(packed.as_slice()), key.words());
         }

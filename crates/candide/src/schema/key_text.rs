@@ -1,4 +1,4 @@
-//! The text of keys, made from their words. Conflict reports and row handles show it.
+//! The text of keys, made from their words. Conflict reports and row handles show this text.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,7 @@ pub type Show = fn(&[u64], &mut Formatter<'_>) -> fmt::Result;
 /// The text shown in place of missing words.
 pub(super) const MORE: &str = "..";
 
-/// A key's words, shown as a type says.
+/// The words of a key, and the function that writes them as text.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown<'a> {
     pub(crate) words: &'a [u64],
@@ -29,8 +29,8 @@ impl Debug for Shown<'_> {
     }
 }
 
-/// The components of a composite in parentheses, as far as there are words of them, behind the
-/// composite's name.
+/// Writes the name of a composite, and in parentheses its components, as far as `words` contains
+/// them.
 pub fn show_components(
     name: &str,
     components: &[(usize, Show)],
@@ -51,13 +51,14 @@ pub fn show_components(
     f.write_char(')')
 }
 
-/// The name of an enum's variant.
+/// Writes the name of an enum's variant.
 pub fn show_variant(names: &[&str], words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
     let name = words.first().and_then(|&position| names.get(usize::try_from(position).ok()?));
     f.write_str(name.unwrap_or(&MORE))
 }
 
-/// Bytes that some words hold, as `text` or not, of `length`; fewer if words are missing.
+/// Writes the bytes in `words`, as a text if `text` and as a byte string otherwise. `length` is the
+/// number of bytes; `None` if words are missing.
 pub(crate) fn show_bytes(
     words: &[u64],
     length: Option<usize>,
@@ -102,7 +103,7 @@ mod tests {
     #[key(crate = crate)]
     struct Id(u64);
 
-    /// By hand, and it does not say how it is shown.
+    /// A hand-written key type that does not implement `show`.
     #[derive(Clone, Copy)]
     struct Plain;
 
@@ -163,7 +164,7 @@ mod tests {
         let text = |text| Text::<20>::new(text).unwrap();
         assert_eq!(shown(text("Smith"), 3), r#""Smith".."#);
         assert_eq!(shown(text("Thunder-ten-tronckh"), 2), r#""Thunder-ten-tron".."#);
-        // Within a character.
+        // Here the cut is within a character.
         assert_eq!(shown(text("1234567ä"), 1), r#""1234567".."#);
         assert_eq!(shown(Bytes::<16>::new(*b"0123456789abcdef"), 1), r#"b"01234567".."#);
         assert_eq!(

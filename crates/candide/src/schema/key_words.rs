@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-/// The most words a key may have: room for four words of integers and a text of 200 bytes.
+/// The largest number of words of a key: room for four words of integers and a text of 200 bytes.
 pub(crate) const KEY_WORDS_MAX: usize = 32;
 
 /// A copy of a record's key.

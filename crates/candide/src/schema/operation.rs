@@ -36,16 +36,17 @@ pub struct Op {
     pub(crate) signed: bool,
     /// The first bit of a column of less than a word.
     pub(crate) shift: u8,
-    /// Whether the operands have a lower bound; `at_most` says the same of an upper bound.
+    /// Whether the operands have a lower bound; and, in `at_most`, whether they have an upper
+    /// bound.
     pub(crate) at_least: bool,
     pub(crate) at_most: bool,
     /// The bits of the column, unshifted.
     pub(crate) mask: u64,
-    /// The position within the unit.
+    /// The first word within the unit; and, in `words`, the number of words.
     pub(crate) word: u16,
     pub(crate) words: u16,
-    /// The start of the operands in the arena: the words to set; or the number and its two bounds.
-    /// For a user's updater, its number.
+    /// The position of the operands in the arena: of the words to set, or of the number and its two
+    /// bounds. For a user's updater, the number of the updater.
     pub(crate) operand: u32,
 }
 
@@ -92,7 +93,8 @@ impl Op {
         self.code == Code::Delete
     }
 
-    /// Returns the range of words that it changes, of a unit of this size.
+    /// Returns the beginning and the end of the words that the operation changes, in a unit of
+    /// `unit_words` words.
     #[inline]
     pub(crate) fn changed(&self, unit_words: usize) -> (u16, u16) {
         if self.is_user() { (0, unit_words as u16) } else { (self.word, self.word + self.words) }
@@ -126,8 +128,8 @@ impl Op {
             Code::Min => old.min(operand),
             Code::User | Code::Delete => unreachable!("neither computes one word"),
         };
-        // Guards first: a bound of zero on an unsigned column also guards against results below its
-        // range.
+        // Guards are checked first: a bound of zero on an unsigned column also guards against
+        // results below the column's range.
         if self.at_least && new < self.widen(operands[1])
             || self.at_most && new > self.widen(operands[2])
         {
@@ -152,7 +154,7 @@ impl Op {
     }
 }
 
-/// Takes the operations an update or an assignment consists of. Implemented by a transaction.
+/// A receiver of the operations of an update or an assignment. A transaction implements this trait.
 pub trait Sink {
     /// Sets the words at `place` to `word(0)`, `word(1)`, ….
     #[doc(hidden)]

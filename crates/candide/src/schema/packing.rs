@@ -64,7 +64,8 @@ impl<const N: usize> Packing<N> {
     }
 }
 
-/// Returns the components' words (or widths of words), one after another.
+/// Returns the elements of all `parts`, one after another: words of a key's components, or their
+/// widths.
 pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]; M]) -> [T; N] {
     assert!(N <= KEY_WORDS_MAX, "a key has at most 32 words");
     let (mut all, mut count, mut part) = ([zero; N], 0, 0);
@@ -80,7 +81,7 @@ pub const fn join<T: Copy, const N: usize, const M: usize>(zero: T, parts: [&[T]
     all
 }
 
-/// Panics: the word of an enum's value is the position of a variant, and this one has none.
+/// Panics because the enum called `name` has no variant at `position`, the word of a value.
 pub fn no_variant(name: &str, position: u64) -> ! {
     unreachable!(
         "{name} has no variant number {position}; the words of a value were read back whole"

@@ -8,9 +8,9 @@ pub struct Place {
     pub(crate) group: u8,
     pub(crate) word: u16,
     pub(crate) words: u16,
-    /// Of a column of less than a word.
+    /// The first bit of a column of less than a word.
     pub(crate) shift: u8,
-    /// Unshifted.
+    /// The bits of the column, unshifted.
     pub(crate) mask: u64,
 }
 

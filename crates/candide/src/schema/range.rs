@@ -10,14 +10,15 @@ use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
 };
 
-/// Words of a key that its edge holds inline. Scans hold edges and are moved, so these are few.
+/// The number of words of a key that an edge holds inline. The number is small, because scans
+/// contain edges and are moved.
 const FEW: usize = 8;
 
 /// One end of a range of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
     few: [u64; FEW],
-    /// All words of the key, if they do not fit into `few`.
+    /// All words of the key if they do not fit into `few`, otherwise empty.
     many: Box<[u64]>,
     count: usize,
     /// Whether the key itself is in the range.
@@ -25,7 +26,8 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Returns an edge at a key of `count` words that begins with `words` and goes on with `rest`.
+    /// Returns an edge at a key of `count` words that begins with `words`. All further words are
+    /// `rest`.
     #[inline]
     pub(crate) fn at(words: &[u64], count: usize, rest: u64, included: bool) -> Edge {
         let mut edge = Edge { few: [rest; FEW], many: Box::default(), count, included };
@@ -53,7 +55,8 @@ impl Edge {
     }
 }
 
-/// The words between two edges. Lower words come first; both edges have as many words as the keys.
+/// The range of keys between two edges. Keys are compared word by word; both edges have as many
+/// words as the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordRange {
     pub(crate) lower: Edge,
@@ -70,12 +73,12 @@ impl WordRange {
         }
     }
 
-    /// Leaves out the keys up to one of its keys.
+    /// Removes `key`, which is in the range, and all keys before it.
     pub(crate) fn begin_after(&mut self, key: &[u64]) {
         self.lower = Edge::at(key, key.len(), 0, false);
     }
 
-    /// Leaves out the keys from one of its keys on.
+    /// Removes `key`, which is in the range, and all keys after it.
     pub(crate) fn end_before(&mut self, key: &[u64]) {
         self.upper = Edge::at(key, key.len(), u64::MAX, false);
     }
@@ -94,7 +97,8 @@ impl WordRange {
     /// Returns the keys of `count` words that begin with a key of this range.
     pub(crate) fn of_longer_keys(&self, count: usize) -> WordRange {
         let longer = |edge: &Edge, rest| Edge::at(edge.words(), count, rest, edge.included);
-        // Keys that begin with an excluded key are excluded, with an included one included.
+        // Longer keys that begin with an included key are included. Those that begin with an
+        // excluded key are excluded.
         let (behind, before) = (u64::MAX, 0);
         WordRange {
             lower: longer(&self.lower, if self.lower.included { before } else { behind }),
@@ -102,7 +106,7 @@ impl WordRange {
         }
     }
 
-    /// Returns the range of the packed keys.
+    /// Returns this range in the words of packed keys.
     pub(crate) fn packed(&self, packing: &KeyPacking) -> WordRange {
         let pack = |edge: &Edge, rest| {
             Edge::at(packing.pack(edge.words()).as_slice(), packing.words(), rest, edge.included)
@@ -110,12 +114,12 @@ impl WordRange {
         WordRange { lower: pack(&self.lower, 0), upper: pack(&self.upper, u64::MAX) }
     }
 
-    /// Checks that both edges have as many words as the keys of an index, which compares them with
-    /// as many words of records.
+    /// Checks that both edges have `count` words, the number of words of an index's keys. The index
+    /// compares the edges with `count` words of each record.
     ///
     /// # Panics
-    /// If they have not: an implementation of [`KeyRange`] or [`KeyPrefix`] by hand has made the
-    /// range of other keys.
+    /// If an edge has another number of words: a hand-written implementation of [`KeyRange`] or
+    /// [`KeyPrefix`] has made a range of keys of another type.
     #[inline]
     pub(crate) fn expect_words(&self, count: usize) {
         if self.lower.count != count || self.upper.count != count {
@@ -133,7 +137,7 @@ impl WordRange {
         }
     }
 
-    /// Returns whether a key of these words lies in the range.
+    /// Returns whether the key with these words lies in the range.
     #[cfg(test)]
     pub(crate) fn contains(&self, words: &[u64]) -> bool {
         let (lower, upper) = (self.lower.words(), self.upper.words());
@@ -152,22 +156,23 @@ fn refuse_words(range: &WordRange, count: usize) -> ! {
 
 /// A range of keys of type `K`, as scans take it.
 ///
-/// The ranges of the standard library (`a..b`, `a..=b`, `..`, a pair of bounds, …) and [`Prefix`].
+/// Implemented by the ranges of the standard library (`a..b`, `a..=b`, `..`, a pair of bounds, …)
+/// and by [`Prefix`].
 pub trait KeyRange<K: Key> {
     /// Returns the range in words.
     #[doc(hidden)]
     fn word_range(&self) -> WordRange;
 }
 
-/// All keys that begin with `P`: `Prefix((warehouse, district))` of keys `(warehouse, district,
-/// order)`, or `Prefix("smi")` of keys `Text<16>`.
+/// The range of all keys that begin with a given prefix: `Prefix((warehouse, district))` for keys
+/// `(warehouse, district, order)`, or `Prefix("smi")` for keys of type `Text<16>`.
 #[derive(Debug, Clone, Copy)]
 pub struct Prefix<P>(pub P);
 
-/// A beginning of keys of type `K`: a tuple of the first components of a composite key, or the
-/// first bytes of a text.
+/// A prefix of keys of type `K`: a tuple of the first components of a composite key, or the first
+/// bytes of a text.
 pub trait KeyPrefix<K: Key> {
-    /// Returns the keys that begin so.
+    /// Returns the range of all keys that begin with this prefix.
     #[doc(hidden)]
     fn word_range(&self) -> WordRange;
 }
@@ -228,10 +233,10 @@ tuple_prefixes! {
 
 /// Returns the keys of bytes or text that begin with `bytes`, and have `count` words.
 ///
-/// `lowest` is the least that the last word of such a key can be.
+/// `lowest` is the smallest value of the last word of such a key.
 fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {
     if bytes.len() > capacity {
-        // No key begins so; such a range is empty for every table.
+        // No key has this many bytes. The range returned is empty for every table.
         let nothing = |rest| Edge::at(&[], count, rest, false);
         return WordRange { lower: nothing(u64::MAX), upper: nothing(0) };
     }
@@ -255,8 +260,8 @@ fn big_endian(bytes: &[u8]) -> u64 {
 
 impl<const N: usize> KeyPrefix<Text<N>> for &str {
     fn word_range(&self) -> WordRange {
-        // The last word is the length. Without it, a shorter text would count as one that begins
-        // with these bytes, because it is padded with zeros.
+        // The last word is the length of the text. Without this bound, a shorter text could seem to
+        // begin with these bytes, because texts are padded with zeros.
         beginning_with_bytes(self.as_bytes(), N, <Text<N> as Key>::WORDS, self.len() as u64)
     }
 }

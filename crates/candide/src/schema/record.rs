@@ -13,9 +13,9 @@ use std::any::TypeId;
 /// A row type: a key, and plain data in one or more column groups. Usually derived:
 /// `#[derive(Record)]`.
 ///
-/// By hand, it looks as follows. The columns outside the key lie in the words of their groups,
-/// group after group; the [`Column`](super::column::Column) constants say where exactly. `store`
-/// and `load` are those constants' business too:
+/// A hand-written implementation looks as follows. The columns outside the key lie in the words of
+/// their groups, group after group. A [`Column`](super::column::Column) constant gives the exact
+/// place of each column, and `store` and `load` use these constants:
 ///
 /// ```
 /// use candide::{Column, Group, Hashed, Record};
@@ -73,31 +73,32 @@ pub trait Record: Copy + Send + Sync + 'static {
     type Index: IndexKind;
     /// A buffer for all words outside the key: `[u64; N]` with `N` the sum of the groups' words.
     type Image: Buffer;
-    /// The type's name, which a table remembers.
+    /// The type's name, which each table of this type keeps.
     const NAME: &'static str;
-    /// The column groups: one to [`Group::COUNT_MAX`], 65,000 words in all at most.
+    /// The column groups: at least one and at most [`Group::COUNT_MAX`], with at most 65,000 words
+    /// in all.
     const GROUPS: &'static [Group];
     /// The secondary indexes that every table of this type has: 32 at most.
     const INDEXES: &'static [IndexSpec] = &[];
     /// A number that differs between row types with different layouts and is the same in every
-    /// build; an import compares it. The default covers the widths of the key's words and the
-    /// groups. A derived number covers the names of fields, groups and types as written, the
-    /// widths, and the layout of each column's type. It does not cover the meaning of bits: an
-    /// import does not notice that variants of an enum were exchanged, that a variant was added
-    /// which needs no further bit, or that a type was replaced by one with the same name and
+    /// build. An import compares this number. The default covers the widths of the key's words and
+    /// the groups. A derived number covers the names of fields, groups and types as written, the
+    /// widths, and the layout of each column's type. Neither number covers the meaning of bits. So
+    /// an import does not notice if variants of an enum were exchanged, if a variant was added that
+    /// needs no further bit, or if a type was replaced by another one with the same name and
     /// layout.
     const SCHEMA: u64 = default_schema(Self::Key::WIDTHS, Self::GROUPS);
 
-    /// The fields, a text for each: its name, a colon, its type, and its group or that it is of the
-    /// key. An export keeps them, so that an import which is refused because of [`Record::SCHEMA`]
-    /// can say which field differs; they have no other use.
+    /// One text for each field: its name, a colon, its type, and in parentheses its group or `key`.
+    /// An export writes these texts into the stream. So if an import is refused because of
+    /// [`Record::SCHEMA`], the error can name the field that differs. The texts have no other use.
     const FIELDS: &'static [&'static str] = &[];
 
     /// Returns the row's key.
     fn key(&self) -> Self::Key;
 
-    /// Writes every column outside the key to `words`, which holds all groups one after another and
-    /// begins as zeros.
+    /// Writes every column outside the key to `words`. `words` holds all groups one after another,
+    /// and contains only zeros before the call.
     fn store(&self, words: &mut [u64]);
 
     /// Returns the row with `key` whose other columns are in `words`.
@@ -109,17 +110,17 @@ pub trait Record: Copy + Send + Sync + 'static {
 pub(crate) struct RowType {
     pub(crate) id: TypeId,
     pub(crate) name: &'static str,
-    /// Its name with the modules it is in.
+    /// The type's name, with its modules.
     pub(crate) path: &'static str,
     pub(crate) groups: &'static [Group],
     pub(crate) indexes: &'static [IndexSpec],
-    /// Words of the key, and how many bits of each are used.
+    /// The number of words of the key; and, in `key_widths`, the number of bits used in each.
     pub(crate) key_words: usize,
     pub(crate) key_widths: &'static [u32],
     pub(crate) show_key: Show,
     /// Whether tables keep keys in order.
     pub(crate) ordered: bool,
-    /// Words of [`Record::Image`].
+    /// The number of words of [`Record::Image`].
     pub(crate) image_words: usize,
 }
 
@@ -141,8 +142,9 @@ impl RowType {
     }
 }
 
-/// Returns the schema of a derived row: a hash of how it is written, of the widths of its key's
-/// words, and of its columns' [`Field::LAYOUT`](super::field::Field::LAYOUT).
+/// Returns the schema of a derived row type: a hash of `texts`, which are the declaration as
+/// written, of the widths of the key's words, and of `layouts`, which are the columns'
+/// [`Field::LAYOUT`](super::field::Field::LAYOUT).
 #[doc(hidden)]
 pub const fn schema_hash<R: Record>(texts: &[&str], layouts: &[u64]) -> u64 {
     let widths = R::Key::WIDTHS;
@@ -176,8 +178,8 @@ const fn default_schema(widths: &[u32], groups: &[Group]) -> u64 {
 /// Writes the columns of a row outside the key to an image of zeros, and returns the words.
 ///
 /// # Panics
-/// If the image has other words than the groups: when the table was made, [`Buffer::words`] gave as
-/// many.
+/// If the image has another number of words than the groups. When the table was created,
+/// [`Buffer::words`] returned the right number.
 #[inline(always)]
 pub(crate) fn store_in<'a, R: Record>(row: &R, image: &'a mut R::Image) -> &'a [u64] {
     let words = image.words();

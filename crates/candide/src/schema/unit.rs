@@ -5,7 +5,7 @@
 use super::group::Group;
 use super::group::start_of;
 
-/// One of the units of a record type: a group, or all of them.
+/// One of the units of a record type: one group, or all groups together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// Whether each group is a unit of its own.
@@ -22,7 +22,7 @@ impl Unit {
         usize::from(self.index)
     }
 
-    /// Returns whether each group of its table is a unit of its own.
+    /// Returns whether each group of the table is a unit of its own.
     #[inline]
     pub(crate) fn is_split(self) -> bool {
         self.split
@@ -34,13 +34,14 @@ impl Unit {
         !self.split || self.index == group
     }
 
-    /// Returns where `group`, which it holds, begins among its words.
+    /// Returns the position at which `group`, a group of this unit, begins among the unit's words.
     #[inline(always)]
     pub(crate) fn offset_of(self, groups: &[Group], group: u8) -> usize {
         if self.split { 0 } else { start_of(groups, usize::from(group)) }
     }
 
-    /// Returns where its words begin among all words of the row, and their number.
+    /// Returns the position at which the unit's words begin among all words of the row, and the
+    /// number of the unit's words.
     #[inline(always)]
     pub(crate) fn image_range(self, groups: &[Group]) -> (usize, usize) {
         if self.split {

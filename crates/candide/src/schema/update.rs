@@ -1,9 +1,10 @@
-//! Updates as data: operations of a transaction on a unit, evaluated when its version is fixed.
+//! Updates as data: operations of a transaction on a unit, evaluated when the unit's new version is
+//! fixed.
 //!
-//! Making an update does not read the row. It becomes [`Op`]s in the write set, with operands in an
-//! arena; at commit, under the lock, each is evaluated on the words as they are then. Built-in
-//! operations stay data, so they can be combined, logged and shipped; a user's own is a small plain
-//! value and a function.
+//! Staging an update does not read the row. The update becomes [`Op`]s in the write set, with
+//! operands in an arena. At commit, under the lock, each operation is evaluated on the words as
+//! they are then. Built-in operations stay data, so they can be combined, logged and shipped. A
+//! user's own operation is a small plain value and a function.
 
 use super::column::Updatable;
 use super::column::{Column, ColumnKind, Projection};
@@ -17,10 +18,10 @@ use std::marker::PhantomData;
 
 /// A commit-time update: blind, so that it conflicts only with transactions that read the row.
 ///
-/// Column updates, made by [`Column::set`], [`Column::add`] and their like, and tuples of updates.
-/// A user's own computation is an [`Updater`].
+/// Implemented by column updates, which [`Column::set`], [`Column::add`] and similar functions
+/// make, and by tuples of updates. A user's own computation is an [`Updater`].
 pub trait Update<R: Record>: private::Sealed {
-    /// Passes its operations to a sink, in order.
+    /// Passes the update's operations to `sink`, in order.
     #[doc(hidden)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort>;
 }
@@ -37,12 +38,13 @@ pub struct ColumnUpdate<R, T> {
     row: PhantomData<fn(R)>,
     code: Code,
     operand: T,
-    /// Bounds as words: only numbers have them, and values of other types may be large.
+    /// The bounds of guards, as words: only numbers have bounds, and values of other types may be
+    /// large.
     at_least: Option<u64>,
     at_most: Option<u64>,
 }
 
-/// Commit-time updates, of columns that no index keeps.
+/// Commit-time updates of columns that no index contains.
 impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     fn update(self, code: Code, operand: T) -> ColumnUpdate<R, T> {
         ColumnUpdate {
@@ -91,10 +93,10 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         self.update(Code::Sub, subtrahend)
     }
 
-    /// Adds `summand`, going on from the other end of the type's range where that ends: a counter
-    /// that cannot fail. Under [`Mvto`](crate::Mvto) such updates neither wait for one another nor
-    /// make one another start over, until sixteen have been deferred: the next one applies them,
-    /// like any other update.
+    /// Adds `summand`, and wraps around at the ends of the type's range, so the update cannot fail.
+    /// Under [`Mvto`](crate::Mvto) such updates are deferred, so they neither wait for one another
+    /// nor make one another start over. After sixteen have been deferred, the next one applies
+    /// them, as any other update does.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};
@@ -115,7 +117,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
         self.update(Code::WrappingAdd, summand)
     }
 
-    /// Subtracts `subtrahend`, wrapping around at the end of the type's range; see
+    /// Subtracts `subtrahend`, and wraps around at the ends of the type's range; see
     /// [`Column::wrapping_add`].
     pub fn wrapping_sub(self, subtrahend: T) -> ColumnUpdate<R, T>
     where
@@ -163,7 +165,8 @@ impl<R, T: Number> ColumnUpdate<R, T> {
 impl<R: Record, T: Field> Update<R> for ColumnUpdate<R, T> {
     #[inline(always)]
     fn stage(&self, sink: &mut impl Sink) -> Result<(), Abort> {
-        // The type's own constants, which the place repeats: the compiler knows these.
+        // These are the constants of `T`, which the place repeats. The compiler knows the
+        // constants.
         let place = Place { words: T::WORDS as u16, mask: Column::<R, T>::MASK, ..self.place };
         if self.code == Code::Set && self.at_least.is_none() && self.at_most.is_none() {
             return sink.set(place, |index| self.operand.word(index));
@@ -206,14 +209,14 @@ pub struct Refused;
 /// group.
 ///
 /// `apply` runs when the transaction commits, on the row at that time; or earlier, if the
-/// transaction reads what it has updated; or later, on any thread that needs the row, if the
-/// updater is [total](Updater::TOTAL). It may run more than once. It must depend on nothing but its
-/// value and its argument, and must not use the database: the row is locked while it runs. If it
+/// transaction reads the updated columns; or later, on any thread that needs the row, if the
+/// updater is [total](Updater::TOTAL). `apply` may run more than once. It must depend on nothing
+/// but `self` and `value`, and must not use the database: the row is locked meanwhile. If `apply`
 /// panics before the transaction has ended, the transaction has no effect and the panic continues
 /// in the caller of `run`.
 pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
-    /// The columns it reads and writes; they lie in one group, and no index keeps any of them. This
-    /// compiles only without the attribute `#[index]`:
+    /// The columns that the updater reads and writes. They lie in one group, and no index contains
+    /// any of them. The following compiles only without the attribute `#[index]`:
     ///
     /// ```compile_fail,E0080
     /// use candide::{Column, Database, Indexed, Record, Refused, Updater};
@@ -248,30 +251,32 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     /// ```
     type Target: Projection<R>;
 
-    /// Whether `apply` succeeds on every value: it neither refuses nor panics. Then
-    /// [`Mvto`](crate::Mvto) may defer it, like updates of columns that cannot fail: the
-    /// transaction commits without a look at the row, and the next one that needs the row applies
-    /// it. There must be room for that: a value of 8 bytes is deferred on a group of 8, and one of
-    /// 48 on a group of 40.
+    /// Whether `apply` succeeds on every value: it neither refuses nor panics. If so,
+    /// [`Mvto`](crate::Mvto) may defer the updater, like column updates that cannot fail. The
+    /// transaction then commits without reading the row, and the next transaction that needs the
+    /// row applies the updater. Deferring needs room: an updater of 8 bytes can be deferred on a
+    /// group of 8 bytes, and one of 48 bytes on a group of 40 bytes.
     ///
-    /// An updater that fails all the same is an error in the program. If its transaction has not
-    /// committed yet, that ends in a panic, without effect: under all other protocols, and also
-    /// under `Mvto` if it reads what it has updated, does something else to the same group that may
-    /// fail, has inserted or put the row itself, or ends in an error of its closure; if there was
-    /// no room; or if many updates of the row have been deferred already. Otherwise the transaction
-    /// has committed. Then the panic hook reports the panic, on the thread that applies the
-    /// updater, which goes on; and the row is as if this update had not been made, and all others
-    /// had. The hook must not use the database, as the updater must not.
+    /// If a total updater fails nevertheless, that is an error in the program. If its transaction
+    /// has not committed yet, the transaction ends in a panic, without effect. This is always the
+    /// case under other protocols. Under `Mvto` it is the case in these situations:
+    /// * The transaction reads the updated columns, changes the same group in another way that may
+    ///   fail, has inserted or put the row itself, or ends in an error of its closure.
+    /// * There was no room, or many updates of the row had been deferred already.
+    ///
+    /// Otherwise the transaction has committed. Then the panic hook reports the panic on the thread
+    /// that applies the updater, and that thread goes on. The row is as if all other updates had
+    /// been made, but not this one. Neither the hook nor the updater may use the database.
     const TOTAL: bool = false;
 
-    /// Returns the columns it reads and writes.
+    /// Returns the columns that the updater reads and writes.
     fn target(&self) -> Self::Target;
 
-    /// Applies the update.
+    /// Applies the update to `value`, the columns of the row.
     ///
     /// # Errors
-    /// [`Refused`], if the update must not happen. If the updater is declared total, that is an
-    /// error in the program, and a panic: the transaction ends in it, without effect, or else only
+    /// [`Refused`], if the update must not happen. If the updater is declared total, a refusal is
+    /// an error in the program and leads to a panic: either the transaction has no effect, or only
     /// this update has none ([`Updater::TOTAL`]).
     fn apply(&self, value: &mut <Self::Target as Projection<R>>::Value) -> Result<(), Refused>;
 }
@@ -290,8 +295,8 @@ impl<'a, R> ImageSink<'a, R> {
     }
 }
 
-/// A sink that keeps no words: a user's code that panics does so here, and not when half of the
-/// words have been staged.
+/// A sink that only evaluates the words. If the user's code panics, it panics here, before any word
+/// has been staged.
 pub(crate) struct DryRun;
 
 impl Sink for DryRun {

@@ -1,10 +1,10 @@
-//! Words of a unit, wherever they lie.
+//! The words of a unit, shared or the transaction's own.
 
 #![forbid(unsafe_code)]
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// The words a read copies from.
+/// The words from which a read copies.
 #[derive(Debug, Clone, Copy)]
 pub enum Words<'a> {
     /// Words that other threads may be changing; the protocol validates that they are of one
@@ -20,13 +20,14 @@ impl Words<'_> {
     pub(crate) fn get(&self, index: usize) -> u64 {
         match self {
             // Acquire pairs with the Release of the install (E3): a reader that sees a word of an
-            // install in progress sees its lock at the second load of the cell.
+            // install in progress sees the installer's lock at the second load of the cell.
             Words::Shared(words) => words[index].load(Ordering::Acquire),
             Words::Own(words) => words[index],
         }
     }
 
-    /// Copies words `first..` of the unit to `sink`, called with positions from zero.
+    /// Calls `sink` for each of `count` words of the unit, from word `first` on, with the word's
+    /// position, counted from zero, and the word.
     #[inline(always)]
     pub(crate) fn copy(&self, first: usize, count: usize, mut sink: impl FnMut(usize, u64)) {
         match self {

@@ -18,17 +18,17 @@ pub struct Conflict {
     /// The table's name; `None` if the conflict was about no table: the transaction gave way to
     /// another transaction that had failed too often.
     pub table: Option<String>,
-    /// The column group, if the conflict was about a row rather than an absent key; `"*"` without
-    /// splitting.
+    /// The column group; `"*"` without timestamp splitting. `None` if the conflict was about an
+    /// absent key, or about no table.
     pub group: Option<&'static str>,
-    /// The first words of the row's key, as [`Key::words`](crate::schema::Key::words) gives them:
-    /// four at most, or fewer, where parts of the key share words and do not all lie in the first
-    /// four.
+    /// The first words of the row's key, as [`Key::words`](crate::schema::Key::words) returns them:
+    /// at most four. If the table packs the key's components, only those that lie entirely within
+    /// the first four packed words. `None` if `group` is `None`.
     pub key: Option<Vec<u64>>,
     /// Whether the row's key has more words than `key` holds.
     pub key_is_longer: bool,
-    /// The key as [`Key::show`](crate::schema::Key::show) writes it, as far as these words go:
-    /// `-7`, `(3, "Smith"..)`. Of an entry of a secondary index, the key in that index.
+    /// The words of `key` as [`Key::show`](crate::schema::Key::show) writes them: `-7`, `(3,
+    /// "Smith"..)`. If the conflict was about an entry of a secondary index, the key in that index.
     pub key_text: Option<String>,
 }
 

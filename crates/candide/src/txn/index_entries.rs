@@ -67,9 +67,8 @@ impl<P: Protocol> State<P> {
         })
     }
 
-    /// Stages the changes of a row's entries. `change` is given the words of the row that matter to
-    /// an index, or zeros if the row does not exist, and changes these words as the row will be
-    /// changed.
+    /// Stages the changes of a row's entries. `change` receives the words of the row that matter to
+    /// an index (zeros if the row does not exist), and changes them as the row will be changed.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if `must_exist` is set and the row does not exist, or
@@ -140,8 +139,8 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         keys.clear();
         changes.clear();
-        // First, everything that may be refused: a link may reach the memory limit, and a unique
-        // key may be taken.
+        // Everything that may be refused comes first: a link may reach the memory limit, and a
+        // unique key may be taken.
         for index in table.indexes.kept() {
             let mut key = |image: &[u64]| {
                 let begin = keys.len();
@@ -204,8 +203,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Stages the removal of the entry with this key, if it exists and belongs to the row with key
-    /// `primary`. (Only in an index that cannot be read yet can the entry be missing, or belong to
-    /// another row.)
+    /// `primary`. (In an index that can be read, the entry always exists and belongs to that row.)
     fn delete_entry(
         &mut self,
         engine: &Engine<P>,

@@ -7,8 +7,8 @@ use crate::record::RecordAt;
 /// Buffers for computing the entries of rows, kept from operation to operation.
 #[derive(Debug, Default)]
 pub(crate) struct IndexScratch {
-    /// The words of a row outside its key, before and after the change. Of the row before it, only
-    /// the groups that matter to an index are filled in.
+    /// The words of a row outside its key, before the change and, in `after`, after the change. In
+    /// `before`, only the groups that matter to an index are filled in.
     pub(super) before: Vec<u64>,
     pub(super) after: Vec<u64>,
     /// Entry keys, one after another.

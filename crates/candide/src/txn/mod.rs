@@ -1,5 +1,5 @@
-//! Transactions: the meaning of an operation after the transaction's own earlier ones, under any
-//! protocol.
+//! Transactions: the meaning of an operation after earlier operations of the same transaction,
+//! under any protocol.
 
 #![forbid(unsafe_code)]
 

@@ -33,8 +33,8 @@ const TOKEN_ATTEMPTS: u32 = 32;
 /// The longest time that a transaction waits for the holder of the token. The holder may be stuck
 /// in its closure, or may be waiting for this very transaction.
 const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
-/// The bounds of the random backoff. The bound of a pause is the first of them, doubled with each
-/// conflict, but at most the second.
+/// The bounds of the random backoff. The bound of a pause is `BACKOFF_FIRST`, doubled with each
+/// conflict, but at most `BACKOFF_MAX`.
 const BACKOFF_FIRST: Duration = Duration::from_micros(1);
 const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// The longest pause that is spun. For a shorter pause, a system call would take longer than the
@@ -69,12 +69,12 @@ impl<'a> RunOptions<'a> {
 
     /// Makes the transaction read-only: each operation that would write or lock returns
     /// [`Abort::ReadOnly`]. Under protocols with [versions](crate::Versioned) the transaction sees
-    /// the database as it was when the transaction began, runs once, and meets no conflict. If it
-    /// takes longer than some milliseconds, it is registered like a [`Snapshot`](crate::Snapshot)
-    /// and reported by [`Health::oldest_snapshot`](crate::Health::oldest_snapshot). Memory that
-    /// other transactions free is not reused until the transaction ends; for long reports, a
-    /// snapshot read in parts is therefore better. Under other protocols a read-only transaction is
-    /// retried like any other.
+    /// the database as it was when the transaction began, runs once, and meets no conflict. A
+    /// transaction that takes longer than some milliseconds is registered like a
+    /// [`Snapshot`](crate::Snapshot) and reported by
+    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot). Memory that other transactions
+    /// free is not reused until the transaction ends; for long reports, a snapshot read in parts is
+    /// therefore better. Under other protocols a read-only transaction is retried like any other.
     ///
     /// ```
     /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
@@ -123,8 +123,8 @@ impl<'a> RunOptions<'a> {
     /// [`Database::run`](crate::Database::run), which would need the session, returns
     /// [`Abort::Nested`]. If `tell` panics, the transaction ends in that panic, without effect.
     /// `tell` should be short: after 32 conflicts of a transaction, other transactions give way to
-    /// it for at most 100 ms, and the time of `tell` counts. Without conflicts this option costs
-    /// nothing.
+    /// this one for at most 100 ms, and the time of `tell` counts. Without conflicts this option
+    /// costs nothing.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, RunOptions};
@@ -255,8 +255,8 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
-    /// exists. Returns `None`, without a trace, if a transaction is needed (to read, or to collect
-    /// garbage); the words that `copy` was given are then invalid.
+    /// exists. Returns `None`, and leaves no trace, if a transaction is needed (to read, or to
+    /// collect garbage); the words that `copy` was given are then invalid.
     #[inline(always)]
     pub(crate) fn single_read(
         &mut self,
@@ -336,8 +336,8 @@ impl<P: Protocol> TxnRunner<P> {
         None
     }
 
-    /// Returns whether the conflict was with a transaction whose closure this transaction runs in.
-    /// That transaction cannot continue before this one has ended.
+    /// Returns whether the conflict was with an enclosing transaction, in whose closure this
+    /// transaction runs. The enclosing transaction cannot continue before this one has ended.
     fn waits_for_itself(&mut self, engine: &Engine<P>, cause: Abort) -> bool {
         match cause {
             Abort::Yielded => Held::Token(engine.id).is_own_threads(),
@@ -404,8 +404,8 @@ impl<P: Protocol> TxnRunner<P> {
         P::InPlace::leave(&engine.clock);
         self.state.get_mut().finish(engine);
         self.collect_garbage(engine);
-        // Before unpinning. An observer that sees no pin but an old count can then be sure that no
-        // transaction is missing from the count.
+        // The count comes before the unpinning. So an observer that sees no pin but an old count
+        // can be sure that no transaction is missing from the count.
         count(&self.public.counters);
         engine.epochs.unpin(&self.public.slot);
         pass(Point::Unpinned);
@@ -450,8 +450,8 @@ impl<P: Protocol> TxnRunner<P> {
         let progress = engine.epochs.progress();
         if progress != self.collected_at {
             garbage.collect(engine, worker, &self.public.slot, Epoch::MAX);
-            // After a long report, much garbage can be collected at once. What the budget leaves
-            // over does not wait for the next epoch, which may be far off.
+            // After a long report, much garbage can be collected at once. Garbage beyond the budget
+            // does not wait for the next epoch, which may be far off.
             self.collected_at = if garbage.has_more(engine) { 0 } else { progress };
         }
         self.has_garbage = !garbage.is_empty();

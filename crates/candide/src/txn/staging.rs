@@ -107,9 +107,9 @@ impl<P: Protocol> State<P> {
         image: &[u64],
     ) -> Result<bool, Abort> {
         let entered = self.add_entries(engine, table, record, image);
-        // The absence of the row was not observed, since the commit checks it anyway. But
-        // `NotUnique` may end the transaction, although the entry with this key may belong to this
-        // very row.
+        // The absence of the row was not observed, since the commit checks the absence anyway. But
+        // `NotUnique` may end the transaction before that, although the entry with this key may
+        // belong to this very row.
         let is_refused = entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved);
         if is_refused && self.is_there(engine, table.layout.first_of(record))? {
             return Ok(false);

@@ -176,8 +176,8 @@ impl<P: Protocol> State<P> {
     fn look_at_all(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
         // The write set passed is empty. A commit ignores locks on units of its write set, because
-        // they are its own; but staged writes are not locked yet, so here every lock is another
-        // session's.
+        // these are its own locks; but staged writes are not locked yet, so here every lock is
+        // another session's.
         let mut valid = P::revalidate(context, &mut self.attempt, &WriteSet::default());
         for item in self.writes.items() {
             if valid.is_ok() && !item.accepts(P::is_present(&self.attempt, item.at)) {
@@ -228,7 +228,7 @@ impl<P: Protocol> State<P> {
     /// Reads a unit if no slow path is needed, and returns whether the row exists. The transaction
     /// has then not written the unit, so the result also holds at any earlier mark. Returns `None`,
     /// with nothing observed, if [`State::read`] or [`State::read_at_mark`] must read the unit. The
-    /// caller has entered.
+    /// caller has already called [`State::enter`].
     #[inline(always)]
     pub(crate) fn read_at_once(&mut self, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<bool> {
         if !self.is_simple(at) {
@@ -269,7 +269,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Reads a unit as the transaction sees it. Returns whether the row exists. The caller has
-    /// entered.
+    /// already called [`State::enter`].
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
@@ -576,7 +576,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Enters, and checks that an update may be staged on this unit.
+    /// Calls [`State::enter`], and checks that an update may be staged on this unit.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if the row does not exist.
@@ -911,7 +911,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Ends the attempt without effect, after validating what the closure saw. Returns the outcome
-    /// of an operation that failed before the closure's error; `None` if none failed.
+    /// of an operation that failed before the closure's error; `None` if no operation failed.
     ///
     /// # Errors
     /// A conflict: the closure must run again.

@@ -34,7 +34,7 @@ impl Effects {
         }
     }
 
-    /// Takes out the effects of an attempt that has not committed, to be dropped by the caller.
+    /// Returns the effects of an attempt that has not committed. The caller drops them.
     #[inline]
     pub(crate) fn discard(&self) -> impl Sized {
         self.0.take()
@@ -57,9 +57,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
         self.state.borrow().attempt_number
     }
 
-    /// Returns the conflict of the previous attempt, so that a closure can adapt: read a contended
-    /// row [for update](crate::Table::get_for_update), say, or do its work in another order. `None`
-    /// in the first attempt of each [`run`](crate::Session::run).
+    /// Returns the conflict of the previous attempt, so that a closure can adapt. For example, it
+    /// can read a contended row [for update](crate::Table::get_for_update), or do its work in
+    /// another order. `None` in the first attempt of each [`run`](crate::Session::run).
     #[inline]
     pub fn last_conflict(&self) -> Option<Conflict> {
         let state = self.state.borrow();
@@ -71,8 +71,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
 
     /// Validates that everything the attempt has read so far is consistent and still current. A
     /// closure calls this before a step that must not depend on inconsistent reads. Under an
-    /// [opaque](crate::Protocol::OPAQUE) protocol reads are always consistent, so only their
-    /// currency is checked.
+    /// [opaque](crate::Protocol::OPAQUE) protocol reads are always consistent, so the call only
+    /// checks that they are still current.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record, TicToc};
@@ -100,7 +100,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
 
     /// Runs `effect` after this attempt has committed, outside the transaction, in the order of the
     /// calls. If the attempt does not commit, or an earlier effect panics, `effect` is dropped
-    /// unrun.
+    /// without running.
     #[inline]
     pub fn on_commit(&self, effect: impl FnOnce() + 'static) {
         self.effects.0.borrow_mut().push(Box::new(effect));
