@@ -17,8 +17,8 @@ pub(crate) struct Memory {
     limit_bytes: usize,
     /// Whether blocks come from the system's allocator one by one.
     by_system: bool,
-    /// The number of bytes handed out to slabs and arrays. Written when a span, a chunk or an array
-    /// is taken or returned.
+    /// The number of bytes handed out to slabs and arrays. The number changes when a span, a chunk
+    /// or an array is taken or returned.
     reserved_bytes: AtomicUsize,
     carving: Mutex<Carving>,
 }
@@ -53,7 +53,7 @@ impl Memory {
         self.reserved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Counts `bytes` as handed out, if the limit allows.
+    /// Counts `bytes` as handed out. Fails if the memory limit would be exceeded.
     pub(super) fn reserve(&self, bytes: usize) -> Result<(), OutOfMemory> {
         let grown =
             |reserved: usize| reserved.checked_add(bytes).filter(|&sum| sum <= self.limit_bytes);
@@ -63,9 +63,9 @@ impl Memory {
         }
     }
 
-    /// Counts `bytes` as handed out. May exceed the limit if `beyond_limit` is set, for callers
-    /// that must complete what they have begun (a half-moved bucket, the version of a delete).
-    /// Returns whether this call exceeds the limit.
+    /// Counts `bytes` as handed out. May exceed the limit if `beyond_limit` is set. Callers set
+    /// `beyond_limit` to complete work that they have begun (a half-moved bucket, the version of a
+    /// delete). Returns whether this call exceeds the limit.
     pub(super) fn reserve_for(
         &self,
         bytes: usize,
@@ -84,8 +84,8 @@ impl Memory {
         self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the address of `bytes` bytes (a span or a chunk) of zeroed memory, which is not
-    /// unmapped before `self` is dropped.
+    /// Returns the address of `bytes` bytes (a span or a chunk) of zeroed memory. The memory stays
+    /// mapped until `self` is dropped.
     ///
     /// # Errors
     /// If the operating system refuses the memory.
@@ -119,7 +119,7 @@ impl Carving {
 }
 
 /// Zeroed memory that begins at a multiple of a chunk's size. The operating system is advised to
-/// use huge pages for it. Dropping the region unmaps it.
+/// use huge pages for the region. Dropping the region unmaps it.
 #[derive(Debug)]
 pub(super) struct Region {
     address: usize,
@@ -163,9 +163,9 @@ impl Region {
         };
         trim(start, address);
         trim(address + bytes, start + padded);
-        // Without huge pages everything still works, but slower. The report shows which pages the
-        // kernel gave.
-        // SAFETY: advice about a mapping of our own does not change its contents.
+        // The advice may fail: without huge pages the database still works, but more slowly. The
+        // report shows which kind of pages the kernel provided. SAFETY: advice about a mapping of
+        // our own does not change its contents.
         let _ = unsafe {
             madvise(std::ptr::with_exposed_provenance_mut(address), bytes, Advice::LinuxHugepage)
         };
