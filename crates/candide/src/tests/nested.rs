@@ -6,8 +6,8 @@ use crate::engine::Protocol;
 use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::Cell;
 
-/// Options without a limit on the attempts. A refusal takes far fewer attempts than such a limit
-/// would allow.
+/// Options without a limit on attempts. Where a test sets the limit [`ATTEMPTS_MAX`], a refusal
+/// takes far fewer attempts than that.
 const MANY: RunOptions<'static> = RunOptions::new();
 const ATTEMPTS_MAX: u32 = 100;
 

@@ -2,10 +2,9 @@
 //! protocol.
 //!
 //! Each file has the name of an anomaly, and contains a few scripts. Every protocol runs all
-//! scripts. A protocol has to prevent the anomalies that would break one of its promises. If it
-//! does not make a promise, some anomaly that breaks the promise has to appear. So the
-//! documentation claims neither too much nor too little. The results are the table in
-//! `docs/correctness.md`.
+//! scripts. An anomaly must appear if the protocol does not make the promise that the anomaly
+//! breaks, and must not appear otherwise. So the documentation claims neither too much nor too
+//! little. The results are the table in `docs/correctness.md`.
 
 mod aborted_write;
 mod commutative;
@@ -86,8 +85,9 @@ fn promises<P: Protocol>(promise: Promise) -> bool {
     }
 }
 
-/// Runs a script. Asserts that the run keeps every promise of the protocol. If the anomaly appears,
-/// also asserts that the run breaks the promise named in `breaks`.
+/// Runs a script. Asserts that the run keeps every promise of the protocol. Also asserts that the
+/// anomaly appears exactly if the protocol does not make the promise in `breaks`, and that the run
+/// then breaks this promise.
 fn observe<P: Protocol>(anomaly: &Anomaly) -> Fate {
     let run = stage::run::<P>(anomaly);
     let before = rows_of(anomaly.rows);

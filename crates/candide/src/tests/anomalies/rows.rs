@@ -17,7 +17,8 @@ pub(super) trait Row: Record<Key = u64> {
     /// Returns the key, the value and the cold value.
     fn parts(&self) -> (u64, (i64, i64));
 
-    /// Returns at most `most` rows of a range of keys, from the range's beginning or from its end.
+    /// Returns at most `count` rows of the range `keys`, from its beginning or, if `backwards`,
+    /// from its end.
     fn scan<P: Protocol>(
         table: &Table<Self, P>,
         tx: &Tx<'_, P>,
