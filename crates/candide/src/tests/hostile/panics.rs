@@ -130,8 +130,8 @@ fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 14] {
     ]
 }
 
-/// Returns an action that runs `attack` only at place `number` between the operations of the
-/// script, counted from zero.
+/// Returns an action that runs `what` only at place `number` between the operations of the script,
+/// counted from zero. `passed` counts the places that have been passed.
 fn at<'a, P: Protocol>(
     number: usize,
     passed: &'a Cell<usize>,
