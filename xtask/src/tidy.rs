@@ -138,7 +138,7 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
     let mut problems =
         engine.map_or_else(Vec::new, |path| phases::instruments_in_phases(path, text));
-    // The unit tests of a file are at its end.
+    // The unit tests of a file are at the end of the file.
     let lines = text.lines().take_while(|line| *line != "mod tests {");
     for (number, line) in (1..).zip(lines) {
         let code = line.split_once("//").map_or(line, |(code, _)| code);

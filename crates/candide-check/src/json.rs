@@ -372,7 +372,7 @@ impl<O> sealed::Checked for black::Transaction<O> {
     }
 }
 
-/// Ends of ranges as `{"included":[…]}`, `{"excluded":[…]}` and `"unbounded"`.
+/// The JSON form of the ends of ranges: `{"included":[…]}`, `{"excluded":[…]}` or `"unbounded"`.
 pub(crate) mod bound {
     use super::Key;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -82,7 +82,7 @@ pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
 }
 
-/// How large a key is.
+/// The size of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KeySize {
     /// One word
@@ -93,7 +93,7 @@ pub enum KeySize {
     Wide,
 }
 
-/// What the peers' hash maps hash with.
+/// The hash function of the peers' hash maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hasher {

@@ -22,7 +22,7 @@
 //! # Invariants
 //! * **EP1** A session publishes its pin and passes a full fence before it loads any link.
 //! * **EP2** A thread reads a stamp after the unlinking and a full fence.
-//! * **EP3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots.
+//! * **EP3** A pass reads the new epoch `m`, passes a full fence, and only then loads the slots.
 //!   The bound that the pass publishes does not exceed `m`.
 //! * **EP4** Neither the bound nor the horizon ever falls.
 //!
@@ -38,8 +38,8 @@
 //! One case is different. The links in a bucket that has been moved (`index::hash`, HI3) are never
 //! removed. So such links still exist when their records and lines are unlinked elsewhere. A reader
 //! that follows such links has loaded, under its present pin, a version of that bucket without the
-//! flag MOVED. An insert that looks at the neighbours of a full bucket has loaded, under its pin,
-//! an array without a successor. So the bucket was moved after R's fence, and U's fence came later
+//! flag MOVED. An insert that samples the neighbours of a full bucket has loaded, under its pin, an
+//! array without a successor. So the bucket was moved after R's fence, and U's fence came later
 //! still.
 //!
 //! # Source
@@ -370,7 +370,7 @@ impl Epochs {
         lock(&self.slots).all.remove(&slot.0.number);
     }
 
-    /// Adds a database whose idle sessions' garbage the advancer shall collect.
+    /// Adds a database. The advancer will collect the garbage of its idle sessions.
     pub(crate) fn add_collector(&self, collector: Weak<dyn Collect>) {
         std_lock(&self.collectors).push(collector);
     }

@@ -55,7 +55,7 @@ const TIES_KEPT: usize = 256;
 pub(super) struct Live {
     nodes: Vec<Node>,
     free_nodes: Vec<u32>,
-    /// Closed nodes without predecessors.
+    /// The closed nodes without predecessors, which can be peeled.
     peelable: Vec<u32>,
     count: usize,
     pub(super) edges: u64,

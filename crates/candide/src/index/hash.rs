@@ -124,7 +124,7 @@ pub(crate) struct HashIndex {
     lines: Arc<Slab>,
     grows: bool,
     growing: Mutex<()>,
-    /// The bytes of the arrays in use, for reports.
+    /// The number of bytes of the arrays in use, for reports.
     array_bytes: AtomicUsize,
 }
 
@@ -293,7 +293,7 @@ impl HashIndex {
         }
     }
 
-    /// As [`HashIndex::find`], but searches the whole bucket.
+    /// Does the same as [`HashIndex::find`], but searches the whole bucket at once.
     #[inline(never)]
     pub(crate) fn search(&self, key: &[u64], hash: u64) -> Found {
         let mut array = self.current();
@@ -382,7 +382,7 @@ impl HashIndex {
             debug_assert_eq!(line.word(slot).load(Ordering::Relaxed), 0, "HI1: a slot is free");
             line.word(slot).store(entry, Ordering::Release); // HI4, E4
             let after = version + VERSION_ONE;
-            unlock_bucket(node, after | LOCK); // HI2: raised, and still ours.
+            unlock_bucket(node, after | LOCK); // HI2: raised; the lock is kept.
             inherit_from_node(node);
             unlock_bucket(node, after);
             return Ok(Linked::New { node, before: version, after });
@@ -457,8 +457,8 @@ impl HashIndex {
         self.free_slot_from(node, 1 + self.node_words)
     }
 
-    /// As [`HashIndex::free_slot`], but begins at slot `first` of `line`, which is any line of the
-    /// bucket.
+    /// Does the same as [`HashIndex::free_slot`], but begins at slot `first` of `line`, which is
+    /// any line of the bucket.
     fn free_slot_from(&self, mut line: NodeAt, mut first: usize) -> Option<(NodeAt, usize)> {
         loop {
             if let Some(slot) =
@@ -791,7 +791,7 @@ impl HashIndex {
         &self.lines
     }
 
-    /// Returns the bytes of the bucket arrays.
+    /// Returns the number of bytes of the bucket arrays.
     pub(crate) fn array_bytes(&self) -> usize {
         self.array_bytes.load(Ordering::Relaxed)
     }

@@ -125,8 +125,8 @@ impl TableIndex {
     }
 
     /// Links `record`, unless another record with the same key is linked. The key and the cells of
-    /// `record` are written already. The caller is pinned, and has got the start from
-    /// [`Place::link_near`].
+    /// `record` are written already. The caller is pinned, and has called [`Place::link_near`].
+    /// `place` holds that place and the start that the call returned.
     ///
     /// `inherit_from_node` runs under the node's lock, at a time when a reader of the node's
     /// version sees the lock or a new version. This closure lets a protocol copy into the record

@@ -10,7 +10,8 @@ const REFILL_BYTES: usize = 16 << 10;
 /// The largest number of blocks that a cache takes from a slab at once.
 const REFILL_BLOCKS_MAX: usize = 64;
 
-/// The position of a slab's cache in the list of each session. Unique within a database.
+/// The position of a slab's cache in the list of each session. The position is unique within a
+/// database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlabId(pub(crate) u32);
 

@@ -75,8 +75,8 @@ fn a_lock_between_locking_and_validating_is_respected<P: Protocol>() {
     assert!(outer == CONFLICT || inner.get() == CONFLICT, "{outer:?} {:?}", inner.get());
 }
 
-/// Detects a validation that ignores locks of other transactions. Two commits wait for each other
-/// between locking and validating.
+/// This test detects a validation that ignores locks of other transactions. Each of two commits
+/// stops between locking and validating until the other has locked, too.
 #[test]
 fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
     for _ in 0..200 {

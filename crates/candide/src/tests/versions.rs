@@ -406,8 +406,8 @@ fn versions_stay_as_long_as_a_reader_can_come_to_see_them() {
 
 #[test]
 fn versions_stay_in_chains_as_long_as_a_reader_can_come_to_see_them() {
-    // Two more versions stay. They are older than the reader, but from the same epoch as the
-    // version collected last.
+    // Two more versions stay. They are older than the version that the reader sees, but were
+    // replaced in the same epoch as the collected version.
     versions_stay_under::<Mvto>(2);
 }
 

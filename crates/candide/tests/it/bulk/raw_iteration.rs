@@ -4,7 +4,7 @@ use crate::common::{Coat, Item, Parcel, builder, ok, receive};
 use candide::{Abort, Database, Error, Occ, Protocol, StreamError, TableOptions};
 use std::thread;
 
-// Iteration outside transactions.
+// Tests of iteration outside of transactions.
 
 protocol_tests!(overlapping: raw_iteration_stays_right_when_the_table_is_restructured_meanwhile);
 /// An iteration whose callback changes the table.
