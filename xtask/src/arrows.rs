@@ -1,9 +1,10 @@
-//! The engine's files as a graph: a file points to each file that defines a name that it uses.
+//! A check of the engine's files as a graph. An arrow leads from a file to each file that defines a
+//! name that the first file uses.
 //!
 //! A name is followed through re-exports to its definition. So the `mod.rs` of a folder, which
-//! re-exports its parts, adds no arrows. Below each folder, the folder's own file and its parts
-//! must not depend on one another in a circle. At the root, arrows go down [`LAYERS`]. Tests and
-//! models are left out.
+//! re-exports its parts, adds no arrows. In each folder, the folder's own file and its parts must
+//! not depend on one another in a circle. At the root, arrows must lead from a higher layer of
+//! [`LAYERS`] to a lower one. Tests and models are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -40,13 +41,13 @@ type ModulePath = Vec<String>;
 /// A module that is a file.
 #[derive(Default)]
 struct Module {
-    /// Submodules that are files.
+    /// The submodules that are files.
     children: BTreeSet<String>,
-    /// Names that the module re-exports, and the paths behind them.
+    /// The names that the module re-exports, and for each name the path that it stands for.
     reexports: BTreeMap<String, Vec<String>>,
-    /// Paths of the modules of which the module re-exports everything.
+    /// The paths of the modules from which this module re-exports all names.
     globs: Vec<Vec<String>>,
-    /// Paths that the module's code uses, except re-exports of its own parts.
+    /// The paths that the module's code uses, except re-exports of its own parts.
     named: BTreeSet<Vec<String>>,
 }
 
@@ -58,7 +59,8 @@ struct Engine {
 /// An arrow from a file to another file, which defines a name that the first one uses.
 type Arrow = (ModulePath, ModulePath);
 
-/// Searches for circles and upward arrows. Returns what to do about each, and a line of counts.
+/// Searches for circles and upward arrows. Returns an instruction for each of them, and a line of
+/// counts.
 pub(crate) fn problems(source: &Path) -> Result<(Vec<String>, String), String> {
     let engine = Engine::read(source)?;
     let arrows = engine.arrows();
@@ -73,8 +75,8 @@ pub(crate) fn problems(source: &Path) -> Result<(Vec<String>, String), String> {
     Ok((upward.into_iter().chain(circles).collect(), counts))
 }
 
-/// Returns the arrows between modules of the root that go up, and those from or to a module without
-/// a layer.
+/// Returns messages about the arrows between modules of the root that go up, and about the arrows
+/// from or to a module without a layer.
 fn upward(arrows: &BTreeSet<Arrow>) -> Vec<String> {
     let mut problems = BTreeSet::new();
     for (from, to) in arrows {
@@ -108,11 +110,10 @@ fn upward(arrows: &BTreeSet<Arrow>) -> Vec<String> {
     problems.into_iter().collect()
 }
 
-/// Returns the circles below each folder, between the folder's own file and its parts. A part
-/// includes everything below it.
+/// Returns messages about the circles in each folder, between the folder's own file and its parts.
+/// A part includes everything below it.
 fn circles(arrows: &BTreeSet<Arrow>) -> Vec<String> {
-    // For each folder: the arrows between its parts, each with an arrow between files as an
-    // example.
+    // For each folder, the arrows between its parts. Each has an arrow between files as an example.
     let mut folders: BTreeMap<&[String], BTreeMap<(&str, &str), &Arrow>> = BTreeMap::new();
     for arrow @ (from, to) in arrows {
         let common = from.iter().zip(to).take_while(|(from, to)| from == to).count();
@@ -139,12 +140,12 @@ fn circles(arrows: &BTreeSet<Arrow>) -> Vec<String> {
     found
 }
 
-/// Returns the part to which `module` belongs, of the folder `depth` names from the root.
+/// Returns the part to which `module` belongs in its folder that is `depth` levels below the root.
 fn part(module: &ModulePath, depth: usize) -> &str {
     module.get(depth).map_or("mod.rs", String::as_str)
 }
 
-/// Returns the sets of more than one part in which every part reaches every other.
+/// Returns the sets of two or more parts in which every part reaches every other part.
 fn strongly_connected<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Vec<BTreeSet<&'a str>> {
     let reached = |start: &'a str| {
         let (mut seen, mut left) = (BTreeSet::new(), vec![start]);
@@ -207,8 +208,8 @@ impl Engine {
         arrows
     }
 
-    /// Returns the module that defines the name to which the path `named` in the module `from`
-    /// leads; `None` if it leads out of the crate.
+    /// Returns the module that defines the name with the path `named`, as used in the module
+    /// `from`. Returns `None` if the path leads out of the crate.
     fn resolve(&self, from: &ModulePath, named: &[String], depth: usize) -> Option<ModulePath> {
         assert!(depth < 20, "re-exports of {} go round in a circle", named.join("::"));
         let (first, rest) = named.split_first()?;
@@ -250,8 +251,8 @@ fn read_text(text: &str) -> syn::Result<Module> {
     Ok(reader.module)
 }
 
-/// Returns the name of a submodule, if it is a file of its own and is compiled without tests and
-/// models.
+/// Returns the name of the submodule that `item` declares, if the submodule is a file of its own
+/// and is compiled without tests and models; otherwise `None`.
 fn submodule(item: &Item) -> Option<String> {
     match item {
         Item::Mod(ItemMod { attrs, content: None, ident, .. }) if is_compiled(attrs) => {

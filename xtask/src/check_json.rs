@@ -1,5 +1,5 @@
-//! A check of a benchmark's results: they must have every field on which programs rely, and
-//! possible figures.
+//! A check of a benchmark's results. The results must have every field on which other programs
+//! rely, and their figures must be possible.
 
 use serde_json::Value;
 use std::fs;
@@ -81,7 +81,7 @@ const SLICE: &[(&str, Kind)] = &[
 
 const CONSISTENCY: &[(&str, Kind)] = &[("checked", Number), ("failed", List)];
 
-/// Checks files, and prints a line for each correct one.
+/// Checks files, and prints a line for each correct file.
 pub(crate) fn run(files: &[String]) -> Result<(), String> {
     for file in files {
         let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
@@ -95,7 +95,7 @@ pub(crate) fn run(files: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the number of results of a correct report.
+/// Checks a report. Returns the number of its results.
 fn check(report: &Value) -> Result<usize, String> {
     fields(report, REPORT).map_err(|problem| format!("the report {problem}"))?;
     let results = report["results"].as_array().expect("a list, as has been checked");
@@ -188,7 +188,8 @@ fn check_hottest(hottest: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the middle of the runs, or the mean of the two in the middle.
+/// Returns the median of the runs: the middle run, or the mean of the two middle runs. Returns
+/// `None` if `runs` is not a list of numbers.
 fn median(runs: &Value) -> Option<f64> {
     let mut runs: Vec<f64> = runs.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
     runs.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The engine's own test binaries: building them, and running their tests within a time limit.
+//! The builds of the engine's test binaries, and runs of their tests within a time limit.
 
 use serde_json::Value;
 use std::env;
@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 /// A test binary of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Build {
-    /// Built as by `cargo test`.
+    /// The binary as `cargo test` builds it.
     Usual,
-    /// With every atomic, lock and thread replaced by loom's.
+    /// The binary in which loom's types replace every atomic, lock and thread.
     Loom,
-    /// With every atomic, lock and thread replaced by shuttle's.
+    /// The binary in which shuttle's types replace every atomic, lock and thread.
     Shuttle,
 }
 
@@ -31,8 +31,8 @@ impl Build {
             "--message-format=json-render-diagnostics",
         ]);
         match self {
-            // The whole workspace is built, since it is already up to date if its tests have been
-            // run.
+            // The whole workspace is built: if its tests have been run before, it is already up to
+            // date.
             Build::Usual => cargo.arg("--workspace"),
             Build::Loom => model(&mut cargo, "loom"),
             Build::Shuttle => model(&mut cargo, "shuttle"),
@@ -50,7 +50,7 @@ impl Build {
     }
 }
 
-/// Adds the arguments for building the library under a model, in a folder of its own.
+/// Adds the arguments that build the library under model `name`, in a separate folder.
 fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
     cargo
         .args(["--package", "candide", "--release", "--target-dir"])
@@ -58,7 +58,8 @@ fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
     cargo.env("RUSTFLAGS", format!("--cfg {name}"))
 }
 
-/// Returns the executable in a message of cargo, if it is the binary of the library's tests.
+/// Returns the path of the executable that a message of cargo reports, if the executable is the
+/// binary of the library's tests; otherwise `None`.
 fn executable_in(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "lib";
@@ -78,21 +79,21 @@ pub(crate) fn names(binary: &Path, filter: &str) -> Result<Vec<String>, String> 
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
 }
 
-/// Returns the test of a binary with the name `name`, or the tests of the module of that name: one
-/// test for each protocol.
+/// Returns the test of a binary that has the name `name`. If `name` is a module, returns the tests
+/// of that module: one test for each protocol.
 pub(crate) fn called(binary: &Path, name: &str) -> Result<Vec<String>, String> {
     Ok(named(names(binary, name)?, name))
 }
 
-/// Returns those of `tests` that have the name `name` or are in the module of that name.
+/// Returns the tests in `tests` that have the name `name` or are in the module `name`.
 fn named(mut tests: Vec<String>, name: &str) -> Vec<String> {
     let is_named = |rest: &str| rest.is_empty() || rest.starts_with("::");
     tests.retain(|test| test.strip_prefix(name).is_some_and(is_named));
     tests
 }
 
-/// Returns a command that runs tests of a binary in their shortest form. Its environment has no
-/// other variables of this project, and its output goes to `log`.
+/// Returns a command that runs tests of a binary in their shortest form. The command's environment
+/// has no variables of this project, and its output goes to `log`.
 pub(crate) fn command(binary: &Path, log: &Path) -> Result<Command, String> {
     let explain = |error: io::Error| format!("{}: {error}", log.display());
     let output = File::create(log).map_err(explain)?;
@@ -116,12 +117,14 @@ pub(crate) enum Ending {
     TooLate,
 }
 
-/// Runs a command until it ends or exceeds its time. Returns how it ended, and after how long.
+/// Runs a command until it ends or exceeds the time `max`. Returns the way in which the command
+/// ended, and the time that it took.
 pub(crate) fn run_within(command: Command, max: Duration) -> Result<(Ending, Duration), String> {
     run_watched(command, max, |_| {})
 }
 
-/// As [`run_within`], with regular calls of `watch`, which get the time so far.
+/// Runs a command as [`run_within`] does. Meanwhile calls `watch` regularly, with the time that has
+/// passed.
 pub(crate) fn run_watched(
     mut command: Command,
     max: Duration,

@@ -1,22 +1,23 @@
-//! The labels of invariants: letters that belong to one list, and a digit, such as `OC2`. Each
-//! label is stated once, in a list of the engine (`* **OC2** ...`). The code that maintains the
-//! invariant cites the label.
+//! A check of the labels of invariants. A label such as `OC2` consists of letters, which belong to
+//! one list of invariants, and a digit. Each label is stated once, in a list of the engine (`*
+//! **OC2** ...`). The code that maintains the invariant cites the label.
 //!
-//! Lists have two letters; the contract has one. In the engine and the documents, two letters and a
-//! digit always mean an invariant, so a label that is not stated is refused. (Keys of papers have
-//! two digits.)
+//! The labels of lists have two letters. The labels of the contract have one letter. In the engine
+//! and the documents, two letters and a digit always mean an invariant, so the check refuses such a
+//! label if it is not stated. (The keys of papers have two digits.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// A text and its path, for messages.
+/// The path of a text, for messages, and the text.
 type Source = (String, String);
 
 /// Parts of the engine's paths that contain tests. Tests maintain no invariant.
 const TESTS: [&str; 3] = ["/tests/", "/tests.rs", "/loom.rs"];
 
-/// Returns the faults of all labels, and a line of counts. `sources` are all Rust files.
+/// Returns messages about the faults of all labels, and a line of counts. `sources` are all Rust
+/// files.
 pub(crate) fn problems(
     root: &Path,
     engine: &str,
@@ -78,7 +79,7 @@ fn faults(engine: &[&Source], documents: &[Source]) -> (Vec<String>, String) {
     (found, format!("{} invariants, cited {citations} times in code", stated.len()))
 }
 
-/// Returns the label that a line of a list states.
+/// Returns the label that a line of a list states; `None` if the line states no label.
 fn statement(line: &str) -> Option<&str> {
     let item = line.trim_start().strip_prefix("//")?.trim_start_matches(['/', '!', ' ']);
     let label = item.strip_prefix("* **")?.split("**").next()?;

@@ -1,9 +1,9 @@
-//! A check of the tests: each deliberate defect of the engine must make one of them fail.
+//! A check of the tests: with each deliberate defect of the engine, some test must fail.
 //!
-//! The defects are compiled into the library's own test binary. An environment variable enables
-//! one, so nothing is built again for the next defect. The file
-//! `crates/candide/src/sync/instruments.rs` names their places. [`CHECKS`] says which test must
-//! find which defect.
+//! The defects are compiled into the library's own test binary. An environment variable enables one
+//! defect, so nothing is built again for the next defect. The file
+//! `crates/candide/src/sync/instruments.rs` names the defects. [`CHECKS`] names the test that must
+//! find each defect.
 
 use crate::engine_tests::{Build, Ending, called, command, run_within, target_folder};
 use crate::progress::Progress;
@@ -15,22 +15,22 @@ use std::time::Duration;
 /// The file that names the mutants.
 const INSTRUMENTS: &str = "crates/candide/src/sync/instruments.rs";
 
-/// The test that must find a mutant. If several protocols contain the place of the mutant, it may
-/// be one of several tests.
+/// A mutant, and the test that must find it. If several protocols contain the place of the mutant,
+/// several tests may be named, of which one must find the mutant.
 struct Check {
     mutant: &'static str,
     build: Build,
-    /// The quickest test that always finds the mutant, not by luck. Or a module of such tests, one
-    /// for each protocol, of which at least one finds the mutant.
+    /// The quickest test that finds the mutant in every run. Or a module of such tests, one for
+    /// each protocol, of which at least one finds the mutant.
     test: &'static str,
 }
 
-/// Returns a check that takes a moment.
+/// Returns a check by a usual test, which takes a moment.
 const fn check(mutant: &'static str, test: &'static str) -> Check {
     Check { mutant, build: Build::Usual, test }
 }
 
-/// Returns a check that explores executions of a model until the defect shows.
+/// Returns a check by a loom test, which explores executions until one fails because of the defect.
 const fn model(mutant: &'static str, test: &'static str) -> Check {
     Check { mutant, build: Build::Loom, test }
 }
@@ -362,8 +362,8 @@ const CHECKS: &[Check] = &[
     ),
 ];
 
-/// The longest time that a check may take, with a defect or without, on however busy a machine. A
-/// test that does not end does not count as having found a mutant.
+/// The longest time that a check may take, with or without a defect, even on a busy machine. A test
+/// that does not end in this time does not count as having found a mutant.
 const CHECK_MAX: Duration = Duration::from_secs(600);
 
 /// Returns the names of all mutants.
@@ -373,7 +373,7 @@ fn all(root: &Path) -> Result<Vec<String>, String> {
     Ok(names_in(&source))
 }
 
-/// Returns the named mutants, or all if none is named.
+/// Returns the mutants in `names`. Returns all mutants if `names` is empty.
 pub(crate) fn known(root: &Path, names: &[String]) -> Result<Vec<String>, String> {
     let checks = choose(&all(root)?, names)?;
     let mut known: Vec<String> = checks.iter().map(|check| check.mutant.to_string()).collect();
@@ -382,7 +382,7 @@ pub(crate) fn known(root: &Path, names: &[String]) -> Result<Vec<String>, String
     Ok(known)
 }
 
-/// Runs the checks of the named mutants, or of all if none is named.
+/// Runs the checks of the mutants in `names`. Runs all checks if `names` is empty.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let known = all(root)?;
     let checks = choose(&known, names)?;
@@ -429,8 +429,8 @@ fn names_in(source: &str) -> Vec<String> {
     pairs.map(|(name, _)| name.to_string()).collect()
 }
 
-/// Returns the checks of the named mutants, or of all if none is named. A mutant without a check is
-/// an error, and so is a check without a mutant.
+/// Returns the checks of the mutants in `names`. Returns all checks if `names` is empty. A mutant
+/// without a check is an error, and so is a check without a mutant.
 fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, String> {
     let list = || known.join(", ");
     if let Some(unchecked) =
@@ -449,8 +449,8 @@ fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, Str
     Ok(CHECKS.iter().filter(wanted).collect())
 }
 
-/// Returns the file for the output of the current test. Each test overwrites the output of the
-/// last.
+/// Returns the path of the file for the output of the current test. Each test overwrites the output
+/// of the test before.
 fn log_file() -> Result<PathBuf, String> {
     let folder = crate::root().join(target_folder());
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -473,7 +473,8 @@ fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), St
     }
 }
 
-/// Runs a check's tests once, with or without a defect. Returns how they ended, and after how long.
+/// Runs a check's tests once, with or without a defect. Returns the way in which they ended, and
+/// the time that they took.
 fn test(
     binary: &Path,
     check: &Check,

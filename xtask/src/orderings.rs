@@ -1,12 +1,15 @@
-//! A test of each memory ordering: if it is weakened, alone, some loom test should fail.
+//! A test of each memory ordering. If one ordering is weakened, and all others are unchanged, some
+//! loom test should fail.
 //!
 //! One build of the tests serves for all orderings: under loom, an environment variable weakens the
-//! ordering at one place (see `crates/candide/src/sync/weaken.rs`). First each test runs unchanged,
-//! to learn which places it reaches and how long it takes. Then the tests that reach a place run
-//! with the ordering there weakened, the quickest first, until one fails.
+//! ordering at one place (see `crates/candide/src/sync/weaken.rs`). First each test runs with all
+//! orderings unchanged, which shows the places that the test reaches and the time that it takes.
+//! Then, for each place, the tests that reach the place run with the ordering there weakened, the
+//! quickest first, until one fails.
 //!
-//! A weakened ordering with which all tests pass, a survivor, is a question and not a defect:
-//! `docs/memory-ordering.md` answers it. It is no reason to make the ordering weaker.
+//! A *survivor* is a weakened ordering with which all tests pass. A survivor is a question, not a
+//! defect, and `docs/memory-ordering.md` answers the question. A survivor is no reason to weaken
+//! the ordering in the source.
 
 use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
 use crate::progress::Progress;
@@ -19,11 +22,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest time that a test may take with nothing weakened.
+/// The longest time that a test may take with no ordering weakened.
 const SOUND_MAX: Duration = Duration::from_secs(600);
 
-/// A test that takes longer than this with nothing weakened runs only with `--slow` or `--must`,
-/// since for a survivor every test that reaches the place has to run.
+/// A test that takes longer than this with no ordering weakened runs only with `--slow` or
+/// `--must`: for a survivor, every test that reaches the place has to run.
 const QUICK_MAX: Duration = Duration::from_secs(30);
 
 /// The request in the arguments.
@@ -34,7 +37,7 @@ struct Options {
     max: Option<Duration>,
     /// Whether a weakened ordering that no test finds is an error.
     must: bool,
-    /// A part of the names of the tests to use.
+    /// A part of the names of the tests to run; `None` if all tests are to run.
     test: Option<String>,
     which: Vec<String>,
 }
@@ -101,12 +104,12 @@ fn trials(root: &Path) -> Result<Vec<Trial>, String> {
     Ok((1..).zip(pairs).map(|(number, (site, to))| Trial { number, site, to }).collect())
 }
 
-/// A loom test, and its behaviour with nothing weakened.
+/// A loom test, and its behaviour with no ordering weakened.
 #[derive(Debug)]
 struct Test {
     name: String,
     takes: Duration,
-    /// The places it reaches.
+    /// The places that the test reaches.
     sites: Vec<String>,
 }
 
@@ -206,7 +209,8 @@ fn on_all_cores<T: Sync, R: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Returns whether a place is in the list, or is not in the engine but in its tests.
+/// Returns whether a place is in the list of trials. A place outside the engine (in its tests)
+/// counts as listed.
 fn is_listed(place: &str, all: &[Trial]) -> bool {
     !sites::is_engine(place) || all.iter().any(|trial| trial.site.place() == place)
 }
@@ -217,8 +221,8 @@ fn list(title: &str, trials: &[&Trial]) {
 }
 
 impl Test {
-    /// Runs the test with nothing weakened. The result is kept for later runs with the same binary.
-    /// Returns `None` if the test takes too long.
+    /// Runs the test with no ordering weakened. Keeps the result for later runs with the same
+    /// binary. Returns `None` if the test takes too long.
     fn look(
         binary: &Path,
         name: &str,
@@ -259,8 +263,8 @@ impl Test {
         Ok(Some(Test { name: name.to_string(), takes: Duration::from_millis(millis), sites }))
     }
 
-    /// Returns the longest time that the test may take with an ordering weakened. There are more
-    /// executions to explore then, and other tests use the machine.
+    /// Returns the longest time that the test may take with an ordering weakened. Such a run has
+    /// more executions to explore, and other tests use the machine at the same time.
     fn max(&self) -> Duration {
         4 * self.takes + Duration::from_secs(120)
     }
@@ -309,7 +313,7 @@ fn complaint(log: &Path) -> String {
         .and_then(|line| line.split_once("panicked at "))
         .map_or("no panic", |(_, place)| place);
     let message = lines.next().unwrap_or_default();
-    // If loom itself panicked, the place says nothing.
+    // If loom itself panicked, the place of the panic tells nothing and is left out.
     if place.starts_with("crates/") { format!("{place} {message}") } else { message.to_string() }
 }
 

@@ -1,8 +1,8 @@
-//! A rule for the functions that are phases of a transaction, so that they read as the algorithm:
-//! they contain neither mutants nor points of the tests. Both belong in the step that maintains the
-//! invariant.
+//! A rule for the functions that are phases of a transaction. They must contain neither mutants nor
+//! points of the tests, so that they read as the algorithm. Mutants and points belong in the step
+//! that maintains the invariant.
 
-/// Functions of the engine that read as the algorithm.
+/// The functions of the engine that are phases of a transaction.
 const PHASES: [&str; 18] = [
     "commit",
     "commit_at",
@@ -69,7 +69,8 @@ impl<'a> Phase<'a> {
         Phase { name, open: 0, nested: 0 }
     }
 
-    /// Adds a line. Returns whether the function ends in this line, with a body or without one.
+    /// Adds a line. Returns whether the function ends in this line. A declaration without a body
+    /// also ends.
     fn ends_in(&mut self, code: &str) -> bool {
         let mut has_ended = false;
         for byte in code.bytes() {
@@ -89,14 +90,14 @@ impl<'a> Phase<'a> {
     }
 }
 
-/// Returns the name of the function that a line declares.
+/// Returns the name of the function that a line declares; `None` if the line declares no function.
 fn function(code: &str) -> Option<&str> {
     let (before, after) = code.split_once("fn ")?;
     let is_declaration = before.is_empty() || before.ends_with([' ', '(']);
     after.split(|c: char| !c.is_alphanumeric() && c != '_').next().filter(|_| is_declaration)
 }
 
-/// Returns whether a line calls a function of this name that is not a method.
+/// Returns whether a line calls a function named `name` that is not a method.
 fn calls(code: &str, name: &str) -> bool {
     let is_call = |(at, _): (usize, &str)| {
         let is_whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || "_.".contains(c));

@@ -1,5 +1,5 @@
-//! The progress of a task and the expected remaining time. It is printed as plain lines on standard
-//! error from time to time, which suit a log as well as a terminal.
+//! The progress of a task and the expected remaining time. A plain line on standard error shows
+//! them every few seconds. Plain lines suit a log as well as a terminal.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ impl Progress {
         self.reach(self.done + 1);
     }
 
-    /// Sets the number of finished steps, and prints a line if none was printed for a while.
+    /// Sets the number of finished steps. Prints a line if none has been printed for [`PAUSE`].
     pub(crate) fn reach(&mut self, done: u64) {
         self.done = done;
         if let Some(line) = self.line(self.begun.elapsed()) {
@@ -33,7 +33,8 @@ impl Progress {
         }
     }
 
-    /// Returns the line to print after the time `passed`; `None` if it is too early.
+    /// Returns the line to print when the time `passed` has passed; `None` if it is too early for a
+    /// line.
     fn line(&mut self, passed: Duration) -> Option<String> {
         if passed < self.said + PAUSE || self.done == 0 {
             return None;

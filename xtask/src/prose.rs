@@ -2,12 +2,12 @@
 //!
 //! A comment has at most 100 columns, except tables, examples and links.
 //! * The subject of a sentence is a thing of the code: a reader, a writer, a snapshot. Words for
-//!   persons who have no name are counted in the whole tree.
+//!   unnamed persons are counted in the whole tree.
 
 /// The most columns of a comment.
 const COLUMNS: usize = 100;
 
-/// Words that stand for a thing of the code which has a name.
+/// Words for unnamed persons. Such a word stands for a thing of the code that has a name.
 const PERSONS: [&str; 6] = ["whoever", "somebody", "someone", "nobody", "anybody", "everybody"];
 
 /// Returns the comments that are too wide, with the numbers of their lines.
@@ -30,7 +30,7 @@ pub(crate) fn wide_comments(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns how many words for persons without a name a text has.
+/// Returns the number of words for unnamed persons in a text.
 pub(crate) fn persons(text: &str) -> usize {
     let words = text.split(|c: char| !c.is_alphabetic());
     words.filter(|word| PERSONS.iter().any(|person| word.eq_ignore_ascii_case(person))).count()

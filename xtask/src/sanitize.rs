@@ -1,12 +1,12 @@
 //! The engine's tests under a sanitizer of the nightly compiler.
 //!
-//! In such a build (`cfg(sanitized)`), rows and nodes are allocated by the system one by one.
-//! Within the engine's own blocks, a sanitizer would not know which memory is in use.
+//! In such a build (`cfg(sanitized)`), the system allocates rows and nodes one by one. If they lay
+//! in the engine's own blocks, a sanitizer would not know which memory is in use.
 //!
 //! For ThreadSanitizer, the standard library is compiled with the sanitizer as well, from the
-//! toolchain's component `rust-src`. Otherwise the sanitizer does not see the order that its locks
-//! impose, and reports races. The other sanitizers use the standard library as it is.
-//! it as it is.
+//! toolchain's component `rust-src`. Otherwise the sanitizer does not see the order that the
+//! standard library's locks impose, and reports races. The other sanitizers use the standard
+//! library as it is.
 
 use crate::progress::Progress;
 use std::env;
@@ -14,8 +14,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// A sanitizer, and the tests that are worth running under it: those that free memory and those in
-/// which threads interact.
+/// A sanitizer, and the tests that are worth running under it: the tests that free memory, and the
+/// tests in which threads interact.
 struct Sanitizer {
     name: &'static str,
     filters: &'static [&'static str],
@@ -53,7 +53,7 @@ const SANITIZERS: &[Sanitizer] = &[
             "epoch::",
         ],
         builds_std: false,
-        // No test among these forgets a session on purpose.
+        // None of these tests forgets a session on purpose, which would be a leak.
         options: ("LSAN_OPTIONS", "exitcode=23"),
     },
     Sanitizer {
@@ -64,9 +64,9 @@ const SANITIZERS: &[Sanitizer] = &[
     },
 ];
 
-/// Runs the named tests, or otherwise those chosen for the sanitizer, under the sanitizer. With
-/// `--mutant NAME` before the filters, the tests run with that deliberate defect of the engine, and
-/// the sanitizer must find it.
+/// Runs tests under a sanitizer: the tests that `arguments` name or, if none is named, the tests
+/// chosen for the sanitizer. With `--mutant NAME` before the filters, the tests run with that
+/// deliberate defect of the engine, and the sanitizer must find the defect.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let known = || SANITIZERS.iter().map(|sanitizer| sanitizer.name).collect::<Vec<_>>().join(", ");
     let (name, rest) =
@@ -109,7 +109,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     if sanitizer.builds_std {
         cargo.env("CARGO_UNSTABLE_BUILD_STD", "std,panic_abort,test,proc_macro");
     }
-    // The settings of the running cargo do not apply to the nightly one.
+    // The settings of the running cargo do not apply to the nightly cargo.
     cargo.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     cargo.env(
         "RUSTFLAGS",
@@ -139,7 +139,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs tests, and prints their progress from their output.
+/// Runs tests, and prints their progress, which it reads from their output.
 fn run_telling(cargo: &mut Command) -> io::Result<ExitStatus> {
     let mut child = cargo.stdout(Stdio::piped()).spawn()?;
     let mut progress = None;
@@ -155,12 +155,12 @@ fn run_telling(cargo: &mut Command) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// Returns the number of tests that a line announces.
+/// Returns the number of tests that a line announces; `None` if the line announces none.
 fn announced(line: &str) -> Option<u64> {
     line.strip_prefix("running ")?.split(' ').next()?.parse().ok()
 }
 
-/// Returns whether a line reports how a test ended.
+/// Returns whether a line reports the result of a test.
 fn is_result(line: &str) -> bool {
     line.starts_with("test ") && !line.starts_with("test result")
 }

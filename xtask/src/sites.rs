@@ -1,12 +1,12 @@
-//! The places where the engine's source names a memory ordering above Relaxed, or a full fence, and
-//! the weaker orderings that are possible there.
+//! The places where the engine's source names a full fence or a memory ordering stronger than
+//! Relaxed; and the weaker orderings that are possible at each place.
 
 use std::fs;
 use std::path::Path;
 
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
-/// Files that the models do not use, and files about orderings that do not use them.
+/// Files that the models do not use, and files that name orderings but do not use them.
 const LEFT_OUT: &[&str] = &["tests/", "tests.rs", "index/ordered/loom.rs", "sync/weaken.rs"];
 
 /// A place with an ordering or a fence.
@@ -29,8 +29,8 @@ impl Site {
         format!("{}:{}:{}", self.file, self.line, self.column)
     }
 
-    /// Returns the weaker orderings for the place, strongest first. `None` in the list means no
-    /// fence.
+    /// Returns the weaker orderings for the place, the strongest first. The text `None` in the list
+    /// means that the fence is left out.
     pub(crate) fn weakenings(&self) -> &'static [&'static str] {
         match (self.operation.as_str(), self.ordering.as_str()) {
             ("full_fence", _) => &["AcqRel", "None"],
@@ -70,7 +70,7 @@ pub(crate) fn is_engine(path: &str) -> bool {
     inside.is_some_and(|inside| !LEFT_OUT.iter().any(|left_out| inside.contains(left_out)))
 }
 
-/// Returns the sites of a file before its tests.
+/// Returns the sites in the part of a file before its tests.
 fn sites_in(path: &str, text: &str) -> Vec<Site> {
     let code = without_comments(text);
     let code = code.find("\nmod tests {").map_or(code.as_str(), |tests| &code[..tests]);
@@ -123,7 +123,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Returns the call whose argument is at `at`: the start of its name, and the name.
+/// Returns the call that has an argument at `at`: the start of the function's name, and the name.
 fn call_around(code: &str, at: usize) -> Option<(usize, &str)> {
     let mut depth = 0;
     for (place, c) in code[..at].char_indices().rev() {

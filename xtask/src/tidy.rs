@@ -1,11 +1,11 @@
 //! Rules of the architecture that the compiler does not enforce.
 //!
-//! * Atomics are named in `sync` alone, so that the same engine runs under models.
+//! * Only `sync` names atomics, so that the same engine runs under models.
 //! * Calls that serve only tests are not made in the phases of a transaction.
-//! * Within the engine, arrows between files go down, and there are no circles ([`arrows`]).
-//! * Invariants are stated once, and cited ([`labels`]).
-//! * A protocol is named by its own file, the registry and tests. Whatever else did would have to
-//!   change with every protocol that comes.
+//! * Within the engine, arrows between files go down, and form no circles ([`arrows`]).
+//! * Each invariant is stated once, and is cited ([`labels`]).
+//! * Only a protocol's own file, the registry and tests name the protocol. Any other code that
+//!   named protocols would have to change with every new protocol.
 //!
 //! Comments, including documentation and its examples, may use any name. So may tests.
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// The engine's source.
 const ENGINE: &str = "crates/candide/src";
-/// The only file that lists the protocols.
+/// The registry: the only file that lists the protocols.
 pub(crate) const REGISTRY: &str = "crates/candide/src/protocols/list.rs";
 
 /// The document with the table of protocols. The README shows the same table.
@@ -25,7 +25,7 @@ const PROTOCOL_TABLE: &str = "docs/protocols.md";
 const ATOMICS_ALLOWED: &[(&str, &str)] =
     &[("sync/", "it is the door"), ("tests/", "tests count and stop outside of what they test")];
 
-/// The most words for persons without a name in all sources. The number may only fall.
+/// The most words for unnamed persons in all sources. A change may only lower this number.
 const PERSONS_MAX: usize = 1;
 
 /// Places that may name a protocol.
@@ -126,18 +126,19 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Resul
     Ok(())
 }
 
-/// Returns the listed protocols. Each is on a line with its policies.
+/// Returns the listed protocols. The list has one line for each protocol, with the protocol's
+/// policies.
 pub(crate) fn protocols_in(list: &str) -> Vec<&str> {
     let entries = list.lines().filter_map(|line| line.trim().strip_prefix("$crate::"));
     entries.filter_map(|entry| entry.split(':').next()).collect()
 }
 
-/// Returns the faults of one file: the line numbers, and what to do.
+/// Returns the faults of one file. Each has its line number and an instruction.
 fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> {
     let engine = path.strip_prefix(ENGINE).and_then(|path| path.strip_prefix('/'));
     let mut problems =
         engine.map_or_else(Vec::new, |path| phases::instruments_in_phases(path, text));
-    // The unit tests of a file are at its end.
+    // The unit tests of a file are at the end of the file.
     let lines = text.lines().take_while(|line| *line != "mod tests {");
     for (number, line) in (1..).zip(lines) {
         let code = line.split_once("//").map_or(line, |(code, _)| code);
@@ -166,7 +167,7 @@ fn problems(path: &str, text: &str, protocols: &[&str]) -> Vec<(usize, String)> 
 
 fn atomics(path: &str, code: &str) -> Option<String> {
     let allowed = ATOMICS_ALLOWED.iter().any(|(place, _)| path.starts_with(place));
-    // The name may also be one of several in braces.
+    // `atomic` may also be one of several names in braces.
     let is_of_sync = ["std::sync", "core::sync"].iter().any(|name| code.contains(name));
     let named = is_of_sync && words(code).any(|word| word == "atomic");
     (named && !allowed)

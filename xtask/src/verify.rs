@@ -1,9 +1,10 @@
-//! Schedules of whole transactions, for as long as time permits. The checks of a change run a small
-//! part of them.
+//! Runs of random schedules of whole transactions, for a given time. The checks of a change run
+//! only a few schedules.
 //!
-//! The scenes are in `crates/candide/src/tests/shuttle`. A run has a fresh seed. It adds its counts
-//! to `docs/verification-ledger.csv`, one line for each scene and protocol. Mutants measure how
-//! many schedules are enough: how many distinct schedules it takes to find each of them.
+//! The scenes are in `crates/candide/src/tests/shuttle`. Each run has a new seed, and adds its
+//! counts to `docs/verification-ledger.csv`, one line for each scene and protocol. Mutants show how
+//! many schedules are enough: the task measures after how many distinct schedules each mutant is
+//! found.
 
 use crate::engine_tests::{Build, Ending, command, run_watched, target_folder};
 use crate::mutants;
@@ -17,8 +18,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const TEST: &str = "tests::shuttle::shuttle_scenes_are_what_protocols_promise";
 const LEDGER: &str = "docs/verification-ledger.csv";
-/// The files of the scenes: those of all protocols with concurrent transactions, and those of the
-/// protocols that keep versions.
+/// The files of the scenes. `SCENES_OF_ALL` is for all protocols with concurrent transactions, and
+/// `SCENES_OF_VERSIONED` for the protocols that keep versions.
 const SCENES_OF_ALL: [&str; 2] = ["scenes.rs", "life.rs"];
 const SCENES_OF_VERSIONED: [&str; 2] = ["versions.rs", "values.rs"];
 const SCENE_FILES: &str = "crates/candide/src/tests/shuttle";
@@ -27,15 +28,15 @@ const LEDGER_HEAD: &str = "date,commit,scene,protocol,schedules,distinct,failure
 /// The output of the tests if no schedule reached the place of the mutant.
 const NOT_MET: &str = "mutant: not met";
 
-/// The number of seeds with which a mutant is searched for. The worst seed counts.
+/// The number of seeds with which the task searches for a mutant. The worst seed counts.
 const SEEDS: u64 = 7;
 /// The number of schedules of each scene in the first search for a mutant, with the first seed.
 const FIRST_LOOK: u64 = 2_000;
-/// The number of scenes to repeat with all seeds: those that found the mutant after the fewest
-/// schedules. The scene with the best result for its worst seed counts, since a search for a defect
-/// runs all scenes.
+/// The number of scenes to repeat with all seeds. These are the scenes that found the mutant after
+/// the fewest schedules. The scene with the best result for its worst seed counts, since a search
+/// for a defect runs all scenes.
 const SCENES: usize = 4;
-/// The most schedules of such a scene, for each seed.
+/// The most schedules of a repeated scene, for each seed.
 const LOOK_MAX: u64 = 50_000;
 /// The longest time that the search for a mutant may take, in each process.
 const LOOK_TIME: Duration = Duration::from_secs(120);
@@ -46,7 +47,8 @@ struct Request {
     minutes: Option<u64>,
     scene: Option<String>,
     protocol: Option<String>,
-    /// The mutants to search for; an empty list means all.
+    /// The mutants to search for; an empty list means all mutants. `None` if no mutants were
+    /// requested.
     mutants: Option<Vec<String>>,
 }
 
@@ -60,7 +62,8 @@ struct Played {
     failures: u64,
 }
 
-/// Runs schedules, or measures with mutants how many schedules are needed.
+/// Runs schedules. If mutants were requested, measures the number of schedules after which each
+/// mutant is found.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let request = parse(arguments)?;
     let binary = Build::Shuttle.make(root)?;
@@ -113,8 +116,8 @@ fn played(output: &str) -> Vec<Played> {
     output.lines().filter_map(line).collect()
 }
 
-/// Runs the tests with these variables. Returns their output and how they ended. Prints progress if
-/// the number of seconds to run is given.
+/// Runs the tests with these environment variables. Returns the tests' output and the way in which
+/// they ended. Prints progress if the number of seconds to run is given.
 fn play(
     root: &Path,
     binary: &Path,
@@ -137,7 +140,7 @@ fn play(
 
 fn verify(root: &Path, binary: &Path, request: &Request) -> Result<(), String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?;
-    // The commit that has been built. Another one may be checked out when the tests end.
+    // The commit that has been built. By the end of the tests, another commit may be checked out.
     let (date, commit) = (date_of(now.as_secs() / 86_400), commit(root)?);
     let minutes = request.minutes.expect("asked for");
     let (seconds, seed) = ((60 * minutes).to_string(), (now.as_nanos() as u64).to_string());
@@ -209,9 +212,9 @@ fn scenes_in(text: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|rest| rest.split('"').next())
 }
 
-/// Returns how many distinct schedules of each scene have been run under each protocol. Scenes that
-/// have never been run are included with zero. The lines of the ledger determine which protocols
-/// there are, and which of them keep versions.
+/// Returns, for each scene and protocol, the number of distinct schedules that have been run.
+/// Scenes that have never been run are included with zero. The lines of the ledger determine the
+/// set of protocols, and the protocols that keep versions.
 fn totals<'a>(
     ledger: &'a str,
     [of_all, of_versioned]: [&'a [String]; 2],
@@ -237,7 +240,8 @@ fn totals<'a>(
     totals
 }
 
-/// Prints the sum over the ledger, and the scene and protocol with the fewest schedules.
+/// Prints the number of schedules in the whole ledger, and the scene and protocol with the fewest
+/// schedules.
 fn print_totals(ledger: &str, scenes: [&[String]; 2]) {
     let totals = totals(ledger, scenes);
     let sum: u64 = totals.values().sum();
@@ -248,7 +252,8 @@ fn print_totals(ledger: &str, scenes: [&[String]; 2]) {
     }
 }
 
-/// Returns the commit that is checked out, with a mark if the engine's files have changed since.
+/// Returns the commit that is checked out, with a mark if the engine's files differ from that
+/// commit.
 fn commit(root: &Path) -> Result<String, String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").current_dir(root).args(arguments).output();
@@ -259,7 +264,8 @@ fn commit(root: &Path) -> Result<String, String> {
     Ok(git(&["rev-parse", "--short=10", "HEAD"])? + if changed { "+" } else { "" })
 }
 
-/// Returns the date of a day, counted from the start of 1970, such as 2026-11-22.
+/// Returns the date of a day in the form 2026-11-22. `days` is the number of days since the start
+/// of 1970.
 fn date_of(days: u64) -> String {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
@@ -326,8 +332,9 @@ fn measure(root: &Path, binary: &Path, names: &[String], request: &Request) -> R
     Ok(())
 }
 
-/// Returns the number of schedules that a scene needs for a mutant with the worst of all seeds. The
-/// first seed has found the mutant already. `None` if a seed does not find it within `max`.
+/// Returns the number of schedules after which a scene finds a mutant with the worst of all seeds.
+/// The first seed has found the mutant already. Returns `None` if a seed does not find the mutant
+/// within `max`.
 fn worst_of_seeds(
     root: &Path,
     binary: &Path,
@@ -346,7 +353,7 @@ fn worst_of_seeds(
 }
 
 /// Returns the number of distinct schedules of one scene after which another seed finds a mutant;
-/// `None` if it does not.
+/// `None` if that seed does not find the mutant.
 fn look_again(
     root: &Path,
     binary: &Path,

@@ -1,7 +1,7 @@
 //! The anomalies of a history, with their names and the evidence for them.
 //!
-//! Names are those of Adya's thesis ("Weak Consistency: A Generalized Theory and Optimistic
-//! Implementations for Distributed Transactions", MIT 1999) and of the papers on snapshot
+//! The names come from Adya's thesis ("Weak Consistency: A Generalized Theory and Optimistic
+//! Implementations for Distributed Transactions", MIT 1999) and from the papers on snapshot
 //! isolation.
 
 use crate::graph::Kind;
@@ -35,10 +35,11 @@ pub enum Anomaly {
     RealTime,
     /// Two transactions wrote the same version.
     TwoWriters,
-    /// A version was written without a row and read with one, or the other way round.
+    /// A version without a row was read as a version with a row, or a version with a row was read
+    /// as a version without one.
     WrongPresence,
-    /// A transaction that looked back to a time read a version later than that time, or missed a
-    /// version that existed at that time.
+    /// A transaction looked back to a given time. It read a version later than that time, or did
+    /// not read a version that existed at that time.
     WrongMoment,
     /// A transaction did not read its own writes, or read two values of a key that it had not
     /// written.
@@ -47,11 +48,12 @@ pub enum Anomaly {
     UnknownValue,
     /// A list was read with the same element twice.
     DuplicateElement,
-    /// An append took effect, or its client was told so, but a later read does not contain it.
+    /// An append took effect, or its client was told that it had, but a later read does not contain
+    /// the appended element.
     LostAppend,
-    /// Neither of two reads of a list is the beginning of the other.
+    /// Of two reads of a list, neither is a prefix of the other.
     IncompatibleOrder,
-    /// An error of the history, not of the database: a value was written to one key twice.
+    /// An error of the history, not of the database: one value was written twice to the same key.
     RepeatedValue,
 }
 
@@ -168,16 +170,16 @@ impl fmt::Display for Anomaly {
     }
 }
 
-/// A transaction, as a report names it.
+/// A transaction, identified as in a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Party {
-    /// Its session.
+    /// The session of the transaction.
     pub session: u64,
     /// The time before its first operation.
     pub begun: u64,
     /// The time after its last operation.
     pub ended: u64,
-    /// Whether it committed.
+    /// Whether the transaction committed.
     pub committed: bool,
 }
 
@@ -199,18 +201,18 @@ impl fmt::Display for Party {
     }
 }
 
-/// The unit that a dependency is about, and its versions.
+/// The unit that causes a dependency, and the versions of that unit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct About {
-    /// The table's number. `None` in a black-box history. Such a history has keys without tables
-    /// and groups, and its versions are the values that were written.
+    /// The table's number. `None` in a black-box history, in which keys have no tables and groups,
+    /// and in which the written values count as versions.
     pub table: Option<u16>,
     /// The row's key.
     pub key: Key,
     /// The column group.
     pub group: u8,
-    /// The version that was overwritten, or, for a wr dependency, the version that was read. `None`
-    /// if the key had never been written, or if the history does not tell.
+    /// The version that was overwritten. For a wr dependency, the version that was read. `None` if
+    /// the key had never been written, or if the history does not show the version.
     pub before: Option<u64>,
     /// The version that overwrote `before`. `None` for a wr dependency.
     pub after: Option<u64>,
@@ -226,31 +228,31 @@ impl fmt::Display for About {
     }
 }
 
-/// A transaction of a cycle, and the reason why it comes before the next transaction. The last
-/// transaction of the cycle comes before the first.
+/// A transaction of a cycle, and the reason why it comes before the next transaction of the cycle.
+/// After the last transaction, the first one is next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The transaction.
     pub from: Party,
-    /// The reason why the transaction comes before the next.
+    /// The kind of the reason why `from` comes before the next transaction.
     pub kind: Kind,
-    /// The unit of that dependency; `None` for the order of a session and for real time.
+    /// The unit that causes the dependency; `None` for the order of a session and for real time.
     pub about: Option<About>,
 }
 
 /// The evidence that a history is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evidence {
-    /// Each transaction has to come before the next, and the last before the first.
+    /// A cycle: each transaction has to come before the next one, and the last before the first.
     Cycle(Vec<Step>),
-    /// One version is wrong by itself.
+    /// One version is wrong, whatever the other versions are.
     Version {
-        /// The transactions concerned. The one at fault comes first.
+        /// The transactions concerned. The transaction at fault comes first.
         parties: Vec<Party>,
-        /// The unit, and the version in `before`.
+        /// The unit; its `before` is the wrong version.
         about: About,
     },
-    /// A read is wrong by itself.
+    /// One read is wrong, whatever the other reads are.
     Observation {
         /// The transactions concerned. The reader comes first.
         parties: Vec<Party>,
@@ -269,7 +271,8 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Returns the violation that a cycle shows, named by the kinds of its dependencies.
+    /// Returns the violation that a cycle shows. The kinds of the cycle's dependencies determine
+    /// the anomaly.
     pub fn cycle(cycle: Vec<Step>) -> Self {
         Self { anomaly: Anomaly::of_cycle(&cycle), evidence: Evidence::Cycle(cycle) }
     }
@@ -309,7 +312,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The reason why transaction number `.1` of a report comes before number `.2`.
+/// The reason why transaction number `.1` of a report comes before transaction number `.2`.
 struct Reason<'s>(&'s Step, usize, usize);
 
 impl fmt::Display for Reason<'_> {
@@ -348,7 +351,7 @@ impl fmt::Display for Reason<'_> {
     }
 }
 
-/// A version; `None` prints as no version.
+/// A version to be printed; `None` prints as no version.
 struct Version(Option<u64>);
 
 impl fmt::Display for Version {

@@ -13,7 +13,7 @@ pub enum FormatError {
     Line {
         /// The line's number, from 1.
         line: u64,
-        /// What is wrong with the line, and what was expected.
+        /// The problem with the line, and the expected content.
         problem: String,
     },
 }

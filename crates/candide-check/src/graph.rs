@@ -1,33 +1,34 @@
 //! Dependencies between transactions, and the worst cycle among them.
 //!
 //! A transaction is a number below [`Graph::transactions`]. Higher numbers are *moments*: nodes
-//! without a transaction, in a chain. They carry real time from the transactions that ended before
-//! a moment to those that began after it. With moments, real time costs as many edges as there are
-//! transactions; without them, as many as there are pairs of transactions.
+//! without a transaction, in a chain. Edges through moments order the transactions that ended
+//! before a moment before the transactions that began after it. With moments, the number of edges
+//! for real time is proportional to the number of transactions. Without moments, it would be
+//! proportional to the number of pairs of transactions.
 
 use std::collections::VecDeque;
 use std::ops::BitOr;
 
-/// The reason why a first transaction comes before a second one in every serial order that explains
-/// what was observed.
+/// The reason why a first transaction comes before a second one, in every serial order that
+/// explains the observations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// The second wrote the next version of a unit that the first wrote.
+    /// The first wrote a version of a unit, and the second wrote the next version of that unit.
     Ww,
-    /// The second read a version that the first wrote.
+    /// The first wrote a version, and the second read that version.
     Wr,
-    /// The second wrote the next version of a unit that the first read.
+    /// The first read a version of a unit, and the second wrote the next version of that unit.
     Rw,
-    /// The second wrote a key that the first did not find when it scanned a range.
+    /// The first scanned a range and did not find a key, and the second wrote that key.
     Predicate,
-    /// The second follows the first in their session.
+    /// Both belong to one session, and the second follows the first there.
     Session,
     /// The second began after the first had ended.
     RealTime,
 }
 
 impl Kind {
-    /// Returns the set of only this kind.
+    /// Returns the set that contains only this kind.
     pub const fn alone(self) -> Kinds {
         Kinds(1 << self as u8)
     }
@@ -59,18 +60,19 @@ pub struct Edge {
     pub from: u32,
     /// The node that comes after it.
     pub to: u32,
-    /// The unit of the dependency, by its number in the caller's tables.
+    /// The unit of the dependency, as a number in the caller's tables.
     pub about: u32,
     /// The kind of the dependency.
     pub kind: Kind,
 }
 
-/// The number of edges that one search for a smallest cycle examines before it returns the smallest
-/// cycle found so far.
+/// The number of edges that one search for a smallest cycle examines. After that, the search
+/// returns the smallest cycle found so far.
 ///
-/// Searching from each node of a strongly connected component takes time in proportion to the
-/// product of its nodes and edges. A thousand nodes with ten edges each stay within the limit. A
-/// component that exceeds it holds many cycles, and a short cycle serves as well as a smallest one.
+/// A search from each node of a strongly connected component takes time in proportion to the
+/// product of the numbers of nodes and edges. A thousand nodes with ten edges each stay within the
+/// limit. A component that exceeds the limit has many cycles, and then a short cycle serves as well
+/// as a smallest one.
 const EFFORT: usize = 10_000_000;
 
 /// Edges, sorted by the node that they leave.
@@ -83,8 +85,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Creates the graph of `transactions` transactions, and of the moments that the edges name
-    /// beyond them.
+    /// Creates a graph. Its nodes are `transactions` transactions, and the moments: the higher
+    /// numbers in `edges`.
     pub fn new(transactions: u32, mut edges: Vec<Edge>) -> Self {
         let named = edges.iter().map(|edge| edge.from.max(edge.to) + 1).max().unwrap_or(0);
         edges.sort_by_key(|edge| edge.from);
@@ -118,28 +120,28 @@ impl Graph {
         &self.edges[self.starts[node as usize]..self.starts[node as usize + 1]]
     }
 
-    /// Returns the strongly connected components of more than one node, in linear time. Only edges
-    /// of `kinds` count.
+    /// Returns the strongly connected components that have more than one node, in linear time. Only
+    /// edges of `kinds` count.
     pub fn components(&self, kinds: Kinds) -> Vec<Vec<u32>> {
         Tarjan::new(self, kinds).run()
     }
 
-    /// Returns the most informative cycle, contracted to transactions: each edge leads to the
-    /// transaction where the next edge starts, and the last edge to the start of the first. `None`
-    /// if the graph has no cycle.
+    /// Returns the most informative cycle; `None` if the graph has no cycle. The cycle is
+    /// contracted to transactions: each edge leads to the transaction where the next edge starts,
+    /// and the last edge leads to the start of the first.
     ///
-    /// A cycle without anti-dependencies is worse than a cycle with one anti-dependency, which is
-    /// worse than a cycle with several. Predicates, sessions and real time are considered only if
-    /// there is no cycle without them. The result is a smallest cycle of the worst sort, unless a
-    /// strongly connected component is so large that the search is cut off. Then the result may
-    /// have several anti-dependencies although a cycle with one exists.
+    /// The worst sort of cycle has no anti-dependency. Next come cycles with one anti-dependency,
+    /// and then cycles with several. Predicates, sessions and real time are considered only if
+    /// there is no cycle without them. The result is a smallest cycle of the worst sort. But if a
+    /// strongly connected component is so large that the search is cut off, the result may have
+    /// several anti-dependencies although a cycle with one exists.
     pub fn worst_cycle(&self) -> Option<Vec<Edge>> {
         let dependencies = Kind::Ww.alone() | Kind::Wr.alone();
         let items = dependencies | Kind::Rw.alone();
         let data = items | Kind::Predicate.alone();
         let sessions = data | Kind::Session.alone();
-        // A cycle of each sort starts with an edge of one kind and returns along edges of some
-        // kinds.
+        // For each sort of cycle: the kind of its first edge, and the kinds of the edges by which
+        // it returns.
         let sorts = [
             (Kind::Ww, Kind::Ww.alone()),
             (Kind::Wr, dependencies),
@@ -156,12 +158,12 @@ impl Graph {
         sorts.into_iter().find_map(|(first, back)| self.smallest_cycle(first, back))
     }
 
-    /// Returns the smallest cycle that leaves some transaction by an edge of kind `first` and comes
-    /// back along edges of the kinds `back`.
+    /// Returns the smallest cycle that leaves some transaction by an edge of kind `first` and
+    /// returns along edges of the kinds `back`. Returns `None` if no such cycle was found.
     ///
-    /// In a strongly connected component that is too large to search, the cycle may be longer than
-    /// the smallest. If `back` does not include `first`, `None` may only mean that no cycle was
-    /// found in time.
+    /// In a strongly connected component that is too large for a full search, the cycle may be
+    /// longer than the smallest. If `back` does not include `first`, `None` may also mean that the
+    /// search was cut off there.
     pub fn smallest_cycle(&self, first: Kind, back: Kinds) -> Option<Vec<Edge>> {
         let mut search = Search::new(self);
         let mut best: Option<Vec<Edge>> = None;
@@ -172,9 +174,9 @@ impl Graph {
         }
         for start in components.into_iter().flatten().filter(|node| *node < self.transactions) {
             let length_max = best.as_ref().map_or(u32::MAX, |cycle| cycle.len() as u32 - 1);
-            // If the way back may use the first kind, a cycle is found from the first start that
-            // has such an edge. If not, possibly no start finds a cycle, and the search has to end
-            // in that case, too.
+            // If `back` contains `first`, the search finds a cycle from the first start that has an
+            // edge of kind `first`. If not, it may be that no start finds a cycle, and the search
+            // has to end in that case, too.
             let settled = best.is_some() || !back.contain(first);
             if length_max < 2 || search.looked_at > EFFORT && settled {
                 break;
@@ -187,7 +189,8 @@ impl Graph {
     }
 }
 
-/// Tarjan's algorithm with an explicit stack, since a path can be as long as a history.
+/// Tarjan's algorithm. It uses an explicit stack, since a path can have as many nodes as the
+/// history.
 struct Tarjan<'g> {
     graph: &'g Graph,
     kinds: Kinds,
@@ -255,8 +258,8 @@ impl<'g> Tarjan<'g> {
         }
     }
 
-    /// Pops the component of `node` from the stack. `node` was the first of the component to be
-    /// visited.
+    /// Pops the component of `node` from the stack. `node` is the node of the component that was
+    /// visited first.
     fn complete(&mut self, node: u32) {
         let first = self
             .stack
@@ -271,12 +274,12 @@ impl<'g> Tarjan<'g> {
     }
 }
 
-/// Breadth-first searches for the way back to a node.
+/// Breadth-first searches for the shortest way from a node back to itself.
 struct Search<'g> {
     graph: &'g Graph,
-    /// The number of the search to which a node's `length` and `via` belong.
+    /// For each node, the number of the search to which its `length` and `via` belong.
     search: Vec<u32>,
-    /// The number of transactions on the shortest way to each node, the last one included.
+    /// The number of transactions on the shortest way to each node, including that node.
     length: Vec<u32>,
     /// The last edge of the shortest way to each node.
     via: Vec<Option<Edge>>,
@@ -291,8 +294,8 @@ impl<'g> Search<'g> {
         Self { graph, search, length, via, searches: 0, looked_at: 0 }
     }
 
-    /// Returns the smallest cycle through `start`; `None` unless one has at most `length_max`
-    /// transactions.
+    /// Returns the smallest cycle through `start`; `None` if no cycle through `start` has at most
+    /// `length_max` transactions.
     fn from(
         &mut self,
         start: u32,
@@ -302,8 +305,8 @@ impl<'g> Search<'g> {
         length_max: u32,
     ) -> Option<Vec<Edge>> {
         self.searches += 1;
-        // Moments add nothing to the length and go to the front, so lengths never decrease along
-        // the queue.
+        // Moments add nothing to the length, and are pushed to the front of the queue. So lengths
+        // never decrease along the queue.
         let mut queue = VecDeque::from([(start, 0)]);
         while let Some((node, length)) = queue.pop_front() {
             let beginning = node == start && length == 0;
@@ -344,7 +347,7 @@ impl<'g> Search<'g> {
         loop {
             let edge = self.via[node as usize].expect("every node on the way was entered");
             match cycle.last_mut() {
-                // The edge into a moment stands for the whole way through the moments.
+                // The edge out of the last moment stands for the whole way through the moments.
                 Some(later) if later.from >= self.graph.transactions => later.from = edge.from,
                 _ => cycle.push(edge),
             }

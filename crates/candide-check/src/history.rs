@@ -1,13 +1,13 @@
 //! The events of a run that a history records.
 //!
 //! A *unit* is the smallest thing with versions of its own: one column group of one row, identified
-//! by table, key and group. Whether the row exists is part of every unit: inserts and deletes write
-//! all groups. Group 0 always exists, so a read of a key without a record is a read of the key's
-//! group 0.
+//! by table, key and group. The existence of the row is part of every unit: inserts and deletes
+//! write all groups. Group 0 always exists, so a read of a key without a record is a read of the
+//! key's group 0.
 
 use std::ops::Bound;
 
-/// A key, as the words by which a table orders it. If one key is the beginning of another, the
+/// A key, as the words by which a table orders its keys. If one key is a prefix of another, the
 /// shorter key comes first.
 pub type Key = Box<[u64]>;
 
@@ -26,8 +26,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the time by which the event has to be fed. A checker that was told that the history
-    /// is complete up to a later time does not expect the event any more.
+    /// Returns the time by which the event has to be fed: before the checker is told that the
+    /// history is complete up to a later time.
     pub fn due(&self) -> u64 {
         match self {
             Event::Transaction(transaction) => transaction.begun,
@@ -38,8 +38,8 @@ impl Event {
 
 /// One attempt, committed or not.
 ///
-/// Times are of one clock of all sessions, on which no two events have the same time. If one
-/// transaction `ended` before another had `begun`, it also ended first in real time.
+/// All sessions take times from one clock, and no two events have the same time. If one transaction
+/// `ended` before another had `begun`, the two also had this order in real time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -49,22 +49,21 @@ impl Event {
 pub struct Transaction {
     /// The session of the attempt. A session runs one transaction at a time.
     pub session: u64,
-    /// The time before its first operation.
+    /// A time before the first operation of the transaction.
     pub begun: u64,
-    /// The time after its last operation.
+    /// A time after the last operation of the transaction.
     pub ended: u64,
-    /// Whether the attempt committed. An attempt that read a consistent state and ended in an error
-    /// of its own counts as committed without writes.
+    /// Whether the attempt committed. An attempt that read a consistent state, and ended because
+    /// its own code returned an error, counts as committed without writes.
     pub committed: bool,
     /// The units that the attempt read, in order, except reads of its own writes.
     pub reads: Vec<Access>,
     /// The ranges that the attempt scanned.
     pub scans: Vec<Scan>,
-    /// The units that the attempt wrote, each once; empty unless it committed.
+    /// The units that the attempt wrote, each once. Empty if the attempt did not commit.
     pub writes: Vec<Access>,
-    /// The time to which the attempt looked back; `None` if it did not look back. The attempt
-    /// reads, of each unit, the latest version not above this time. This time is not before
-    /// `begun`.
+    /// The time to which the attempt looked back; `None` if it did not look back. Of each unit, the
+    /// attempt reads the latest version not above `as_of`. `as_of` is not before `begun`.
     #[cfg_attr(feature = "formats", serde(default, skip_serializing_if = "Option::is_none"))]
     pub as_of: Option<u64>,
 }
@@ -83,18 +82,17 @@ pub struct Access {
     pub key: Key,
     /// The column group.
     pub group: u8,
-    /// The version: a number that grows from each write of the unit to the next, never zero. `None`
-    /// for a read of a key that had no record: the row never existed, or the record of its deletion
+    /// The version: a number that grows with each write of the unit, and is never zero. `None` for
+    /// a read of a key that had no record: the row never existed, or the record of the deleted row
     /// has been [`Forgotten`].
     pub version: Option<u64>,
-    /// Whether the row exists in this version. In a write, false means a delete.
+    /// Whether the row exists in this version. In a write, `false` means a delete.
     pub present: bool,
 }
 
-/// A range of keys of a table that a transaction scanned.
-/// The transaction observed every key in the range. Keys among its `reads` were observed in the
-/// version stated there, and all other keys as keys without a record.
-/// keys without a record.
+/// A range of keys of a table that a transaction scanned. The transaction observed every key in the
+/// range. Keys among the transaction's `reads` were observed in the version stated there. All other
+/// keys of the range were observed as keys without a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -107,19 +105,19 @@ pub struct Scan {
     /// The beginning of the range.
     #[cfg_attr(feature = "formats", serde(with = "crate::json::bound"))]
     pub from: Bound<Key>,
-    /// The end of the range. If the scan was given up early, the end is the last key that it
+    /// The end of the range. If the scan was ended early, this is the last key that the scan
     /// reached.
     #[cfg_attr(feature = "formats", serde(with = "crate::json::bound"))]
     pub to: Bound<Key>,
 }
 
-/// The removal of the record of a deleted row. From then on, reads of the key have no version.
+/// The removal of the record of a deleted row. After the removal, reads of the key have no version.
 ///
 /// Every transaction that was running when the row was deleted ended before the removal. So a read
 /// without a version read the latest version of the key that was forgotten before the reader ended.
-/// A reader that looked back may have been running before the row was inserted; it read the latest
-/// of these versions not above its [`as_of`](Transaction::as_of). If there is no such version, the
-/// reader read the initial version, without a row.
+/// A reader that looked back may have been running before the row was inserted. It read the latest
+/// of the forgotten versions not above its [`as_of`](Transaction::as_of). If no such version
+/// exists, the reader read the initial version, in which the key has no row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",

@@ -31,17 +31,18 @@ use std::marker::PhantomData;
 
 /// The name of the format in the first line.
 const FORMAT: &str = "candide-history";
-/// The version of the format. It is raised by changes that older readers would misunderstand.
+/// The version of the format. The version is raised when the format changes so that older readers
+/// would misunderstand files.
 const VERSION: u64 = 1;
 
-/// The facts about the run that a history comes from.
+/// The facts about the run that produced a history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
     /// The protocol or system that ran.
     pub protocol: String,
     /// The seed with which the run can be repeated; 0 if the run has no seed.
     pub seed: u64,
-    /// Other facts for the file's reader.
+    /// Other facts, for people that read the file.
     pub text: String,
 }
 
@@ -94,7 +95,7 @@ impl<W: Write, L: Line> Writer<W, L> {
     /// should be buffered.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn new(out: W, header: &Header) -> io::Result<Writer<W, L>> {
         let mut writer = Writer { out, lines: PhantomData };
         writer.line(&FirstLine {
@@ -111,8 +112,8 @@ impl<W: Write, L: Line> Writer<W, L> {
     /// Adds a line.
     ///
     /// # Errors
-    /// Those of `out`. A line that a reader would refuse is not written
-    /// ([`io::ErrorKind::InvalidInput`]).
+    /// The errors of `out`. [`io::ErrorKind::InvalidInput`] if a reader would refuse the line; then
+    /// nothing is written.
     pub fn write(&mut self, line: &L) -> io::Result<()> {
         line.checked().map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
         self.line(line)
@@ -121,7 +122,7 @@ impl<W: Write, L: Line> Writer<W, L> {
     /// Flushes and returns the underlying writer.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
@@ -133,7 +134,7 @@ impl<W: Write, L: Line> Writer<W, L> {
     }
 }
 
-/// Reads a history: an iterator over its lines, which ends at the first damaged line.
+/// A reader of a history. It is an iterator over the lines, which ends at the first damaged line.
 #[derive(Debug)]
 pub struct Reader<R, L> {
     input: Numbered<R>,
@@ -146,8 +147,8 @@ impl<R: BufRead, L: Line> Reader<R, L> {
     /// Creates a reader and reads the header.
     ///
     /// # Errors
-    /// Those of `input`. An error if the file is not a history, or if its version is later or its
-    /// type of lines another.
+    /// The errors of `input`. Also an error if the file is not a history, has a later version of
+    /// the format, or has lines of another type.
     pub fn new(input: R) -> Result<Reader<R, L>, FormatError> {
         let (first, input) = first_line(input)?;
         if first.kind != L::KIND {
@@ -189,7 +190,7 @@ impl<R: BufRead, L: Line> Iterator for Reader<R, L> {
 /// A reader of a file of any type.
 #[derive(Debug)]
 pub enum AnyReader<R> {
-    /// A history with versions, for the checker that relies on versions.
+    /// A history with versions, for [`Checker`](crate::Checker).
     Versions(Reader<R, Event>),
     /// A black-box history of lists.
     Lists(Reader<R, black::Transaction<ListOp>>),
@@ -201,7 +202,7 @@ impl<R: BufRead> AnyReader<R> {
     /// Creates a reader of the type that the header names.
     ///
     /// # Errors
-    /// As [`Reader::new`].
+    /// The errors of [`Reader::new`], except that the type of lines may be any.
     pub fn new(input: R) -> Result<AnyReader<R>, FormatError> {
         let (first, input) = first_line(input)?;
         match first.kind.as_str() {
@@ -251,7 +252,7 @@ impl<R: BufRead> Numbered<R> {
         Ok(if self.advance()? { Some(self.parsed()?) } else { None })
     }
 
-    /// Advances to the next line. Returns false at the end of the file.
+    /// Advances to the next line. Returns `false` at the end of the file.
     fn advance(&mut self) -> Result<bool, FormatError> {
         self.text.clear();
         let length = self.input.read_line(&mut self.text).map_err(|error| match error.kind() {
@@ -286,7 +287,7 @@ impl<R: BufRead> Numbered<R> {
 /// Requirements on a line beyond the types of its fields.
 mod sealed {
     pub trait Checked {
-        /// Returns an error that says what is wrong with the line and what was expected.
+        /// Checks the line. An error says what is wrong with the line and what was expected.
         fn checked(&self) -> Result<(), String>;
     }
 }
@@ -371,7 +372,7 @@ impl<O> sealed::Checked for black::Transaction<O> {
     }
 }
 
-/// Ends of ranges as `{"included":[…]}`, `{"excluded":[…]}` and `"unbounded"`.
+/// The JSON form of the ends of ranges: `{"included":[…]}`, `{"excluded":[…]}` or `"unbounded"`.
 pub(crate) mod bound {
     use super::Key;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

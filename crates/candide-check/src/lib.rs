@@ -1,20 +1,21 @@
-//! Histories of transactions, and checkers that say whether they are serializable.
+//! Histories of transactions, and checkers that decide whether a history is serializable.
 //!
 //! A history is a record of the transactions of a database, line by line. Each line is an
-//! [`Event`]. An event tells what one transaction read, scanned and wrote, in which versions, and
-//! when; or that the record of a deleted row has been removed. A [`Checker`] accepts the lines as
-//! they come, some hundred thousand transactions a second on one core. It forgets what can no
-//! longer affect the verdict, so it can run beside a load for as long as the load runs. Its verdict
-//! still covers the whole history: it finds a cycle over any span of time. If it has forgotten too
-//! much to decide, it reports that. A [`Violation`] prints as a report: the name of the anomaly,
-//! and a smallest cycle with the transactions, keys and versions of each step.
+//! [`Event`]. An event states what one transaction read, scanned and wrote, in which versions, and
+//! when; or it states that the record of a deleted row has been removed. A [`Checker`] accepts the
+//! lines as they come, some hundred thousand transactions a second on one core. The checker forgets
+//! facts that can no longer affect the verdict, so it can run beside a load for as long as the load
+//! runs. Its verdict still covers the whole history: the checker finds a cycle over any span of
+//! time. If it has forgotten too much to decide, the verdict says so. A [`Violation`] prints as a
+//! report: the name of the anomaly, and a smallest cycle with the transactions, keys and versions
+//! of each step.
 //!
-//! A [black-box history](black) contains only what clients requested and what they were told. Its
-//! checker does not rely on versions from the database. Both kinds of history can be kept in files,
-//! by `json` (with the feature `formats`, on by default) and [`edn`].
+//! A [black-box history](black) contains only the requests of clients and the answers that they
+//! got. Its checker does not rely on versions from the database. Both kinds of history can be kept
+//! in files, by `json` (with the feature `formats`, on by default) and [`edn`].
 //!
-//! The crate knows nothing of the database that is checked, so any database that can record
-//! versions can be checked. The checker cannot see what was not recorded: its verdict is only as
+//! The crate depends on no particular database: every database that can record versions can be
+//! checked. The checker cannot see events that were not recorded, so its verdict is only as
 //! reliable as the history.
 //!
 //! ```
@@ -72,11 +73,11 @@
 //! assert_eq!(checker.finish().verdict, Verdict::Serializable);
 //! ```
 //!
-//! If the lines are not in order of time, as in a file, [`Windows`] computes up to which time the
-//! history is complete after each window.
+//! The lines of a file need not be in order of time. For such a history, [`Windows`] computes the
+//! time up to which the history is complete after each window.
 //!
-//! The module `white` explains how the checker works, what each dependency is and why linear time
-//! suffices. The module `graph` finds cycles, and `anomaly` names them.
+//! The module `white` explains how the checker works, defines the dependencies, and shows why
+//! linear time suffices. The module `graph` finds cycles, and `anomaly` names them.
 
 #![forbid(unsafe_code)]
 

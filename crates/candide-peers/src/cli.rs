@@ -70,19 +70,19 @@ impl Options {
         }
     }
 
-    /// Returns whether a map is wanted.
+    /// Returns whether the options select the map `name`.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 }
 
-/// Parses a duration that is longer than nothing.
+/// Parses a duration. A duration of zero is an error.
 pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if duration.is_zero() { Err("must be longer than nothing".to_string()) } else { Ok(duration) }
 }
 
-/// How large a key is.
+/// The size of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KeySize {
     /// One word
@@ -93,7 +93,7 @@ pub enum KeySize {
     Wide,
 }
 
-/// What the peers' hash maps hash with.
+/// The hash function of the peers' hash maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hasher {

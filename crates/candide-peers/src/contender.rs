@@ -56,9 +56,9 @@ pub(crate) struct Turn {
     pub(crate) operation: Operation,
     /// The number of threads.
     pub(crate) threads: usize,
-    /// The measured time. A warm-up of a fifth of it precedes the measurement.
+    /// The length of the measurement. A warm-up of a fifth of this time precedes it.
     pub(crate) duration: Duration,
-    /// The number of the run, which determines where in the input the run begins.
+    /// The number of the run. It determines the place in the input at which the run begins.
     pub(crate) run: usize,
     /// Whether the processor's events are counted.
     pub(crate) counted: bool,
@@ -78,24 +78,24 @@ pub(crate) struct Sample {
 pub(crate) trait Contender<K: Key> {
     /// Returns the map's name.
     fn name(&self) -> &'static str;
-    /// Returns how the map finds its rows.
+    /// Returns the way in which the map finds its rows.
     fn kind(&self) -> Kind;
     /// Returns the map's role among the others.
     fn role(&self) -> Role;
-    /// Drops the current map and lets `threads` threads insert `keys` into an empty one. Returns
-    /// the inserts per second.
+    /// Drops the current map and creates an empty one. Then `threads` threads insert `keys`.
+    /// Returns the number of inserts per second.
     fn fill(&mut self, keys: &[K], threads: usize) -> f64;
     /// Measures an operation on the map.
     fn measure(&self, input: &Input<K>, turn: Turn) -> Sample;
-    /// Checks that all keys are found, and no other keys.
+    /// Checks that the map finds all keys of `sorted`, and no other keys.
     fn verify_lookups(&self, sorted: &[K]) -> Result<(), String>;
-    /// Checks that scans are ordered and complete.
+    /// Checks that the map's scans are ordered and complete.
     fn verify_scans(&self, sorted: &[K]) -> Result<(), String>;
     /// Drops the current map.
     fn empty(&mut self);
 }
 
-/// Returns a contender that holds an `M`.
+/// Returns a contender for maps of type `M`.
 pub(crate) fn held<M: Map<K>, K: Key>() -> Box<dyn Contender<K>> {
     Box::new(Held::<M>(None))
 }
@@ -213,7 +213,8 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     if scan(&K::default(), sorted.len() + 1) != rows(sorted) {
         return Err("a scan of everything is not everything in order".to_string());
     }
-    // Scans begin at keys that are present, both all over the map and near its end.
+    // The scans begin at keys that are present. Some are spread over the whole map, and some are
+    // near its end.
     let near_end = sorted.len().saturating_sub(20)..sorted.len();
     for first in (0..sorted.len()).step_by(sorted.len() / 200 + 1).chain(near_end) {
         for count in [1, SHORT, LONG] {
@@ -241,8 +242,8 @@ fn verify_scans<K: Key>(handle: &mut impl Handle<K>, sorted: &[K]) -> Result<(),
     Ok(())
 }
 
-/// Runs `body` on threads of their own and passes them a barrier. Each thread has a core of its
-/// own, while there are enough.
+/// Runs `body` on `threads` new threads, and passes a barrier to each. As long as there are enough
+/// cores, each thread has a core of its own.
 pub(crate) fn on_threads<T: Send>(
     threads: usize,
     body: impl Fn(usize, &Barrier) -> T + Sync,
@@ -262,8 +263,8 @@ pub(crate) fn on_threads<T: Send>(
     })
 }
 
-/// Passes the input to `step` in pieces of `size` keys until the time is over. The clock is read
-/// after every `stride` pieces.
+/// Passes the input to `step` in pieces of `size` keys until the measured time is over. Reads the
+/// clock after every `stride` pieces.
 #[allow(clippy::too_many_arguments, reason = "called thrice, next to each other")]
 fn repeat<H, K>(
     handle: &mut H,

@@ -1,13 +1,14 @@
 //! Pinning threads to cores.
 
-/// The cores this process may use.
+/// The cores that this process may use.
 pub(crate) struct Cores {
     numbers: Vec<usize>,
 }
 
 #[cfg(target_os = "linux")]
 impl Cores {
-    /// Returns the cores that the calling thread may use, or as many as the system claims to have.
+    /// Returns the cores that the calling thread may use. If the system does not tell, returns as
+    /// many cores as the system claims to have.
     pub(crate) fn allowed() -> Cores {
         use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -19,8 +20,9 @@ impl Cores {
         }
     }
 
-    /// Pins the calling thread, number `thread` of a turn, to a core of its own while there are
-    /// enough. A refusal of the system is ignored: it makes the measurement noisier, not wrong.
+    /// Pins the calling thread, which has number `thread` in its turn. As long as there are enough
+    /// cores, each thread gets its own. If the system refuses, the thread is not pinned: the
+    /// measurement is then noisier, but not wrong.
     pub(crate) fn pin(&self, thread: usize) {
         let mut set = rustix::thread::CpuSet::new();
         set.set(self.numbers[thread % self.numbers.len()]);

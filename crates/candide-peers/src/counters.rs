@@ -7,7 +7,7 @@ use serde::Serialize;
 pub(crate) struct Events {
     /// The count of the system's generic event `cache-misses`.
     pub(crate) misses: f64,
-    /// Instructions retired.
+    /// The number of retired instructions.
     pub(crate) instructions: f64,
 }
 
@@ -20,7 +20,7 @@ mod system {
 
     use super::Events;
 
-    /// The counters of the calling thread; `None` if the system refuses them.
+    /// The counters of the calling thread. Holds `None` if the system refuses them.
     pub(crate) struct Counters(Option<Open>);
 
     struct Open {
@@ -41,7 +41,7 @@ mod system {
             Counters(open().ok())
         }
 
-        /// Returns why there are no counters; `None` if there are counters.
+        /// Returns the reason why there are no counters; `None` if there are counters.
         pub(crate) fn refusal() -> Option<String> {
             open().err().map(|error| error.to_string())
         }
@@ -52,7 +52,7 @@ mod system {
             }
         }
 
-        /// Returns the events since the start, divided by `operations`.
+        /// Stops counting. Returns the number of events since the start, divided by `operations`.
         pub(crate) fn stop(&mut self, operations: f64) -> Option<Events> {
             let open = self.0.as_mut()?;
             open.group.disable().ok()?;
@@ -69,7 +69,7 @@ mod system {
 mod system {
     use super::Events;
 
-    /// Counters of a system without such counters. They count nothing.
+    /// A substitute on systems that have no such counters. It counts nothing.
     pub(crate) struct Counters;
 
     impl Counters {

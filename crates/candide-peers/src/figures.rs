@@ -16,13 +16,13 @@ pub(crate) struct Throughput {
     pub(crate) kind: Kind,
     pub(crate) role: Role,
     pub(crate) operation: Operation,
-    /// Operations per second, of all threads together: the median of the runs.
+    /// The number of operations per second of all threads together: the median of the runs.
     pub(crate) ops_per_second: f64,
     pub(crate) runs: Vec<f64>,
 }
 
 impl Throughput {
-    /// Returns the slowest and the fastest run.
+    /// Returns the operations per second of the slowest and of the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
         self.runs
             .iter()
@@ -38,12 +38,12 @@ pub(crate) struct Cost {
     pub(crate) map: &'static str,
     pub(crate) kind: Kind,
     pub(crate) role: Role,
-    /// The median of the runs. The events are medians, too.
+    /// The time of a lookup: the median of the runs. The figures in `events` are medians, too.
     pub(crate) nanoseconds: f64,
     pub(crate) events: Option<Events>,
 }
 
-/// Returns the middle of `values`, or the mean of the two in the middle.
+/// Returns the median of `values`: the middle value, or the mean of the two middle values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -6,16 +6,16 @@ use crate::{BATCH, Key};
 pub(crate) const SHORT: usize = 10;
 pub(crate) const LONG: usize = 1000;
 
-/// The rows of one size, and the keys of the operations on them.
+/// The keys of a map with a given number of rows, and the keys of the operations on the map.
 pub(crate) struct Input<K> {
     /// The keys in the order in which they are inserted, which is random.
     pub(crate) keys: Vec<K>,
     /// The keys in ascending order.
     pub(crate) sorted: Vec<K>,
-    /// Present keys to look up, for each thread.
+    /// Present keys that are looked up, for each thread.
     pub(crate) lookups: Vec<Vec<K>>,
-    /// Present keys at which scans start, for each thread. If there are rows enough at all, each
-    /// start has enough rows behind it for a long scan.
+    /// Present keys at which scans start, for each thread. If the map has enough rows for a long
+    /// scan, then enough rows for a long scan follow each of these keys.
     pub(crate) starts: Vec<Vec<K>>,
 }
 
@@ -25,7 +25,8 @@ impl<K: Key> Input<K> {
         let mut sorted = keys.clone();
         sorted.sort_unstable();
         let mut random = fastrand::Rng::with_seed(seed);
-        // The draws last for some time, so that no part of the rows is favoured.
+        // There are at least twice as many draws as rows (within limits), so that no part of the
+        // rows is favoured.
         let draws = (2 * rows).clamp(1 << 14, 1 << 22).next_multiple_of(BATCH);
         let lookups = (0..threads)
             .map(|_| (0..draws).map(|_| keys[random.usize(..rows)]).collect())

@@ -13,20 +13,20 @@ pub trait Key: candide::Key + Ord + Hash + Debug + Default {
     /// The type of a key as bytes.
     type Bytes: AsRef<[u8]>;
 
-    /// Returns the key number `index`. Different values of `index` give different keys, in no
+    /// Returns key number `index`. Different numbers give different keys. The keys are in no
     /// particular order.
     fn nth(index: u64) -> Self;
 
     /// Returns the value to which the key maps.
     fn value(&self) -> u64;
 
-    /// Returns bytes that are ordered as the keys are.
+    /// Returns the key as bytes. The order of such bytes is the order of the keys.
     fn to_bytes(&self) -> Self::Bytes;
 
     /// Returns the key whose bytes are `bytes`.
     ///
     /// # Panics
-    /// If `bytes` has another length than a key.
+    /// If the length of `bytes` is not [`SIZE`](Self::SIZE).
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 
@@ -89,7 +89,7 @@ impl Key for Wide {
     }
 }
 
-/// Applies the finalizer of SplitMix64, a permutation of all numbers.
+/// Applies the finalizer of SplitMix64, which is a permutation of `u64`.
 fn mix(index: u64) -> u64 {
     let mut word = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

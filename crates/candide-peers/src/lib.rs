@@ -1,7 +1,7 @@
-//! Candide measured beside others, in one process. The command `maps` compares its tables with the
-//! concurrent maps of the Rust ecosystem; this page is about that command. The command `stores`
-//! compares whole transactions with those of other stores, of SQL, of software transactional memory
-//! and of locks by hand: see [`stores`].
+//! Measurements of Candide beside other libraries, in one process. The command `maps` compares
+//! Candide's tables with the concurrent maps of the Rust ecosystem. This page is about `maps`. The
+//! command `stores` compares whole transactions with those of other stores, of SQL, of software
+//! transactional memory and of hand-written locking: see [`stores`].
 //!
 //! ```text
 //! cd crates/candide-peers
@@ -10,55 +10,56 @@
 //! cargo run --release --bin maps -- --misses --plot lookups.svg
 //! ```
 //!
-//! The crate is a workspace of its own, so that the other projects are not compiled by accident. A
-//! map is one file in `src/maps` that implements [`Map`] and [`Handle`], and one line in the list
-//! there.
+//! The crate is a workspace of its own, so that a build of Candide does not compile the other
+//! projects. To add a map, write one file in `src/maps` that implements [`Map`] and [`Handle`], and
+//! one line in the list of `src/maps`.
 //!
 //! # What is compared
 //! The comparison covers lookups of present keys, inserts, and scans of ten and of a thousand rows
 //! from a present key. Keys are drawn uniformly before the clock starts. The value is one word, and
-//! scans sum up only the values. Everything is measured in one process. In each run the maps take
-//! turns, and medians are compared. No lookup waits for the result of another, so the processor
-//! overlaps as many lookups as it has room for: the fewer instructions a lookup needs, the more of
-//! them overlap. Keys of 8 bytes are spread over all of `u64`. Keys of 24 bytes are three words.
-//! Many rows share the first two words, as in composite keys of tables.
+//! scans sum up only the values. All maps are measured in one process. In each run the maps take
+//! turns, and medians are compared. No lookup waits for the result of another lookup, so the
+//! processor overlaps as many lookups as fit into its instruction window: the fewer instructions a
+//! lookup needs, the more lookups overlap. Keys of 8 bytes are spread over all of `u64`. Keys of 24
+//! bytes are three words. Many rows share the first two words, as in composite keys of tables.
 //!
 //! *Inserts* fill an empty map in random order. The map is not told its final size, so the figure
-//! contains all growing and all first touches of memory. `malloc` need not request memory again
-//! that it got back from an earlier map; Candide maps its memory anew each time.
+//! contains all growth of the map and all first touches of memory. `malloc` can reuse memory that
+//! an earlier map has freed. Candide maps its memory anew each time.
 //!
 //! # What is not comparable
 //! - **The maps give no atomicity beyond one key.** Each of their operations is independent, and a
 //!   scan may see all, some or none of the concurrent writes. A Candide transaction is serializable
-//!   with all others, however many rows it reads and writes. The figures show what this costs where
-//!   it is not needed.
-//! - A closure of one read is not the usual form of a transaction. So there are several lines:
-//!   `candide` with one operation per transaction, `candide-now` with lookups by `get_now`, a
-//!   transaction without a closure, and `candide-10` with ten operations per transaction.
-//!   `candide-many` looks up the ten rows with `find_many`, which overlaps their cache misses; no
-//!   peer has such an operation.
-//! - Peers get the benefit of the doubt. An epoch's guard or a lock that a map requires is taken
-//!   once for ten lookups or inserts. This is fair beside `candide-10` and generous beside
-//!   `candide` and `candide-now`. `dashmap` and `scc::HashMap` require neither. Each scan takes its
-//!   own.
+//!   with all others, however many rows it reads and writes. The figures show the cost of this
+//!   guarantee to a program that does not need it.
+//! - A closure of one read is not the usual form of a transaction. So there are several lines.
+//!   `candide` has one operation per transaction. `candide-now` looks up by `get_now`, which is a
+//!   transaction without a closure. `candide-10` has ten operations per transaction. `candide-many`
+//!   looks up the ten rows with `find_many`, which overlaps their cache misses. No peer has such an
+//!   operation.
+//! - Doubtful choices favour the peers. If a map requires an epoch's guard or a lock, the guard or
+//!   lock is taken once for ten lookups or inserts. This is equal treatment beside `candide-10`,
+//!   and an advantage beside `candide` and `candide-now`. `dashmap` and `scc::HashMap` require
+//!   neither a guard nor a lock. Each scan takes its own guard or lock.
 //! - Candide hashes with a multiplication per word. The hash maps use `foldhash`, which is similar.
-//!   With `--hasher sip` they use the standard library's hash, which is their default and protects
-//!   better against chosen keys.
+//!   With `--hasher sip` these maps use the standard library's hash. It is their default, and
+//!   protects better against chosen keys.
 //! - Candide requests huge pages. If the system gives huge pages only on request, the other maps
-//!   get them with `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` in the environment. With millions of
-//!   rows, this matters.
-//! - A row of Candide carries a version and may be longer than one word. A table of one word is the
-//!   worst case for Candide.
+//!   get them only with `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` in the environment. Huge pages
+//!   change the figures of maps with millions of rows.
+//! - A row of Candide contains a version, and its payload may be longer than one word. Rows of one
+//!   word are the worst case for Candide.
 //! - `congee` has only keys of 8 bytes. `masstree` has keys of bytes, so keys are converted in the
-//!   measured time. It offers scans that return only values and build no keys; these are used.
-//!   Version 0.9.5 skips rows if a scan begins at a key that shares its first eight bytes with more
-//!   than fifteen others. A peer with wrong scans is left out of the scans, and the output says so.
+//!   measured time. It offers scans that return only values and build no keys. The measurement uses
+//!   these scans. Version 0.9.5 skips rows if a scan begins at a key that shares its first eight
+//!   bytes with more than fifteen other keys. A peer with wrong scans is left out of the scans, and
+//!   the output says so.
 //! - `SkipMap::range` of crossbeam-skiplist 0.1.3 leaks a reference to each node that it visits, so
-//!   a node that is removed later is never freed. Scans are measured as they are.
-//! - `btreemap` is the standard library's map behind an `RwLock`. It is not a peer but a yardstick
-//!   for the cost of concurrency.
+//!   a node that is removed later is never freed. The scans are measured with this defect.
+//! - `btreemap` is the standard library's map behind an `RwLock`. It is not a peer but a yardstick:
+//!   it shows the cost of concurrency.
 
-// Unsafe code is used only for peers that cannot be used otherwise.
+// Unsafe code is used only for peers that cannot be used without it.
 #![deny(unsafe_code)]
 
 pub mod cli;
@@ -81,13 +82,13 @@ pub use suite::{check, run};
 /// The number of lookups or inserts that an adaptor gets at once.
 pub const BATCH: usize = 10;
 
-/// How a map finds its rows.
+/// The way in which a map finds its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// By hash. Such a map cannot scan.
+    /// By the hash of the key. Such a map cannot scan.
     Hash,
-    /// In order.
+    /// By the order of the keys.
     Ordered,
 }
 
@@ -95,7 +96,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Candide, used in some way.
+    /// Candide, in one of several ways of use.
     Candide,
     /// A peer. Candide is compared with the best of the peers.
     Peer,
@@ -107,7 +108,7 @@ pub enum Role {
 pub trait Map<K: Key>: Sync + Sized + 'static {
     /// The map's name, as in `--only`.
     const NAME: &'static str;
-    /// How the map finds its rows.
+    /// The way in which the map finds its rows.
     const KIND: Kind;
     /// The map's role in the comparison.
     const ROLE: Role;
@@ -117,7 +118,7 @@ pub trait Map<K: Key>: Sync + Sized + 'static {
     where
         Self: 'm;
 
-    /// Creates an empty map of no particular size.
+    /// Creates an empty map without a size given in advance.
     fn new() -> Self;
 
     /// Returns a handle for the calling thread.
@@ -138,8 +139,8 @@ pub trait Handle<K: Key> {
     /// If the map repeats the scan, each repetition begins with `A::default()`.
     fn scan<A: Default>(&mut self, from: &K, count: usize, step: impl Fn(&mut A, &K, u64)) -> A;
 
-    /// Returns the sum of the values that a scan visits. This is what is measured. Maps that can
-    /// scan without building keys override this method.
+    /// Returns the sum of the values that a scan visits. The measurement of scans calls this
+    /// method. Maps that can scan without building keys override it.
     #[inline]
     fn scan_values(&mut self, from: &K, count: usize) -> u64 {
         self.scan(from, count, |sum: &mut u64, _, value| *sum = sum.wrapping_add(value))

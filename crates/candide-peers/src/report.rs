@@ -22,7 +22,7 @@ pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) lookup_costs: Vec<Cost>,
-    /// The facts that a reader must know.
+    /// The facts that a reader of the figures must know.
     pub(crate) notes: Vec<String>,
 }
 
@@ -67,8 +67,8 @@ impl Machine {
         }
     }
 
-    /// Returns the note about huge pages; `None` unless some of the compared maps get them and
-    /// others do not.
+    /// Returns the note about huge pages. Returns `None` if either all or none of the compared maps
+    /// get huge pages.
     pub(crate) fn huge_pages_note(&self) -> Option<String> {
         let asked =
             std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));

@@ -17,7 +17,8 @@ use crate::{Kind, Role, Wide, plot, table};
 /// # Errors
 /// If an unknown map is selected, if a map has lost a key, or if a file cannot be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
-    // Every map that takes wide keys also takes narrow ones, so the narrow list has all maps.
+    // Every map that takes wide keys also takes narrow keys, so the list for narrow keys has all
+    // maps.
     let known: Vec<_> =
         u64::all(options.hasher).iter().map(|map| (map.name(), map.kind(), map.role())).collect();
     if let Some(unknown) =
@@ -45,8 +46,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fills every map with `rows` rows from two threads and checks that they are found. Returns the
-/// peers whose scans are wrong, each with the size of its keys.
+/// Fills every map with `rows` rows from two threads, and checks that the map finds the rows.
+/// Returns the peers whose scans are wrong, each with the size of its keys.
 ///
 /// # Errors
 /// If a map has lost a row, or Candide's scans are wrong.
@@ -67,8 +68,8 @@ pub fn check(rows: usize) -> Result<Vec<(&'static str, usize)>, String> {
     Ok(wrong)
 }
 
-/// Checks whether a map can be measured. Returns what is wrong with its scans; `None` if they are
-/// right. Wrong scans of Candide are an error.
+/// Checks whether a map can be measured. Returns the fault of the map's scans; `None` if the scans
+/// are right. Wrong scans of Candide are an error.
 fn verify<K: Maps>(map: &dyn Contender<K>, input: &Input<K>) -> Result<Option<String>, String> {
     map.verify_lookups(&input.sorted)?;
     match map.verify_scans(&input.sorted) {
@@ -80,7 +81,7 @@ fn verify<K: Maps>(map: &dyn Contender<K>, input: &Input<K>) -> Result<Option<St
 
 type Contenders<K> = Vec<Box<dyn Contender<K>>>;
 
-/// Measures maps of one kind and key, with all numbers of rows.
+/// Measures the maps of one kind with keys of one type, for all numbers of rows.
 fn measure<K: Maps>(
     options: &Options,
     kind: Kind,
@@ -112,8 +113,8 @@ fn measure<K: Maps>(
     Ok(())
 }
 
-/// Measures every operation of the maps, which take turns. Returns the figures and the notes for
-/// the report. Each map is left filled.
+/// Measures every operation of the maps. The maps take turns. Returns the figures and the notes for
+/// the report. Leaves each map filled.
 fn throughputs<K: Maps>(
     options: &Options,
     maps: &mut Contenders<K>,
@@ -174,7 +175,7 @@ fn throughputs<K: Maps>(
     Ok((figures, notes))
 }
 
-/// Measures what lookups cost in the maps, which take turns.
+/// Measures the cost of lookups in the maps. The maps take turns.
 fn costs<K: Maps>(
     options: &Options,
     maps: &mut Contenders<K>,

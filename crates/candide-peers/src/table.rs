@@ -1,4 +1,4 @@
-//! The results as text for readers.
+//! The results as text.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -7,7 +7,7 @@ use crate::figures::{Cost, Throughput};
 use crate::report::Report;
 use crate::{Kind, Role};
 
-/// Prints the notes that a reader must know beside the tables.
+/// Prints the notes that a reader of the tables must know.
 pub(crate) fn print_notes(report: &Report) {
     println!("{}", report.machine);
     for note in &report.notes {
@@ -15,7 +15,8 @@ pub(crate) fn print_notes(report: &Report) {
     }
 }
 
-/// Prints the figures of maps of one kind, size, key and number of threads, and their notes.
+/// Prints the figures of the maps of one kind, for one number of rows, one size of keys and one
+/// number of threads. Also prints the notes on these figures.
 pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
     let Some(first) = figures.first() else { return };
     let operations = Operation::of(first.kind);
@@ -69,7 +70,7 @@ pub(crate) fn print_throughput(figures: &[Throughput], notes: &[String]) {
     }
 }
 
-/// Prints what lookups cost in maps of one kind and key.
+/// Prints the costs of lookups in the maps of one kind with keys of one size.
 pub(crate) fn print_costs(costs: &[Cost]) {
     let Some(first) = costs.first() else { return };
     let what = if costs.iter().any(|cost| cost.events.is_some()) {

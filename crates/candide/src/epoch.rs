@@ -2,50 +2,52 @@
 //! memory is free.
 //!
 //! # Definitions
-//! The *epoch* is one number per process, to which a thread, the *advancer*, adds one each
-//! millisecond. The epoch is also advanced by a commit that finds the epoch's numbers used up
-//! ([`Epochs::advance_past`]), and by an attempt that needs a new epoch at once
+//! The *epoch* is one number per process. A thread, the *advancer*, adds one to the epoch each
+//! millisecond. A commit that finds the epoch's numbers used up also advances the epoch
+//! ([`Epochs::advance_past`]), and so does an attempt that needs a new epoch at once
 //! ([`Epochs::tick_between_passes`]). Each round of the advancer is a *pass*. A thread that waits
-//! for the end of an epoch sleeps. A session that may hold references into an index is
+//! for the end of an epoch sleeps meanwhile. A session that may hold references into an index is
 //! *pinned*: its [`Slot`] shows the epoch that the session read when its transaction began. A
 //! *stamp* is the epoch that a thread reads after it has unlinked memory and passed a full fence.
 //! The *bound* is the smallest pin that a pass of the advancer saw, or the new epoch if the pass
 //! saw no pin. Memory with a stamp below the bound is free.
 //!
-//! A reader in a snapshot finds the versions that are kept for the snapshot, however long the
+//! The versions that a reader in a snapshot needs are kept for the snapshot, however long the
 //! reader runs. The reader's pin only keeps memory from being freed, and is called a pin *for
 //! memory*. All other pins are *full*. A full pin may become a pin for memory once its session's
-//! view is in the list of snapshots. The *horizon* is the smallest full pin, and so never below the
-//! bound. No transaction outside of snapshots will see a version that was replaced before the
-//! horizon.
+//! view is in the list of snapshots. The *horizon* is the smallest full pin, so the horizon is
+//! never below the bound. No transaction outside of snapshots will see a version that was replaced
+//! before the horizon.
 //!
 //! # Invariants
 //! * **EP1** A session publishes its pin and passes a full fence before it loads any link.
 //! * **EP2** A thread reads a stamp after the unlinking and a full fence.
-//! * **EP3** A pass reads the new epoch `m`, passes a full fence, and only then looks at the slots.
+//! * **EP3** A pass reads the new epoch `m`, passes a full fence, and only then loads the slots.
 //!   The bound that the pass publishes does not exceed `m`.
 //! * **EP4** Neither the bound nor the horizon ever falls.
 //!
 //! # Why a block with a stamp below the bound is out of reach
-//! Let reader R hold a block that U unlinked with stamp `f`, and let pass A publish a bound above
-//! `f`. The epoch that A read before its fence is at least the bound, hence above `f`. If A's fence
-//! came before U's, U would have read that epoch or a later one. So U's fence precedes A's. R
-//! loaded the link before U removed the link, so R's fence precedes U's. Thus A, after its fence,
-//! sees R's pin `p`, and A's bound is at most `p`. And `p <= f`: R read `p` before R's fence, U
-//! read `f` after U's later fence, and the epoch only grows. So the bound is at most `f`, a
-//! contradiction.
+//! Let reader R hold a block, let thread U have unlinked the block with stamp `f`, and let pass A
+//! publish a bound above `f`. The epoch that A read before A's fence is at least the bound, hence
+//! above `f`. If A's fence came before U's fence, U would have read that epoch or a later one. So
+//! U's fence precedes A's fence. R loaded the link before U removed the link, so R's fence precedes
+//! U's fence. Thus A, after A's fence, sees R's pin `p`, and A's bound is at most `p`. And `p <=
+//! f`: R read `p` before R's fence, U read `f` after U's later fence, and the epoch only grows. So
+//! the bound is at most `f`, a contradiction.
 //!
 //! One case is different. The links in a bucket that has been moved (`index::hash`, HI3) are never
-//! removed, so they still exist when their records and lines are unlinked elsewhere. A reader that
-//! follows such links has loaded, since it was pinned, a version of that bucket that did not say
-//! MOVED. An insert that looks at the neighbours of a full bucket has loaded an array without a
-//! successor. So the move of the bucket comes after R's fence, and U's fence comes after the move.
+//! removed. So such links still exist when their records and lines are unlinked elsewhere. A reader
+//! that follows such links has loaded, under its present pin, a version of that bucket without the
+//! flag MOVED. An insert that samples the neighbours of a full bucket has loaded, under its pin, an
+//! array without a successor. So the bucket was moved after R's fence, and U's fence came later
+//! still.
 //!
 //! # Source
 //! The scheme is that of "Opportunities for Optimism" (VLDB 2020), section 2, with one change. In
-//! the paper a stamp is the unlinker's own pin. Such stamps cost a second word per session, a
-//! publication loop at every begin, and a bound that must lag a pass behind. Here the unlinker
-//! reads the epoch again after unlinking, which costs one fence per unlinking transaction.
+//! the paper a stamp is the pin of the thread that unlinks. Such stamps cost a second word per
+//! session, a publication loop at the begin of every transaction, and a bound that must lag a pass
+//! behind. Here the thread reads the epoch again after unlinking. This costs one fence per
+//! transaction that unlinks.
 
 #![forbid(unsafe_code)]
 
@@ -68,8 +70,8 @@ use std::sync::{Arc, Condvar, Mutex as StdMutex, PoisonError, Weak};
 /// Time between two passes.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// The longest wait for running transactions to end. Tests have long transactions, so there the
-/// limit is higher.
+/// The longest wait for running transactions to end. The limit is higher in tests, which have long
+/// transactions.
 const WAIT_MAX: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 10 });
 
 /// The number of passes without any pin before the advancer parks. The number is so large that the
@@ -88,7 +90,7 @@ pub struct Epochs {
     used_up: AtomicU64,
     /// The number of epochs that were ended by attempts that needed a new epoch at once.
     asked: AtomicU64,
-    /// The moments at which epochs ended. `None` if epochs are moved by hand: there is no
+    /// The moments at which epochs ended. `None` if explicit calls move the epochs: there is no
     /// advancer then, and each epoch counts as one millisecond.
     moments: Option<Moments>,
     advancer: StdMutex<Option<std::thread::JoinHandle<()>>>,
@@ -96,8 +98,8 @@ pub struct Epochs {
 }
 
 /// The alarm at which the advancer sleeps while no session is active. Other threads wait here for
-/// the advancer's next pass. It is separate from [`Epochs`], so that a sleeping advancer does not
-/// keep the epochs alive.
+/// the advancer's next pass. The alarm is separate from [`Epochs`], so that a sleeping advancer
+/// does not keep the epochs alive.
 #[derive(Debug, Default)]
 struct Alarm {
     sleep: StdMutex<Sleep>,
@@ -111,8 +113,8 @@ impl Alarm {
         self.wake.notify_one();
     }
 
-    /// Sleeps until the alarm is rung, or until a thread waits for a pass. Returns at once if
-    /// either has happened already.
+    /// Sleeps until the alarm is rung or a thread waits for a pass. Returns at once if the alarm
+    /// has been rung already, or a thread waits already.
     fn sleep(&self) {
         let sleep = std_lock(&self.sleep);
         let rung = self
@@ -148,8 +150,8 @@ struct Clock {
     epoch: AtomicU64,
     /// Whether the advancer sleeps until a session pins.
     parked: AtomicBool,
-    /// The number of passes so far, counted from 1; and, in `ticked`, the last pass after which an
-    /// attempt moved the epoch by itself ([`Epochs::tick_between_passes`]).
+    /// `passes` is the number of passes so far, counted from 1. `ticked` is the number of the last
+    /// pass after which an attempt moved the epoch by itself ([`Epochs::tick_between_passes`]).
     passes: AtomicU64,
     ticked: AtomicU64,
 }
@@ -164,17 +166,18 @@ struct Bounds {
 struct Sleep {
     woken: bool,
     stopping: bool,
-    /// The number of the advancer's passes; and, in `waiting`, that of the threads that wait for
-    /// its next pass.
+    /// `passes` is the number of the advancer's passes. `waiting` is the number of threads that
+    /// wait for the advancer's next pass.
     passes: u64,
     waiting: usize,
 }
 
-/// A database whose idle sessions may have left garbage. The advancer calls [`Collect::collect`]
-/// after each pass.
+/// A database whose idle sessions may have left garbage. The advancer calls `collect` after each
+/// pass.
 pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
-    /// Collects the garbage of sessions whose last pin was taken before `idle_before` and has
-    /// ended or is only for memory. Returns whether any session of the database has garbage left.
+    /// Collects the garbage of each session whose last pin was taken before `idle_before`, if that
+    /// pin has ended or is only for memory. Returns whether any session of the database has garbage
+    /// left.
     fn collect(&self, idle_before: Epoch) -> bool;
 }
 
@@ -244,8 +247,8 @@ impl Slot {
     }
 
     /// Returns whether another thread may collect the session's garbage: the session's last pin was
-    /// taken before `epoch`, and has ended or is only for memory. (A transaction with a pin for
-    /// memory reads in a snapshot, and may take long.)
+    /// taken before `epoch`, and that pin has ended or is only for memory. (A transaction with a
+    /// pin for memory reads in a snapshot, and may run for long.)
     pub(crate) fn leaves_garbage_since(&self, epoch: Epoch) -> bool {
         let (last, pin) = self.look();
         pin != Pin::Full && last < epoch
@@ -259,7 +262,8 @@ impl Slot {
 }
 
 impl Epochs {
-    /// Makes epochs that only explicit calls move: for models, and for tests that control time.
+    /// Makes epochs that only explicit calls move. Models use such epochs, and tests that control
+    /// time.
     pub(crate) fn manual(first: Epoch) -> Arc<Epochs> {
         Epochs::starting(first, None)
     }
@@ -366,7 +370,7 @@ impl Epochs {
         lock(&self.slots).all.remove(&slot.0.number);
     }
 
-    /// Adds a database whose idle sessions' garbage the advancer shall collect.
+    /// Adds a database. The advancer will collect the garbage of its idle sessions.
     pub(crate) fn add_collector(&self, collector: Weak<dyn Collect>) {
         std_lock(&self.collectors).push(collector);
     }
@@ -377,8 +381,8 @@ impl Epochs {
         self.pin_as(slot, Pin::Full);
     }
 
-    /// Pins the session for memory only. The session reads in a snapshot, which stays open until
-    /// the pin has ended.
+    /// Pins the session for memory only. The session reads in a snapshot. The snapshot stays open
+    /// until the pin has ended.
     #[inline]
     pub(crate) fn pin_for_memory(&self, slot: &Slot) {
         self.pin_as(slot, Pin::ReclamationOnly);
@@ -389,7 +393,8 @@ impl Epochs {
     pub(crate) fn hold_memory_only(&self, slot: &Slot) {
         let (epoch, pin) = slot.look();
         debug_assert_eq!(pin, Pin::Full);
-        // Release: a pass that sees a pin for memory only also sees the snapshot in the list (E5).
+        // Release: a pass that sees the pin "for memory only" also sees the snapshot in the list
+        // (E5).
         slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
     }
 
@@ -405,7 +410,8 @@ impl Epochs {
         }
     }
 
-    /// Pins the session until the returned guard is dropped. For callers that may panic.
+    /// Pins the session until the returned guard is dropped. Callers that may panic use this
+    /// function.
     #[inline(always)]
     pub(crate) fn pinned<'a>(&'a self, slot: &'a Slot) -> Pinned<'a> {
         self.pin(slot);
@@ -421,20 +427,20 @@ impl Epochs {
         slot.0.pin.store(unpinned, Ordering::Release); // E5
     }
 
-    /// Moves the epoch past `epoch`, for a committer that has used up the numbers of `epoch`, and
-    /// counts the move. Does nothing if `epoch` has ended already, or is the last one.
+    /// Moves the current epoch past `epoch`, for a commit that finds the numbers of `epoch` used
+    /// up, and counts the move. Does nothing if `epoch` has ended already, or is [`EPOCH_MAX`].
     #[cold]
     pub(crate) fn advance_past(&self, epoch: Epoch) {
         self.used_up.fetch_add(u64::from(self.step_from(epoch)), Ordering::Relaxed);
     }
 
-    /// Returns the number of epochs ended by commits that had used up their numbers.
+    /// Returns the number of epochs ended by commits that had used up the epoch's numbers.
     pub(crate) fn used_up(&self) -> u64 {
         self.used_up.load(Ordering::Relaxed)
     }
 
-    /// Moves the epoch from `epoch` to the next, unless `epoch` has ended already or is the last
-    /// one. Returns whether this call moved the epoch.
+    /// Moves the current epoch from `epoch` to the next, unless `epoch` has ended already or is
+    /// [`EPOCH_MAX`]. Returns whether this call moved the current epoch.
     fn step_from(&self, epoch: Epoch) -> bool {
         let step = |epoch| {
             self.clock.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Relaxed)
@@ -447,17 +453,17 @@ impl Epochs {
         self.moments.as_ref().map_or_else(|| self.now(), Moments::now)
     }
 
-    /// Returns the latest moment at which a pin of this epoch was taken. The lag of a bound equal
-    /// to this epoch is measured from the same moment.
+    /// Returns the latest moment at which a pin may have been taken in `epoch`. The lag of a bound
+    /// equal to `epoch` is measured from the same moment.
     pub(crate) fn moment_of(&self, epoch: Epoch) -> Moment {
         self.moments.as_ref().map_or(epoch, |moments| moments.end_of(epoch))
     }
 
-    /// Moves the epoch on, for an attempt that needs all commits so far to have earlier epochs.
-    /// Does nothing if another attempt has moved the epoch in this way since the advancer's last
-    /// pass. Returns whether this call moved the epoch.
+    /// Moves the epoch on, for an attempt that needs every commit so far to have an epoch before
+    /// the current one. Does nothing if an attempt has already called this function since the
+    /// advancer's last pass. Returns whether this call moved the epoch.
     pub(crate) fn tick_between_passes(&self) -> bool {
-        // If epochs are moved by hand, there are no passes to wait for.
+        // If explicit calls move the epochs, there are no passes to wait for.
         if self.moments.is_none() {
             return self.step_asked();
         }
@@ -503,8 +509,8 @@ impl Epochs {
         self.bounds.bound.fetch_max(bound, Ordering::AcqRel); // E6
     }
 
-    /// Waits until every transaction that is now running in this process has ended. Sleeps from
-    /// pass to pass.
+    /// Waits until every transaction that is now running in this process has ended. Sleeps between
+    /// the advancer's passes.
     ///
     /// # Errors
     /// [`Error::Busy`] if one of these transactions is still running after ten seconds.
@@ -532,7 +538,7 @@ impl Epochs {
         self.alarm.tell_of_pass();
     }
 
-    /// Waits for the advancer's next pass. If there is no advancer, makes a pass itself.
+    /// Waits for the advancer's next pass. If there is no advancer, this function makes a pass.
     fn await_pass(&self) {
         if self.moments.is_some() {
             self.alarm.await_pass();
@@ -571,7 +577,7 @@ impl Epochs {
         self.all_idle()
     }
 
-    /// Lets the advancer make a pass soon, even if it is asleep.
+    /// Makes the advancer pass soon, even if the advancer is asleep.
     #[cold]
     pub(crate) fn unpark(&self) {
         self.alarm.ring(|sleep| sleep.woken = true);
@@ -605,7 +611,7 @@ impl Drop for Epochs {
     }
 }
 
-/// Runs the advancer. While it sleeps, it holds no strong reference to `epochs`, so dropping the
+/// Runs the advancer. A sleeping advancer holds no strong reference to `epochs`, so dropping the
 /// last database ends the advancer.
 fn advance(epochs: &Weak<Epochs>, alarm: &Alarm) {
     loop {
@@ -656,7 +662,7 @@ mod tests {
         (0..5).for_each(|_| epochs.pass());
         assert_eq!((epochs.bound(), epochs.horizon(), epochs.is_free(stamp)), (10, 15, false));
         assert_eq!((slots[0].pinned_epoch(), slots[0].idle_since(20)), (Some(10), false));
-        // A second pin holds back both.
+        // The second session's full pin holds back the horizon.
         epochs.pin(&slots[1]);
         (0..5).for_each(|_| epochs.pass());
         assert_eq!((epochs.bound(), epochs.horizon()), (10, 15));
@@ -680,7 +686,7 @@ mod tests {
 
     #[test]
     fn only_the_advancer_moves_the_epoch_while_a_thread_waits_for_others() {
-        // The test is the advancer.
+        // This test does the work of the advancer.
         let epochs = Epochs::starting(10, Some(Moments::new()));
         let reader = epochs.register();
         let waits = || std_lock(&epochs.alarm.sleep).waiting == 1;
@@ -736,13 +742,14 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    /// Either the advancer sees the active session and stays awake, or that session wakes it.
+    /// Either the advancer sees the active session and stays awake, or that session wakes the
+    /// advancer.
     #[test]
     fn loom_pin_against_parking() {
         loom::model(|| {
             let epochs = Epochs::manual(5);
             let slot = epochs.register();
-            // A long time after the last activity of a session.
+            // The epoch is far beyond the last one in which a session was active.
             epochs.clock.epoch.store(6 + IDLE_PASSES, Ordering::Relaxed);
             let advancer = {
                 let epochs = epochs.clone();

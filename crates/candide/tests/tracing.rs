@@ -1,4 +1,5 @@
-//! The events of the feature `tracing`: what they say, and that they come when nothing is held.
+//! Tests of the events of the feature `tracing`: their contents, and that no row is held and no
+//! session pinned when they are emitted.
 
 #![cfg(feature = "tracing")]
 
@@ -20,7 +21,8 @@ struct Account {
     cents: i64,
 }
 
-/// Hands each event, as one line, to what this thread has put into [`LISTENER`].
+/// A subscriber. It passes each event, as one line, to the function that this thread has put into
+/// [`LISTENER`].
 struct Listening;
 
 type Listener = Box<dyn FnMut(Level, String)>;
@@ -40,7 +42,7 @@ impl Visit for Line {
 
 impl Subscriber for Listening {
     fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
-        // Threads differ.
+        // Whether an event is wanted differs between threads.
         Interest::sometimes()
     }
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -55,7 +57,7 @@ impl Subscriber for Listening {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().target().to_string());
         event.record(&mut line);
-        // Taken out, so that what it does may cause events, too.
+        // The listener is taken out of its slot, so that the listener itself may cause events.
         let mut listener =
             LISTENER.with(|slot| slot.borrow_mut().take()).expect("asked in `enabled`");
         listener(*event.metadata().level(), line.0);
@@ -65,7 +67,7 @@ impl Subscriber for Listening {
     fn exit(&self, _: &Id) {}
 }
 
-/// Runs `body` with `listener` hearing this thread's events.
+/// Runs `body`. Meanwhile `listener` gets the events of this thread.
 fn listening<T>(listener: impl FnMut(Level, String) + 'static, body: impl FnOnce() -> T) -> T {
     static SUBSCRIBED: Once = Once::new();
     SUBSCRIBED
@@ -95,7 +97,8 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
     let listener = {
         let (db, table) = (db.clone(), table.clone());
         move |level, line| {
-            // The row was locked and the session pinned; now others may have both.
+            // The row was locked and the session was pinned. Now both are free for other
+            // transactions.
             assert_eq!(db.health().oldest_pin, None);
             let once = RunOptions::new().attempts_max(1);
             let token = level == Level::WARN;

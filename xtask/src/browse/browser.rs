@@ -1,9 +1,9 @@
-//! Chromium without a window, controlled by the DevTools protocol over two pipes. It needs no port
-//! and no other library.
+//! Chromium without a window, controlled by the DevTools protocol over two pipes. The control needs
+//! no network port and no other library.
 //!
-//! Messages are JSON and end in a zero byte. The browser reads them from file descriptor 3 and
-//! writes to 4. A shell connects our pipes to these, since the standard library knows only the
-//! first three descriptors.
+//! Messages are JSON and end in a zero byte. The browser reads messages from file descriptor 3 and
+//! writes messages to file descriptor 4. A shell connects this program's pipes to these
+//! descriptors, since the standard library can set only the first three descriptors of a child.
 
 use std::env;
 use std::fs;
@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 /// The names of the browser in the packages of different systems.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// The longest time to wait. No page here takes a second, but a busy machine may take several.
+/// The longest time to wait for the browser. No page here takes a second, but a busy machine may
+/// need several seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running browser.
@@ -53,7 +54,8 @@ pub(super) struct View {
 }
 
 impl Browser {
-    /// Starts the browser that `CANDIDE_BROWSER` names, or else the first browser that is found.
+    /// Starts the browser that `CANDIDE_BROWSER` names. If the variable is not set, starts the
+    /// first browser that is found.
     pub(super) fn start() -> Result<Browser, String> {
         let program = find()
             .ok_or("there is no Chromium; install it, or name a browser in CANDIDE_BROWSER")?;
@@ -61,8 +63,8 @@ impl Browser {
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null", "sh"])
             .arg(&program)
-            // The pages are our own files. The browser's sandbox does not work for root, and needs
-            // features that containers do not have.
+            // The pages are files of this project, so they need no sandbox. The browser's sandbox
+            // does not work for root, and needs features that containers do not have.
             .args([
                 "--headless",
                 "--no-sandbox",
@@ -133,7 +135,8 @@ impl Browser {
         Ok(answer)
     }
 
-    /// Sends an order. Returns its answer, and the events before the answer.
+    /// Sends an order to the browser. Returns the answer, and the events that came before the
+    /// answer.
     fn order_and_listen(
         &mut self,
         session: &str,
@@ -210,7 +213,7 @@ impl Page<'_> {
         Ok(text(&answer["data"]))
     }
 
-    /// Returns the page as printed: a PDF, in base 64.
+    /// Returns the page as it is printed: a PDF, in base 64.
     pub(super) fn print(&mut self) -> Result<String, String> {
         let answer = self.order(
             "Page.printToPDF",
@@ -231,8 +234,8 @@ impl Page<'_> {
     }
 
     fn wait_until_loaded(&mut self) -> Result<(), String> {
-        // The order to navigate is answered before the page is loaded. The events in between are
-        // handled here.
+        // The browser answers the order to navigate before the page is loaded. This loop handles
+        // the events between the answer and the end of loading.
         loop {
             let event = self.browser.message("Page.loadEventFired")?;
             self.note(&event);
@@ -244,7 +247,7 @@ impl Page<'_> {
         }
     }
 
-    /// Records an event if it is trouble of this page.
+    /// Records an event if it is an error of this page or a request of this page to the network.
     fn note(&mut self, event: &Value) {
         if event["sessionId"] != self.session.as_str() {
             return;

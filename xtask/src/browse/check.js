@@ -1,8 +1,9 @@
-// What is wrong with the page, as a list of sentences. Evaluated in a report that `candide bench --report` wrote.
+// Returns the faults of the page, as a list of sentences. The browser evaluates this script in a report that
+// `candide bench --report` has written.
 //
-// The page marks what it shows: `data-field` names a field of the results (`data-results`, their places), `data-mark` says in which
-// direction the place of something drawn counts. What it claims is compared with the JSON on the one side and with what the browser
-// has laid out on the other.
+// The page marks its elements. `data-field` names a field of the results, and `data-results` gives the places of these results.
+// `data-mark` names the direction in which the place of a drawn element counts. The check compares the marked values with the JSON,
+// and with the layout that the browser has made.
 (() => {
   const problems = [];
   const results = JSON.parse(document.getElementById('results').textContent).results;
@@ -15,7 +16,7 @@
   const indexesOf = element => element.closest('[data-results]').dataset.results.split(' ').map(Number);
   const isVisible = element => element.getClientRects().length > 0 && getComputedStyle(element).visibility === 'visible';
 
-  // Whether a number as it is written, in units of `scale`, is `actual`, rounded.
+  // Returns whether a written number, in units of `scale`, equals `actual` after rounding.
   function isWritten(text, scale, actual) {
     const match = /^-?[\d,]+(?:\.(\d+))?/.exec(text);
     if (match === null) return false;
@@ -24,7 +25,7 @@
     return Math.abs(written - actual) <= digit * 0.5001 + Math.abs(actual) * 1e-12;
   }
 
-  // Every number that is shown is the one of the JSON, and none is so coarse that it says nothing.
+  // Every number shown equals the number in the JSON, and no number is rounded so much that it carries no information.
   const shown = new Set();
   for (const element of document.querySelectorAll('td[data-field], dd[data-field], span[data-field]')) {
     const path = element.dataset.field;
@@ -55,7 +56,7 @@
   }
   results.forEach((result, index) => expectShown(result, `results/${index}`));
 
-  // Each axis begins at zero and is linear; each mark is where its number is on the axis.
+  // Each axis begins at zero and is linear. Each mark is at the place of its number on the axis.
   const multiples = { k: 1e3, M: 1e6 };
   const parsed = label => {
     const match = /^([\d.]+)([kM]?)/.exec(label);
@@ -121,7 +122,7 @@
   }
   if (marks === 0) problems.push('nothing is drawn');
 
-  // A protocol has one colour, and no other protocol has it.
+  // Each protocol has one colour, and no two protocols have the same colour.
   const colours = new Map();
   for (const group of document.querySelectorAll('[data-protocol]')) {
     const protocol = group.dataset.protocol;
@@ -140,7 +141,7 @@
     if (!colours.has(result.protocol)) problems.push(`${result.protocol} is in no chart`);
   }
 
-  // The page scrolls downwards only.
+  // The page scrolls only downwards.
   const page = document.documentElement;
   if (page.scrollWidth > page.clientWidth) problems.push(`the page is ${page.scrollWidth} pixels wide, the window ${page.clientWidth}`);
   // A script could add content that this check does not cover.

@@ -1,4 +1,5 @@
-//! A test of the check itself: a correct page is damaged in every way that the check should notice.
+//! A test of the check itself. A correct page is damaged in each way that the check should notice,
+//! and the check must notice it.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use super::browser::Browser;
 use super::{VIEWS, problems};
 
-/// A way to damage a page, and words of the expected complaint.
+/// A way to damage a page, and some words of the message that the check should give.
 struct Damage {
     name: &'static str,
     complaint: &'static str,
@@ -118,7 +119,8 @@ const DAMAGES: &[Damage] = &[
     },
 ];
 
-/// Damages the page of `file` in every way. Returns an error if the check misses a damage.
+/// Damages the page of `file` in each of the ways. Returns an error if the check does not notice
+/// one of them.
 pub(super) fn refuse_all(browser: &mut Browser, file: &Path) -> Result<(), String> {
     let page = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let damaged = file.with_extension("damaged.html");
@@ -136,13 +138,15 @@ pub(super) fn refuse_all(browser: &mut Browser, file: &Path) -> Result<(), Strin
     Ok(())
 }
 
-/// Returns the page with the text after the first `marker` edited; `None` if there is no `marker`.
+/// Returns the page, with the text after the first `marker` changed by `edit`. Returns `None` if
+/// the page has no `marker`.
 fn edit_after(page: &str, marker: &str, edit: impl Fn(&str) -> String) -> Option<String> {
     let (before, after) = page.split_once(marker)?;
     Some(format!("{before}{marker}{}", edit(after)))
 }
 
-/// Returns the page with `addition` after the last `place` before the first `marker`.
+/// Returns the page with `addition` inserted behind the last `place` that comes before the first
+/// `marker`. Returns `None` if the page has no such place.
 fn put_before(page: &str, marker: &str, place: &str, addition: &str) -> Option<String> {
     let (before, _) = page.split_once(marker)?;
     let (before, after) = page.split_at(before.rfind(place)? + place.len());

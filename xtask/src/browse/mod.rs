@@ -1,6 +1,6 @@
 //! A check of the command's reports in a real browser, on a large screen and on a phone. A report
-//! must have no errors, fetch nothing, and not scroll sideways. It must show every number of its
-//! JSON. Every axis must start from zero, and everything must be drawn in its place and in its
+//! must have no errors, fetch nothing, and not scroll sideways. A report must show every number of
+//! its JSON. Every axis must start from zero. Every mark must be drawn in its place and in its
 //! protocol's colour. The file `check.js` has the details.
 
 mod browser;
@@ -21,7 +21,7 @@ const VIEWS: [View; 2] = [
     View { name: "phone", width: 390, height: 844, mobile: true, dark: true },
 ];
 
-/// Checks files, shows that damaged files are refused, or makes pictures for inspection.
+/// Checks files, shows that the check refuses damaged files, or makes pictures for inspection.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (options, files): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| argument.starts_with("--"));

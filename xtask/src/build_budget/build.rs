@@ -1,4 +1,4 @@
-//! Building the command from nothing, as a new user does.
+//! The build of the command from nothing, as a new user would build it.
 
 use crate::engine_tests::target_folder;
 use serde_json::Value;
@@ -19,8 +19,8 @@ pub(super) struct Build {
 }
 
 impl Build {
-    /// Builds the command with the release profile in an empty folder of its own. Cargo's messages
-    /// go to standard error.
+    /// Builds the command with the release profile, in an empty folder that is used for nothing
+    /// else. Cargo's messages go to standard error.
     pub(super) fn make(root: &Path) -> Result<Build, String> {
         let folder = root.join(target_folder()).join("build-budget");
         match fs::remove_dir_all(&folder) {
@@ -35,7 +35,7 @@ impl Build {
         for (name, _) in env::vars_os().filter(|(name, _)| changes_build(&name.to_string_lossy())) {
             cargo.env_remove(name);
         }
-        // A wrapper might reuse the output of an earlier build.
+        // A compiler wrapper might reuse the output of an earlier build, so none is used.
         cargo.envs([("RUSTC_WRAPPER", ""), ("RUSTC_WORKSPACE_WRAPPER", "")]);
         let (begun, before) = (Instant::now(), user_time_of_children()?);
         let output = cargo.stderr(Stdio::inherit()).output();
@@ -51,14 +51,15 @@ impl Build {
     }
 }
 
-/// Returns whether a variable makes cargo build something else than by default.
+/// Returns whether an environment variable changes what cargo builds.
 fn changes_build(variable: &str) -> bool {
     let names = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_INCREMENTAL"];
     let prefixes = ["CARGO_PROFILE_", "CARGO_BUILD_"];
     names.contains(&variable) || prefixes.iter().any(|prefix| variable.starts_with(prefix))
 }
 
-/// Returns the executable in a message of cargo, if it is the command.
+/// Returns the path of the executable that a message of cargo reports, if the executable is the
+/// command; otherwise `None`.
 fn command_in(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_wanted = message["target"]["name"] == "candide" && message["target"]["kind"][0] == "bin";

@@ -1,4 +1,4 @@
-//! The built command, as its file describes it.
+//! The built command: its size and its functions, read from its file.
 
 use super::names;
 use object::{Object, ObjectSection, ObjectSymbol, ReadCache, SectionKind, SymbolKind};
@@ -12,7 +12,7 @@ use std::path::Path;
 /// The name that stands for the crate of functions whose names Rust has not mangled.
 const NO_CRATE: &str = "(not Rust)";
 
-/// The bytes and the number of functions that belong together.
+/// A group of functions: their bytes, and their number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) bytes: u64,
@@ -78,8 +78,9 @@ impl Sizes {
     }
 }
 
-/// Functions by their address: bytes and name. The compiler may give several names to the same
-/// instructions, for functions that are alike. Only one of these names counts.
+/// The functions by their addresses. Each has its number of bytes and its name. For functions that
+/// are alike, the compiler may give several names to the same instructions. Only one of these names
+/// counts.
 #[derive(Debug, Default)]
 struct Functions<'a>(BTreeMap<u64, (u64, Reverse<&'a str>)>);
 
@@ -91,7 +92,7 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// Returns the groups that take the most bytes, the largest first.
+/// Returns the `count` groups that take the most bytes, the largest first.
 pub(super) fn largest(groups: &BTreeMap<String, Group>, count: usize) -> Vec<(&str, Group)> {
     let mut groups: Vec<_> = groups.iter().map(|(name, group)| (name.as_str(), *group)).collect();
     groups.sort_by_key(|(_, group)| Reverse(group.bytes));

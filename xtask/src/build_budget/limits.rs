@@ -6,7 +6,8 @@ use std::fmt;
 
 /// The file of the limits.
 pub(super) const FILE: &str = "docs/build-budget.csv";
-/// The profile that is built from nothing by default. Only this profile has a limit of CPU time.
+/// The profile that the task builds from nothing by default. Only this profile has a limit of CPU
+/// time.
 pub(super) const RELEASE: &str = "release";
 
 const HEAD: &str = "profile,limit,most,reason";
@@ -31,7 +32,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the most by which one change may raise the limit, in words.
+    /// Returns, as a text for messages, the most by which one change may raise the limit.
     fn raise(&self) -> &'static str {
         match self {
             Quantity::UserSeconds => " by at most 4",
@@ -105,7 +106,7 @@ pub(super) struct Verdict {
 }
 
 impl Budget {
-    /// Parses the file's text. Empty lines and lines that begin with `#` are for readers.
+    /// Parses the file's text. Empty lines and lines that begin with `#` are skipped.
     pub(super) fn parse(text: &str) -> Result<Budget, String> {
         let lines = (1..).zip(text.lines());
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -126,7 +127,8 @@ impl Budget {
         Ok(Budget(limits))
     }
 
-    /// Returns an error that names the known profiles if there are no limits of `profile`.
+    /// Returns an error if the budget has no limits for `profile`. The error names the known
+    /// profiles.
     pub(super) fn demand(&self, profile: &str) -> Result<(), String> {
         if self.0.iter().any(|limit| limit.profile == profile) {
             return Ok(());
@@ -186,7 +188,7 @@ mod tests {
         Budget::parse(&format!("# about it\n\n{HEAD}\n{lines}"))
     }
 
-    /// Checks a command of the functions above that was built in ten and a half seconds.
+    /// Checks a command that consists of `FUNCTIONS` and was built in ten and a half seconds.
     fn checked(lines: &str, profile: &str) -> Verdict {
         let sizes = sizes_of(&FUNCTIONS);
         let measured = Measured { sizes: &sizes, user_seconds: Some(10.5) };

@@ -1,8 +1,8 @@
-//! The costs of building the command and its size, compared with `docs/build-budget.csv`.
+//! A comparison of the command's build time and size with the limits in `docs/build-budget.csv`.
 //!
-//! By default the command is built from nothing. The checks of a change use `--built FILE`. This
-//! checks only the size and the copies of an existing command, which do not depend on the load of
-//! the machine.
+//! By default the task builds the command from nothing. The checks of a change use `--built FILE`.
+//! This option checks only the size and the copies of an existing command. Neither depends on the
+//! load of the machine.
 
 mod build;
 mod command;
@@ -15,13 +15,15 @@ use limits::{Budget, FILE, Measured, RELEASE};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The number of families to list unless `--largest` is given, and the number of crates to list.
+/// The number of crates to list. It is also the number of families to list if `--largest` is not
+/// given.
 const LISTED: usize = 10;
 
 /// The request in the arguments.
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
-    /// An existing command, and the profile whose limits it must keep.
+    /// An existing command, and the profile whose limits the command must keep. `None` if the
+    /// command is to be built.
     built: Option<(PathBuf, String)>,
     /// The number of families to list.
     families: usize,

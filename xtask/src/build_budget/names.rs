@@ -1,10 +1,11 @@
-//! Families of functions: their names without the parts that differ between copies.
+//! Families of functions. A family is the name of its functions without the parts that differ
+//! between copies.
 
 /// Returns the family of a symbol: its demangled name without generic arguments, hash,
 /// disambiguators of crates and numbers of closures. Returns `None` for a symbol that Rust has not
 /// mangled.
 pub(super) fn family(symbol: &str) -> Option<String> {
-    // The alternate form leaves out hashes and disambiguators.
+    // The alternate form (`#`) leaves out hashes and disambiguators.
     rustc_demangle::try_demangle(symbol).ok().map(|name| without_arguments(&format!("{name:#}")))
 }
 
@@ -56,7 +57,7 @@ fn without_arguments(name: &str) -> String {
 }
 
 /// Splits a text that begins with a bracket into the text within the brackets and the text after
-/// them. Without a closing bracket, all of the rest is within.
+/// them. If the closing bracket is missing, the whole rest counts as within the brackets.
 fn inside(text: &str, open: char, close: char) -> (&str, &str) {
     let (mut depth, mut before) = (0, ' ');
     for (place, c) in text.char_indices() {
@@ -75,7 +76,7 @@ fn inside(text: &str, open: char, close: char) -> (&str, &str) {
     (&text[open.len_utf8()..], "")
 }
 
-/// Returns whether a bracket after this character begins generic arguments.
+/// Returns whether a `<` after this character begins generic arguments.
 fn ends_name(c: char) -> bool {
     is_of_identifier(c) || c == '}'
 }

@@ -1,17 +1,17 @@
-//! The counts that a change must not exceed.
+//! The baseline: the counts that a change must not exceed.
 
 use super::measure::Cost;
 use std::collections::BTreeMap;
 
-/// The factor by which an operation may become more expensive; and the factor of cheaper operations
-/// below which the baseline should be renewed.
+/// `GROWTH_MAX` is the greatest factor by which an operation may become more expensive. If the
+/// factor of an operation is below `SHRINKAGE_MAX`, the baseline should be renewed.
 const GROWTH_MAX: f64 = 1.05;
 const SHRINKAGE_MAX: f64 = 0.95;
 
 const COMPILER: &str = "# compiled by ";
 const HEAD: &str = "protocol,operation,instructions";
 
-/// Instructions by protocol and operation, and the compiler that they depend on.
+/// The instructions by protocol and operation, and the compiler on which they depend.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Baseline {
     pub(super) compiler: String,
@@ -20,7 +20,8 @@ pub(super) struct Baseline {
 
 impl Baseline {
     pub(super) fn of(compiler: &str, costs: &[Cost]) -> Baseline {
-        // Rounded as in the file, so that a count compared with itself is equal.
+        // Counts are rounded as in the file, so that a count equals the same count read from the
+        // file.
         let rounded = |cost: &Cost| (cost.counts.instructions * 10.0).round() / 10.0;
         let costs = costs
             .iter()

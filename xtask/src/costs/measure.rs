@@ -1,4 +1,4 @@
-//! Running the operations under callgrind.
+//! The runs of the operations under callgrind.
 
 use super::profile::{self, Counts, Part, Place};
 use crate::engine_tests::target_folder;
@@ -13,9 +13,9 @@ use std::process::{Command, Stdio};
 /// The build of the program, and the size of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// The release profile, with caches, over tables larger than the caches.
+    /// The release profile. Caches are emulated, and the tables are larger than the caches.
     Full,
-    /// The profile with which the checks of a change run, so that nothing is compiled twice. Only
+    /// The profile of the other checks of a change, so that nothing is compiled twice. Only
     /// instructions are counted.
     Small,
 }
@@ -40,8 +40,8 @@ impl Scale {
         }
     }
 
-    /// Returns the events to count. The caches are those of a single core, so that accesses beyond
-    /// them show.
+    /// Returns callgrind's options for the events to count. The emulated caches are those of a
+    /// single core, so that accesses beyond these caches count as misses.
     fn counted(self) -> &'static [&'static str] {
         match self {
             Scale::Full => &[
@@ -62,11 +62,12 @@ pub(super) struct Cost {
     pub(super) protocol: String,
     pub(super) operation: String,
     pub(super) counts: Counts,
-    /// Instructions by place. Empty if the operation was counted as a difference.
+    /// The instructions by place. Empty if the cost of the operation is the difference of two
+    /// counts.
     pub(super) places: BTreeMap<Place, f64>,
 }
 
-/// The counts, and the program in which they were made.
+/// The costs, and the program in which they were counted.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) costs: Vec<Cost>,
@@ -81,7 +82,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Finds the installed versions. The error says how to get Valgrind.
+    /// Finds the installed versions. If Valgrind is missing, the error says how to install it.
     pub(super) fn find() -> Result<Tools, String> {
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let verbose = output(Command::new(rustc).arg("-vV"))?;
@@ -94,7 +95,7 @@ impl Tools {
     }
 }
 
-/// Builds the program and runs everything under every protocol that it knows.
+/// Builds the program, and runs all operations under every protocol that the program lists.
 pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
     let program = build(root, scale)?;
     let protocols = output(Command::new(&program).arg("--list"))?;
@@ -105,7 +106,8 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
         let profile = folder.join(format!("costs-{}-{protocol}.callgrind", scale.name()));
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["-q", "--tool=callgrind", "--combine-dumps=yes"]).args(scale.counted());
-        // In another order, or with patterns for names, Valgrind 3.19 ignores one of the options.
+        // With these options in another order, or with patterns for names, Valgrind 3.19 ignores
+        // one of them.
         valgrind.args(["--toggle-collect=costs::measured", "--dump-after=costs::measured"]);
         valgrind.arg("--dump-before=costs::divide");
         valgrind.arg(format!("--callgrind-out-file={}", profile.display()));
@@ -161,11 +163,12 @@ pub(super) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The parts of one kind: size, counts and places of each, in the order in which they came.
+/// The parts of one kind, in the order in which they were written. Each has its size, its counts
+/// and its places.
 type Sizes = Vec<(f64, Counts, BTreeMap<Place, f64>)>;
 
-/// Joins the parts with the program's labels, a line for each part: name, size and times. Returns
-/// the costs.
+/// Joins the parts with the program's labels. `labels` has a line for each part: name, size and
+/// times. Returns the costs.
 fn join(protocol: &str, labels: &str, parts: Vec<Part>) -> Result<Vec<Cost>, String> {
     let labels: Vec<&str> = labels.lines().collect();
     if labels.len() != parts.len() {

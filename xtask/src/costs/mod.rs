@@ -1,10 +1,10 @@
-//! The cost of each operation: instructions and cache misses, counted by callgrind, so that the
+//! The cost of each operation: its instructions and cache misses. Callgrind counts them, so the
 //! counts do not depend on the machine.
 //!
 //! The measured program is `crates/candide-measure/src/bin/costs.rs`, which also knows the
 //! protocols. By default the task prints tables, which `docs/cost-model.md` explains. `--check` is
-//! for the checks of a change: it runs less, and compares instructions with `docs/costs.csv`.
-//! `--renew` writes that file.
+//! for the checks of a change: it runs fewer operations, and compares instructions with
+//! `docs/costs.csv`. `--renew` writes `docs/costs.csv`.
 
 mod baseline;
 mod measure;
@@ -20,7 +20,8 @@ use std::path::Path;
 
 const BASELINE: &str = "docs/costs.csv";
 const RENEW: &str = "cargo xtask costs --renew";
-/// A variable that, set to any value, lets the check pass without Valgrind.
+/// The name of an environment variable. If it is set to any value, the check passes without
+/// Valgrind.
 const SKIP: &str = "CANDIDE_SKIP_COSTS";
 
 /// Prints the tables, checks a change, or renews the baseline of the checks.
@@ -37,7 +38,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Returns the current counts, as the check makes them.
+/// Counts as the check does, and returns the counts.
 fn today(root: &Path) -> Result<Baseline, String> {
     let tools = Tools::find()
         .map_err(|problem| format!("{problem}, or set {SKIP}=1 to go without this check"))?;

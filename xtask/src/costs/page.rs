@@ -6,10 +6,11 @@ use super::split::{self, Function};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The transaction that is split by functions, and the two protocols that are compared.
+/// `SPLIT` is the transaction whose costs are split by functions. `COMPARED` are the two protocols
+/// that are compared.
 const SPLIT: &str = "transaction of TPC-C";
 const COMPARED: [&str; 2] = ["occ", "serial"];
-/// Functions that differ by fewer instructions than this share one line.
+/// Functions whose counts differ by fewer instructions than this share one line.
 const DIFFERENCE_MIN: f64 = 100.0;
 
 /// Prints the tables.
@@ -81,7 +82,7 @@ fn tables(tools: &Tools, costs: &[Cost]) -> String {
     text
 }
 
-/// Returns the costs of two protocols by functions, the largest differences first.
+/// Returns a table of the costs of two protocols by functions, with the largest differences first.
 fn differences(first: &BTreeMap<Function, f64>, second: &BTreeMap<Function, f64>) -> String {
     let mut functions: BTreeMap<&Function, [f64; 2]> = BTreeMap::new();
     for (which, counts) in [first, second].into_iter().enumerate() {
@@ -126,7 +127,7 @@ fn rule(text: &mut String, columns: usize) {
 
 /// Formats a count with commas. Only small counts have fractions.
 fn figure(count: f64) -> String {
-    // Adding zero turns a negative zero into a positive one.
+    // The addition of zero turns a negative zero into a positive zero.
     let count = (count * 10.0).round() / 10.0 + 0.0;
     if count.abs() < 10.0 {
         return format!("{count:.1}");

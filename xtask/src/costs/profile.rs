@@ -1,4 +1,4 @@
-//! The output of callgrind: events by address, in one part for each dump.
+//! A parser of callgrind's output. The output has one part for each dump, with events by address.
 //!
 //! Valgrind's manual describes the format. Here all parts are in one file.
 
@@ -12,7 +12,7 @@ pub(super) struct Part {
     pub(super) places: BTreeMap<Place, u64>,
 }
 
-/// A place of the code: the file of the program or library, and the address in the file.
+/// A place in the code: the file of the program or library, and the address in that file.
 pub(super) type Place = (String, u64);
 
 /// Counts of events. Events that were not emulated count as zero.
@@ -21,13 +21,14 @@ pub(super) struct Counts {
     pub(super) instructions: f64,
     /// Loads and stores.
     pub(super) references: f64,
-    /// Loads and stores that missed the first cache, and those that missed the last.
+    /// `d1_misses` is the number of loads and stores that missed the first cache. `ll_misses` is
+    /// the number that missed the last cache.
     pub(super) d1_misses: f64,
     pub(super) ll_misses: f64,
 }
 
 impl Counts {
-    /// Returns the counts that result from calling `join` on each pair of counts.
+    /// Joins two `Counts`. Each count of the result is `join` of the two counts of the same event.
     pub(super) fn zip(self, other: Counts, join: impl Fn(f64, f64) -> f64) -> Counts {
         Counts {
             instructions: join(self.instructions, other.instructions),
@@ -41,7 +42,8 @@ impl Counts {
         self.zip(self, |count, _| change(count))
     }
 
-    /// Parses the events of a line. `events` are their names, from the head of the part.
+    /// Parses the counts of a line. `events` are the names of the events, from the head of the
+    /// part.
     fn of(events: &[String], figures: &str) -> Result<Counts, String> {
         let mut counts = Counts::default();
         // Callgrind omits zeros at the end of a line.
@@ -59,7 +61,8 @@ impl Counts {
     }
 }
 
-/// Returns the parts that were written because a function was entered or left, in their order.
+/// Returns the parts that were written because a function was entered or left, in the order of the
+/// output.
 pub(super) fn parts(profile: &str) -> Result<Vec<Part>, String> {
     let (mut parts, mut part, mut wanted) = (Vec::new(), Part::default(), false);
     let (mut events, mut has_addresses, mut names) = (Vec::new(), false, HashMap::new());
@@ -87,7 +90,8 @@ pub(super) fn parts(profile: &str) -> Result<Vec<Part>, String> {
         {
             let mut fields = line.splitn(3, ' ');
             address = moved(address, fields.next().unwrap_or_default())?;
-            // The line after a call counts the called function, which has lines of its own.
+            // The line after a call counts the called function, which also has lines of its own. So
+            // that line is skipped.
             let own = !std::mem::take(&mut called);
             if let Some(figures) = fields.nth(1).filter(|_| own) {
                 let count = Counts::of(&events, figures)?.instructions as u64;
@@ -113,7 +117,8 @@ fn moved(address: u64, text: &str) -> Result<u64, String> {
     moved.ok_or_else(|| format!("`{text}` is no address"))
 }
 
-/// Returns an object's name. It is written `(number) name` the first time, and `(number)` later.
+/// Returns the name of an object. In the output the object is written as `(number) name` the first
+/// time, and as `(number)` later.
 fn named(names: &mut HashMap<String, String>, text: &str) -> Result<String, String> {
     let (number, name) = text.split_once(' ').unwrap_or((text, ""));
     if !name.is_empty() {

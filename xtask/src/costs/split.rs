@@ -1,8 +1,10 @@
-//! Instructions by the engine's functions, independent of how the compiler has inlined them.
+//! A split of the instructions by the engine's functions. The split does not depend on the
+//! compiler's inlining.
 //!
-//! If an instruction was inlined through several functions, it belongs to the innermost function of
-//! the engine among them. So the standard library's iterators in a loop of `validate` count for
-//! `validate`. The command `addr2line` of binutils names these functions.
+//! If an instruction was inlined through several functions, the instruction belongs to the
+//! innermost of these functions that is part of the engine. So the standard library's iterators in
+//! a loop of `validate` count for `validate`. The command `addr2line` of binutils names the
+//! functions.
 
 use super::profile::Place;
 use std::collections::BTreeMap;
@@ -11,8 +13,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// A source file of the engine, relative to the engine's folder, and a function in it. For other
-/// code, a label such as `the workload`, and a function's name or `all of it`.
+/// A source file of the engine, relative to the engine's folder, and a function in that file. For
+/// other code, a label such as `the workload`, and a function's name or `all of it`.
 pub(super) type Function = (String, String);
 
 /// The folder of the engine's source.
@@ -56,7 +58,8 @@ fn frames(program: &Path, addresses: &[u64]) -> Result<Vec<Vec<Frame>>, String> 
         child.map_err(|error| format!("addr2line (of binutils) does not start: {error}"))?;
     let mut input = child.stdin.take().expect("it is piped");
     let questions: String = addresses.iter().map(|address| format!("{address:#x}\n")).collect();
-    // A thread of its own writes the questions, since `addr2line` answers while it still reads.
+    // Another thread writes the questions, since `addr2line` already answers while it is still
+    // reading.
     let asking = thread::spawn(move || input.write_all(questions.as_bytes()));
     let answers = child.wait_with_output().map_err(|error| format!("addr2line: {error}"))?;
     asking
@@ -66,8 +69,8 @@ fn frames(program: &Path, addresses: &[u64]) -> Result<Vec<Vec<Frame>>, String> 
     Ok(answered(&String::from_utf8_lossy(&answers.stdout)))
 }
 
-/// Parses the output of `addr2line`: for each address a line with the address, and then two lines
-/// for each frame, the name and the place in the source.
+/// Parses the output of `addr2line`. For each address, the output has a line with the address, and
+/// then two lines for each frame: the name and the place in the source.
 fn answered(answers: &str) -> Vec<Vec<Frame>> {
     let mut frames: Vec<Vec<Frame>> = Vec::new();
     let mut lines = answers.lines();
@@ -87,7 +90,7 @@ fn function(frames: &[Frame]) -> Function {
     let engine = |frame: &Frame| frame.file.split_once(ENGINE).map(|(_, file)| file.to_string());
     let own: Vec<(&Frame, String)> =
         frames.iter().filter_map(|frame| Some((frame, engine(frame)?))).collect();
-    // The function around a closure says more than the closure.
+    // A frame with a function's name is preferred to the frame of a closure in that function.
     let named = own.iter().find(|(frame, _)| !frame.name.contains("{{closure}}")).or(own.first());
     if let Some((frame, file)) = named {
         return (file.clone(), short(&frame.name));

@@ -3,8 +3,8 @@
 /// One transaction as its client saw it, with operations on lists ([`ListOp`]) or on registers
 /// ([`RegisterOp`]).
 ///
-/// Times are of one clock of all clients. If one transaction `completed` before another was
-/// `invoked`, it also did so in real time. Equal times do not order transactions.
+/// All clients take times from one clock. If one transaction `completed` before another was
+/// `invoked`, the two also had this order in real time. Equal times do not order transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "formats",
@@ -16,8 +16,8 @@ pub struct Transaction<O> {
     pub session: u64,
     /// A time before the client sent the first operation.
     pub invoked: u64,
-    /// A time after the client was told the outcome, or the time at which the client stopped
-    /// waiting.
+    /// A time after the client was told the outcome. If the client was not told, the time at which
+    /// it stopped waiting.
     pub completed: u64,
     /// The outcome that the client was told.
     pub outcome: Outcome,
@@ -38,8 +38,8 @@ pub enum Outcome {
     Committed,
     /// The transaction has had no effect and never will.
     Aborted,
-    /// The client does not know. The transaction either never took effect, or took effect at some
-    /// time after it was invoked, possibly after the client had stopped waiting.
+    /// The client does not know the outcome. The transaction either never takes effect, or takes
+    /// effect at some time after `invoked`, possibly after the client has stopped waiting.
     Unknown,
 }
 

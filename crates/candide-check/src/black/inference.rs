@@ -1,4 +1,5 @@
-//! The common part of both black-box checkers: collecting violations and the order of transactions.
+//! The common part of both black-box checkers: it collects violations, and edges that order
+//! transactions.
 
 use super::{Options, Outcome, Transaction};
 use crate::anomaly::{About, Anomaly, Evidence, Party, Step, Violation};
@@ -9,7 +10,8 @@ use std::ops::Range;
 /// The place of a transaction in the history.
 pub(super) type Place = u32;
 
-/// The subject of an edge: a key, and the values that its two transactions read or wrote.
+/// The subject of an edge: a key, and the values of that key that the two transactions of the edge
+/// read or wrote.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Values {
     pub(super) key: u64,
@@ -17,10 +19,11 @@ pub(super) struct Values {
     pub(super) after: Option<u64>,
 }
 
-/// The knowledge of a history so far.
+/// The facts known about a history so far.
 pub(super) struct Inference<'h, O> {
     pub(super) history: &'h [Transaction<O>],
-    /// For each transaction, whether one of its writes was read. Needed if its outcome is unknown.
+    /// For each transaction, whether one of its writes was read. This decides whether a transaction
+    /// with an unknown outcome counts.
     seen: Vec<bool>,
     observations: Vec<Violation>,
     edges: Vec<Edge>,
@@ -43,15 +46,15 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Returns the transactions that committed, as far as their clients know. Only their reads
-    /// count.
+    /// Returns the transactions whose clients know that they committed. Only the reads of these
+    /// transactions count.
     pub(super) fn committed(
         &self,
     ) -> impl Iterator<Item = (Place, &'h Transaction<O>)> + use<'h, O> {
         (0..).zip(self.history).filter(|(_, transaction)| transaction.outcome == Outcome::Committed)
     }
 
-    /// Records that a write of `writer` was read.
+    /// Records that some transaction read a write of `writer`.
     pub(super) fn see(&mut self, writer: Place) {
         self.seen[writer as usize] = true;
     }
@@ -60,7 +63,7 @@ impl<'h, O> Inference<'h, O> {
         self.history[of as usize].outcome
     }
 
-    /// Returns whether the writes of `writer` count.
+    /// Returns whether the writes of `writer` count as having taken effect.
     pub(super) fn effective(&self, writer: Place) -> bool {
         match self.outcome(writer) {
             Outcome::Committed => true,
@@ -84,7 +87,7 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Adds an edge by which `from` comes before `to`, unless they are the same.
+    /// Adds an edge by which `from` comes before `to`. Does nothing if `from` equals `to`.
     pub(super) fn edge(&mut self, from: Place, to: Place, kind: Kind, values: Values) {
         if from != to {
             let about = self.about(values);
@@ -102,10 +105,11 @@ impl<'h, O> Inference<'h, O> {
         self.nodes - 1
     }
 
-    /// Creates the crowd of a key's writers. `members` are the writers, each with its value.
+    /// Creates the crowd of a key's writers. `members` are the writers, each with the value that it
+    /// wrote.
     pub(super) fn crowd(&mut self, key: u64, members: Vec<(Place, u64)>) -> Crowd {
-        // Node `n` of the tree leads to nodes `2n` and `2n + 1`. The last half of the nodes are the
-        // members.
+        // Node `n` of the tree leads to nodes `2n` and `2n + 1`. The second half of the nodes are
+        // the members.
         let count = members.len();
         let mut nodes = vec![0; count];
         nodes.extend(members.iter().map(|(writer, _)| *writer));
@@ -120,7 +124,8 @@ impl<'h, O> Inference<'h, O> {
         Crowd { key, nodes, members, places }
     }
 
-    /// Adds edges by which `from` comes before each member of a range of a crowd, except itself.
+    /// Adds edges by which `from` comes before each member of a range of a crowd, except before
+    /// `from` itself.
     pub(super) fn before_crowd(
         &mut self,
         from: Place,
@@ -165,7 +170,8 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Returns the worst violation among those recorded and the cycles of the edges.
+    /// Returns the worst violation. The candidates are the recorded violations and the cycles of
+    /// the edges.
     pub(super) fn conclude(mut self, options: Options) -> Result<(), Violation> {
         const WORST_FIRST: [Anomaly; 8] = [
             Anomaly::RepeatedValue,
@@ -214,8 +220,8 @@ impl<'h, O> Inference<'h, O> {
         }
     }
 
-    /// Adds edges for real time: from every transaction, through a chain of moments, to those that
-    /// were invoked after it had completed.
+    /// Adds edges for real time. They lead from every transaction, through a chain of moments, to
+    /// the transactions that were invoked after it had completed.
     fn order_real_time(&mut self) {
         // At equal times, invocations come first, so that no transaction counts as completed before
         // an invocation of the same time.
@@ -263,8 +269,8 @@ impl<'h, O> Inference<'h, O> {
             && violation.anomaly == Anomaly::WriteSkew
             && key_of(&steps[0]) == key_of(&steps[1])
         {
-            // Each of the two transactions read what the other overwrote. So the later one had not
-            // read the version that it overwrote.
+            // Each of the two transactions read a version that the other overwrote. So the later
+            // transaction had not read the version that it overwrote.
             violation.anomaly = Anomaly::LostUpdate;
         }
         violation
@@ -278,8 +284,8 @@ impl<'h, O> Inference<'h, O> {
         let mut kind = edge.kind;
         let mut values = self.abouts[edge.about as usize];
         if edge.kind == Kind::Ww && values.before.is_none() {
-            // The edge leads through a crowd, and `edge` is only the last part of the way. The kind
-            // is at the first part.
+            // The dependency leads through a crowd, and `edge` is only its last part. The first
+            // part holds the kind.
             let first = graph.edges_from(edge.from).iter().find(|first| {
                 first.to >= graph.transactions()
                     && first.kind < Kind::Session
@@ -299,8 +305,8 @@ impl<'h, O> Inference<'h, O> {
     }
 }
 
-/// The writers of a key, ordered, as a tree. If a reader comes before a range of them, the tree
-/// keeps the number of edges small.
+/// The ordered writers of a key, as a tree. If a reader comes before a range of these writers, the
+/// tree keeps the number of edges small.
 pub(super) struct Crowd {
     key: u64,
     nodes: Vec<u32>,

@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, HashMap};
 /// Checks whether a serial order of the transactions explains everything that committed
 /// transactions read.
 ///
-/// Takes time and memory in proportion to the operations and the elements that were read. If the
-/// history is refused, finding a smallest cycle can take some seconds more.
+/// The check takes time and memory in proportion to the number of operations and of elements that
+/// were read. If the history is refused, the search for a smallest cycle can take some more
+/// seconds.
 ///
 /// # Errors
-/// The worst anomaly, with the transactions that show it; [`Anomaly::RepeatedValue`] if the history
-/// cannot be checked because a value was appended to a key twice.
+/// The worst anomaly, with the transactions that show it. [`Anomaly::RepeatedValue`] means that the
+/// history cannot be checked, because a value was appended to the same key twice.
 ///
 /// # Panics
 /// If there are 2³² transactions or more.
@@ -43,11 +44,13 @@ pub fn check_lists(history: &[Transaction<ListOp>], options: Options) -> Result<
 /// One append.
 struct Append {
     writer: Place,
-    /// The value that the same transaction appended to the key just before this one.
+    /// The value that the same transaction appended to the key just before this value; `None` if
+    /// this was its first.
     before: Option<u64>,
-    /// Whether the same transaction appended to the key again.
+    /// Whether the same transaction appended to the key again later.
     intermediate: bool,
-    /// The position of the value in the longest read of the list.
+    /// The position of the value in the longest read of the list; `None` if that read does not
+    /// contain it.
     position: Option<usize>,
 }
 
@@ -58,8 +61,8 @@ type Appends = HashMap<(u64, u64), Append>;
 struct Read<'h> {
     reader: Place,
     values: &'h [u64],
-    /// The number of the elements that other transactions appended. `None` unless this is the
-    /// transaction's first read of the list.
+    /// The number of the elements in `values` that other transactions appended. `None` unless this
+    /// is the transaction's first read of the list.
     others: Option<usize>,
 }
 
@@ -106,7 +109,7 @@ fn appends(inference: &mut Inference<'_, ListOp>) -> Appends {
 
 /// Groups reads by list, and checks that no transaction contradicts itself.
 fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
-    /// What the current transaction knows of a list.
+    /// The knowledge that the current transaction has of a list.
     struct Known<'h> {
         reader: Place,
         read: Option<&'h [u64]>,
@@ -161,7 +164,7 @@ fn reads<'h>(inference: &mut Inference<'h, ListOp>) -> BTreeMap<u64, List<'h>> {
 }
 
 /// Checks that the reads of a list agree on one order, and that every element was appended. Records
-/// the positions of the appends in that order.
+/// the position of each append in that order.
 fn order(
     inference: &mut Inference<'_, ListOp>,
     appends: &mut Appends,
@@ -212,7 +215,7 @@ fn order(
     ordered
 }
 
-/// Returns whether the value read at a position was appended by a transaction that did not abort.
+/// Returns whether a transaction that did not abort appended the value that was read at a position.
 fn exists(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -243,8 +246,8 @@ fn exists(
     true
 }
 
-/// Checks the order of a transaction's own appends: if one of its elements was read, the elements
-/// that it appended earlier must be read too, at earlier positions.
+/// Checks the order of each transaction's own appends. If a read contains one of its elements, the
+/// read must also contain the elements that it appended earlier, at earlier positions.
 fn own_order(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -315,7 +318,7 @@ fn later_appends(
     }
 }
 
-/// Returns the appends that certainly took effect and were never read, by key.
+/// Returns, for each key, the appends that certainly took effect and were never read.
 fn unread(inference: &Inference<'_, ListOp>, appends: &Appends) -> HashMap<u64, Vec<(Place, u64)>> {
     let mut unread: HashMap<u64, Vec<(Place, u64)>> = HashMap::new();
     for (&(key, value), append) in appends {
@@ -330,8 +333,8 @@ fn unread(inference: &Inference<'_, ListOp>, appends: &Appends) -> HashMap<u64, 
     unread
 }
 
-/// Checks that no append was lost: if an element was read, elements whose append had completed
-/// before that element's append was invoked must be read as well.
+/// Checks that no append was lost. If an element was read, then every element must be read whose
+/// append had completed before that element's append was invoked.
 fn lost(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,
@@ -356,7 +359,7 @@ fn lost(
     }
 }
 
-/// Adds the edges between transactions that the order of one list shows.
+/// Adds the edges between transactions that follow from the order of one list.
 fn dependencies(
     inference: &mut Inference<'_, ListOp>,
     appends: &Appends,

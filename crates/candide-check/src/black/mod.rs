@@ -1,9 +1,11 @@
-//! Checks of what clients saw, without relying on anything that the database says of itself.
+//! Checks of the results that clients saw. These checks rely on nothing that the database reports
+//! about itself.
 //!
 //! Clients append values to lists and read whole lists ([`check_lists`]), or write and read
-//! registers ([`check_registers`]). No value is written to a key twice, so a read shows whose
-//! writes it saw. The method is that of Elle (K. Kingsbury and P. Alvaro, "Elle: Inferring
-//! Isolation Anomalies from Experimental Observations", PVLDB 14(3), 2020).
+//! registers ([`check_registers`]). No value is written to a key twice, so each value that is read
+//! identifies the transaction that wrote it. The method is that of Elle (K. Kingsbury and P.
+//! Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", PVLDB 14(3),
+//! 2020).
 //!
 //! ```
 //! use candide_check::Anomaly;
@@ -27,25 +29,25 @@
 //!
 //! # What is refused, and what is not
 //!
-//! *Lists.* The longest read of a list by a committed transaction gives the order of its elements.
-//! Every other read must be a prefix of that order. Elements that committed transactions appended
-//! and no transaction read come after it, in any order. From the order of elements follows the
-//! order of transactions. A history is refused if and only if no serial order explains what its
-//! committed transactions read. If [`Options`] say so, the serial order must also respect the order
-//! of sessions or of real time.
+//! *Lists.* The longest read of a list by a committed transaction gives the order of the list's
+//! elements. Every other read must be a prefix of that order. Elements that committed transactions
+//! appended and no transaction read come after the longest read, in any order. The order of
+//! elements implies the order of transactions. A history is refused if and only if no serial order
+//! explains everything that its committed transactions read. If [`Options`] require it, the serial
+//! order must also respect the order of sessions or of real time.
 //!
 //! *Registers.* The order of values is known only in part. The check uses this part:
-//! 1. A transaction that read a value comes after the one that wrote it.
-//! 2. A register has no value before the first write to it: a transaction that read none comes
-//!    before all that wrote.
-//! 3. A transaction that read a value and then wrote the register wrote the next value: it comes
-//!    after the writer of the value that it read, and after all its other readers.
-//! 4. With the order of sessions or of real time, what was written later in a session, or in a
-//!    transaction that was invoked after another completed, is a later value.
+//! 1. A transaction that read a value comes after the transaction that wrote the value.
+//! 2. A register has no value before its first write. So a transaction that read no value comes
+//!    before all transactions that wrote the register.
+//! 3. A transaction that read a value and then wrote the register wrote the next value. So it comes
+//!    after the writer of the value that it read, and after all other readers of that value.
+//! 4. With the order of sessions, the later of two writes in a session wrote a later value. With
+//!    real time, a transaction that was invoked after another had completed wrote a later value.
 //!
-//! So a refused history has no serial order, but an accepted history may have none, either. If none
-//! of the four rules orders two values, the check takes both orders to be possible, separately for
-//! each conclusion. (To decide this exactly is NP-complete.) Prefer lists.
+//! So a refused history has no serial order, but an accepted history may also have none. If none of
+//! the four rules orders two values, the check assumes for each conclusion anew that both orders
+//! are possible. (An exact decision is NP-complete.) So prefer lists.
 //!
 //! ```
 //! use candide_check::Anomaly;
@@ -69,15 +71,16 @@
 //! its writes, and otherwise as aborted. Reads of transactions that did not commit are not
 //! examined.
 //!
-//! # What this cannot see
+//! # What these checks cannot see
 //!
-//! * Writes that are never read. A lost append that no later read of its list would show is not
-//!   noticed; end a run with a read of all keys.
-//! * Phantoms, deletes, and indexes: there are only single keys, always there.
-//! * What doomed transactions saw (opacity), and what happened within a database unseen by clients.
-//! * That a run met few conflicts. An accepted history says nothing of conflicts that did not
-//!   happen.
-//! * Wrong clocks: if times are not of one clock, do not ask for real time.
+//! * Writes that are never read. A lost append is not noticed if no later transaction reads its
+//!   list. So end a run with a read of all keys.
+//! * Phantoms, deletes, and indexes: a black-box history has only single keys, which always exist.
+//! * Values that doomed transactions saw (opacity), and events within a database that no client
+//!   saw.
+//! * A lack of conflicts. An accepted history shows nothing about conflicts that did not happen in
+//!   the run.
+//! * Wrong clocks. If times are not from one clock, do not set [`Options::real_time`].
 
 mod history;
 mod inference;
@@ -88,12 +91,12 @@ pub use history::{ListOp, Outcome, RegisterOp, Transaction};
 pub use lists::check_lists;
 pub use registers::check_registers;
 
-/// The orders that a serial order has to respect besides the order of reads and writes.
+/// The further orders that a serial order has to respect, besides the order of reads and writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether transactions of a session have to come in the order of the session.
+    /// Whether the serial order has to respect the order of transactions in each session.
     pub sessions: bool,
-    /// Whether a transaction has to come before those that were invoked after it had completed
-    /// (strict serializability).
+    /// Whether a transaction has to come before all transactions that were invoked after it had
+    /// completed (strict serializability).
     pub real_time: bool,
 }

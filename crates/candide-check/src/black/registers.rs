@@ -1,4 +1,5 @@
-//! Histories of registers. A read shows the writer of its value, but little of the order of writes.
+//! Histories of registers. A read shows the writer of its value, but little about the order of
+//! writes.
 
 use super::inference::{Crowd, Inference, Place, Values, sessions};
 use super::{Options, Outcome, RegisterOp, Transaction};
@@ -7,15 +8,15 @@ use crate::graph::Kind;
 use std::collections::{BTreeMap, HashMap};
 
 /// Checks whether the known order of writes permits a serial order that explains everything that
-/// committed transactions read. `Ok` does not mean that such an order exists; the module's
-/// documentation says what is known.
+/// committed transactions read. `Ok` does not mean that such an order exists. The module's
+/// documentation explains what is known about the order of writes.
 ///
-/// Takes time and memory in proportion to the operations, up to a logarithm. If the history is
-/// refused, finding a smallest cycle can take some seconds more.
+/// The check takes time and memory in proportion to the number of operations, times a logarithm. If
+/// the history is refused, the search for a smallest cycle can take some more seconds.
 ///
 /// # Errors
-/// The worst anomaly, with the transactions that show it; [`Anomaly::RepeatedValue`] if the history
-/// cannot be checked because a value was written to a key twice.
+/// The worst anomaly, with the transactions that show it. [`Anomaly::RepeatedValue`] means that the
+/// history cannot be checked, because a value was written to the same key twice.
 ///
 /// # Panics
 /// If there are 2³² transactions or more.
@@ -39,14 +40,14 @@ pub fn check_registers(
 /// One write.
 struct Write {
     writer: Place,
-    /// Whether the same transaction wrote the key again.
+    /// Whether the same transaction wrote the key again later.
     intermediate: bool,
 }
 
 /// All writes of a history, by key and value.
 type Writes = HashMap<(u64, u64), Write>;
 
-/// A committed transaction's first read of a key that it had not written before.
+/// The first read of a key by a committed transaction that had not written the key before.
 struct Read {
     key: u64,
     reader: Place,
@@ -56,10 +57,10 @@ struct Read {
 /// The known reads and writes of one register.
 #[derive(Default)]
 struct Register {
-    /// The readers of each value. `None` is the key for readers that found no value.
+    /// The readers of each value. The entry of `None` holds the readers that found no value.
     readers: BTreeMap<Option<u64>, Vec<Place>>,
-    /// The last write to the register by each transaction that took effect, in the order in which
-    /// the transactions were invoked.
+    /// For each transaction that took effect, its last write to the register. The transactions are
+    /// in the order in which they were invoked.
     writers: Vec<(Place, u64)>,
 }
 
@@ -86,7 +87,7 @@ fn writes(inference: &mut Inference<'_, RegisterOp>) -> Writes {
     writes
 }
 
-/// Checks each read by itself, and returns the reads that show something of other transactions.
+/// Checks each read by itself. Returns the reads that show a fact about other transactions.
 fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read> {
     let mut reads = Vec::new();
     // For each key: the place of the current transaction, the value, and whether the transaction
@@ -125,8 +126,8 @@ fn reads(inference: &mut Inference<'_, RegisterOp>, writes: &Writes) -> Vec<Read
     reads
 }
 
-/// Returns whether another transaction, which did not abort, wrote the value as its last write to
-/// the key.
+/// Returns whether the value is the last one that another transaction wrote to the key, and that
+/// transaction did not abort.
 fn exists(
     inference: &mut Inference<'_, RegisterOp>,
     writes: &Writes,
@@ -183,7 +184,7 @@ fn registers(
     registers
 }
 
-/// Adds the edges between transactions that one register shows.
+/// Adds the edges between transactions that follow from the reads and writes of one register.
 fn dependencies(
     inference: &mut Inference<'_, RegisterOp>,
     writes: &Writes,
@@ -200,7 +201,7 @@ fn dependencies(
                 inference.edge(writer, *reader, Kind::Wr, Values { key, before, after: None });
             }
         }
-        // Rule 3. At most one reader should have overwritten the value; two such readers form a
+        // Rule 3. At most one reader should have overwritten the value. Two such readers form a
         // cycle.
         let next: Vec<(Place, u64)> =
             readers.iter().filter_map(|reader| Some((*reader, *wrote.get(reader)?))).collect();
@@ -226,7 +227,8 @@ fn dependencies(
     }
 }
 
-/// Returns the writers of a register that were invoked after a transaction had completed.
+/// Returns the range of the register's writers that were invoked after transaction `writer` had
+/// completed.
 fn after(
     inference: &Inference<'_, RegisterOp>,
     register: &Register,
@@ -243,7 +245,7 @@ fn after(
         ..all.end
 }
 
-/// Rule 4: a session's later write is a later value.
+/// Adds the edges of rule 4: the later of two writes in a session wrote a later value.
 fn later_in_sessions(
     inference: &mut Inference<'_, RegisterOp>,
     registers: &BTreeMap<u64, Register>,

@@ -1,17 +1,18 @@
-//! EDN, read one form at a time from a stream. The reader accepts all of the specification, and
-//! what Clojure writes besides (metadata, maps with a namespace, `##Inf`).
+//! A reader of EDN, which reads one form at a time from a stream. The reader accepts everything in
+//! the specification, and the extensions that Clojure writes (metadata, maps with a namespace,
+//! `##Inf`).
 //!
-//! No crate reads all of this and says where reading fails: `clojure-reader` 0.7 has no metadata
-//! and no `\u0041`, `edn-format` 3.3 and `edn-rs` 0.19 have no metadata and no positions, and all
-//! of them need the whole text in memory.
+//! No crate was found that reads all of this and reports the position of an error: `clojure-reader`
+//! 0.7 has no metadata and no `\u0041`, `edn-format` 3.3 and `edn-rs` 0.19 have no metadata and no
+//! positions, and all of them need the whole text in memory.
 
 use crate::format::FormatError;
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use std::fmt;
 use std::io::BufRead;
 
-/// The most forms within forms. No history nests deeper, and deeper nesting could exhaust the
-/// stack.
+/// The greatest depth of nested forms. No history nests deeper, and deeper nesting could exhaust
+/// the stack.
 const DEPTH_MAX: usize = 32;
 
 /// A piece of EDN. Forms are equal if EDN defines them as equal: a list equals a vector of the same
@@ -30,7 +31,8 @@ pub enum Form {
     Set(BTreeSet<Form>),
     /// A tag, and the form after it.
     Tagged(String, Box<Form>),
-    /// Any form that can stand only where a history is not read: symbols, characters, fractions.
+    /// A form that a history can contain only in parts that are ignored: a symbol, a character or a
+    /// fraction.
     Other(String),
 }
 
@@ -96,8 +98,8 @@ struct Place {
     column: u64,
 }
 
-/// The position of a form, and its first byte; `None` at the end of the input. A `#` has been
-/// consumed.
+/// The position of a form, and the form's first byte. `first` is `None` at the end of the input. If
+/// the first byte is `#`, it has been consumed.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     first: Option<u8>,
@@ -115,8 +117,8 @@ impl Start {
 pub(super) struct Forms<R> {
     input: R,
     place: Place,
-    /// Whether all forms are within one vector, as some tools write them; `None` before the first
-    /// form.
+    /// Whether all forms are within one vector, as some tools write them. `None` before the first
+    /// form has been read.
     enclosed: Option<bool>,
 }
 
@@ -220,7 +222,7 @@ impl<R: BufRead> Forms<R> {
         }
     }
 
-    /// Returns the form that has to follow `what`, such as a tag.
+    /// Returns the next form, which has to follow `what` (a tag, for example).
     fn after(&mut self, what: &str, depth: usize) -> Result<Form, FormatError> {
         let start = self.start(depth + 1)?;
         if start.is_end() {
@@ -229,7 +231,7 @@ impl<R: BufRead> Forms<R> {
         self.form(start, depth + 1)
     }
 
-    /// Reads and drops metadata, which says nothing about a history.
+    /// Reads and drops metadata, which carries no information about a history.
     fn metadata(&mut self, depth: usize) -> Result<(), FormatError> {
         self.bump();
         match self.after("a ^", depth)? {
@@ -334,8 +336,8 @@ impl<R: BufRead> Forms<R> {
         Ok(Form::Map(entries))
     }
 
-    /// Returns the next form before a closing bracket, and where the form begins. At the bracket,
-    /// consumes it and returns `None`.
+    /// Returns the next form before the bracket `closing`, and the place where the form begins. If
+    /// the bracket comes next, consumes it and returns `None`.
     fn until(&mut self, closing: u8, depth: usize) -> Result<Option<(Place, Form)>, FormatError> {
         let start = self.start(depth + 1)?;
         if start.first == Some(closing) {
@@ -384,7 +386,8 @@ impl<R: BufRead> Forms<R> {
                 }
                 match unicode(&code) {
                     Some(character) => bytes.extend(character.encode_utf8(&mut [0; 4]).bytes()),
-                    // Half of a surrogate pair, as in Java's strings. It is kept as written.
+                    // The code is half of a surrogate pair, as in Java's strings. The escape is
+                    // kept as written.
                     None => bytes.extend(format!("\\u{code}").bytes()),
                 }
                 return Ok(());
@@ -397,7 +400,7 @@ impl<R: BufRead> Forms<R> {
         Ok(())
     }
 
-    /// Reads a character whose backslash has been consumed.
+    /// Reads a character literal whose backslash has been consumed.
     fn character(&mut self) -> Result<Form, FormatError> {
         let first = match self.take()? {
             None => return Err(self.wrong("the file ends within a character")),
@@ -428,7 +431,7 @@ impl<R: BufRead> Forms<R> {
         }
     }
 
-    /// Returns a word that begins with the consumed `bytes`.
+    /// Returns the word that begins with `bytes`, which have been consumed already.
     fn word(&mut self, mut bytes: Vec<u8>) -> Result<String, FormatError> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -474,7 +477,7 @@ impl<R: BufRead> Forms<R> {
         Ok(self.input.fill_buf()?.first().copied())
     }
 
-    /// Consumes the byte that was peeked at, and so is in the buffer.
+    /// Consumes the byte that was peeked at. That byte is in the buffer.
     fn bump(&mut self) {
         match self.input.fill_buf().ok().and_then(|buffer| buffer.first().copied()) {
             Some(b'\n') => self.place = Place { line: self.place.line + 1, column: 1 },
@@ -489,7 +492,8 @@ impl<R: BufRead> Forms<R> {
     }
 }
 
-/// Returns the error that a map or a set has a form twice. The second one begins at `place`.
+/// Returns the error that a map or a set contains `form` twice. The second occurrence begins at
+/// `place`.
 fn twice(what: &str, form: &Form, Place { line, column }: Place) -> FormatError {
     let form = form.shown();
     FormatError::at(
@@ -507,14 +511,14 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | 0x1c..=b' ' | b',')
 }
 
-/// Returns the character with the number of four hexadecimal digits in `code`; `None` if there is
-/// no such character.
+/// Returns the character whose number is `code`, four hexadecimal digits; `None` if no character
+/// has this number.
 fn unicode(code: &str) -> Option<char> {
     let is_hexadecimal = code.bytes().all(|digit| digit.is_ascii_hexdigit());
     u32::from_str_radix(code, 16).ok().filter(|_| is_hexadecimal).and_then(char::from_u32)
 }
 
-/// Returns the form that a word means, or why it means none.
+/// Returns the form that `word` denotes.
 fn meaning(word: &str) -> Result<Form, String> {
     if word == "nil" {
         return Ok(Form::Nil);
@@ -535,7 +539,8 @@ fn meaning(word: &str) -> Result<Form, String> {
         .ok_or_else(|| format!("{word} is nothing in EDN"))
 }
 
-/// Returns the number that a word means. `digits` are the word without its sign.
+/// Returns the number that `word` denotes; `None` if it denotes no number. `digits` is the word
+/// without its sign.
 fn number(word: &str, digits: &str) -> Option<Form> {
     let all_digits =
         |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -547,7 +552,7 @@ fn number(word: &str, digits: &str) -> Option<Form> {
         return number.filter(|_| is_hexadecimal).map(Form::Number);
     }
     if all_digits(integer) {
-        // Some readers would take a number with a leading zero as octal, and others would not.
+        // Some readers interpret a number with a leading zero as octal, and others as decimal.
         let is_clear = integer.len() == 1 || !integer.starts_with('0');
         let number = word.strip_suffix('N').unwrap_or(word).parse();
         return is_clear.then(|| {
@@ -571,8 +576,8 @@ fn is_symbol(word: &str) -> bool {
         && word.chars().all(is_of_symbols)
 }
 
-/// Returns whether symbols and keywords may contain this character. Clojure accepts more than EDN
-/// specifies, and so does this.
+/// Returns whether symbols and keywords may contain this character. Clojure accepts more characters
+/// than EDN specifies, and so does this function.
 fn is_of_symbols(character: char) -> bool {
     match character.is_ascii() {
         true => character.is_ascii_alphanumeric() || ".*+!-_?$%&=<>/:#'|".contains(character),

@@ -1,27 +1,27 @@
 //! Black-box histories in EDN, as Jepsen writes them and Elle reads them.
 //!
-//! A transaction is two maps, its invocation and its completion. The maps of all transactions are
-//! in the order of their times:
+//! A transaction consists of two maps, its invocation and its completion. The maps of all
+//! transactions are in the order of their times:
 //!
 //! ```text
 //! {:index 0, :time 10, :type :invoke, :process 0, :f :txn, :value [[:append 3 1] [:r 4 nil]]}
 //! {:index 1, :time 25, :type :ok, :process 0, :f :txn, :value [[:append 3 1] [:r 4 [7 8]]]}
 //! ```
 //!
-//! The completion is `:ok`, `:fail` for a transaction without effect, or `:info` if the outcome is
-//! unknown. `[:w 3 1]` writes a register, and `[:r 3 1]` or `[:r 3 nil]` reads one. Elle checks
-//! such a file as `list-append` or `rw-register`.
+//! The type of the completion is `:ok`, `:fail` for a transaction without effect, or `:info` if the
+//! outcome is unknown. `[:w 3 1]` writes a register, and `[:r 3 1]` or `[:r 3 nil]` reads one. Elle
+//! checks such a file as `list-append` or `rw-register`.
 //!
 //! The reader accepts more than the writer produces: all of EDN, and also Clojure's metadata. Tags,
 //! metadata and other keys of the maps are ignored. A list counts as a vector. A form after `#_` is
 //! skipped. All maps may be in one vector. Maps of processes that are not numbers (a nemesis) are
-//! skipped. As in Jepsen, a `:time` that is missing, `nil` or -1 is unknown. If the time of any
-//! client's map is unknown, the places in the file serve as the times of all maps. An invocation
+//! skipped. As in Jepsen, a `:time` that is missing, `nil` or -1 is unknown. If any client's map
+//! has an unknown time, the maps' places in the file serve as the times of all maps. An invocation
 //! without a completion is a transaction with an unknown outcome.
 //!
-//! A file is refused for keys or values that are not whole numbers from 0; for completions without
-//! an invocation; for a form that is twice in a set or twice a key of a map, which is not EDN; and
-//! for lines without a time in a file in which other times go back.
+//! The reader refuses a file if a key or a value is not a whole number from 0; if a completion has
+//! no invocation; if a set or the keys of a map contain a form twice, which is not EDN; and if a
+//! map has no time while the times of other maps go back.
 //!
 //! ```
 //! use candide_check::black::{ListOp, Outcome};
@@ -60,14 +60,14 @@ impl Operation for ListOp {}
 impl Operation for RegisterOp {}
 
 /// Writes a history, ordered by time. At equal times invocations come first, so that the file
-/// claims no order that is unknown.
+/// states no order that is unknown.
 ///
-/// Results of reads in transactions that did not commit are omitted, since Elle has no place for
-/// them.
+/// Results of reads in transactions that did not commit are omitted, since Elle's format has no
+/// place for them.
 ///
 /// # Errors
-/// Those of `out`. A session that begins a transaction no later than its last one completed is
-/// refused ([`io::ErrorKind::InvalidInput`]), since Elle would confuse their completions.
+/// The errors of `out`. Also [`io::ErrorKind::InvalidInput`] if a session begins a transaction no
+/// later than its previous transaction completed: Elle would confuse the completions of the two.
 pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> io::Result<()> {
     let mut events: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * history.len());
     for (at, transaction) in history.iter().enumerate() {
@@ -112,7 +112,7 @@ pub fn write<O: Operation>(history: &[Transaction<O>], mut out: impl Write) -> i
 /// Reads a history. Transactions are in the order of their invocations in the file.
 ///
 /// # Errors
-/// Those of `input`, and for the first line that is not understood.
+/// The errors of `input`, and an error for the first line that is not understood.
 pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, FormatError> {
     let mut forms = Forms::new(input);
     let mut history: Vec<Transaction<O>> = Vec::new();
@@ -182,18 +182,21 @@ pub fn read<O: Operation>(input: impl BufRead) -> Result<Vec<Transaction<O>>, Fo
     Ok(history)
 }
 
-/// The evidence that the maps read so far, one per operation, give about the order of operations.
+/// The evidence about the order of operations in the maps read so far. Each map is one invocation
+/// or one completion.
 #[derive(Default)]
 struct Order {
-    /// The number of maps so far.
+    /// The number of maps read so far.
     place: u64,
-    /// The latest time.
+    /// The latest time so far.
     latest: u64,
-    /// The first line without a time.
+    /// The first line without a time; `None` if every line so far has a time.
     untimed: Option<u64>,
-    /// The first line whose time is before that of an earlier line, and both times.
+    /// The first line whose time is before the time of an earlier line, and both times. `None` if
+    /// no time goes back.
     goes_back: Option<(u64, u64, u64)>,
-    /// The places of each transaction's invocation and, if there is one, its completion.
+    /// For each transaction, the places of its invocation and of its completion. The second place
+    /// is `None` if the transaction has no completion.
     places: Vec<(u64, Option<u64>)>,
 }
 
@@ -211,7 +214,7 @@ impl Order {
         time.unwrap_or(self.latest)
     }
 
-    /// Replaces times by places if some times are missing.
+    /// Replaces all times by places if some times are missing.
     fn settle<O>(self, history: &mut [Transaction<O>]) -> Result<(), FormatError> {
         let Some(untimed) = self.untimed else { return Ok(()) };
         if let Some((line, from, to)) = self.goes_back {
@@ -236,7 +239,7 @@ enum Kind {
     Info,
 }
 
-/// The relevant contents of one map.
+/// The contents of one map that the reader uses.
 struct Event<'a> {
     kind: Kind,
     process: u64,
@@ -245,7 +248,7 @@ struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Returns the contents of a map; `None` if the map is not of a client.
+    /// Returns the contents of a map; `None` if the map does not belong to a client.
     fn new(form: &'a Form) -> Result<Option<Event<'a>>, String> {
         let Form::Map(entries) = form.bare() else {
             return Err(format!(
@@ -306,7 +309,7 @@ fn not_an_operation(form: &Form) -> String {
     format!("an operation is {}, should be a vector like [:r 3 nil]", form.shown())
 }
 
-/// Returns a number that may be in a history.
+/// Returns the number in `form`, which must be one that a history may contain.
 fn number(form: &Form, what: &str) -> Result<u64, String> {
     match form.bare() {
         Form::Number(number) => u64::try_from(*number).ok(),

@@ -6,7 +6,8 @@ use crate::black::{ListOp, RegisterOp};
 use std::fmt::Write;
 
 pub trait Micro {
-    /// Parses `[name key value]`. The result of a read counts only if the transaction is `done`.
+    /// Parses `[name key value]`. `done` says whether the transaction committed. Only then does the
+    /// result of a read count.
     fn parse(name: &Form, key: u64, value: &Form, done: bool) -> Result<Self, String>
     where
         Self: Sized;
@@ -14,7 +15,8 @@ pub trait Micro {
     /// Prints the operation as [`parse`](Self::parse) reads it.
     fn print(&self, done: bool, out: &mut String);
 
-    /// Returns whether the operation is `asked`, except that the values of reads are filled in.
+    /// Returns whether this operation equals `asked`, except that this one may have the result of a
+    /// read.
     fn answers(&self, asked: &Self) -> bool;
 }
 

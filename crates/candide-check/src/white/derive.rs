@@ -1,4 +1,4 @@
-//! Derives dependencies from accesses, and violations from dependencies.
+//! The derivation of dependencies from accesses, and of violations from dependencies.
 
 use super::live::NodeId;
 use super::units::{Version, Writer};
@@ -18,8 +18,8 @@ impl Checker {
         }
         let writes = fed.first + fed.reads as usize;
         let end = writes + fed.writes as usize;
-        // These loads do not wait for one another. They fetch all the units at once, before the
-        // loop below looks at the units one by one.
+        // These loads do not wait for one another. So they fetch all the units at once, before the
+        // loop below reads the units one by one.
         let newest = self.items[fed.first..end].iter().map(|item| self.units.unpin(item.unit));
         black_box(newest.fold(0, |all, newest| all ^ newest));
         for number in fed.first..writes {
@@ -116,8 +116,8 @@ impl Checker {
         }
     }
 
-    /// Records that a transaction looked back to a time and read a version of a unit. Returns false
-    /// if that version is not the one of that time.
+    /// Records that transaction `node` looked back to time `as_of` and read `version` of a unit.
+    /// Returns `false` if the unit had another version at that time.
     fn look_back(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind, as_of: u64) -> bool {
         let by = self.live.party(node.slot);
         if version > as_of {
@@ -144,8 +144,8 @@ impl Checker {
         true
     }
 
-    /// Reports the transactions that looked back to the time of a new version, or to a later time,
-    /// and read an earlier version.
+    /// Reports a transaction that looked back to the time of the new version `version`, or to a
+    /// later time, and read an earlier version of the unit. The report is a violation.
     fn meet_look_backs(&mut self, node: NodeId, unit: u32, before: u64, version: u64) {
         let Some((seen, as_of, by)) = self.units.get(unit).looked_back(before, version) else {
             return;
@@ -199,8 +199,8 @@ impl Checker {
             live.edge(slot, node.slot, unit, Kind::Ww);
         }
         let before = before.number;
-        // The versions in between may turn out not to exist, so the new version overwrites what
-        // their readers read, too.
+        // The versions between the two may turn out not to exist. So the new version counts as
+        // overwriting the versions that their readers read, too.
         units.live_readers(unit, before, version - 1, live, readers);
         for (reader, kind) in readers {
             live.edge(reader.slot, node.slot, unit, *kind);
@@ -208,8 +208,9 @@ impl Checker {
         self.meet_look_backs(node, unit, before, version);
     }
 
-    /// Handles the arrival of a version that was read before its writer was processed: the writer
-    /// comes before the readers. Returns false if the readers saw something else.
+    /// Handles the arrival of a version that was read before its writer was processed. Adds edges
+    /// by which the writer comes before the readers. Returns `false` if the readers saw another
+    /// presence of the row.
     fn meet_readers(&mut self, node: NodeId, unit: u32, place: usize, present: bool) -> bool {
         let Self { units, live, readers, .. } = self;
         let version = &mut units.get_mut(unit).versions[place];
@@ -226,8 +227,8 @@ impl Checker {
             self.wrong_presence(unit, number, last, Some(node.slot));
         }
         if foresight {
-            // A transaction's reads do not include its own writes, so this transaction would come
-            // before itself.
+            // A transaction's recorded reads do not include reads of its own writes. So this
+            // transaction would come before itself.
             let (from, about) =
                 (self.live.party(node.slot), Some(self.about(unit, Some(number), None)));
             self.violated(Violation::cycle(vec![Step { from, kind: Kind::Wr, about }]));
@@ -260,7 +261,8 @@ impl Checker {
         );
     }
 
-    /// Finds the scans that did not find a new key because they were processed before the key came.
+    /// For each new key, records the scans that did not find the key because they were processed
+    /// before it came.
     pub(super) fn meet_new_keys(&mut self) {
         let mut missed = Vec::new();
         for table in (0..=u16::MAX).take(self.units.tables()) {
@@ -285,7 +287,8 @@ impl Checker {
         missed.into_iter().for_each(|(node, unit, sight)| self.miss(node, unit, sight));
     }
 
-    /// Judges the pending reads whose versions' writers would have been processed by now.
+    /// Judges each pending read whose version's writer would have been processed by now, if that
+    /// writer existed.
     pub(super) fn judge_pending(&mut self, watermark: u64) {
         while let Some(Pending { deadline, unit, version, reader }) = self.pending.front().copied()
         {
@@ -403,8 +406,8 @@ impl Checker {
         });
     }
 
-    /// Adds the dependency of a transaction on the writer of a unit's floor, which the transaction
-    /// has to precede. That writer has been peeled, so it was closed before the transaction began.
+    /// Reports that transaction `node` has to precede the writer of the unit's floor. That writer
+    /// has been peeled, so it was closed before the transaction began.
     fn overtaken(&mut self, node: NodeId, unit: u32, version: u64, kind: Kind) {
         let floor = self.units.get(unit).floor();
         match self.units.overwriter(unit) {
@@ -444,7 +447,7 @@ fn words(bound: &Bound<Key>) -> Bound<&[u64]> {
     bound.as_ref().map(|key| &**key)
 }
 
-/// Returns whether the range can contain no key. Maps panic on some of such ranges.
+/// Returns whether the range can contain no key. Maps panic on some of these ranges.
 fn is_empty(scan: &Scan) -> bool {
     match (&scan.from, &scan.to) {
         (Bound::Included(from), Bound::Included(to)) => from > to,

@@ -1,21 +1,22 @@
 //! The transactions that can still take part in a cycle, and the dependencies between them.
 //!
-//! A transaction that has no live predecessor and can get no new one is on no cycle, now or later.
-//! It is *peeled* off, and each of its successors loses a predecessor. As in Kahn's topological
-//! sort, a whole history is taken apart in time linear in its dependencies. The transactions that
-//! are never peeled contain all cycles.
+//! A transaction that has no live predecessor and can get no new predecessor is on no cycle, now or
+//! later. Such a transaction is *peeled* off, and each of its successors loses a predecessor. As in
+//! Kahn's topological sort, a whole history is peeled in time linear in the number of its
+//! dependencies. The transactions that are never peeled contain all cycles.
 
 use crate::anomaly::Party;
 use crate::graph::{Edge, Kind};
 
-/// No node, tie or unit.
+/// The number that stands for no node, no tie or no unit.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The greatest generation. It leaves a bit free for structures that keep many generations.
+/// The greatest generation. One bit of a word stays free, for structures that keep many
+/// generations.
 pub(super) const GENERATION_MAX: u32 = u32::MAX >> 1;
 
-/// A reference to a node that may have been peeled. The slot of a peeled node is used again, with
-/// another generation.
+/// A reference to a node that may have been peeled. The slot of a peeled node is used for another
+/// node, with another generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeId {
     pub(super) slot: u32,
@@ -27,10 +28,10 @@ pub(super) struct NodeId {
 struct Node {
     party: Party,
     generation: u32,
-    /// The number of edges from live nodes, and of holds.
+    /// The number of edges from live nodes, plus the number of holds.
     predecessors: u32,
-    /// The ties of the node. The next node in the slot uses the memory of a peeled node's ties
-    /// again.
+    /// The ties of the node. When the node has been peeled, the next node in the slot reuses their
+    /// memory.
     ties: Vec<Tie>,
     moment: bool,
     /// Whether the node can get no new predecessors.
@@ -38,7 +39,7 @@ struct Node {
     live: bool,
 }
 
-/// An edge of a node, or a write of it. It is removed when the node is peeled.
+/// An edge from a node, or a write of the node. A tie is removed when its node is peeled.
 #[derive(Debug, Clone, Copy)]
 struct Tie {
     /// The successor, or `NONE` if the tie is the node's write of `unit`.
@@ -54,7 +55,7 @@ const TIES_KEPT: usize = 256;
 pub(super) struct Live {
     nodes: Vec<Node>,
     free_nodes: Vec<u32>,
-    /// Closed nodes without predecessors.
+    /// The closed nodes without predecessors, which can be peeled.
     peelable: Vec<u32>,
     count: usize,
     pub(super) edges: u64,
@@ -103,8 +104,8 @@ impl Live {
         self.nodes[slot as usize].party
     }
 
-    /// Adds an edge by which `from` comes before `to`. Both must be live. Nothing happens if they
-    /// are the same.
+    /// Adds an edge by which `from` comes before `to`. Both must be live. Does nothing if `from`
+    /// equals `to`.
     pub(super) fn edge(&mut self, from: u32, to: u32, unit: u32, kind: Kind) {
         if from != to {
             self.edges += 1;
@@ -118,8 +119,8 @@ impl Live {
         self.nodes[slot as usize].ties.push(Tie { to: NONE, unit, kind: Kind::Ww });
     }
 
-    /// Keeps a node from being peeled until [`release`](Self::release) has been called as often as
-    /// this.
+    /// Keeps a node from being peeled until [`release`](Self::release) has been called once for
+    /// each call of `hold`.
     pub(super) fn hold(&mut self, slot: u32) {
         self.nodes[slot as usize].predecessors += 1;
     }
@@ -169,8 +170,9 @@ impl Live {
         self.nodes[slot as usize].ties.iter().filter(|tie| tie.to != NONE)
     }
 
-    /// Returns the nodes that would be left if all were closed: those on cycles and those after
-    /// them, moments last. Holds do not count. The graph is not changed.
+    /// Returns the nodes that would be left if all nodes were closed and peeled: the nodes on
+    /// cycles and the nodes after them. Moments come last. Holds do not count. The graph is not
+    /// changed.
     pub(super) fn knot(&self) -> Vec<u32> {
         let mut predecessors = vec![0; self.nodes.len()];
         let live = (0..self.nodes.len() as u32).filter(|slot| self.nodes[*slot as usize].live);
@@ -192,8 +194,8 @@ impl Live {
         knot
     }
 
-    /// Returns the number of transactions among `nodes`, and the edges among `nodes`. The edges
-    /// number the nodes by their places in the list.
+    /// Returns the number of transactions among `nodes`, and the edges between `nodes`. In these
+    /// edges, a node's number is its place in `nodes`.
     pub(super) fn edges_among(&self, nodes: &[u32]) -> (u32, Vec<Edge>) {
         let mut number = vec![NONE; self.nodes.len()];
         (0..).zip(nodes).for_each(|(place, slot)| number[*slot as usize] = place);

@@ -1,54 +1,56 @@
-//! The checker of histories that tell which version each read saw.
+//! The checker of histories that state the version of each read.
 //!
 //! # Why linear time suffices
 //!
-//! To decide from values alone whether a history is serializable is NP-complete (Papadimitriou,
+//! The decision from values alone whether a history is serializable is NP-complete (Papadimitriou,
 //! "The serializability of concurrent database updates", JACM 1979), since the order of the writes
-//! of each unit has to be guessed. Here the versions give that order. So if two transactions access
-//! the same unit and one of them writes it, their order is determined. A history is serializable
-//! exactly if these dependencies have no cycle (Adya, "Weak Consistency", MIT 1999; "Elle", VLDB
-//! 2020, finds them in histories of other databases). Whether there is a cycle is decided in time
-//! linear in the dependencies. Between neighbouring versions, there are no more dependencies than
-//! reads and writes.
+//! of each unit is not known. Here the versions give that order. So if two transactions access the
+//! same unit and one of them writes it, the order of the two is determined. A history is
+//! serializable exactly if these dependencies have no cycle (Adya, "Weak Consistency", MIT 1999;
+//! "Elle", VLDB 2020, finds them in histories of other databases). The search for a cycle takes
+//! time linear in the number of dependencies. If only neighbouring versions count, there are no
+//! more dependencies than reads and writes.
 //!
 //! # The dependencies
 //!
-//! * ww: from the writer of a version of a unit to the writer of its next one.
+//! * ww: from the writer of a version of a unit to the writer of the next version.
 //! * wr: from the writer of a version to every reader of it.
-//! * rw: from every reader of a version to the writer of the next one.
+//! * rw: from every reader of a version to the writer of the next version.
 //! * predicate: an rw whose reader scanned a range and did not find the key, or found no row. The
 //!   reader saw the version that [`Forgotten`] states, or the initial version of the key. So the
-//!   next version is the insert that the reader missed. If the reader saw a delete, there is a wr
-//!   from the writer of that delete to the reader.
-//! * real time, in a strict order: from each transaction to those that began after it had ended.
-//!   Each end is a moment, and the moments form a chain. A transaction comes before the moment of
-//!   its end and after the last moment before its begin.
+//!   next version is the insert that the reader did not see. If the reader saw a delete, there is
+//!   also a wr from the writer of that delete to the reader.
+//! * real time, in a strict order: from each transaction to all transactions that began after it
+//!   had ended. Each end is a moment, and the moments form a chain. A transaction comes before the
+//!   moment of its end and after the last moment before its begin.
 //!
-//! A transaction that looked back to a time ([`Transaction::as_of`]) saw, of each unit, the highest
-//! version not above that time. This is not a dependency but a check: no version that the
-//! transaction read may be above that time, and no version may exist between the version read and
-//! that time.
+//! Suppose that a transaction looked back to a time ([`Transaction::as_of`]). Of each unit it must
+//! have read the highest version not above that time. This is not a dependency but a check: no
+//! version that the transaction read may be above that time, and no version may exist between the
+//! version read and that time.
 //!
-//! A dependency on a version later than the next one follows from these dependencies. So the
-//! dependencies found so far remain true if a version is later found to lie between two others.
+//! Dependencies on versions after the next one follow from these dependencies. So the dependencies
+//! found so far remain true if a further version is later found between two versions.
 //!
 //! # Bounded memory
 //!
 //! Transactions are processed in the order of their ends, once the watermark has passed the end. A
-//! transaction is *closed* when every unprocessed transaction began after it ended, by more than
-//! the horizon. If no live transaction then comes before the closed one, it can never be on a
-//! cycle, and is peeled off (`live`). The versions that it overwrote are forgotten. If a later
-//! transaction refers to such a version, it missed a transaction that ended before it began. In a
-//! strict order that is a violation. Otherwise a longer horizon could decide it, and the verdict is
-//! [`Inconclusive`](Verdict::Inconclusive). Transactions on a cycle, and those after them, are
-//! never peeled. So no cycle is lost, however many windows it spans.
+//! transaction is *closed* when every unprocessed transaction began later than its end plus the
+//! horizon. If no live transaction comes before a closed transaction, the closed transaction can
+//! never be on a cycle, and is peeled off (`live`). The versions that it overwrote are forgotten.
+//! If a later transaction refers to a forgotten version, it did not see the writes of a transaction
+//! that ended before it began. In a strict order that is a violation. In other orders a longer
+//! horizon could decide the case, and the verdict is [`Inconclusive`](Verdict::Inconclusive).
+//! Transactions on a cycle, and the transactions after them, are never peeled. So no cycle is lost,
+//! however many windows the cycle spans.
 //!
-//! Keys without a row are dropped when no live transaction has seen that they have none. For the
-//! last 65,536 dropped keys of a table the versions are remembered, and for earlier ones only the
-//! greatest of all their versions. If such a key is written again in a version not above that
-//! greatest version, the verdict is inconclusive, too. The same holds for a version not above the
-//! latest time to which a forgotten transaction looked back that may have missed the key. Databases
-//! whose versions grow with time never come near these limits.
+//! A key without a row is dropped when no live transaction has seen that the key has no row. For
+//! the last 65,536 dropped keys of a table, the versions are remembered. For all earlier ones
+//! together, only the greatest of their versions is remembered. If such an earlier key is written
+//! again in a version not above that greatest version, the verdict is inconclusive, too. A
+//! forgotten transaction that looked back may have read the key as absent. If the key gets a
+//! version not above the latest time of such a look-back, the verdict is inconclusive as well.
+//! Databases whose versions grow with time never come near these limits.
 
 mod derive;
 mod live;
@@ -67,14 +69,15 @@ use units::Units;
 /// The options of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the serial order has to agree with real time: if a transaction began after another
-    /// had ended, it comes after the other.
+    /// Whether the serial order has to agree with real time: a transaction that began after another
+    /// had ended comes after the other.
     pub strict: bool,
-    /// Whether attempts that did not commit must also have seen a state of the same serial order.
+    /// Whether attempts that did not commit must also have read a state of the same serial order.
     pub opaque: bool,
-    /// How long after a transaction's end a transaction that begins then may still precede it in
-    /// the serial order, on the clock of the transactions. All transactions of that time are kept
-    /// in memory. A strict order needs no horizon, since it allows no such precedence.
+    /// A length of time on the clock of the transactions. A transaction that begins at most this
+    /// time after another has ended may still precede the other in the serial order. All
+    /// transactions of the last `horizon` are kept in memory. A strict order needs no horizon,
+    /// since it allows no such precedence.
     pub horizon: u64,
 }
 
@@ -93,8 +96,8 @@ pub enum Verdict {
     Serializable,
     /// The history is not serializable.
     Violated(Box<Violation>),
-    /// No violation was found, but some event referred to forgotten versions. The text says to
-    /// which, and what to do.
+    /// No violation was found, but some event referred to forgotten versions. The text names these
+    /// versions, and says what to do.
     Inconclusive(String),
 }
 
@@ -103,32 +106,31 @@ pub enum Verdict {
 pub struct Summary {
     /// The verdict.
     pub verdict: Verdict,
-    /// The number of transactions that were checked, including aborted attempts if the options are
-    /// opaque.
+    /// The number of transactions that were checked, including aborted attempts if
+    /// [`Options::opaque`] is set.
     pub transactions: u64,
     /// The number of transactions that committed. If it is zero, the verdict shows nothing.
     pub committed: u64,
     /// The number of aborted attempts, checked or not.
     pub aborted: u64,
-    /// The number of versions read, except those of keys that scans did not find.
+    /// The number of versions read, except the versions of keys that scans did not find.
     pub reads: u64,
     /// The number of versions written.
     pub writes: u64,
     /// The number of ranges scanned.
     pub scans: u64,
-    /// The number of dependencies between transactions that were live at the same time, moments
-    /// included.
+    /// The number of dependencies between transactions or moments that were live at the same time.
     pub edges: u64,
     /// The most transactions and moments that were held at the same time.
     pub live_max: usize,
 }
 
-/// A transaction that was fed and is not yet processed.
+/// A transaction that has been fed and is not yet processed.
 #[derive(Debug)]
 struct Fed {
     party: Party,
     sight: Sight,
-    /// The index in `items` of its reads, which its writes follow.
+    /// The index in `items` of the transaction's first read. The writes follow the reads.
     first: usize,
     reads: u32,
     writes: u32,
@@ -140,7 +142,7 @@ struct Fed {
 /// An access to an interned unit.
 #[derive(Debug, Clone, Copy)]
 struct Item {
-    /// The version; 0 if there is none.
+    /// The version; 0 if the access has no version.
     version: u64,
     unit: u32,
     present: bool,
@@ -154,33 +156,33 @@ struct LiveScan {
     scan: Scan,
 }
 
-/// The times that determine which deletes a transaction has seen by finding no record, and which
-/// other versions it can have seen.
+/// The times that determine which deletes a transaction has seen when it found no record, and which
+/// other versions the transaction can have seen.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     ended: u64,
-    /// The time to which the transaction looked back. It saw, of each unit, the highest version not
-    /// above this time. `None` if it did not look back.
+    /// The time to which the transaction looked back; `None` if it did not look back. Of each unit,
+    /// the transaction saw the highest version not above this time.
     as_of: Option<u64>,
 }
 
 /// A read of a version whose writer has not been processed yet.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
-    /// The time by which the version's writer, if there is one, has been processed.
+    /// The time by which the version's writer has been processed, if that writer exists.
     deadline: u64,
     unit: u32,
     version: u64,
     reader: Party,
 }
 
-/// A checker of a history of any length. The history is fed while it is recorded.
+/// A checker of a history of any length. The history can be fed while it is being recorded.
 #[derive(Debug)]
 pub struct Checker {
     options: Options,
     units: Units,
     live: Live,
-    /// The fed transactions. Those that end last come first, unless `unsorted`.
+    /// The fed transactions. Unless `unsorted` is set, they are sorted, with the latest end first.
     fed: Vec<Fed>,
     unsorted: bool,
     items: Vec<Item>,
@@ -191,27 +193,27 @@ pub struct Checker {
     ended_max: u64,
     /// The transactions that are processed and not yet closed, in the order of their ends.
     closing: VecDeque<(u64, u32)>,
-    /// The moments of ends that are live.
+    /// The live moments of transactions' ends.
     moments: VecDeque<(u64, NodeId)>,
     scans: Vec<LiveScan>,
     pending: VecDeque<Pending>,
     /// A buffer for collecting readers.
     readers: Vec<(NodeId, Kind)>,
     processed: u64,
-    /// The number of processed transactions at which the next search for cycles takes place.
+    /// The value of `processed` at which the next search for cycles takes place.
     look_at: u64,
     violation: Option<Box<Violation>>,
     doubt: Option<String>,
     summary: Summary,
 }
 
-/// The least number of transactions between two searches for cycles. The actual number is also
-/// several times the number of transactions that were live at the last search, so that searching
-/// costs little.
+/// The least number of transactions between two searches for cycles. The actual number is also at
+/// least several times the number of transactions that were live at the last search, so that the
+/// searches cost little.
 const LOOK_MIN: u64 = 1 << 14;
 
-/// The number of transactions after which nodes are also peeled within a window. The data held then
-/// stays in the caches.
+/// The number of transactions after which nodes are peeled even within a window. With this number,
+/// the data held stays in the processor's caches.
 const PEEL_EVERY: u64 = 512;
 
 impl Checker {
@@ -258,9 +260,8 @@ impl Checker {
     ///
     /// # Panics
     ///
-    /// If the line comes too late, that is, after an [`advance`](Self::advance) to a later time. If
-    /// a transaction does not end after its begin, or ends at `u64::MAX`. If a write has no
-    /// version, or version 0.
+    /// If the line comes after an [`advance`](Self::advance) to a later time. If a transaction does
+    /// not end after its begin, or ends at `u64::MAX`. If a write has no version, or version 0.
     pub fn feed(&mut self, event: &Event) {
         if self.violation.is_some() {
             return;
@@ -341,8 +342,8 @@ impl Checker {
     }
 
     /// Processes the transactions that can be processed. The caller asserts that every transaction
-    /// that began before `watermark`, and every row that was forgotten before it, has been fed. A
-    /// watermark below an earlier one has no effect.
+    /// that began before `watermark` has been fed, and every row that was forgotten before
+    /// `watermark`. A `watermark` below an earlier one has no effect.
     pub fn advance(&mut self, watermark: u64) {
         self.watermark = self.watermark.max(watermark);
         self.sort_fed();
@@ -371,9 +372,9 @@ impl Checker {
         }
     }
 
-    /// Returns a violation that has been found; `None` if there is none so far. Most violations are
-    /// found only some time after their transactions were fed. Lines fed after a violation are not
-    /// checked.
+    /// Returns the violation that has been found; `None` if no violation has been found so far.
+    /// Most violations are found only some time after their transactions were fed. Lines fed after
+    /// a violation are not checked.
     pub fn violation(&self) -> Option<&Violation> {
         self.violation.as_deref()
     }
@@ -414,7 +415,7 @@ impl Checker {
         }
     }
 
-    /// Moves the remaining items together when most items have been processed.
+    /// Removes the items of processed transactions once they are more than half of all items.
     fn compact_items(&mut self) {
         if self.items.len() > 2 * self.items_live + 1024 {
             let mut items = Vec::with_capacity(2 * self.items_live + 1024);
@@ -427,8 +428,8 @@ impl Checker {
         }
     }
 
-    /// Closes the transactions that ended before every unprocessed transaction began, by more than
-    /// the horizon.
+    /// Closes each transaction that ended, by more than the horizon, before every unprocessed
+    /// transaction began.
     fn close(&mut self, watermark: u64) {
         let begun_min = self.fed.last().map_or(u64::MAX, |fed| fed.begun_min).min(watermark);
         let horizon = self.options.horizon;

@@ -1,4 +1,4 @@
-//! The units of a history, by number, and those versions of each to which a live transaction may
+//! The units of a history, by number. Each unit keeps the versions to which a live transaction may
 //! still refer.
 
 use super::Sight;
@@ -27,11 +27,12 @@ pub(super) struct Version {
     pub(super) present: bool,
 }
 
-/// A list of readers is pruned when its length has doubled, but not below this length.
+/// The least length at which a list of readers is pruned. A list is pruned whenever its length has
+/// doubled.
 const READERS_MIN: u32 = 16;
 
-/// The reader of a version, and its kind of read. A reader takes two words, since readers are most
-/// of the memory of a unit that is often read.
+/// The reader of a version, and the kind of the read. A reader takes only two words, since readers
+/// are most of the memory of a unit that is often read.
 #[derive(Debug, Clone, Copy)]
 struct Reader {
     version: u64,
@@ -51,20 +52,21 @@ impl Reader {
         NodeId { slot: self.slot, generation: self.generation >> 1 }
     }
 
-    /// Returns the kind of dependency between the read and a write over its version.
+    /// Returns the kind of the dependency between the read and a write that replaces the read
+    /// version.
     fn kind(self) -> Kind {
         if self.generation & 1 == 0 { Kind::Rw } else { Kind::Predicate }
     }
 }
 
-/// The deletes of a key whose records have been removed: version and time of each.
+/// The deletes of a key whose records have been removed.
 #[derive(Debug, Default)]
 struct Forgets {
-    /// The deletes, in order if `is_sorted`.
+    /// The version and the time of removal of each delete, in order if `is_sorted`.
     deletes: Vec<(u64, u64)>,
     is_sorted: bool,
-    /// Whether the deletes were forgotten in the order of their versions, as in every correct
-    /// history.
+    /// Whether the deletes were forgotten in the order of their versions. This holds in every
+    /// correct history.
     is_in_time: bool,
 }
 
@@ -79,8 +81,8 @@ impl Forgets {
         self.deletes.push((version, at));
     }
 
-    /// Sorts the deletes. Removes those of versions below the floor once they are more than half of
-    /// all.
+    /// Sorts the deletes. Removes the deletes whose versions are below the floor, once they are
+    /// more than half of all.
     fn settle(&mut self, floor: u64) {
         if !self.is_sorted {
             self.deletes.sort_unstable();
@@ -105,18 +107,19 @@ impl Forgets {
         last.map(|(version, _)| *version)
     }
 
-    /// Returns the latest version, unless it is below `version`. The list must be settled.
+    /// Returns the delete of the latest version; `None` if that version is below `version`. The
+    /// list must be settled.
     fn last_from(&self, version: u64) -> Option<(u64, u64)> {
         self.deletes.last().copied().filter(|(last, _)| *last >= version)
     }
 }
 
-/// The latest look-back that saw a version.
+/// The look-back to the latest time among those that saw a version.
 #[derive(Debug, Clone, Copy)]
 struct ReadView {
     as_of: u64,
-    /// The transaction. `None` if a forgotten transaction, which cannot be named, may have looked
-    /// back.
+    /// The transaction that looked back. `None` if it may be a forgotten transaction, which cannot
+    /// be named.
     by: Option<Party>,
 }
 
@@ -126,7 +129,8 @@ pub(super) struct Unit {
     pub(super) group: u8,
     /// Whether the unit is queued for [`Units::sweep`].
     candidate: bool,
-    /// The number of items that are not processed yet and of reads that are not judged yet.
+    /// The number of the unit's items that are not processed yet, plus the number of its reads that
+    /// are not judged yet.
     pub(super) pins: u32,
     key: Key,
     first_word: u64,
@@ -137,19 +141,19 @@ pub(super) struct Unit {
     next_group: u32,
     /// The stamp of the last transaction with scans that read the key.
     pub(super) stamp: u64,
-    /// The versions, in order. The first is the *floor*: older versions have been forgotten. In the
-    /// beginning the floor is version 0, without a row.
+    /// The versions, in order. The first of them is the *floor*: older versions have been
+    /// forgotten. In the beginning the floor is version 0, in which the key has no row.
     pub(super) versions: VecDeque<Version>,
-    /// The readers, in the order of the versions they read. Some of them may have been peeled
-    /// since.
+    /// The readers, in the order of the versions that they read. Some of the readers may have been
+    /// peeled since.
     readers: VecDeque<Reader>,
     /// The length of `readers` at which peeled readers are removed.
     readers_max: u32,
-    /// The deletes without a record. Only group 0 has them.
+    /// The deletes whose records have been removed. Only group 0 has them.
     forgotten: Forgets,
-    /// For each version, the look-back to the latest time that saw the version.
+    /// For each version, the look-back to the latest time among those that saw the version.
     look_backs: BTreeMap<u64, ReadView>,
-    /// The latest time of a look-back that read the unit in any version, other than by a scan.
+    /// The latest time of a look-back that read the unit in any version, except by a scan.
     looked_back: u64,
 }
 
@@ -169,7 +173,7 @@ impl Unit {
         self.versions[0].number
     }
 
-    /// Returns the version that a reader saw by finding no record.
+    /// Returns the version that `reader` saw when it found no record.
     pub(super) fn unversioned(&mut self, reader: Sight) -> u64 {
         self.settle_forgotten();
         self.forgotten.latest(reader.ended, reader.as_of.unwrap_or(u64::MAX)).unwrap_or(0)
@@ -180,8 +184,8 @@ impl Unit {
         self.forgotten.settle(floor);
     }
 
-    /// Returns whether every transaction that ends from this time on and finds no record reads the
-    /// floor, until there is a new version. The forgotten deletes must be settled.
+    /// Returns whether every transaction that ends at `time` or later and finds no record reads the
+    /// floor, until the unit gets a new version. The forgotten deletes must be settled.
     fn is_traceless(&self, time: u64) -> bool {
         let floor = self.floor();
         let is_past = |(version, at)| version == floor && at < time;
@@ -200,8 +204,9 @@ impl Unit {
         }
     }
 
-    /// Returns a look-back to the time of `version` or later that saw an earlier version, from
-    /// `before` on: the version seen, the time, and the transaction.
+    /// Returns a look-back to the time of `version`, or to a later time, that saw a version from
+    /// `before` up to but not including `version`. The result is the version seen, the time, and
+    /// the transaction.
     pub(super) fn looked_back(
         &self,
         before: u64,
@@ -222,7 +227,8 @@ impl Unit {
         }
     }
 
-    /// Returns the index of a version; if it is missing, the error is the index for inserting it.
+    /// Returns the index of a version. If the version is missing, the error is the index at which
+    /// to insert it.
     pub(super) fn find(&self, number: u64) -> Result<usize, usize> {
         // Histories are processed in the order of time, so most searches are for one of the last
         // versions.
@@ -251,25 +257,26 @@ struct Table {
     keys: BTreeMap<Key, u32>,
     /// The keys that are new since this list was last taken.
     new: Vec<u32>,
-    /// Dropped keys, with the versions that deleted them.
+    /// The dropped keys that are remembered, with the versions that deleted them.
     dropped: HashMap<Key, Box<[Floor]>>,
     dropped_order: VecDeque<Key>,
     /// The greatest version of the dropped keys that are no longer remembered.
     suspect: u64,
-    /// The latest time of a look-back by a forgotten transaction that may have missed any new key.
+    /// The latest time of a look-back by a forgotten transaction that may have read any new key as
+    /// absent.
     looked_back: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Units {
-    /// Whether to record the writers of the floors.
+    /// Whether the writers of the floors are recorded.
     strict: bool,
     units: Vec<Unit>,
     /// The writer of the floor of each unit.
     overwriters: Vec<Option<Party>>,
     free: Vec<u32>,
-    /// The seed of the hashes, drawn anew for each checker, so that no history can be made whose
-    /// keys all collide.
+    /// The seed of the hashes. Each checker draws a new seed, so that no history can be constructed
+    /// whose keys all collide.
     seed: u64,
     /// The slots of a hash table with open addressing: the numbers of the units of group 0, with
     /// the upper half of their hashes.
@@ -280,8 +287,8 @@ pub(super) struct Units {
 }
 
 fn hash(seed: u64, table: u16, key: &[u64]) -> u64 {
-    // Multiplying to twice the width and folding the halves mixes every bit of a word into every
-    // other bit.
+    // The multiplication gives a product of twice the width. The XOR of its halves mixes every bit
+    // of a word into every other bit.
     key.iter().fold(u64::from(table) ^ seed, |hash, word| {
         let product = u128::from(hash ^ word) * 0xa076_1d64_78bd_642f_u128;
         (product as u64) ^ ((product >> 64) as u64)
@@ -298,13 +305,13 @@ impl Units {
         hash(self.seed, unit.table, &unit.key)
     }
 
-    /// Returns the writer of a unit's floor; `None` if the order is not strict, or the floor has no
-    /// writer.
+    /// Returns the writer of a unit's floor. Returns `None` if the order is not strict, or if the
+    /// floor has no writer.
     pub(super) fn overwriter(&self, unit: u32) -> Option<Party> {
         self.overwriters.get(unit as usize).copied().flatten()
     }
 
-    /// Removes a pin of the unit. Returns its newest version.
+    /// Removes a pin of the unit. Returns the unit's newest version.
     pub(super) fn unpin(&mut self, unit: u32) -> u64 {
         let unit = self.get_mut(unit);
         unit.pins -= 1;
@@ -350,7 +357,8 @@ impl Units {
         unit
     }
 
-    /// Returns the last version of a unit that was dropped, or otherwise the initial version.
+    /// Returns the remembered last version of a unit whose key was dropped. Returns the initial
+    /// version if none is remembered.
     fn restored_floor(&self, table: u16, key: &Key, group: u8) -> Floor {
         let floors = self.tables.get(usize::from(table)).and_then(|table| table.dropped.get(key));
         let floor = floors.and_then(|floors| floors.iter().find(|floor| floor.group == group));
@@ -400,7 +408,7 @@ impl Units {
         }
     }
 
-    /// Removes a unit of group 0 from the slots, and moves back the units behind it that it had
+    /// Removes a unit of group 0 from the slots. Moves back the units behind it that it had
     /// displaced.
     fn unlink(&mut self, unit: u32) {
         let mask = self.slots.len() - 1;
@@ -468,7 +476,7 @@ impl Units {
         unit
     }
 
-    /// Takes the keys of a table that are new since the last call, in order.
+    /// Returns the keys of a table that are new since the last call, in order.
     pub(super) fn take_new(&mut self, table: u16) -> Vec<u32> {
         let mut new = std::mem::take(&mut self.table(table).new);
         new.sort_by(|one, other| self.get(*one).key.cmp(&self.get(*other).key));
@@ -485,7 +493,8 @@ impl Units {
         &self.table(table).keys
     }
 
-    /// Returns whether a version that was never seen of a unit may be one that has been dropped.
+    /// Returns whether version `number` of a unit, which the unit does not hold, may have been
+    /// dropped with the unit's key.
     pub(super) fn is_suspect(&self, unit: u32, number: u64) -> bool {
         let unit = self.get(unit);
         unit.floor() == 0 && number > 0 && number <= self.tables[usize::from(unit.table)].suspect
@@ -496,8 +505,8 @@ impl Units {
         self.consider(unit);
     }
 
-    /// Forgets a transaction that looked back to a time and would have missed any new key of the
-    /// table.
+    /// Records the look-back of a transaction that is being forgotten. The transaction would have
+    /// read any new key of the table as absent.
     pub(super) fn forget_look_back(&mut self, table: u16, as_of: u64) {
         let books = self.table(table);
         books.looked_back = books.looked_back.max(as_of);
@@ -534,8 +543,8 @@ impl Units {
         }
     }
 
-    /// Collects the live readers of the versions of a range, both ends included. Each reader comes
-    /// with the kind of dependency between its read and a write over the version.
+    /// Collects the live readers of a range of versions, both ends included. Each reader comes with
+    /// the kind of the dependency between its read and a write that replaces the read version.
     pub(super) fn live_readers(
         &self,
         unit: u32,
@@ -560,7 +569,7 @@ impl Units {
         self.get(unit).readers.iter().rev().find(own).map(|reader| reader.version)
     }
 
-    /// Forgets the versions before the first one with a live writer. `overwriter` has now been
+    /// Forgets the versions before the first version with a live writer. `overwriter` has just been
     /// peeled.
     pub(super) fn raise_floor(&mut self, unit: u32, overwriter: Party) {
         if self.strict {
@@ -583,8 +592,9 @@ impl Units {
         }
     }
 
-    /// Drops keys that have no row and no live reader that saw that. Examines at most `count` of
-    /// the queued keys. Transactions that ended before `watermark` have been processed.
+    /// Drops each key that has no row, unless a live reader saw that the key has no row. Examines
+    /// at most `count` of the queued keys. Transactions that ended before `watermark` have been
+    /// processed.
     pub(super) fn sweep(&mut self, count: usize, watermark: u64, live: &Live) {
         for _ in 0..count.min(self.candidates.len()) {
             let head = self.candidates.pop_front().expect("there are that many");
@@ -593,7 +603,7 @@ impl Units {
             let forgotten = self.get(head).forgotten.last_from(floor.max(1)).is_some();
             let row = newest > 0 || self.get(head).versions[0].present;
             if row && !forgotten {
-                // The key has a row. It is queued again when the row has been deleted.
+                // The key has a row. The key is queued again when the row has been deleted.
                 self.get_mut(head).candidate = false;
             } else if self.is_droppable(head, watermark, live) {
                 self.drop_key(head);
@@ -619,7 +629,8 @@ impl Units {
             && self.groups(head).into_iter().all(|group| {
                 let unit = self.get(group);
                 let quiet = unit.versions.len() == 1 && unit.pins == 0 && !unit.versions[0].present;
-                // If the key is inserted again, a live scan is compared with the new key anyway.
+                // Scans do not count: if the key is inserted again, every live scan is compared
+                // with the new key anyway.
                 let holds =
                     |reader: &Reader| reader.kind() == Kind::Rw && live.is_live(reader.node());
                 let read = unit.readers.iter().any(holds);
@@ -634,8 +645,8 @@ impl Units {
         let table = self.get(head).table;
         let key = std::mem::take(&mut self.get_mut(head).key);
         for unit in groups {
-            // Look-backs of live scans are recorded with the ranges, so only the others are
-            // recorded here.
+            // The look-backs of live scans are recorded with the scans. So only the other
+            // look-backs are recorded here.
             let (floor, looked_back) = (self.get(unit).floor(), self.get(unit).looked_back);
             if looked_back > floor {
                 self.forget_look_back(table, looked_back);
@@ -646,7 +657,7 @@ impl Units {
         }
         let books = self.table(table);
         books.keys.remove(&key);
-        // The groups that have not been accessed since the key was last dropped.
+        // `unmet` holds the groups that have not been accessed since the key was last dropped.
         let before = books.dropped.remove(&key).unwrap_or_default();
         let unmet =
             before.into_iter().filter(|old| floors.iter().all(|floor| floor.group != old.group));
@@ -709,7 +720,7 @@ mod tests {
             forgets.settle(6);
             assert_eq!(forgets.deletes, [(9, 30)]);
         }
-        // A later version was forgotten before an earlier one, which happens in no correct history.
+        // A later version was forgotten before an earlier one. This happens in no correct history.
         let mut forgets = Forgets::default();
         [(5, 30), (2, 40), (9, 20), (5, 35)]
             .into_iter()

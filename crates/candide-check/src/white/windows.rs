@@ -2,8 +2,8 @@
 
 use crate::history::Event;
 
-/// Computes up to which time a history is complete after each window of lines, for lines in any
-/// order. It needs to see the whole history once before the history is fed.
+/// Computes the time up to which a history is complete after each window of lines. The lines may be
+/// in any order. All lines must be passed to [`note`](Self::note) once before the history is fed.
 ///
 /// ```
 /// use candide_check::{Checker, Event, Forgotten, Options, Windows};
@@ -26,7 +26,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The number of lines in a window, large enough for the work between windows to cost little.
+    /// The number of lines in a window. Windows are so large that the work between them costs
+    /// little.
     pub const LINES: usize = 10_000;
 
     /// Takes the next line into account.
@@ -41,7 +42,7 @@ impl Windows {
     }
 
     /// Returns, for each window, the time up to which the history is complete once that window has
-    /// been fed: no later line is due before that time.
+    /// been fed. No line of a later window is due before that time.
     pub fn watermarks(mut self) -> Vec<u64> {
         let mut due = u64::MAX;
         for window in self.dues.iter_mut().rev() {

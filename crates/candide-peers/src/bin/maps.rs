@@ -1,5 +1,5 @@
-//! Measures Candide's tables beside the concurrent maps of the Rust ecosystem; see the crate's
-//! documentation.
+//! Measures Candide's tables beside the concurrent maps of the Rust ecosystem. The crate's
+//! documentation describes the comparison.
 
 use std::process::ExitCode;
 

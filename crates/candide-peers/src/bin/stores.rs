@@ -1,5 +1,5 @@
-//! Measures Candide beside other stores, SQL, software transactional memory and locks by hand; see
-//! `candide_peers::stores`.
+//! Measures Candide beside other stores, SQL, software transactional memory and hand-written
+//! locking. `candide_peers::stores` describes the comparison.
 
 use std::process::ExitCode;
 

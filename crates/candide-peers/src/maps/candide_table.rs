@@ -49,7 +49,7 @@ impl<K: Key, I: IndexKind> Record for Row<K, I> {
     }
 }
 
-/// Gives the protocol of a database type.
+/// A database type, with its protocol.
 trait Runs {
     type Protocol: Protocol;
 }
@@ -61,9 +61,9 @@ impl<P: Protocol> Runs for Database<P> {
 /// The default protocol of the engine.
 type Default = <Database as Runs>::Protocol;
 
-/// How a batch of operations is divided into transactions.
+/// The division of a batch of operations into transactions.
 pub(super) trait Usage: Sync + 'static {
-    /// The names of a hashed and of an ordered table with this usage.
+    /// The names of a hashed table and of an ordered table with this usage.
     const NAMES: [&'static str; 2];
 
     fn insert<K: Key, I: IndexKind>(
@@ -83,11 +83,11 @@ pub(super) trait Usage: Sync + 'static {
 
 /// One operation per transaction.
 pub(super) struct Single;
-/// One operation per transaction, with lookups without a closure.
+/// One operation per transaction. Lookups use no closure.
 pub(super) struct Alone;
 /// All operations of a batch in one transaction.
 pub(super) struct Batched;
-/// All operations of a batch in one transaction, with its lookups made together.
+/// All operations of a batch in one transaction. The lookups of the batch are made by one call.
 pub(super) struct Together;
 
 /// The table and its database.
@@ -326,7 +326,7 @@ impl Usage for Together {
     }
 }
 
-/// Returns the sum of the values that are found one by one; `None` if a row is missing.
+/// Looks up `keys` one by one, and returns the sum of the values found; `None` if a row is missing.
 #[inline]
 fn sum_of<K>(
     keys: &[K],
@@ -342,7 +342,7 @@ fn sum_of<K>(
     Ok(Some(sum))
 }
 
-/// Converts the error that a row is missing into `None`.
+/// Converts the error of a missing row into `None`.
 fn found(sum: Result<u64, Abort>) -> Result<Option<u64>, Abort> {
     match sum {
         Ok(sum) => Ok(Some(sum)),

@@ -1,7 +1,7 @@
 //! The maps, one file each.
 //!
-//! To add a map, write its file and name it in [`Maps::all`] or, if it takes any key, in
-//! `of_any_key`.
+//! To add a map, write its file and add the map to the list in [`Maps::all`]. If the map takes keys
+//! of any type, add it to the list in `of_any_key` instead.
 
 mod btreemap;
 mod candide_table;

@@ -22,7 +22,7 @@ impl<K: Key> Map<K> for SkipMap<K> {
     }
 }
 
-// The map pins an epoch by itself. This is quick if the thread has already pinned one.
+// The map pins an epoch in each operation. This is quick if the thread has already pinned an epoch.
 impl<K: Key> Handle<K> for &SkipMap<K> {
     #[inline]
     fn insert(&mut self, keys: &[K]) {

@@ -1,8 +1,8 @@
-//! The places of the labels of points: near their points, and not on one another.
+//! The placement of the labels of points: near their points, and without overlaps.
 
 use super::svg::Point;
 
-/// A label farther than this from its point needs a line to the point.
+/// A label at a greater distance from its point needs a line to the point.
 pub(super) const NEAR: f64 = 17.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ impl Obstacles {
 }
 
 /// Returns whether a line touches an area. The line is sampled in steps that are small compared
-/// with a label.
+/// with the size of a label.
 fn crosses(area: &Area, from: Point, to: Point) -> bool {
     let steps = ((to.0 - from.0).hypot(to.1 - from.1) / 3.0).ceil().max(1.0);
     (0..=steps as u32).any(|step| {

@@ -1,8 +1,9 @@
-//! The costs of lookups as one SVG picture, which needs no other files, fonts or scripts.
+//! A plot of the costs of lookups: one SVG picture, which needs no other files, fonts or scripts.
 //!
-//! There is a section for each kind of map and size of key. Side by side, it shows the cost of a
-//! lookup by the number of rows and, if the system permits counting, by its cache misses. The
-//! legend has the order of the lines' right ends.
+//! The picture has a section for each kind of map and size of key. A section has one panel that
+//! shows the cost of a lookup by the number of rows. If the system permits the counting of events,
+//! a second panel beside it shows the cost by the number of cache misses. The legend lists the maps
+//! in the order of the right ends of their lines.
 
 mod label;
 mod panel;
@@ -21,8 +22,8 @@ use svg::{FOOTNOTE, Svg, TITLE};
 const MARGIN: f64 = 24.0;
 const FOOTNOTE_HEIGHT: f64 = 16.0;
 
-/// Draws the costs of a report. A map's style depends only on its place in `maps`, not on what was
-/// measured.
+/// Draws the costs of a report. A map's style depends only on the map's place in `maps`, so the
+/// style is the same in every picture.
 pub(crate) fn draw(report: &Report, maps: &[(&'static str, Kind, Role)]) -> String {
     let styles = Styles::of(maps);
     let sections = Section::of(&report.lookup_costs);
@@ -60,7 +61,7 @@ pub(crate) fn draw(report: &Report, maps: &[(&'static str, Kind, Role)]) -> Stri
     svg.finish(width, y + MARGIN - FOOTNOTE_HEIGHT, "What a lookup costs as maps grow")
 }
 
-/// Returns the lines of a text that is as wide as the picture.
+/// Breaks `text` into lines, so that it fits into a picture of this width.
 fn wrapped(text: &str, width: f64) -> Vec<String> {
     let most = ((width - 2.0 * MARGIN) / svg::text_width(&FOOTNOTE, "n")) as usize;
     let mut lines: Vec<String> = Vec::new();
@@ -91,7 +92,7 @@ fn short(rows: usize) -> String {
     format!("{text}{suffix}")
 }
 
-/// Returns the numbers of rows in `costs`, ascending, each once.
+/// Returns the numbers of rows in `costs`, each once, in ascending order.
 fn sizes<'c>(costs: impl Iterator<Item = &'c Cost>) -> Vec<usize> {
     let mut sizes: Vec<usize> = costs.map(|cost| cost.rows).collect();
     sizes.sort_unstable();

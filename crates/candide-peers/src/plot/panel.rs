@@ -1,4 +1,4 @@
-//! One pair of axes and the lines between them.
+//! A panel: one pair of axes, and the lines plotted between them.
 
 use super::label::{Area, NEAR, Obstacles};
 use super::scale::Scale;
@@ -14,7 +14,7 @@ pub(super) const HEIGHT: f64 = 340.0;
 const GRID: &str = "#e4e4e4";
 const AXIS: &str = "#666666";
 
-/// Points nearer than this share a label.
+/// Points at a smaller distance than this share a label.
 const SHARED: f64 = 18.0;
 
 struct Label<'t> {
@@ -87,8 +87,8 @@ impl Panel {
         }
     }
 
-    /// Labels the points with the number of rows. Points with the same number of rows that are
-    /// close share a label, which has no map's colour.
+    /// Labels the points with their numbers of rows. Points that have the same number of rows and
+    /// are close to each other share a label. A shared label does not have the colour of a map.
     fn label(&self, svg: &mut Svg, places: &[Vec<Point>], bounds: Area) {
         let mut obstacles = Obstacles {
             bounds,

@@ -1,4 +1,4 @@
-//! A scale: from values to places along an axis, with the values that label the axis.
+//! A scale. It maps values to places along an axis, and has the values that label the axis.
 
 use super::short;
 
@@ -10,7 +10,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Creates a scale from zero to a round number that is not below `most`.
+    /// Creates a linear scale from zero to a round number that is not below `most`.
     pub(super) fn linear(most: f64) -> Scale {
         let most = if most > 0.0 { most } else { 1.0 };
         let rough = most / 5.0;
@@ -31,7 +31,8 @@ impl Scale {
         }
     }
 
-    /// Creates a scale over numbers of rows, ascending, with some room on both sides.
+    /// Creates a logarithmic scale over `rows`, numbers of rows in ascending order, with some room
+    /// on both sides.
     pub(super) fn logarithmic(rows: &[usize]) -> Scale {
         let (least, most) = (rows.first().copied().unwrap_or(1), rows.last().copied().unwrap_or(1));
         let room = if least == most { 0.5 } else { 0.05 * (most as f64 / least as f64).log10() };

@@ -1,4 +1,4 @@
-//! The maps of one kind, with keys of one size.
+//! A section of the plot: the maps of one kind, with keys of one size.
 
 use super::panel::{self, Line, Mark, Panel};
 use super::scale::Scale;
@@ -47,8 +47,8 @@ impl<'c> Section<'c> {
         sections
     }
 
-    /// Draws the section with its upper left corner at `left` and `top`. It has two panels if
-    /// events were `counted`.
+    /// Draws the section with its upper left corner at `left` and `top`. `counted` says whether
+    /// events were counted. Only then the section has a second panel.
     pub(super) fn draw(&self, svg: &mut Svg, (left, top): Point, counted: bool, styles: &Styles) {
         let kind = match self.kind {
             Kind::Hash => "Hash maps",
@@ -73,8 +73,8 @@ impl<'c> Section<'c> {
         }
     }
 
-    /// Returns the maps in the order of their lines' ends: first the map whose lookups take longest
-    /// with the most rows.
+    /// Returns the maps in the order of the right ends of their lines. The first map is the one
+    /// whose lookups take longest with the most rows.
     fn maps(&self) -> Vec<&'static str> {
         let mut last: Vec<&Cost> = Vec::new();
         for &cost in &self.costs {
@@ -117,7 +117,7 @@ impl<'c> Section<'c> {
         Scale::linear(self.costs.iter().map(|cost| cost.nanoseconds).fold(0.0, f64::max))
     }
 
-    /// Returns a line for each map, through all points that have an `x`.
+    /// Returns a line for each map. The line goes through all points for which `x` returns a value.
     fn lines(
         &self,
         maps: &[&'static str],
@@ -137,7 +137,7 @@ impl<'c> Section<'c> {
                 marks: costs.into_iter().filter_map(mark).collect(),
             }
         };
-        // The quickest lines are drawn last, and so on top.
+        // The lines of the quickest maps are drawn last, so they are on top.
         maps.iter().map(line).collect()
     }
 }

@@ -13,8 +13,8 @@ pub(super) struct Style {
     pub(super) width: f64,
 }
 
-/// Candide has warm colours. The same usage has the same colour in hash and in ordered tables,
-/// which are never in one panel.
+/// The colours of Candide's lines, which are warm. One usage has the same colour for hash tables
+/// and for ordered tables. The two are never in one panel.
 const CANDIDE: [&str; 3] = ["#d62728", "#f5871f", "#7f1d1d"];
 const PEERS: [&str; 8] =
     ["#1f6fb5", "#2a9134", "#8e44ad", "#4aa3df", "#3d348b", "#7a8b00", "#e377c2", "#14b8c4"];
@@ -24,7 +24,8 @@ const MARKERS: [Marker; 4] = [Marker::Square, Marker::Diamond, Marker::Triangle,
 pub(super) struct Styles(HashMap<&'static str, Style>);
 
 impl Styles {
-    /// Returns the styles of all known maps, by their places among the maps of the same role.
+    /// Returns the styles of all known maps. A map's style depends on its place among the maps of
+    /// the same role.
     pub(super) fn of(maps: &[(&'static str, Kind, Role)]) -> Styles {
         let style = |index: usize| {
             let (name, kind, role) = maps[index];

@@ -27,7 +27,7 @@ pub(super) const FOOTNOTE: Type =
     Type { size: 11.0, colour: FAINT_INK, bold: false, anchor: "start" };
 pub(super) const POINT_LABEL: Type = Type { size: 9.5, colour: INK, bold: false, anchor: "middle" };
 
-/// Returns the approximate width of a text, since fonts differ.
+/// Returns the approximate width of a text. The exact width depends on the font of the viewer.
 pub(super) fn text_width(font: &Type, text: &str) -> f64 {
     0.58 * font.size * text.chars().count() as f64
 }
@@ -54,7 +54,7 @@ impl Svg {
         ));
     }
 
-    /// Draws a line through `points`. The line shows `name` under the pointer.
+    /// Draws a line through `points`. When the pointer is on the line, the viewer shows `name`.
     pub(super) fn polyline(&mut self, points: &[Point], colour: &str, width: f64, name: &str) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         self.element(format_args!(
@@ -64,7 +64,7 @@ impl Svg {
         ));
     }
 
-    /// Draws a marker. It shows `what` under the pointer.
+    /// Draws a marker. When the pointer is on the marker, the viewer shows `what`.
     pub(super) fn marker(&mut self, marker: Marker, (x, y): Point, colour: &str, what: &str) {
         let path = match marker {
             Marker::Circle => "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0z",
@@ -94,7 +94,7 @@ impl Svg {
         );
     }
 
-    /// Draws a text that stays legible on lines.
+    /// Draws a text with a white outline, so that the text is legible on lines.
     pub(super) fn text_on_lines(&mut self, at: Point, font: &Type, colour: &str, text: &str) {
         let halo = r##" stroke="#ffffff" stroke-width="2.5" stroke-linejoin="round" paint-order="stroke""##;
         self.write(at, font, colour, halo, text);
@@ -114,7 +114,7 @@ impl Svg {
         writeln!(self.0, "{element}").expect("a String takes everything");
     }
 
-    /// Returns the picture on white, whatever the background of the page is.
+    /// Returns the picture, with a white background of its own.
     pub(super) fn finish(self, width: f64, height: f64, title: &str) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \

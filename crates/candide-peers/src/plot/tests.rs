@@ -45,8 +45,8 @@ fn a_map_has_a_line_in_each_panel_and_a_colour() {
             lines.iter().map(|line| line.split("stroke=").nth(1).unwrap().split(' ').next());
         assert_eq!(colours.collect::<std::collections::HashSet<_>>().len(), 1, "{map}");
     }
-    // If there are cache misses, each point is labelled with its number of rows. The points of the
-    // two hash maps coincide and share the label.
+    // If cache misses were counted, each point is labelled with its number of rows. The points of
+    // the two hash maps coincide and share one label.
     assert_eq!(svg.matches("paint-order").count(), 4);
 }
 

@@ -54,16 +54,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns whether a peer is wanted.
+    /// Returns whether the options select the peer `name`.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.peers.iter().any(|peer| peer == name || peer == ALL)
     }
 }
 
-/// Stands for all peers.
+/// The name that stands for all peers.
 const ALL: &str = "all";
 
-/// The most threads: a slip of the finger should not start a million.
+/// The most threads. The limit keeps a typing error from starting a million threads.
 const THREADS_MAX: usize = 1024;
 
 fn threads(text: &str) -> Result<usize, String> {
@@ -103,7 +103,7 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// Returns the workload over `rows` rows, with its inputs drawn.
+    /// Returns the workload over `rows` rows, together with drawn inputs.
     pub(crate) fn draw(self, rows: u64, lots: Lots) -> Job {
         match self {
             Choice::Transfer => Job::Transfer(Drawn::new(Transfer { accounts: rows }, lots)),
@@ -111,8 +111,8 @@ impl Choice {
             Choice::YcsbA => Job::Ycsb(Drawn::new(Ycsb::a(rows), lots)),
             Choice::YcsbB => Job::Ycsb(Drawn::new(Ycsb::b(rows), lots)),
             Choice::YcsbC => Job::Ycsb(Drawn::new(Ycsb::c(rows), lots)),
-            // The rows form pairs, so their number is even. It is small, so that transactions
-            // conflict.
+            // The rows form pairs, so the number of rows is even. The number is small, so that
+            // transactions conflict.
             Choice::Skew => {
                 Job::Skew(Drawn::new(Skew { rows: Skew::ROWS_MAX.min(rows) & !1 }, lots))
             }

@@ -1,4 +1,4 @@
-//! A peer under measurement, with its type erased, and its measurement.
+//! A peer under measurement, with its type erased; and the code of its measurement.
 
 use std::marker::PhantomData;
 use std::sync::Barrier;
@@ -14,12 +14,12 @@ use super::{Failure, Peer, Session, Size, Store};
 use crate::Role;
 use crate::contender::on_threads;
 
-/// The facts about a peer that a reader must know.
+/// The facts about a peer that a reader of the figures must know.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct About {
     pub(crate) name: &'static str,
     pub(crate) role: Role,
-    /// The crate; `None` for the standard library.
+    /// The name of the peer's crate; `None` for the standard library.
     #[serde(rename = "crate")]
     pub(crate) crate_name: Option<&'static str>,
     pub(crate) version: Option<&'static str>,
@@ -34,11 +34,12 @@ pub(crate) struct About {
 pub(crate) trait Contender {
     fn about(&self) -> About;
 
-    /// Opens a store, fills it, runs transactions on it, and checks the rows that they have left.
+    /// Opens a store, fills it, runs transactions on it, and checks the rows that the transactions
+    /// have left.
     fn measure(&self, job: &Job, turn: Turn) -> Result<Sample, Failure>;
 }
 
-/// A contender that opens stores of a `P`.
+/// Returns a contender that opens stores of peer `P`.
 pub(crate) fn of<P: Peer>() -> Box<dyn Contender> {
     Box::new(Of::<P>(PhantomData))
 }
@@ -72,9 +73,9 @@ impl<P: Peer> Contender for Of<P> {
 pub(crate) struct Turn {
     /// The number of threads.
     pub(crate) threads: usize,
-    /// The measured time. A warm-up of a fifth of it precedes the measurement.
+    /// The length of the measurement. A warm-up of a fifth of this time precedes it.
     pub(crate) duration: Duration,
-    /// The number of the run, which determines where in the input the run begins.
+    /// The number of the run. It determines the place in the input at which the run begins.
     pub(crate) run: usize,
 }
 
@@ -87,7 +88,7 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// The workload's name.
+    /// Returns the workload's name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Job::Transfer(drawn) => drawn.workload.name(),
@@ -112,7 +113,7 @@ impl Job {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lots {
     pub(crate) threads: usize,
-    /// The number of transactions for each thread, which are replayed in a cycle.
+    /// The number of transactions that are drawn for each thread. The thread runs them in a cycle.
     pub(crate) each: usize,
     pub(crate) seed: u64,
 }
@@ -123,7 +124,7 @@ pub(crate) struct Drawn<W: Workload> {
     requests: Vec<Vec<W::Request>>,
 }
 
-/// The number of transactions between two looks at the clock.
+/// The number of transactions between two readings of the clock.
 const STRIDE: usize = 16;
 
 impl<W: Workload> Drawn<W> {
@@ -142,7 +143,7 @@ impl<W: Workload> Drawn<W> {
 struct Tally {
     committed: u64,
     retries: u64,
-    /// The growth of the sum over all rows.
+    /// The growth of the sum over all rows that the thread's transactions caused.
     growth: i128,
 }
 
@@ -170,8 +171,8 @@ fn measure<P: Peer, W: Workload>(drawn: &Drawn<W>, turn: Turn) -> Result<Sample,
     Ok(total)
 }
 
-/// Runs one thread's part. Returns its work in the measured time, and the growth of the sum over
-/// all rows, warm-up included.
+/// Runs one thread's part. Returns the thread's work in the measured time, and the growth of the
+/// sum over all rows that the thread caused, including its warm-up.
 fn work<W: Workload>(
     drawn: &Drawn<W>,
     session: Result<impl Session<W::Value>, Failure>,

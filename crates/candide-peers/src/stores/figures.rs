@@ -6,7 +6,7 @@ use super::driver::{About, Job};
 use crate::Role;
 use crate::figures::median;
 
-/// The figures of one peer for one workload and number of threads, over all runs.
+/// The figures of one peer for one workload and one number of threads, over all runs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {
     pub(crate) workload: &'static str,
@@ -15,27 +15,29 @@ pub(crate) struct Figure {
     pub(crate) threads: usize,
     pub(crate) peer: &'static str,
     pub(crate) role: Role,
-    /// Committed transactions per second, of all threads together: the median of the runs.
+    /// The number of committed transactions per second of all threads together: the median of the
+    /// runs.
     pub(crate) throughput_tps: f64,
     pub(crate) tps_runs: Vec<f64>,
     /// The number of transactions that committed in the measured time.
     pub(crate) committed: u64,
     /// The number of repetitions of these transactions after conflicts.
     pub(crate) retries: u64,
-    /// The throughput divided by that of [`BASELINE`]; `None` if the baseline was not measured.
+    /// The throughput divided by the throughput of [`BASELINE`]; `None` if the baseline was not
+    /// measured.
     pub(crate) of_candide: Option<f64>,
-    /// Why the figures cannot be trusted, or why the peer could not be measured; `None` if all is
-    /// well.
+    /// The reason why the figures cannot be trusted, or why the peer could not be measured; `None`
+    /// if neither is the case.
     pub(crate) failure: Option<String>,
 }
 
-/// The peer that all others are compared with: Candide's default.
+/// The peer with which all other peers are compared: Candide's default.
 pub(crate) const BASELINE: &str = "candide-occ";
 
 /// The result of one turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// Committed transactions per second, of all threads together.
+    /// The number of committed transactions per second of all threads together.
     pub(crate) per_second: f64,
     pub(crate) committed: u64,
     pub(crate) retries: u64,
@@ -67,7 +69,7 @@ impl Figure {
         self.retries += sample.retries;
     }
 
-    /// Returns the slowest and the fastest run.
+    /// Returns the transactions per second of the slowest and of the fastest run.
     pub(crate) fn range(&self) -> (f64, f64) {
         self.tps_runs
             .iter()

@@ -1,5 +1,5 @@
-//! Candide beside the alternatives of a program: other stores, SQL, software transactional memory,
-//! and locks by hand.
+//! Measurements of Candide beside the alternatives that a program has: other stores, SQL, software
+//! transactional memory, and hand-written locking.
 //!
 //! ```text
 //! cd crates/candide-peers
@@ -8,14 +8,14 @@
 //! cargo run --release --features rocksdb --bin stores -- --peers all     # C++: asks for libclang, compiles for many minutes
 //! ```
 //!
-//! A peer is one file in `peers` that implements [`Peer`], [`Store`] and [`Session`], and one line
-//! in the list there. A workload is written once, over these traits.
+//! To add a peer, write one file in `peers` that implements [`Peer`], [`Store`] and [`Session`],
+//! and one line in the list of `peers`. Each workload is written once, in terms of these traits.
 //!
 //! # What is compared
 //! The comparison covers transactions in one process, over tables of 100,000 rows with keys of one
-//! word. In each run the peers take turns. Each turn opens a store of its own, fills it, runs for a
-//! while, and then checks the rows that the workload has left. Medians are compared. The inputs are
-//! drawn before the clock starts, and are the same for all peers.
+//! word. In each run the peers take turns. Each turn opens a new store, fills it, runs the workload
+//! for the given time, and then checks the rows that the workload has left. Medians are compared.
+//! The inputs are drawn before the clock starts, and are the same for all peers.
 //!
 //! | workload | a transaction |
 //! |---|---|
@@ -27,30 +27,30 @@
 //! | `skew` | a probe of isolation, not a measurement: pairs of rows where one of the two has to stay |
 //!
 //! A write of YCSB reads the column, adds one to the counter at its head, and writes all hundred
-//! bytes, which depend on the counter. So the check finds an update that was lost or torn.
+//! bytes, which depend on the counter. So the check finds every update that was lost or torn.
 //!
 //! # What is equal
 //! - **Isolation**: every transaction is serializable. A peer that is not serializable by default
 //!   is used in a way that makes it so. The list that the command prints describes that way.
-//! - **Durability**: none. A store that needs files has them in memory, on `/dev/shm` if it exists,
-//!   and never waits for a disk.
+//! - **Durability**: none. A store that needs files has them in memory (on `/dev/shm`, if that
+//!   exists), and never waits for a disk.
 //! - **Work**: the bodies of transactions are the same code. A transaction with a conflict is
 //!   repeated as the peer's documentation prescribes. It counts once, when it has committed, and
 //!   its repetitions are in a column of their own.
-//! - **Promises used**: read-only transactions declare themselves beforehand, and use the peer's
-//!   cheaper form of transaction if it has one. The rows that a transaction may touch are known
-//!   beforehand. Only `sharded` uses them, and needs them.
+//! - **Advance knowledge**: read-only transactions are declared beforehand, and use the peer's
+//!   cheaper form of transaction if the peer has one. The rows that a transaction may touch are
+//!   known beforehand. Only `sharded` uses this knowledge, and cannot work without it.
 //!
 //! # What is not comparable
 //! - Candide's commit-time updates, which write without reading, are not used, and neither is
 //!   `find_many`: no peer has such operations.
-//! - `mutex` and `sharded` cannot roll back. The bodies decide before they write, so they never
-//!   have to.
-//! - `stm` has its rows in a map that is built by the loading and never changes, so it allows no
-//!   inserts.
-//! - `sqlite` has its statements prepared, so it parses nothing in the measured time. It still
+//! - `mutex` and `sharded` cannot roll back. The bodies of transactions decide before their first
+//!   write whether to write, so a rollback is never needed.
+//! - `stm` keeps its rows in a map that is built when the table is loaded and never changes. So
+//!   `stm` allows no inserts.
+//! - `sqlite` prepares its statements beforehand, so it parses nothing in the measured time. But it
 //!   interprets the statements.
-//! - `fjall`, `redb`, `lmdb`, `sqlite` and `rocksdb` can keep data on disk, and are built for that.
+//! - `fjall`, `redb`, `lmdb`, `sqlite` and `rocksdb` are designed to keep data on disk.
 //! - The hash maps of the yardsticks use `foldhash`, which is quicker than the standard library's
 //!   hash.
 
@@ -81,11 +81,12 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// A store to measure, for any type of rows.
 pub trait Peer: 'static {
-    /// Its name, as in `--peers`.
+    /// The peer's name, as in `--peers`.
     const NAME: &'static str;
     /// The crate whose version is reported; `None` for the standard library.
     const CRATE: Option<&'static str>;
-    /// How the peer is used here, and what makes its transactions serializable.
+    /// A description of the way in which the peer is used here, and of what makes its transactions
+    /// serializable.
     const USE: &'static str;
     /// The peer's role among the others.
     const ROLE: crate::Role;
@@ -159,11 +160,11 @@ pub trait Reading<V: Value> {
     /// The result of the body.
     type Output;
 
-    /// Returns all rows that the body may touch, each once, for stores that have to know them
+    /// Returns all rows that the body may touch, each once. Some stores have to know them
     /// beforehand.
     fn places(&self) -> impl Iterator<Item = Place>;
 
-    /// Runs the body. It may run several times.
+    /// Runs the body. The body may run several times.
     fn run<X: Read<V>>(&self, tx: &mut X) -> Result<Self::Output, Stopped>;
 }
 
@@ -172,11 +173,12 @@ pub trait Writing<V: Value> {
     /// The result of the body.
     type Output;
 
-    /// Returns all rows that the body may touch, each once, for stores that have to know them
+    /// Returns all rows that the body may touch, each once. Some stores have to know them
     /// beforehand.
     fn places(&self) -> impl Iterator<Item = Place>;
 
-    /// Runs the body. It may run several times. It decides whether to write before its first write.
+    /// Runs the body. The body may run several times. The body decides before its first write
+    /// whether to write.
     fn run<X: Write<V>>(&self, tx: &mut X) -> Result<Self::Output, Stopped>;
 }
 
@@ -192,8 +194,8 @@ pub trait Write<V: Value>: Read<V> {
     /// Overwrites a row.
     fn put(&mut self, place: Place, value: V) -> Result<(), Stopped>;
 
-    /// Reads a row and overwrites it, and returns the result of `change`. Stores that can do both
-    /// with one lookup override this method.
+    /// Reads a row and overwrites it with the changed value. Returns the result of `change`. Stores
+    /// that can read and overwrite with one lookup override this method.
     fn modify<T>(&mut self, place: Place, change: impl Fn(&mut V) -> T) -> Result<T, Stopped> {
         let mut value = self.get(place)?;
         let output = change(&mut value);
@@ -217,7 +219,7 @@ impl From<Abort> for Stopped {
     }
 }
 
-/// Makes a [`Stopped`] of an error that is not a conflict.
+/// Converts an error that is not a conflict into a [`Stopped`].
 fn failed(error: impl Into<Failure>) -> Stopped {
     Stopped::Failed(error.into())
 }
@@ -228,7 +230,7 @@ fn there<T>(found: Option<T>, place: Place) -> Result<T, Stopped> {
     found.ok_or_else(|| failed(format!("row {} of table {} is not there", place.key, place.table)))
 }
 
-/// Repeats `attempt` without a pause while it ends in conflicts.
+/// Repeats `attempt` without a pause as long as it ends in conflicts.
 #[cfg(any(feature = "surrealmx", feature = "fjall", feature = "rocksdb"))]
 fn repeat<T>(mut attempt: impl FnMut() -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
     let mut retries = 0;

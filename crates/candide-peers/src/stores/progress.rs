@@ -1,9 +1,9 @@
-//! Progress of the measurement at a terminal.
+//! A display of the measurement's progress on a terminal.
 
 use std::io::{IsTerminal, stderr};
 
-/// A line at the bottom of a terminal that is overwritten with each turn. Without a terminal, no
-/// line is shown.
+/// A line at the bottom of a terminal. Each turn overwrites the line. Without a terminal, no line
+/// is shown.
 pub(crate) struct Progress {
     shown: bool,
     turns: usize,
@@ -16,7 +16,7 @@ impl Progress {
         Progress { shown: stderr().is_terminal(), turns, done: 0 }
     }
 
-    /// Shows that another turn begins.
+    /// Shows that the next turn begins.
     pub(crate) fn begin(&mut self, what: &str) {
         self.done += 1;
         if self.shown {

@@ -17,7 +17,7 @@ pub(crate) struct Report {
     pub(crate) seed: u64,
     pub(crate) peers: Vec<About>,
     pub(crate) results: Vec<Figure>,
-    /// The facts that a reader must know.
+    /// The facts that a reader of the figures must know.
     pub(crate) notes: Vec<String>,
 }
 

@@ -10,15 +10,15 @@ use super::progress::Progress;
 use super::report::Report;
 use super::{peers, table};
 
-/// The number of transactions that are drawn for each thread. Their inputs take more memory than
-/// the caches near the core hold, as inputs from outside would.
+/// The number of transactions that are drawn for each thread. Their inputs exceed the caches near
+/// the core. So reading an input costs a cache miss, as reading an input from outside would.
 const REQUESTS: usize = 1 << 16;
 
 /// Measures what the options select, prints tables as they become ready, and writes the file.
 ///
 /// # Errors
-/// If the transactions of a peer have left rows that they cannot have left, if a peer failed
-/// otherwise, or if the file cannot be written.
+/// If a peer's transactions have left rows that serializable transactions cannot leave, if a peer
+/// failed in another way, or if the file cannot be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let mut peers = peers::all();
     peers.retain(|peer| options.wants(peer.about().name));
@@ -71,7 +71,8 @@ pub(crate) fn measure(
     Ok(report)
 }
 
-/// Measures one workload with one number of threads: peer after peer, run after run.
+/// Measures one workload with one number of threads. In each run, all peers take their turns one
+/// after another.
 fn turns_of<'p>(
     options: &Options,
     workload: Choice,

@@ -1,10 +1,10 @@
-//! The results as text for readers.
+//! The results as text.
 
 use super::figures::{BASELINE, Figure};
 use super::report::Report;
 use crate::table::{grouped, short, table};
 
-/// Prints the peers, and the facts that a reader must know beside the tables.
+/// Prints the peers, and the facts that a reader of the tables must know.
 pub(crate) fn print_head(report: &Report) {
     println!("{}", report.machine);
     for peer in &report.peers {
@@ -19,8 +19,8 @@ pub(crate) fn print_head(report: &Report) {
     }
 }
 
-/// Prints the peers' figures for one workload and number of threads, and the peers that are faster
-/// than Candide.
+/// Prints the peers' figures for one workload and one number of threads, and the peers that are
+/// faster than Candide.
 pub(crate) fn print(figures: &[Figure]) {
     let Some(first) = figures.first() else { return };
     let plural = if first.threads == 1 { "" } else { "s" };

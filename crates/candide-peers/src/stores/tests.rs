@@ -1,4 +1,5 @@
-//! Every peer runs every workload and leaves it sound; peers that are wrong are found.
+//! Tests that every peer runs every workload and leaves possible rows, and that the check finds
+//! peers that are wrong.
 
 mod broken;
 
@@ -10,7 +11,7 @@ use super::cli::Choice;
 use super::driver::{Contender, Job, Lots, Turn, of};
 use super::{Failure, Options, peers, suite};
 
-/// Few enough rows for transactions to conflict.
+/// The number of rows. It is so small that transactions conflict.
 const ROWS: u64 = 100;
 
 fn draw(workload: Choice, threads: usize) -> Job {
@@ -55,8 +56,8 @@ fn no_peer_lets_write_skew_through() {
     }
 }
 
-/// Returns what a workload finds wrong with a peer. On a busy machine, it may take many attempts
-/// until transactions conflict.
+/// Returns the fault that a workload finds in a peer; `None` if it finds none. On a busy machine,
+/// transactions may conflict only after many attempts.
 fn found(peer: &dyn Contender, workload: Choice) -> Option<String> {
     let job = draw(workload, 4);
     // The attempts take a minute, and more on a busy machine.
@@ -95,7 +96,7 @@ fn what_fails_is_reported_and_the_others_are_compared() {
     let mut contenders = peers::all();
     contenders.retain(|peer| ["candide-occ", "mutex"].contains(&peer.about().name));
     contenders.push(of::<broken::NoIsolation>());
-    // Repeats until transactions conflict.
+    // The measurement is repeated until transactions conflict.
     let mut reports = (0..400).map(|_| suite::measure(&options, &contenders).unwrap());
     let report =
         reports.find(|report| report.results[2].failure.is_some()).expect("updates are lost");
@@ -123,7 +124,8 @@ fn the_command_writes_json() {
         serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     std::fs::remove_file(json).unwrap();
     let results = report["results"].as_array().unwrap();
-    // Two workloads, with three peers for one thread, and two of them for two threads.
+    // There are two workloads. For each, three peers run with one thread, and two of these peers
+    // run with two threads.
     assert_eq!(results.len(), 2 * (3 + 2));
     for result in results {
         assert!(

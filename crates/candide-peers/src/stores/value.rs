@@ -15,13 +15,13 @@ pub trait Value: Field + PartialEq + std::fmt::Debug {
     /// The value as words, for Candide.
     type Image: Buffer;
 
-    /// Returns the value's bytes. All values of a type have equally many.
+    /// Returns the value's bytes. All values of a type have the same number of bytes.
     fn to_bytes(&self) -> Self::Bytes;
 
     /// Returns the value whose bytes are `bytes`.
     ///
     /// # Panics
-    /// If `bytes` has another length than the values of the type.
+    /// If the length of `bytes` is not that of the type's values.
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 

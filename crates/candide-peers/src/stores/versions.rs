@@ -1,9 +1,11 @@
 //! The versions of the peers' crates that are built in.
 
-/// The lock file, compiled in, so that it names the versions with which this program was built.
+/// The lock file. It is compiled into the program, so that it names the versions with which the
+/// program was built.
 const LOCK_FILE: &str = include_str!("../../Cargo.lock");
 
-/// Returns the version of a crate in the lock file; `None` if the crate is not in it.
+/// Returns the version of a crate according to the lock file; `None` if the lock file does not
+/// contain the crate.
 pub(crate) fn version_of(name: &str) -> Option<&'static str> {
     let mut lines = LOCK_FILE.lines();
     let name = format!("name = \"{name}\"");

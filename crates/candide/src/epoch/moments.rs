@@ -1,10 +1,10 @@
 //! The times, in milliseconds, at which past epochs ended.
 //!
-//! The number of an epoch gives an age only if every epoch lasts for a millisecond. Epochs are
-//! longer on a busy machine, and shorter if commits use up their numbers. So each pass of the
-//! advancer leaves a mark: the moment at which an epoch had begun. Older passes have fewer marks:
-//! each level keeps every second mark of the level before, so the list grows with the logarithm of
-//! the number of passes.
+//! The number of an epoch gives the epoch's age only if every epoch lasts for a millisecond. Epochs
+//! are longer on a busy machine, and shorter if commits use up the epochs' numbers. So each pass of
+//! the advancer stores a mark: an epoch, and a moment at which that epoch had begun. Marks are kept
+//! in levels, and older marks are sparser: each level keeps every second mark of the level before.
+//! So the number of marks grows with the logarithm of the number of passes.
 
 #![forbid(unsafe_code)]
 
@@ -13,10 +13,12 @@ use crate::sync::Instant;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Milliseconds since the epochs of a process began; passes, if these are moved by hand.
+/// A number of milliseconds since the epochs of a process began. If explicit calls move the epochs,
+/// a moment is the number of an epoch.
 pub(crate) type Moment = u64;
 
-/// The most marks of a level. An age is too short by at most one part in this many, and one pass.
+/// The most marks of a level. The error of an age is at most the age divided by this number, plus
+/// one pass: ages are never too long.
 const MARKS_MAX: usize = 64;
 
 /// The record of the moments at which epochs began.
@@ -42,15 +44,16 @@ impl Moments {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner).push(epoch, now);
     }
 
-    /// Returns when `epoch` ended, or somewhat later; now, if no pass has seen it end.
+    /// Returns the moment at which `epoch` ended, or a somewhat later moment. Returns the present
+    /// moment if no pass has seen the end of `epoch`.
     pub(super) fn end_of(&self, epoch: Epoch) -> Moment {
         let end = self.marks.lock().unwrap_or_else(PoisonError::into_inner).end_of(epoch);
         end.unwrap_or_else(|| self.now())
     }
 }
 
-/// Epochs with the moments at which they had begun, level by level. Of the marks that a level has
-/// too many, every other one goes to the next.
+/// Marks: epochs with moments at which they had begun, level by level. A full level drops one of
+/// its two oldest marks, and moves the other to the next level.
 #[derive(Debug, Default)]
 struct Marks(Vec<VecDeque<(Epoch, Moment)>>);
 
@@ -65,7 +68,8 @@ impl Marks {
             let marks = &mut self.0[level];
             marks.push_back(newest);
             if marks.len() > MARKS_MAX {
-                // The later of the two oldest: an epoch between them has ended by then.
+                // The later of the two oldest marks is kept: an epoch between the two has ended by
+                // the later moment.
                 marks.pop_front();
                 mark = marks.pop_front();
             }

@@ -1,19 +1,20 @@
-//! The index of deleted records of an ordered table: it holds the records of deleted rows that only
+//! The index of deleted records of an ordered table. It holds the records of deleted rows that only
 //! snapshots can see.
 //!
 //! In some tables, such as a queue, rows are inserted at one end and deleted at the other. While a
-//! snapshot is open, the records of all rows deleted since lie before the record of the first
-//! present row. A reader of that row would pass them one by one. So they are moved out of the
-//! table's index into this one, which only readers of the past search.
+//! snapshot is open, the records of all rows that were deleted since its opening lie before the
+//! record of the first present row. A reader of that row would pass these records one by one. So
+//! they are moved out of the table's index into this index. Only readers of the past search this
+//! index.
 //!
 //! # Invariants
-//! * **DI1** A record that a snapshot may see is in the table's index or in this one: it is linked
-//!   here before it is unlinked there. So a reader of the past searches the table's index first and
-//!   then this one, and finds the record in one of them, or in both.
+//! * **DI1** A record that a snapshot may see is in the table's index or in this index: the record
+//!   is linked here before it is unlinked there. A reader of the past searches the table's index
+//!   first and then this index. So the reader finds the record in at least one of them.
 //! * **DI2** This index holds at most one record of a key. A further record of the key stays in the
-//!   table's index, as every record does if memory for this index is refused.
-//! * **DI3** A record that is in this index alone is dead. It is unlinked once no snapshot can see
-//!   it, and is then retired.
+//!   table's index. Every record stays in the table's index if memory for this index is refused.
+//! * **DI3** A record that is only in this index is dead. The record is unlinked and retired once
+//!   no snapshot can see it.
 
 #![forbid(unsafe_code)]
 
@@ -24,8 +25,9 @@ use crate::record::RecordAt;
 use crate::schema::WordRange;
 use crate::sync::{AtomicUsize, Ordering};
 
-/// The number of records of this index that a reader merges at once with those of the table's
-/// index. It is small, since a reader may want only the first record.
+/// The number of records that a reader takes from this index at once, to merge them with the
+/// records of the table's index. The number is small, since a reader may want only the first
+/// record.
 const PREFETCH_BATCH: usize = 32;
 
 /// The index of deleted records of one table.
@@ -47,25 +49,25 @@ impl DeletedIndex {
         Ok(DeletedIndex { records, count: AtomicUsize::new(0) })
     }
 
-    /// Returns whether this index holds no record that the caller, which has searched the table's
-    /// index, could have missed there.
+    /// Returns whether this index holds no record that the caller could have missed in the table's
+    /// index. The caller has already searched the table's index.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: a reader that has seen that a record has left the table's index (E17) also sees
-        // that the record was counted here before.
+        // Relaxed: if a reader has seen that a record has left the table's index (E17), then the
+        // reader also sees that the record was counted here before.
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Links `record` here. The caller will then unlink it from the table's index. Returns whether
-    /// the record was linked: false if memory is refused or the key has a record here already. The
-    /// caller is pinned.
+    /// Links `record` in this index. The caller will then unlink `record` from the table's index.
+    /// Returns `false` if `record` was not linked: memory was refused, or `key` has a record here
+    /// already. The caller is pinned.
     pub(crate) fn enter(
         &self,
         record: RecordAt,
         key: &[u64],
         caches: &mut Vec<Option<Cache>>,
     ) -> bool {
-        // DI1: before the caller unlinks the record from the table's index.
+        // DI1: the record is counted before the caller unlinks it from the table's index.
         self.count.fetch_add(1, Ordering::Relaxed);
         let place = (&mut Place::default(), Start::ROOT);
         let linked = self.records.link(record, key, place, caches, &mut Vec::new(), |_| {});
@@ -83,8 +85,8 @@ impl DeletedIndex {
         debug_assert!(count > 0, "DI3: a record leaves once");
     }
 
-    /// Returns the record with this key; `None` if there is none. The caller is pinned, and has
-    /// searched the table's index for the key before.
+    /// Returns the record with this key; `None` if this index has no such record. The caller is
+    /// pinned, and has searched the table's index for the key before.
     pub(crate) fn find(&self, key: &[u64]) -> Option<RecordAt> {
         match self.records.find(key) {
             Found::Record(record) => Some(record),
@@ -92,7 +94,7 @@ impl DeletedIndex {
         }
     }
 
-    /// Appends to `into` the wanted records of a range, in this direction, but at most
+    /// Appends the wanted records of `range` to `into`, in direction `direction`, but at most
     /// [`PREFETCH_BATCH`] of them. Returns whether the end of the range was reached. The caller is
     /// pinned, and has searched the range in the table's index before.
     pub(crate) fn list(

@@ -1,4 +1,5 @@
-//! The hash index: finds records, protects absent keys, grows without stopping writers.
+//! The hash index. It finds records, lets transactions observe absent keys, and grows without
+//! stopping writers.
 //!
 //! # Shape
 //! An array of buckets, each one cache line: `| version | node words of the protocol | slots |
@@ -8,26 +9,26 @@
 //! is taken out.
 //!
 //! # Invariants
-//! * **HI1** A record, once linked, keeps its slot until it is unlinked; nothing moves within a
+//! * **HI1** A linked record keeps its slot until the record is unlinked. No record moves within a
 //!   bucket. So a lookup that finds its key needs no version.
-//! * **HI2** Every link raises its bucket's version, under the bucket's lock and after the slot is
-//!   written. So a lookup that loaded the version first and found nothing is still right while the
-//!   version has not changed.
-//! * **HI3** A moved bucket is never changed again. Its version word says MOVED. So a reader that
-//!   has remembered the earlier version fails to validate, and a reader that comes later goes on to
-//!   the next array.
-//! * **HI4** Slots are written with Release and read with Acquire: a record's key and cells are
-//!   seen whole (E4).
-//! * **HI5** Bucket locks are held for a few hundred instructions, never while waiting for anything
-//!   else.
+//! * **HI2** Every link of a record raises the bucket's version, under the bucket's lock and after
+//!   the slot is written. Let a lookup load the version first, and then find no record. Its result
+//!   stays right until the version changes.
+//! * **HI3** A moved bucket is never changed again. The flag MOVED is set in its version word. So a
+//!   reader that has observed an earlier version fails to validate, and a reader that comes later
+//!   goes on to the next array.
+//! * **HI4** Slots are written with Release and read with Acquire. So a reader that finds a record
+//!   sees the record's whole key and all cells (E4).
+//! * **HI5** Bucket locks are held for a few hundred instructions. No thread waits while it holds a
+//!   bucket lock.
 //!
 //! # Growth
 //! The index keeps no count of records. An insert that finds its bucket full samples the buckets
-//! around it. If these are crowded, the insert adds an array of twice the size. From then on every
-//! insert first moves its own bucket and a few others, and then works in the new array. The insert
-//! that moves the last bucket makes the new array the current one. If a transaction moves a bucket
-//! that it has observed itself, it replaces the observation by observations of the two halves: see
-//! [`NodeChange`].
+//! around it. If these buckets are crowded, the insert adds an array of twice the size. From then
+//! on every insert first moves its own bucket and a few others, and then works in the new array.
+//! The insert that moves the last bucket makes the new array the current one. A transaction that
+//! moves a bucket which it has observed replaces this observation by observations of the two
+//! halves: see [`NodeChange`].
 
 use super::node::{Found, LINE_WORDS, LOCK, Linked, MOVED, NodeAt, OVERFLOW, Retire};
 use super::node::{NodeChange, Supplies};
@@ -45,32 +46,33 @@ const VERSION_ONE: u64 = 4;
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 
-/// The least number of buckets, used if the size of a table is not given. One under a model, so
-/// that the model reaches growth.
+/// The least number of buckets. A table whose size is not given begins with this number. It is one
+/// under a model, so that the model reaches growth.
 const BUCKETS_MIN: usize = if MODELLED { 1 } else { 16 };
-/// Records per bucket that a table of known size is built for. Then three in four lookups of
-/// absent keys read no overflow line.
+/// The average number of records per bucket in a table of known size. With this number, three in
+/// four lookups of absent keys read no overflow line.
 const RECORDS_PER_BUCKET: usize = 4;
-/// The number of buckets sampled to judge how full the table is. The sample is so large that a
-/// table half as full as the threshold does not grow by chance alone.
+/// The number of buckets that an insert samples to judge how full the table is. The sample is so
+/// large that a table half as full as the threshold does not grow by chance.
 const SAMPLE_BUCKETS: usize = 32;
-/// The most records that one bucket counts for in the sample. So keys that share a bucket by design
-/// do not make a table grow.
+/// The most records of one bucket that count in the sample. Because of this limit, keys that share
+/// a bucket by design do not make a table grow.
 const CROWD_MAX: usize = 8;
 /// The number of records in the sample from which on the table grows.
 const SAMPLE_RECORDS: usize = SAMPLE_BUCKETS * 9 / 2;
 /// The number of buckets that an insert moves besides its own.
 const MOVES_PER_INSERT: usize = 8;
 
-/// An array that lookups no longer begin in, by its address. Dropping this value frees the array,
+/// The address of an array in which lookups no longer begin. Dropping this value frees the array,
 /// so the value is kept until no thread can reach the array.
 #[derive(Debug)]
 struct RetiredArray(u64);
 
 impl Drop for RetiredArray {
     fn drop(&mut self) {
-        // SAFETY: made once for an array that has become unreachable, and dropped when no pin can
-        // reach it any more (by the collection of garbage, or with the database).
+        // SAFETY: one such value is made for each array that has become unreachable. It is dropped
+        // when no pinned thread can reach the array any more (by the collection of garbage, or with
+        // the database).
         drop(unsafe { from_address(self.0) });
     }
 }
@@ -83,9 +85,10 @@ pub(crate) struct BucketCursor {
     /// The number of buckets visited so far. Unless `wanted` is given, this is also the index of
     /// the next bucket.
     bucket: usize,
-    /// The prefix whose bucket alone is visited; `None` if all buckets are.
+    /// The prefix of the wanted keys, if only the bucket of that prefix is visited; `None` if all
+    /// buckets are visited.
     wanted: Option<Wanted>,
-    /// Records of the visited buckets that have not been returned yet.
+    /// The records of the visited buckets that have not been returned yet.
     found: Vec<RecordAt>,
 }
 
@@ -106,26 +109,26 @@ struct Wanted {
 /// The index of one table.
 #[derive(Debug)]
 pub(crate) struct HashIndex {
-    /// The address of the array that lookups begin in. Written when every bucket of the previous
-    /// array has been moved.
+    /// The address of the array in which lookups begin. It is replaced when every bucket of the
+    /// previous array has been moved.
     current: AtomicU64,
     key_words: usize,
-    /// The number of words of a key, from the first, that are hashed. It is less than `key_words`
-    /// where keys with a common prefix are looked up together.
+    /// The number of leading words of a key that are hashed. It is less than `key_words` if keys
+    /// with a common prefix are looked up together.
     hashed_words: usize,
     /// The number of words that the protocol keeps in each bucket.
     node_words: usize,
     seed: u64,
     memory: Arc<Memory>,
-    /// Overflow lines.
+    /// The slab of the overflow lines.
     lines: Arc<Slab>,
     grows: bool,
     growing: Mutex<()>,
-    /// The bytes of the arrays in use, for reports.
+    /// The number of bytes of the arrays in use, for reports.
     array_bytes: AtomicUsize,
 }
 
-/// The size that an index is to have.
+/// The wanted size of an index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     /// The approximate number of records that the index is built for.
@@ -139,10 +142,10 @@ pub(crate) struct Size {
 pub(crate) struct Array {
     words: WordArray,
     bucket_mask: u64,
-    /// The address of the array, twice as large, that this one is being moved to; zero if it is not
-    /// being moved.
+    /// The address of the array, twice as large, to which the buckets of this array are being
+    /// moved; zero if this array is not being moved.
     next: AtomicU64,
-    /// The number of buckets that inserts have undertaken to move.
+    /// The number of buckets that inserts have claimed for moving.
     claimed: AtomicUsize,
     /// The number of buckets that have been moved.
     moved: AtomicUsize,
@@ -181,8 +184,8 @@ impl Array {
 }
 
 impl HashIndex {
-    /// Returns an index for records whose keys have `key_words` words, the first `hashed_words` of
-    /// which are hashed.
+    /// Returns an index for records whose keys have `key_words` words. The first `hashed_words` of
+    /// these words are hashed.
     pub(crate) fn new(
         memory: &Arc<Memory>,
         lines: &Arc<Slab>,
@@ -208,7 +211,7 @@ impl HashIndex {
         })
     }
 
-    /// Words in an overflow line.
+    /// The number of words of an overflow line.
     pub(crate) const LINE_WORDS: usize = LINE_WORDS;
 
     /// Returns the hash of a key: one folded multiplication per word, keyed by the table's seed.
@@ -218,7 +221,7 @@ impl HashIndex {
             let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
             (product >> 64) as u64 ^ product as u64
         };
-        // Two cases, since the compiler mostly knows the length of a whole key.
+        // There are two cases, since the compiler mostly knows the length of a whole key.
         if key.len() <= self.hashed_words {
             key.iter().fold(self.seed, mix)
         } else {
@@ -236,8 +239,9 @@ impl HashIndex {
     #[inline(always)]
     fn array_at(&self, address: u64) -> Option<&Array> {
         let array: *const Array = std::ptr::with_exposed_provenance(address as usize);
-        // SAFETY: arrays are boxed, stay until they are retired through `Retire::Array`, and are
-        // freed after every pin that could have reached them; callers are pinned, or own the index.
+        // SAFETY: arrays are boxed, are not freed before they are retired through `Retire::Array`,
+        // and are then freed only after the end of every pin that could have reached them. Callers
+        // are pinned, or own the index.
         unsafe { array.as_ref() }
     }
 
@@ -248,17 +252,17 @@ impl HashIndex {
         prefetch(array.bucket(array.bucket_index(hash)).0.hint(0));
     }
 
-    /// Returns a record that probably has this hash, from the first line of the bucket; `None` if
-    /// no slot there fits.
+    /// Returns a record from the first line of the bucket whose key probably has this hash; `None`
+    /// if no slot of that line fits the hash.
     ///
-    /// The code does not branch on the slots' contents. A misprediction would delay the cache
-    /// misses of the next key until those of this key have been served.
+    /// The code does not branch on the slots' contents. A mispredicted branch would delay the cache
+    /// misses of the next key until the cache misses of this key have been served.
     #[inline(always)]
     pub(crate) fn likely_record(&self, hash: u64) -> Option<RecordAt> {
         let array = self.current();
         let bucket = array.bucket(array.bucket_index(hash));
-        // HI3: the next array may have unlinked and freed a record that a moved bucket still refers
-        // to.
+        // HI3: a moved bucket may still refer to a record that has been unlinked from the next
+        // array and freed.
         if bucket.version() & MOVED != 0 {
             return None;
         }
@@ -279,8 +283,8 @@ impl HashIndex {
         record_of(likely)
     }
 
-    /// Returns the record with this key. If there is none, returns the node, and the version at
-    /// which it shows the key's absence. The caller is pinned.
+    /// Returns the record with this key. If no record has this key, returns the node, and the
+    /// node's version that proves the key's absence. The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64], hash: u64) -> Found {
         match self.likely_record(hash) {
@@ -289,14 +293,14 @@ impl HashIndex {
         }
     }
 
-    /// As [`HashIndex::find`], but searches the whole bucket.
+    /// Does the same as [`HashIndex::find`], but searches the whole bucket at once.
     #[inline(never)]
     pub(crate) fn search(&self, key: &[u64], hash: u64) -> Found {
         let mut array = self.current();
         let mut spin = Spin::default();
         loop {
             let node = array.bucket(array.bucket_index(hash));
-            let version = node.version(); // HI2: before the slots.
+            let version = node.version(); // HI2: loaded before the slots.
             if version & MOVED != 0 {
                 array = self.next_of(array);
                 continue;
@@ -335,11 +339,11 @@ impl HashIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless another record with its key is
-    /// linked. The caller is pinned.
+    /// Links `record`, unless another record with the same key is linked. The key and the cells of
+    /// `record` are written already. The caller is pinned.
     ///
-    /// `inherit_from_node` runs under the bucket's lock, after the version has been raised. In it,
-    /// a protocol lets the record inherit what the bucket recorded about the absent key.
+    /// `inherit_from_node` runs under the bucket's lock, after the version has been raised. This
+    /// closure lets a protocol copy into the record what the bucket recorded about the absent key.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -358,12 +362,12 @@ impl HashIndex {
             }
             let node = array.bucket(array.bucket_index(hash));
             let Some(version) = lock_bucket(node) else {
-                // Moved, or locked by another thread for a moment.
+                // The bucket has been moved, or another thread holds its lock for a moment.
                 spin.wait();
                 continue;
             };
-            // Under the lock, `next` is final for this bucket: a thread that moves the bucket locks
-            // it too.
+            // Under the lock, the bucket is not moved: a thread that moves the bucket locks it,
+            // too.
             if let Some(existing) = self.find_in(node, key, hash) {
                 unlock_bucket(node, version);
                 return Ok(Linked::Existing(existing));
@@ -378,19 +382,20 @@ impl HashIndex {
             debug_assert_eq!(line.word(slot).load(Ordering::Relaxed), 0, "HI1: a slot is free");
             line.word(slot).store(entry, Ordering::Release); // HI4, E4
             let after = version + VERSION_ONE;
-            unlock_bucket(node, after | LOCK); // HI2: raised, and still ours.
+            unlock_bucket(node, after | LOCK); // HI2: raised; the lock is kept.
             inherit_from_node(node);
             unlock_bucket(node, after);
             return Ok(Linked::New { node, before: version, after });
         }
     }
 
-    /// Unlinks `record`, which is dead, from its bucket. The caller is pinned and retires the
+    /// Unlinks `record`, which is dead, from its bucket. The caller is pinned, and retires the
     /// record afterwards.
     ///
     /// `merge_into_node` runs under the bucket's lock, before the slot is cleared. The version is
-    /// raised only where nodes keep timestamps. In commit order this is not needed: the dead
-    /// record's own cell already fails every transaction that observed its absence.
+    /// raised only if nodes keep timestamps. Protocols in commit order do not need this: a
+    /// transaction that observed the absence in the dead record fails because of the record's own
+    /// cell.
     pub(crate) fn unlink(
         &self,
         record: RecordAt,
@@ -430,8 +435,8 @@ impl HashIndex {
         unlock_bucket(node, raised);
     }
 
-    /// Calls `each` with the occupied slots of a bucket until `each` returns true. Returns whether
-    /// `each` has returned true.
+    /// Calls `each` with the occupied slots of a bucket, until `each` returns `true`. Returns
+    /// whether `each` has returned `true`.
     fn each_slot(&self, node: NodeAt, mut each: impl FnMut(NodeAt, usize, u64) -> bool) -> bool {
         let (mut line, mut first) = (node, 1 + self.node_words);
         loop {
@@ -446,14 +451,14 @@ impl HashIndex {
         }
     }
 
-    /// Returns a free slot of a bucket that the caller has locked or that no thread can reach yet;
-    /// `None` if there is none.
+    /// Returns a free slot of a bucket; `None` if the bucket has no free slot. The caller has
+    /// locked the bucket, or no other thread can reach it yet.
     fn free_slot(&self, node: NodeAt) -> Option<(NodeAt, usize)> {
         self.free_slot_from(node, 1 + self.node_words)
     }
 
-    /// As [`HashIndex::free_slot`], but begins at slot `first` of `line`, which is any line of the
-    /// bucket.
+    /// Does the same as [`HashIndex::free_slot`], but begins at slot `first` of `line`, which is
+    /// any line of the bucket.
     fn free_slot_from(&self, mut line: NodeAt, mut first: usize) -> Option<(NodeAt, usize)> {
         loop {
             if let Some(slot) =
@@ -465,8 +470,8 @@ impl HashIndex {
         }
     }
 
-    /// Starts to grow the table if the surroundings of the full bucket `node` are crowded;
-    /// otherwise adds an overflow line to the bucket. The caller does not hold the bucket's lock.
+    /// Starts to grow the table if the buckets around the full bucket `node` are crowded. Otherwise
+    /// adds an overflow line to the bucket. The caller does not hold the bucket's lock.
     #[cold]
     fn make_room(
         &self,
@@ -500,8 +505,8 @@ impl HashIndex {
         line
     }
 
-    /// Appends `line` to a bucket that the caller has locked or that no thread can reach yet.
-    /// `last` is any line of the bucket.
+    /// Appends `line` to the bucket of which `last` is any line. The caller has locked the bucket,
+    /// or no other thread can reach it yet.
     fn append_line(&self, mut last: NodeAt, line: NodeAt) {
         while let Some(overflow) = last.overflow() {
             last = overflow;
@@ -515,8 +520,9 @@ impl HashIndex {
     }
 
     /// Takes an overflow line out of a bucket that the caller has locked. The line keeps its own
-    /// link, so a reader that is in it still reaches all records that stay linked. Such a reader
-    /// may miss records linked meanwhile, as it may in any line; the bucket's version then differs.
+    /// link, so a reader in that line still reaches all records that stay linked. As in any line,
+    /// such a reader may miss a record that is linked meanwhile; but then the bucket's version has
+    /// changed.
     fn remove_line(&self, node: NodeAt, line: NodeAt) {
         let mut before = node;
         while let Some(next) = before.overflow().filter(|&next| next != line) {
@@ -525,8 +531,8 @@ impl HashIndex {
         before.word(OVERFLOW).store(line.word(OVERFLOW).load(Ordering::Relaxed), Ordering::Release); // HI4
     }
 
-    /// Returns whether the buckets from the full bucket `node` on are so full that the table should
-    /// double.
+    /// Returns whether the buckets from the full bucket `node` onwards are so full that the table
+    /// should double.
     fn is_crowded(&self, array: &Array, node: NodeAt) -> bool {
         let sample = SAMPLE_BUCKETS.min(array.buckets());
         let own = (node.0.address() - array.words.block().address()) as usize
@@ -544,7 +550,7 @@ impl HashIndex {
         records * SAMPLE_BUCKETS >= SAMPLE_RECORDS * sample
     }
 
-    /// Gives `array` a successor of twice the size. Returns false if `array` cannot have a
+    /// Gives `array` a successor of twice the size. Returns `false` if `array` cannot have a
     /// successor now.
     fn grow(&self, array: &Array) -> bool {
         let _one_at_a_time = lock(&self.growing);
@@ -552,10 +558,10 @@ impl HashIndex {
             return true;
         }
         if !std::ptr::eq(array, self.current()) {
-            // The array is still being filled from the one before, so it cannot grow yet.
+            // `array` is still being filled from its predecessor, so it cannot grow yet.
             return false;
         }
-        // If the memory limit refuses, the table keeps its size.
+        // If the memory limit refuses the new array, the table keeps its size.
         let Ok(next) = Array::new(&self.memory, array.buckets() * 2) else { return false };
         self.array_bytes.fetch_add(next.bytes(), Ordering::Relaxed);
         array.next.store(to_address(next), Ordering::Release); // E8
@@ -574,7 +580,7 @@ impl HashIndex {
         let mut result = Ok(());
         let mut move_one = |bucket: usize| match self.move_bucket(array, next, bucket, supplies) {
             Ok(done) => moved += usize::from(done),
-            // The buckets that have been moved still count.
+            // Buckets that were moved before the refusal still count.
             Err(refused) => result = Err(refused),
         };
         move_one(own);
@@ -582,7 +588,7 @@ impl HashIndex {
             let first = array.claimed.fetch_add(MOVES_PER_INSERT, Ordering::Relaxed);
             (first..(first + MOVES_PER_INSERT).min(array.buckets())).for_each(move_one);
         }
-        // AcqRel: all moves happen before the step of the thread that counts the last bucket (E11).
+        // AcqRel: all moves happen before the thread that counts the last bucket goes on (E11).
         if moved > 0 && array.moved.fetch_add(moved, Ordering::AcqRel) + moved == array.buckets() {
             // The count reaches its end once, so the array is retired once.
             let moved = self.current.swap(array.next.load(Ordering::Acquire), Ordering::AcqRel); // E8
@@ -592,7 +598,8 @@ impl HashIndex {
         result
     }
 
-    /// Moves one bucket to its two halves in `next`. Returns false if the bucket was moved before.
+    /// Moves one bucket of `array` to its two halves in `next`. Returns `false` if the bucket was
+    /// moved before.
     fn move_bucket(
         &self,
         array: &Array,
@@ -611,9 +618,10 @@ impl HashIndex {
                 spin.wait();
                 continue;
             };
-            // If the bucket has overflow lines, the halves together need at most one more than the
-            // bucket. The lines are fetched before the lock is kept. They may exceed the memory
-            // limit, since a table that has begun to grow must be able to finish.
+            // If the bucket has overflow lines, the two halves together need at most one line more
+            // than the bucket. The lines are allocated before the bucket is locked for the move.
+            // They may exceed the memory limit, since a table that has begun to grow must be able
+            // to finish.
             let lines = match self.overflow_lines(node) {
                 0 => 0,
                 lines => lines + 1,
@@ -625,8 +633,9 @@ impl HashIndex {
             Cache::of(caches, &self.lines).make_ready(&self.lines, lines, true)?;
         };
         if self.node_words > 0 {
-            // A reader of an absent key raises the bucket's timestamp and then reads the version;
-            // this thread locks the bucket and then copies the timestamp.
+            // A reader of an absent key raises the bucket's timestamp and then reads the version.
+            // This thread locks the bucket and then copies the timestamp. With the fence, at least
+            // one of the two sees what the other has written.
             crate::sync::full_fence();
         }
         let halves = [next.bucket(index), next.bucket(index + array.buckets())];
@@ -639,8 +648,8 @@ impl HashIndex {
             debug_assert_eq!(half.version(), 0, "HI3: a bucket is moved once");
             half.word(0).store(version, Ordering::Relaxed);
         }
-        // The places up to which the halves are filled. So no entry searches the filled slots
-        // again, even if many keys share a bucket.
+        // The places up to which the halves are filled. Because of them, the loop never searches
+        // filled slots again, even if many keys share a bucket.
         let mut ends = halves.map(|half| (half, 1 + self.node_words));
         self.each_slot(node, |_, _, entry| {
             let record = record_of(entry).expect("an occupied slot");
@@ -661,7 +670,7 @@ impl HashIndex {
             retired.push(Retire::Block(overflow.0));
             line = overflow;
         }
-        unlock_bucket(node, version | MOVED); // HI3; publishes the halves.
+        unlock_bucket(node, version | MOVED); // HI3: this store publishes the halves.
         if !mutant(Mutant::MoveUntracked) {
             let successors = halves.map(|half| (half, version));
             changes.push(NodeChange { node, before: version, successors, further: Vec::new() });
@@ -678,8 +687,8 @@ impl HashIndex {
         count
     }
 
-    /// Returns a cursor through all records; or, if both ends of `range` have the same hashed
-    /// words, through the records with these words.
+    /// Returns a cursor through all records. If both ends of `range` have the same hashed words,
+    /// the cursor goes only through the records with these words.
     pub(crate) fn cursor(&self, range: &WordRange) -> BucketCursor {
         range.expect_words(self.key_words);
         debug_assert!(
@@ -689,7 +698,8 @@ impl HashIndex {
         let prefix = &range.lower.words()[..self.hashed_words];
         let one_bucket = prefix == &range.upper.words()[..self.hashed_words];
         let wanted = one_bucket.then(|| Wanted { prefix: prefix.into(), hash: self.hash(prefix) });
-        // An address suffices: the cursor is used under the pin under which it was made.
+        // The array's address suffices: the cursor is used under the same pin under which it was
+        // made.
         BucketCursor {
             array: self.current.load(Ordering::Acquire),
             bucket: 0,
@@ -698,7 +708,7 @@ impl HashIndex {
         } // E8
     }
 
-    /// Returns the next record; `None` if there are no more. Reports each bucket's version to
+    /// Returns the next record; `None` if no record is left. Reports each bucket's version to
     /// `observe` before returning any record of that bucket.
     pub(crate) fn advance(
         &self,
@@ -723,7 +733,8 @@ impl HashIndex {
         }
     }
 
-    /// Observes a bucket, or the buckets it has moved to, and collects their records.
+    /// Observes a bucket and collects its records. If the bucket has been moved, observes and
+    /// collects from its halves instead.
     fn collect(
         &self,
         array: &Array,
@@ -735,7 +746,7 @@ impl HashIndex {
         let node = array.bucket(index);
         let mut spin = Spin::default();
         let version = loop {
-            let version = node.version(); // HI2: before the slots.
+            let version = node.version(); // HI2: loaded before the slots.
             if version & LOCK == 0 {
                 break version;
             }
@@ -780,13 +791,14 @@ impl HashIndex {
         &self.lines
     }
 
-    /// Returns the bytes of the bucket arrays.
+    /// Returns the number of bytes of the bucket arrays.
     pub(crate) fn array_bytes(&self) -> usize {
         self.array_bytes.load(Ordering::Relaxed)
     }
 
-    /// Calls `each` once with every record that is linked during the whole call, present or not,
-    /// and with some of the records linked or unlinked meanwhile. The caller is pinned.
+    /// Calls `each` once with every record that is linked during the whole call, whether its row is
+    /// present or absent. Also calls `each` with some of the records that are linked or unlinked
+    /// during the call. The caller is pinned.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         let mut cursor = self.cursor(&WordRange::beginning_with(&[], self.key_words));
         while let Some(record) = self.advance(&mut cursor, &mut |_, _| {}) {
@@ -799,8 +811,8 @@ impl Drop for HashIndex {
     fn drop(&mut self) {
         let mut address = self.current.load(Ordering::Acquire);
         while address != 0 {
-            // SAFETY: made by `new` or `grow`, not retired, and the index is being dropped, so no
-            // thread is in it.
+            // SAFETY: `new` or `grow` made the array, and it has not been retired. The index is
+            // being dropped, so no other thread uses the array.
             let array = unsafe { from_address(address) };
             address = array.next.load(Ordering::Acquire);
         }
@@ -812,7 +824,7 @@ fn to_address(array: Box<Array>) -> u64 {
 }
 
 /// # Safety
-/// The address came from [`to_address`], and the array is not used elsewhere, now or later.
+/// [`to_address`] has returned the address. No other code uses the array, now or later.
 unsafe fn from_address(address: u64) -> Box<Array> {
     // SAFETY: by this function's contract.
     unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address as usize)) }
@@ -821,26 +833,26 @@ unsafe fn from_address(address: u64) -> Box<Array> {
 /// Returns the record of a slot; `None` if the slot is empty.
 #[inline(always)]
 fn record_of(entry: u64) -> Option<RecordAt> {
-    // SAFETY: slots hold addresses of records of the table the index belongs to, laid out by its
-    // layout (LY1), and the caller of the index is pinned (LY2).
+    // SAFETY: slots hold addresses of records of the index's table. These records are laid out by
+    // the table's layout (LY1). The caller of the index is pinned (LY2).
     Block::at(entry & ADDRESS).map(|block| unsafe { RecordAt::new(block) })
 }
 
-/// Unlocks a bucket and sets its version to `version`. A thread that sees this version sees what
-/// was done under the lock (E9).
+/// Unlocks a bucket and sets its version to `version`. A thread that sees this version also sees
+/// all writes made under the lock (E9).
 #[inline]
 fn unlock_bucket(node: NodeAt, version: u64) {
     node.word(0).store(version, Ordering::Release);
 }
 
-/// Tries once to lock a bucket, for a short time (HI5). Returns the bucket's version; `None` if the
-/// bucket is locked or moved.
+/// Tries once to lock a bucket. The caller holds the lock for a short time only (HI5). Returns the
+/// bucket's version; `None` if the bucket is locked or moved.
 #[inline]
 fn lock_bucket(node: NodeAt) -> Option<u64> {
     let version = node.word(0).load(Ordering::Relaxed);
     let locked = NodeAt::is_stable(version)
-        // Acquire pairs with the Release that unlocked (E9): this thread sees the last holder's
-        // slots.
+        // Acquire pairs with the Release of `unlock_bucket` (E9): this thread sees the slots as the
+        // last holder has left them.
         && node.word(0).compare_exchange(version, version | LOCK, Ordering::Acquire, Ordering::Relaxed).is_ok();
     locked.then_some(version)
 }

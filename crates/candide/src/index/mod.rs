@@ -1,4 +1,4 @@
-//! From keys to records.
+//! Indexes, which find the records of keys.
 
 mod deleted_index;
 mod hash;

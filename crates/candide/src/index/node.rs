@@ -1,26 +1,27 @@
-//! Nodes, the units by which absent keys are observed, and the results of index operations.
+//! Nodes, which are the units by which transactions observe absent keys; and the results of index
+//! operations.
 
 use crate::memory::{Block, Cache};
 use crate::record::RecordAt;
 use crate::sync::{AtomicU64, Ordering};
 use std::fmt::Debug;
 
-/// Words of a bucket and of an overflow line: one cache line.
+/// The number of words of a bucket and of an overflow line: one cache line.
 pub(crate) const LINE_WORDS: usize = 8;
 
 /// The word of a line that links to its overflow line.
 pub(crate) const OVERFLOW: usize = LINE_WORDS - 1;
 
-/// Bits of a version word, in both kinds of index.
+/// The flags of a version word, in both kinds of index.
 pub(crate) const LOCK: u64 = 1;
 
 pub(crate) const MOVED: u64 = 2;
 
-/// A bucket of a hash index or a leaf of an ordered one: the unit by which an absent key is
-/// observed.
+/// A bucket of a hash index or a leaf of an ordered index. A node is the unit by which a
+/// transaction observes an absent key.
 ///
-/// Like a [`RecordAt`], a handle is valid while its holder stays pinned: arrays and leaves are
-/// retired, not freed.
+/// Like a [`RecordAt`], a handle is valid while its holder stays pinned, because arrays and leaves
+/// are retired and not freed at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeAt(pub(super) Block);
 
@@ -59,13 +60,13 @@ impl NodeAt {
     #[inline(always)]
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE_WORDS);
-        // SAFETY: a handle is made for a whole bucket of an array, or a leaf, that outlives the
-        // holder's pin.
+        // SAFETY: a handle is made for a whole bucket of an array, or for a whole leaf. The array
+        // or leaf outlives the holder's pin.
         unsafe { self.0.word(index) }
     }
 
-    /// Returns whether `version`, loaded from a bucket, says that the bucket is neither locked nor
-    /// moved.
+    /// Returns whether `version`, which was loaded from a bucket, shows the bucket as neither
+    /// locked nor moved.
     #[inline]
     pub(crate) fn is_stable(version: u64) -> bool {
         version & (LOCK | MOVED) == 0
@@ -76,7 +77,7 @@ impl NodeAt {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found {
     Record(RecordAt),
-    /// The key has no record. This is true as long as the node keeps this version.
+    /// The key has no record, and will have none as long as `node` keeps version `version`.
     Nothing {
         node: NodeAt,
         version: u64,
@@ -88,21 +89,22 @@ pub(crate) enum Found {
 pub(crate) enum Linked {
     /// The key has a record already.
     Existing(RecordAt),
-    /// The new record is linked; the link raised the version of `node` from `before` to `after`.
+    /// The new record is linked. Linking it has raised the version of `node` from `before` to
+    /// `after`.
     New { node: NodeAt, before: u64, after: u64 },
 }
 
-/// Memory that growth, or the removal of a leaf or of an overflow line, no longer needs. It is
-/// freed once no thread can reach it.
+/// Memory that the index no longer uses after growth, or after the removal of a leaf or of an
+/// overflow line. The memory is freed once no thread can reach it.
 #[derive(Debug)]
 pub(crate) enum Retire {
     /// A node of an ordered index, or an overflow line.
     Block(Block),
-    /// A whole array, all of whose buckets have moved.
+    /// A whole array. All of its buckets have been moved.
     Array(Box<dyn Debug + Send>),
 }
 
-/// The parts of a session that linking a record uses or writes to.
+/// The parts of a session that the linking of a record reads or changes.
 pub(crate) struct Supplies<'a> {
     pub(crate) caches: &'a mut Vec<Option<Cache>>,
     pub(crate) retired: &'a mut Vec<Retire>,
@@ -113,12 +115,12 @@ pub(crate) struct Supplies<'a> {
 /// The result of advancing a cursor by one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advance {
-    /// The next record in the range. It may be absent or dead; its cells say so.
+    /// The next record in the range. The record's cells show whether the record is absent or dead.
     Next(RecordAt),
-    /// The range has no more records, and the nodes that show this have been observed.
+    /// The range has no more records, and the nodes that prove this have been observed.
     End,
     /// An observed node has changed for good, so the transaction will not validate. A caller
-    /// without a transaction can go on: the cursor has passed over no record that is still linked.
+    /// without a transaction can go on: the cursor has skipped no record that is still linked.
     Doomed,
 }
 
@@ -129,15 +131,15 @@ pub struct NodeChange {
     pub(crate) node: NodeAt,
     pub(crate) before: u64,
     pub(crate) successors: [(NodeAt, u64); 2],
-    /// The successors beyond two, which are rare.
+    /// The further successors, if the node has more than two. This is rare.
     pub(crate) further: Vec<(NodeAt, u64)>,
 }
 
 impl NodeChange {
     /// Replaces the node by its successors in `observed`, an attempt's list of observations.
     /// `parts` returns references to the node and the version of an observation. Of equal
-    /// observations only one is kept: otherwise each of them would become several, and every
-    /// further split would multiply them again.
+    /// observations only one is kept. Otherwise each of them would become several observations, and
+    /// every further split would multiply their number again.
     pub(crate) fn replace<T: Copy + PartialEq>(
         &self,
         observed: &mut Vec<T>,

@@ -1,4 +1,4 @@
-//! The index of one table, of either kind.
+//! The index of one table: a hash index or an ordered index.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use crate::schema::WordRange;
 use crate::sync::prefetch;
 use std::sync::Arc;
 
-/// An index.
+/// An index of either kind.
 #[derive(Debug)]
 pub(crate) enum TableIndex {
     Hash(HashIndex),
@@ -41,8 +41,8 @@ impl Cursor {
         }
     }
 
-    /// Returns the last record that [`Cursor::at_hand`] can return before more of the index has to
-    /// be read.
+    /// Returns the last of the records that [`Cursor::at_hand`] can return before more of the index
+    /// has to be read; `None` if it can return none.
     pub(crate) fn last_at_hand(cursor: &Option<Cursor>) -> Option<RecordAt> {
         match cursor {
             Some(Cursor::Leaves(cursor)) => cursor.last_at_hand(),
@@ -59,9 +59,9 @@ impl Cursor {
         }
     }
 
-    /// Takes records as [`Cursor::at_hand`] does, as long as `wanted` returns true. The first
-    /// record that is not wanted stays. Records of a hash index are not taken: the caller takes
-    /// them one by one.
+    /// Takes records as [`Cursor::at_hand`] does, as long as `wanted` returns `true`. The first
+    /// record that is not wanted stays in the cursor. This function takes no records of a hash
+    /// index: the caller takes them one by one.
     #[inline(always)]
     pub(crate) fn give_while(&mut self, wanted: impl FnMut(RecordAt) -> bool) {
         match self {
@@ -80,8 +80,8 @@ impl TableIndex {
         }
     }
 
-    /// Returns the record with this key. If there is none, returns the node, and the version at
-    /// which it shows the key's absence. The caller is pinned.
+    /// Returns the record with this key. If no record has this key, returns the node, and the
+    /// node's version that proves the key's absence. The caller is pinned.
     #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         match self {
@@ -90,8 +90,8 @@ impl TableIndex {
         }
     }
 
-    /// As [`TableIndex::find`]; if there is no record, also notes in `place` where to link one with
-    /// this key.
+    /// Searches as [`TableIndex::find`] does. If no record is found, also stores in `place` where
+    /// to link a record with this key.
     #[inline(always)]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         match self {
@@ -100,7 +100,8 @@ impl TableIndex {
         }
     }
 
-    /// As [`TableIndex::find`] for each of many keys; the cache misses of all lookups overlap.
+    /// Searches as [`TableIndex::find`] does, for many keys at once. The cache misses of all
+    /// lookups overlap.
     #[inline]
     pub(crate) fn find_many<const N: usize, W: AsRef<[u64]>>(&self, keys: &[W; N]) -> [Found; N] {
         match self {
@@ -123,12 +124,13 @@ impl TableIndex {
         }
     }
 
-    /// Links `record`, whose key and cells are written, unless another record with its key is
-    /// linked. The caller is pinned, and has called [`Place::link_near`], which returned the start.
+    /// Links `record`, unless another record with the same key is linked. The key and the cells of
+    /// `record` are written already. The caller is pinned, and has called [`Place::link_near`].
+    /// `place` holds that place and the start that the call returned.
     ///
-    /// `inherit_from_node` runs under the node's lock, when a reader that loads the node's version
-    /// sees the lock or a new version. In it, a protocol lets the record inherit what the node
-    /// recorded about the absent key.
+    /// `inherit_from_node` runs under the node's lock, at a time when a reader of the node's
+    /// version sees the lock or a new version. This closure lets a protocol copy into the record
+    /// what the node recorded about the absent key.
     pub(crate) fn link(
         &self,
         record: RecordAt,
@@ -152,8 +154,8 @@ impl TableIndex {
         }
     }
 
-    /// Unlinks `record`, which is dead, from the index. The caller is pinned and retires the record
-    /// afterwards.
+    /// Unlinks `record`, which is dead, from the index. The caller is pinned, and retires the
+    /// record afterwards.
     ///
     /// `merge_into_node` runs under the node's lock, before the record is unlinked.
     pub(crate) fn unlink(
@@ -197,9 +199,9 @@ impl TableIndex {
         }
     }
 
-    /// Calls `each` once with every record that is linked during the whole call, present or not,
-    /// and with some of the records linked or unlinked meanwhile. The caller is pinned; `each` may
-    /// change the index.
+    /// Calls `each` once with every record that is linked during the whole call, whether its row is
+    /// present or absent. Also calls `each` with some of the records that are linked or unlinked
+    /// during the call. The caller is pinned. `each` may change the index.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(RecordAt)) {
         match self {
             TableIndex::Hash(hash) => hash.for_each(each),
@@ -207,8 +209,8 @@ impl TableIndex {
         }
     }
 
-    /// Calls `record` with the records that [`TableIndex::for_each`] gives, and `node` with each
-    /// node before any record of it. The keys of the index have `key_words` words.
+    /// Calls `record` with the records that [`TableIndex::for_each`] visits, and calls `node` with
+    /// each node before any record of that node. The keys of the index have `key_words` words.
     pub(crate) fn go_through(
         &self,
         key_words: usize,
@@ -234,7 +236,7 @@ impl TableIndex {
         }
     }
 
-    /// Returns the bytes of the index that belong to this table alone.
+    /// Returns the number of bytes of the index that belong to this table alone.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             TableIndex::Hash(hash) => hash.array_bytes(),

@@ -4,8 +4,8 @@ use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::AtomicU64;
 use std::sync::Arc;
 
-/// An array of words that begins on a cache line. The words are zero at first. The array counts as
-/// memory of a database, and is freed when dropped.
+/// An array of words. The array begins on a cache line. All words are zero at first. The array's
+/// bytes count as memory of a database. Dropping the array frees them.
 #[derive(Debug)]
 pub(crate) struct WordArray {
     first: Block,
@@ -51,8 +51,8 @@ mod real {
     use super::*;
     use crate::memory::region::{CHUNK_BYTES, Region};
 
-    /// One cache line of words. Small arrays consist of lines, so that they begin on a cache line
-    /// like large ones.
+    /// One cache line of words. A small array consists of such lines, so that it begins on a cache
+    /// line like a large array.
     #[derive(Debug)]
     #[repr(align(64))]
     struct Line(

@@ -7,13 +7,14 @@
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
 //! * [`Cache`]: a session's few free blocks of one slab, so that most allocations use no shared
 //!   memory.
-//! * `SystemBlocks`: blocks from the system's allocator, for comparison.
+//! * `SystemBlocks`: blocks from the system's allocator, for comparing slabs with it.
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
 //!
-//! A block consists of 64-bit atomic words only. This makes optimistic reading sound
-//! (`docs/decisions/2026-11-21-protocol-seam.md`). A session takes a block from a slab and makes
-//! the block reachable. Later the block is retired, waits for the epoch bound, and is free again.
-//! The layers above never see an address that they could free.
+//! A block consists of 64-bit atomic words only. So an optimistic read of a block that another
+//! thread is writing is not undefined behaviour (`docs/decisions/2026-11-21-protocol-seam.md`). A
+//! session takes a block from a slab and makes the block reachable. Later the block is retired,
+//! waits for the epoch bound, and is free again. The layers above `memory` never see an address
+//! that they could free.
 
 mod array;
 mod free;
@@ -66,8 +67,8 @@ impl Block {
         address
     }
 
-    /// Returns the block at `address`, which is from [`Block::address`]; `None` if `address` is
-    /// zero.
+    /// Returns the block at `address`; `None` if `address` is zero. Any other address was returned
+    /// by [`Block::address`].
     #[inline]
     pub(crate) fn at(address: u64) -> Option<Block> {
         NonNull::new(std::ptr::with_exposed_provenance_mut(address as usize)).map(Block)
@@ -88,7 +89,7 @@ impl Block {
     /// Returns words `first..first + count` of the block.
     ///
     /// # Safety
-    /// As for [`Block::word`], for each of the words.
+    /// The conditions of [`Block::word`] hold for each of the words.
     #[inline(always)]
     pub(crate) unsafe fn words<'a>(self, first: usize, count: usize) -> &'a [AtomicU64] {
         // SAFETY: in bounds and alive by this function's contract. Shared slices of atomics may
@@ -96,13 +97,13 @@ impl Block {
         unsafe { std::slice::from_raw_parts(self.0.add(first).as_ptr(), count) }
     }
 
-    /// Copies words `first..first + count` of block `from` into this one. The copy is not atomic,
-    /// and may copy several words at a time.
+    /// Copies words `first..first + count` of block `from` to the same words of this block. The
+    /// copy is not atomic, and may copy several words at a time.
     ///
     /// # Safety
-    /// As for [`Block::words`], for the words of both blocks. Until this function returns, no other
-    /// thread uses the words of this block or writes those of `from`. The last writes to the words
-    /// of `from` are visible to the caller.
+    /// The conditions of [`Block::words`] hold for the words of both blocks. Until this function
+    /// returns, no other thread uses the words of this block or writes the words of `from`. The
+    /// last writes to the words of `from` are visible to the caller.
     #[inline(always)]
     pub(crate) unsafe fn copy_words(self, from: Block, first: usize, count: usize) {
         if MODELLED {
@@ -121,8 +122,8 @@ impl Block {
         }
     }
 
-    /// Returns the block that begins `words` words further on. That its words may be used needs a
-    /// separate proof.
+    /// Returns the block that begins `words` words after this one. The use of that block's words
+    /// needs its own proof that they are allocated.
     #[inline(always)]
     pub(crate) fn offset(self, words: usize) -> Block {
         Block(
@@ -142,7 +143,7 @@ impl Block {
         }
     }
 
-    /// Returns `address` as a raw pointer, for prefetching. There need not be a block.
+    /// Returns `address` as a raw pointer, for prefetching. No block needs to exist at `address`.
     #[inline(always)]
     pub(crate) fn hint_at(address: u64) -> *const AtomicU64 {
         std::ptr::with_exposed_provenance(address as usize)

@@ -1,16 +1,17 @@
-//! Blocks of one size, and a session's cache of them.
+//! Slabs, which hold blocks of one size; and a session's caches of free blocks.
 
 use super::{Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::{AtomicUsize, MODELLED, Mutex, Ordering, lock};
 use std::sync::{Arc, Weak};
 
-/// The number of bytes that a cache takes from a slab at once. With a few pages, the slab's lock is
-/// taken rarely, and little memory is unused.
+/// The number of bytes that a cache takes from a slab at once. At this size the slab's lock is
+/// taken rarely, and little memory lies unused in caches.
 const REFILL_BYTES: usize = 16 << 10;
 /// The largest number of blocks that a cache takes from a slab at once.
 const REFILL_BLOCKS_MAX: usize = 64;
 
-/// The position of a slab's cache in the list of each session. Unique within a database.
+/// The position of a slab's cache in the list of each session. The position is unique within a
+/// database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlabId(pub(crate) u32);
 
@@ -53,8 +54,8 @@ impl Slab {
         self.reserved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Moves at least one block and at most `wanted` to `into`. Takes blocks beyond the memory
-    /// limit one at a time, and only if `beyond_limit` is set.
+    /// Moves at least one block and at most `wanted` blocks to `into`. Takes blocks beyond the
+    /// memory limit one at a time, and only if `beyond_limit` is set.
     fn take(
         &self,
         wanted: usize,
@@ -80,8 +81,9 @@ impl Slab {
     }
 }
 
-/// Rounds the size of a block up, so that little memory is wasted and records do not straddle cache
-/// lines. Sizes within a cache line are multiples of 16 bytes, larger ones multiples of a line.
+/// Rounds the size of a block up, so that little memory is wasted and small records rarely straddle
+/// cache lines. Sizes up to a cache line (64 bytes) are rounded up to a multiple of 16 bytes,
+/// larger sizes to a multiple of a line.
 fn block_bytes(bytes: usize) -> usize {
     if bytes <= 64 { bytes.max(16).next_multiple_of(16) } else { bytes.next_multiple_of(64) }
 }
@@ -99,8 +101,8 @@ pub(crate) struct Cache {
 
 impl Cache {
     fn new(slab: &Arc<Slab>) -> Cache {
-        // Under a model a cache takes one block at a time, so that sessions take the block freed
-        // last next.
+        // Under a model a cache takes one block at a time, so that the block freed last is the next
+        // one that a session takes.
         let by_system = slab.memory.is_by_system();
         let max = if MODELLED || by_system { 1 } else { REFILL_BLOCKS_MAX };
         let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, max);
@@ -173,8 +175,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Prefetches the first `words` words of the ready block that will be taken as number `number`,
-    /// counted from 1.
+    /// Prefetches the first `words` words of the ready block that the `number`-th next call of
+    /// `take_ready` returns, counted from 1.
     #[inline]
     pub(crate) fn prefetch_ready(&self, number: usize, words: usize) {
         self.free[self.free.len() - number].prefetch(0, words);
@@ -183,13 +185,13 @@ impl Cache {
     /// Takes one of the ready blocks.
     ///
     /// # Panics
-    /// If none is ready.
+    /// If no block is ready.
     #[inline]
     pub(crate) fn take_ready(&mut self) -> Block {
         self.free.pop().expect("as many blocks have been made ready as are taken")
     }
 
-    /// Adds `block`, which no other thread can reach, to the free blocks.
+    /// Adds `block` to the free blocks. No other thread can reach `block`.
     #[inline]
     pub(crate) fn free(&mut self, slab: &Slab, block: Block) {
         if cfg!(debug_assertions) {
@@ -210,7 +212,7 @@ impl Drop for Cache {
     }
 }
 
-/// Fills a free block with a pattern that no reader can mistake for a record.
+/// Fills a free block with a pattern that no reader can take for a record.
 fn poison(block: Block, words: usize) {
     // SAFETY: the block is free and ours. `words` is its size.
     let words = unsafe { block.words(0, words) };
@@ -270,7 +272,8 @@ mod real {
             let block = |number| {
                 Block::at((rest.start + number * bytes) as u64).expect("no span begins at zero")
             };
-            // The last block of `into` is used first, so this uses them in the order of addresses.
+            // A cache uses the last block of `into` first. So the blocks are pushed in descending
+            // order of addresses, to be used in ascending order.
             into.extend((0..fresh).rev().map(block));
             rest.start += fresh * bytes;
             if rest.len() < bytes {
@@ -278,8 +281,8 @@ mod real {
             }
         }
 
-        /// Takes a block back. Returns the number of bytes that the slab thereby returns to the
-        /// system; zero if the slab keeps the block.
+        /// Returns a block to the store. The result is the number of bytes that the slab thereby
+        /// returns to the system; zero if the slab keeps the block.
         pub(super) fn push(&mut self, block: Block) -> usize {
             let Some(system) = &mut self.system else {
                 self.free.push(block);
@@ -291,8 +294,9 @@ mod real {
     }
 
     impl Slab {
-        /// Takes more memory: a span while the slab and its blocks are small, and a chunk once the
-        /// slab has a megabyte. If blocks come from the system's allocator, takes one block.
+        /// Takes more memory for the slab: a span while the slab and its blocks are small, and a
+        /// chunk once the slab has a megabyte. If blocks come from the system's allocator, this
+        /// function takes one block.
         pub(super) fn grow(
             &self,
             store: &mut Store,
@@ -325,10 +329,10 @@ mod modelled {
     use super::*;
     use crate::sync::AtomicU64;
 
-    /// Blocks each of which is a separate allocation. The store notes the blocks in use, so that
+    /// Blocks, each a separate allocation. The store keeps a list of the blocks in use, so that
     /// dropping the slab frees them. Under loom, which detects accesses after a free, a returned
-    /// block is freed. Under shuttle, which does not detect them, a returned block is the next one
-    /// taken.
+    /// block is freed. Under shuttle, which does not detect such accesses, a returned block is the
+    /// next one taken.
     #[derive(Debug, Default)]
     pub(super) struct Store {
         ready: Vec<Block>,
@@ -467,7 +471,7 @@ mod tests {
         let mut cache = Cache::new(&slab);
         cache.make_ready(&slab, 3, true).unwrap();
         assert_eq!((cache.ready(), memory.reserved_bytes()), (3, 128 << 10));
-        // Callers that must stay within the limit get no block from the rest of that span.
+        // A caller that must stay within the limit gets no block from the rest of that span.
         assert!(Cache::allocate(&mut caches, &slab).is_err());
         for _ in 0..512 - 3 {
             cache.make_ready(&slab, cache.ready() + 1, true).unwrap();

@@ -1,4 +1,5 @@
-//! Blocks that come one by one from the system's allocator, for comparing slabs with it.
+//! Blocks that come one by one from the system's allocator. They exist to compare slabs with that
+//! allocator.
 
 use super::{Block, OutOfMemory, WORD_BYTES};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -13,7 +14,8 @@ pub(super) struct SystemBlocks {
     block_words: usize,
 }
 
-/// The header in front of a block. It takes a whole cache line, so that the block begins on one.
+/// The header in front of a block. The header takes a whole cache line, so that the block begins on
+/// a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Head {
@@ -21,8 +23,7 @@ struct Head {
     later: *mut Head,
 }
 
-// SAFETY: the list is reached through this value alone, and links allocations that belong to no
-// thread.
+// SAFETY: no other value reaches the list, and the allocations that it links belong to no thread.
 unsafe impl Send for SystemBlocks {}
 
 impl SystemBlocks {
@@ -62,8 +63,8 @@ impl SystemBlocks {
     pub(super) fn free(&mut self, block: Block) {
         let head =
             std::ptr::with_exposed_provenance_mut::<Head>(block.address() as usize).wrapping_sub(1);
-        // SAFETY: only blocks of this list are returned to the slab, each of them once. So a head
-        // of the list lies in front of `block`. The head's neighbours are null or heads of the
+        // SAFETY: only blocks of this list are returned to the slab, each of them once. So `block`
+        // has a head of the list in front of it. The head's neighbours are null or heads of the
         // list. `allocate` has allocated the block with the same layout.
         unsafe {
             let Head { earlier, later } = head.read();

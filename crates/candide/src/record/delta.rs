@@ -1,18 +1,19 @@
-//! Deltas, or deferred updates: the operations of a transaction on one unit, written into the words
-//! of a version and applied when the version is read.
+//! Deltas, or deferred updates. A delta holds the operations of a transaction on one unit. The
+//! operations are written into the words of a version, and are applied when the version is read.
 //!
 //! Only an operation that succeeds on every row can be deferred. A user's updater can be deferred
-//! only if the updater is declared total. A delta is a sequence of operations. Each is a head,
-//! followed by the operation's operands. A zero follows the last operation if words are left:
+//! only if the updater is declared total. A delta is a sequence of operations. Each operation is a
+//! head, followed by its operands. A zero follows the last operation if the delta has more words:
 //!
 //! ```text
 //! | words: 16 | word: 16 | bits: 8 | shift: 8 | signed: 8 | code: 8 |   | operand |   ...
 //! | function: 48 | what the function has to know: 8 | USER: 8 |          | word of the value |   ...
 //! ```
 //!
-//! If an updater that is declared total fails all the same, its transaction has already committed.
-//! The updater then has no effect on the row. The thread that applies the delta, to read the row or
-//! to collect garbage, goes on after the failure; but the panic hook has reported a panic.
+//! When an updater that is declared total fails all the same, its transaction has already
+//! committed. The updater then has no effect on the row. The thread that applies the delta (to read
+//! the row or to collect garbage) continues after the failure. If the updater panicked, the panic
+//! hook has reported the panic.
 
 use super::CellAt;
 use super::user_update::UserUpdate;
@@ -30,15 +31,16 @@ impl Code {
 }
 
 impl Op {
-    /// Returns the number of words that the operation takes in a delta; `None` if it may fail on
-    /// some row, or is a user's updater ([`UserUpdate::words_put_off`]).
+    /// Returns the number of words that the operation takes in a delta. Returns `None` if the
+    /// operation may fail on some row, or is a user's updater (see [`UserUpdate::words_put_off`]
+    /// for those).
     pub(crate) fn words_put_off(&self) -> Option<usize> {
         let is_total = Code::TOTAL.contains(&self.code) && !self.at_least && !self.at_most;
         is_total.then(|| 1 + self.operands())
     }
 
-    /// Returns the number of operands that the operation has in a delta. The operation can be
-    /// deferred.
+    /// Returns the number of operands that the operation has in a delta. The operation must be one
+    /// that can be deferred.
     pub(crate) fn operands(&self) -> usize {
         if self.is_plain() { usize::from(self.words) } else { 1 }
     }
@@ -70,7 +72,7 @@ pub(crate) enum PutOff<'a> {
     User(&'a UserUpdate),
 }
 
-/// Words for a delta, which no other thread reads or writes.
+/// Words for a delta. No other thread reads or writes them.
 pub(crate) struct DeltaSpace<'a>(&'a [AtomicU64]);
 
 impl<'a> DeltaSpace<'a> {
@@ -81,7 +83,8 @@ impl<'a> DeltaSpace<'a> {
         DeltaSpace(words)
     }
 
-    /// Writes operations into the space, which has at least the sum of their `words_put_off`.
+    /// Writes `ops` into the space. The space has at least as many words as the sum of the
+    /// operations' `words_put_off`.
     pub(crate) fn fill<'b>(self, ops: impl Iterator<Item = PutOff<'b>>) {
         let mut left = self.0;
         for op in ops {
@@ -104,14 +107,15 @@ impl<'a> DeltaSpace<'a> {
     }
 }
 
-/// Writes the zero that ends a delta, unless `words`, the words behind the operations, is empty.
+/// Writes the zero that ends a delta. `words` are the words behind the operations. Writes nothing
+/// if `words` is empty.
 pub(super) fn clear(words: &[AtomicU64]) {
     if let Some(end) = words.first() {
         end.store(0, Ordering::Relaxed);
     }
 }
 
-/// Applies the operations of a delta to `image`, the words of the unit at `at`.
+/// Applies the operations of a delta to `image`, which holds the words of the unit at `at`.
 ///
 /// # Safety
 /// Only [`DeltaSpace::fill`] and [`clear`] have written `words`, with operations for this unit, and
@@ -123,8 +127,8 @@ pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec
             break;
         }
         if head as u8 == USER {
-            // SAFETY: an updater was written here, for this unit, and the words are not written
-            // now, by this function's contract.
+            // SAFETY: by this function's contract, an updater for this unit was written here, and
+            // no thread writes the words during the call.
             let (update, behind) = unsafe { UserUpdate::read(head, behind, at) };
             apply_user(&update, at, image);
             words = behind;
@@ -144,8 +148,8 @@ pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec
     }
 }
 
-/// Applies a user's updater to `image`. If the updater fails, even half way, `image` is left
-/// unchanged.
+/// Applies a user's updater to `image`. If the updater fails, `image` is left unchanged, even if
+/// the updater had already changed some words.
 fn apply_user(update: &UserUpdate, at: &CellAt, image: &mut Vec<u64>) {
     let count = image.len();
     image.extend_from_within(..);
@@ -193,7 +197,7 @@ mod tests {
             Layout::new(0, 1, None, &[Group::new("only", 4)], true, 0).unwrap().first_of(record);
         for spare in [0, 1, 5] {
             let room = ops.iter().map(|(op, _)| op.words_put_off().unwrap()).sum::<usize>() + spare;
-            // The words are not zero, to show that their old contents do not matter.
+            // The words are not zero at first, to show that their old contents do not matter.
             let words: Vec<AtomicU64> = (0..room).map(|_| AtomicU64::new(u64::MAX)).collect();
             let put_off = ops.iter().map(|(op, operands)| PutOff::BuiltIn(*op, operands));
             // SAFETY: the words are ours.

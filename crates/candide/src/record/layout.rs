@@ -1,11 +1,11 @@
-//! The layout of records: where in a record its key, cells and payloads are.
+//! The layout of records: the places of the key, the cells and the payloads in a record.
 //!
 //! ```text
 //! | key words | cell of unit 0 | words of unit 0 | cell of unit 1 | words of unit 1 | ...
 //! ```
 //!
-//! A *unit* is what one cell guards: one column group or, with timestamp splitting off, all column
-//! groups of the record.
+//! A *unit* is the part of a record that one cell guards: one column group or, with timestamp
+//! splitting off, all column groups of the record.
 
 use crate::memory::{Block, Cache, OutOfMemory, Slab};
 use crate::schema::KeyPacking;
@@ -16,15 +16,16 @@ use crate::sync::{AtomicU64, Ordering, prefetch};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A record in memory that stays allocated while its holder is pinned.
+/// A handle on a record. The record stays allocated while the session that holds the handle is
+/// pinned.
 ///
 /// # Invariants
-/// * **LY1** The record was laid out by the [`Layout`] of the table named in its accesses. Its
-///   block has at least as many words as that layout.
-/// * **LY2** The holder of a handle has been pinned since a time at which the record was reachable
-///   from the index. Or the holder owns the record: the record is not linked yet, or no other
-///   thread uses the database.
-///   Handles are kept in attempts and row handles, which end with the pin.
+/// * **LY1** The record was laid out by the [`Layout`] of the table named in all accesses to the
+///   record. The record's block has at least as many words as that layout.
+/// * **LY2** The session that holds a handle has been pinned since a time at which the record was
+///   reachable from the index. Or the holder owns the record: the record is not linked yet, or no
+///   other thread uses the database. Handles are kept in attempts and row handles, which end with
+///   the pin.
 /// * **LY3** The key words are written before the record is linked, and never again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordAt(Block);
@@ -39,8 +40,9 @@ impl RecordAt {
         RecordAt(block)
     }
 
-    /// Allocates a record of a table, owned by the caller. The record's key is written, its cells
-    /// are not. `slab` is that of the table, with blocks that are large enough for `layout`.
+    /// Allocates a record of a table. The caller owns the record. This function writes the record's
+    /// key, but not its cells. `slab` is the table's slab, with blocks that are large enough for
+    /// `layout`.
     #[inline(always)]
     pub(crate) fn allocate(
         layout: &Layout,
@@ -75,7 +77,8 @@ impl RecordAt {
         key.iter().enumerate().all(|(index, &word)| self.key_word(index) == word)
     }
 
-    /// Returns whether the first `count` words of the record's key are those of `key`.
+    /// Returns whether the first `count` words of the record's key equal the first `count` words of
+    /// `key`.
     #[inline(always)]
     pub(crate) fn begins_like(self, key: &[u64], count: usize) -> bool {
         for (index, &word) in key[..count].iter().enumerate() {
@@ -108,7 +111,7 @@ impl RecordAt {
 }
 
 /// The place of a unit in its record, packed into one word, so that a [`CellAt`] fits in two
-/// registers. If the parts were stored one by one, a load of the whole would stall.
+/// registers. If the parts were stored one by one, a load of the whole word would stall.
 ///
 /// ```text
 /// | table: 16 | words: 16 | cell: 16 | words of the cell: 8 | unit: 8 |
@@ -177,16 +180,16 @@ impl CellAt {
         self.place.table()
     }
 
-    /// Returns the first `N` words of the record's key. If the key is shorter, the words behind it
-    /// are other words of the record, or zero.
+    /// Returns the first `N` words of the record's key. If the key is shorter than `N` words, the
+    /// rest are other words of the record, or zero.
     pub(crate) fn key_prefix<const N: usize>(self) -> [u64; N] {
-        // The cell comes after the key, so words before it are in bounds.
+        // The cell comes after the key, so words before the cell are in bounds.
         let count = N.min(self.place.cell());
         std::array::from_fn(|index| if index < count { self.record.key_word(index) } else { 0 })
     }
 
-    /// Returns the unit's identity within its database, valid while the record is allocated. Under
-    /// a model, where words are larger than eight bytes, the number is not a real address.
+    /// Returns a number that identifies the unit within its database while the record is allocated.
+    /// Under a model, where words are larger than eight bytes, the number is not a real address.
     #[inline(always)]
     pub(crate) fn address(self) -> u64 {
         self.record.0.address() + self.place.cell() as u64 * 8
@@ -197,7 +200,7 @@ impl CellAt {
         self.place.unit()
     }
 
-    /// Returns the unit's number as a [`Unit`]. `split` is whether each group of the table is a
+    /// Returns the unit's number as a [`Unit`]. `split` says whether each group of the table is a
     /// unit of its own.
     pub(super) fn unit_of(self, split: bool) -> Unit {
         Unit { split, index: self.place.unit() as u8 }
@@ -214,7 +217,7 @@ impl CellAt {
     pub(crate) fn cell_word(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < self.place.cell_words());
         // SAFETY: the word is in bounds by LY1 (only the protocol with this cell size uses the
-        // layout), and alive by LY2.
+        // layout), and allocated by LY2.
         unsafe { self.record.0.word(self.place.cell() + index) }
     }
 
@@ -230,14 +233,15 @@ impl CellAt {
         unsafe { self.record.0.words(self.payload_start(), self.place.words()) }
     }
 
-    /// Copies the unit's `words` into `block`, to word `to` and those behind it. The caller owns
-    /// `block`, and has locked the unit, so that the words are not written meanwhile.
+    /// Copies the unit's words in the range `words` into `block`, beginning at word `to` of
+    /// `block`. The caller owns `block`, and has locked the unit, so that no other thread writes
+    /// these words meanwhile.
     #[inline]
     pub(super) fn copy_words_to(&self, block: Block, to: usize, words: Range<usize>) {
         assert!(words.end <= self.place.words());
         let from = self.record.0.offset(self.payload_start() + words.start);
-        // SAFETY: LY1 and LY2. The block is long enough and belongs to the caller, and locking a
-        // unit makes the last writes to the unit visible.
+        // SAFETY: LY1 and LY2. `block` is long enough and belongs to the caller. Locking the unit
+        // has made the last writes to the unit visible.
         unsafe { block.offset(to).copy_words(from, 0, words.len()) };
     }
 
@@ -252,13 +256,13 @@ impl CellAt {
         prefetch(self.record.0.hint(self.place.cell()));
     }
 
-    /// Prefetches the cell and the whole payload, if both together have at most 16 words; otherwise
-    /// prefetches nothing. Returns whether it has prefetched them.
+    /// Prefetches the cell and the whole payload if both together have at most 16 words. Otherwise
+    /// prefetches nothing. Returns whether this call has prefetched them.
     #[inline(always)]
     pub(crate) fn prefetch_small(&self) -> bool {
         /// The number of words of two cache lines. A unit of at most this size lies in at most
-        /// three lines: that of its first word, that of the word a line further on, and that of
-        /// its last word.
+        /// three lines: the line of the unit's first word, the line after it, and the line of the
+        /// unit's last word.
         const SMALL: usize = 16;
         let (cell, end) = (self.place.cell(), self.payload_start() + self.place.words());
         let is_small = end - cell <= SMALL;
@@ -303,7 +307,7 @@ impl PlacedUnit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlacedUnits {
     pub(crate) all: Units,
-    /// The place of the unit, if the read observes exactly one; else `None`.
+    /// The place of the observed unit if the read observes exactly one unit; else `None`.
     pub(crate) only: Option<PlacedUnit>,
 }
 
@@ -320,13 +324,14 @@ pub(crate) struct Layout {
     total_words: usize,
 }
 
-/// The number of places in [`Layout::first_units`]. Few records have more units.
+/// The number of places in [`Layout::first_units`]. Few tables have records with more units.
 const FIRST_UNITS: usize = 4;
 
-/// Returns the key of a record. `packing` is that of the table's keys.
+/// Returns the key of a record. `packing` is the packing of the table's keys; `None` if they are
+/// not packed.
 #[inline(always)]
 pub(crate) fn key_of<K: Key>(record: RecordAt, packing: Option<KeyPacking>) -> K {
-    /// The most words of a key that is read into an array on the stack.
+    /// A key of at most this many words is read into an array on the stack.
     const FEW: usize = 4;
     match packing {
         None if K::WORDS <= FEW => {
@@ -393,8 +398,8 @@ impl Layout {
         usize::from(self.key_words)
     }
 
-    /// Returns the leading words of an unpacked key, computed from `kept`, the leading key words of
-    /// a record; and whether the unpacked key has more words.
+    /// Returns the leading words of an unpacked key, and whether the unpacked key has more words.
+    /// `kept` holds the leading key words of a record.
     pub(crate) fn key_from_prefix(&self, kept: &[u64]) -> (Vec<u64>, bool) {
         let kept = &kept[..self.key_words().min(kept.len())];
         match self.packing {
@@ -440,14 +445,14 @@ impl Layout {
         &self.units
     }
 
-    /// Returns the units that guard a set of groups.
+    /// Returns the units that guard the set `groups` of groups.
     #[inline(always)]
     pub(crate) fn units_of(&self, groups: u64) -> Units {
         Units { split: self.split, left: if self.split { groups } else { 1 } }
     }
 
-    /// Returns the one unit that guards all groups of a set; `None` if they are in several units.
-    /// The set is not empty.
+    /// Returns the one unit that guards all groups of the set `groups`; `None` if the groups are in
+    /// several units. The set is not empty.
     #[inline(always)]
     pub(crate) fn only_unit_of(&self, groups: u64) -> Option<PlacedUnit> {
         let is_one = !self.split || groups.is_power_of_two();

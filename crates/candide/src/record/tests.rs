@@ -1,6 +1,6 @@
-//! Users' updaters that are declared total, under a protocol with deferred updates: those that are
-//! deferred, their round trip through words, and the handling of those that fail after their caller
-//! has returned.
+//! Tests of users' updaters that are declared total, under a protocol with deferred updates. The
+//! tests cover which updaters are deferred, their round trip through words, and the updaters that
+//! fail after their transaction has returned.
 
 use crate::protocols::mvto::tests::deltas::{
     Items, Scene, await_one_version, chain, chain_of, scene,
@@ -113,7 +113,7 @@ fn total_updaters_are_put_off_among_other_updates() {
     let mut scene = scene();
     let Scene { items, first, .. } = &mut scene;
     run(first, |tx| items.update_with(tx, &1, Linear(3, 1)));
-    // 31, 62, 63, 126.
+    // The count becomes 31, 62, 63, 126.
     run(first, |tx| {
         items.update_with(tx, &1, Double)?;
         add(tx, items, 1)?;
@@ -124,7 +124,8 @@ fn total_updaters_are_put_off_among_other_updates() {
     assert_eq!(scene.row(), Item { count: 126, small: 6, ..Item::new(1, 0) });
     let Scene { items, first, .. } = &mut scene;
     assert_eq!(chain(items), [false, true, true, false], "only what was read has become a row");
-    // An update that may be refused is no delta, nor are those of the same unit.
+    // An update that may be refused is not stored as a delta. Then the other updates of the same
+    // unit are not stored as deltas either.
     run(first, |tx| {
         items.update_with(tx, &1, Double)?;
         items.update(tx, &1, Item::COUNT.sub(2).at_least(0))
@@ -139,7 +140,7 @@ fn total_updaters_are_put_off_among_other_updates() {
 fn what_there_is_no_room_for_is_applied_by_the_commit() {
     let mut scene = scene();
     let Scene { items, first, .. } = &mut scene;
-    // A unit of two words, and two to spare.
+    // The unit has two words, and its blocks have two spare words.
     run(first, |tx| items.update_with(tx, &1, Sum([1, 2, 3])));
     assert_eq!(chain(items), [true, false]);
     run(first, |tx| items.update_with(tx, &1, Sum([1, 2, 3, 4])));
@@ -156,8 +157,8 @@ fn what_there_is_no_room_for_is_applied_by_the_commit() {
 fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked() {
     for point in [Point::Unlocked, Point::Locked, Point::Validated] {
         let Scene { db, items, mut first, mut second } = scene();
-        // The first has drawn its timestamp; the second draws a later one and is done before it.
-        // Neither has to start over.
+        // The first session has drawn its timestamp. The second session draws a later one and
+        // commits before the first. Neither of the two has to retry.
         let rows = items.clone();
         let meanwhile = move || {
             run(&mut second, |tx| rows.update_with(tx, &1, Linear(3, 1)));
@@ -186,7 +187,8 @@ fn a_transaction_sees_what_it_puts_off() {
     });
     assert_eq!(chain(items), [true, false]);
     assert_eq!(scene.row(), Item::new(1, 42));
-    // A replacement of the row needs no version below it, though that has been deferred.
+    // A replacement of the row needs no version below it, even if the version below is a deferred
+    // update.
     let Scene { items, first, .. } = &mut scene;
     run(first, |tx| items.update_with(tx, &1, Sum([1, 2, 3])));
     run(first, |tx| {
@@ -211,7 +213,7 @@ fn a_row_is_not_deleted_below_a_total_updater() {
         first.run_with(ONCE(), |tx| items.update_with(tx, &1, Double)),
         Err(Abort::NotFound)
     );
-    // And the row is inserted again, also when no version below is left.
+    // The row can be inserted again, even when no version below is left.
     for _ in 0..2 {
         run(&mut first, |tx| items.put(tx, Item::new(1, 1)));
         run(&mut first, |tx| items.update_with(tx, &1, Double));
@@ -430,7 +432,7 @@ const HOW: [How; 3] = [How::Refuses, How::Panics, How::PanicsTwice];
 struct Breaks(How);
 
 thread_local! {
-    /// The number of its failures on this thread.
+    /// The number of failures of [`Breaks`] on this thread.
     static BROKEN: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -509,8 +511,8 @@ fn an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated() {
             assert_eq!((chain(items), BROKEN.get()), (vec![true, true, true, false], 0));
             finds(&mut scene);
             assert_eq!(BROKEN.get(), 1, "{how:?}, {who}");
-            // No session holds the cell, the row is as it was before the update, and none tries
-            // again.
+            // No session holds the cell, the row is as it was before the update, and no session
+            // applies the update again.
             for _ in 0..2 {
                 assert_eq!(scene.row(), Item { flag: true, ..Item::new(1, 32) }, "{how:?}, {who}");
             }
@@ -533,7 +535,8 @@ fn an_updater_whose_transaction_can_be_told_fails_that() {
         let mut scene = scene();
         let Scene { items, first, .. } = &mut scene;
         let ends: [Step; 3] = [
-            // It reads the changed row, or another update may fail, or there is not enough room.
+            // Three steps after which the update is not deferred: the transaction reads the changed
+            // row, or makes an update that may fail, or has no room for another update.
             |tx, items| items.read(tx, &1, Item::COUNT).map(drop),
             |tx, items| items.update(tx, &1, Item::COUNT.add(1)),
             |tx, items| items.update_with(tx, &1, Sum([1, 2, 3])),
@@ -551,7 +554,7 @@ fn an_updater_whose_transaction_can_be_told_fails_that() {
     }
 }
 
-/// A number that has one value which cannot be stored in a row.
+/// A number type. One of its values cannot be stored in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Touchy(u64);
 
@@ -630,7 +633,7 @@ fn the_collector_in_the_background_survives_a_broken_word() {
                 Ok::<_, Abort>(())
             );
         }
-        // The sessions have ended; there is no other.
+        // All sessions have ended, so only the advancer collects.
         await_one_version(&db, &items);
         assert_eq!(chain(&items), [false]);
         let count = db.run(|tx| items.read(tx, &1, (Item::COUNT, Item::SMALL)));
@@ -662,8 +665,8 @@ fn total_updaters_of_many_threads_lose_nothing() {
                         });
                         added.unwrap_or_else(|abort: Abort| panic!("{abort}"));
                     };
-                    // If there are many deltas already, it is not deferred, and its transaction has
-                    // no effect.
+                    // If the chain has many deltas already, the update is not deferred. Then its
+                    // transaction fails and has no effect.
                     if round % 16 != 0 {
                         add(false);
                     } else if let Err(panic) = catch_unwind(AssertUnwindSafe(|| add(true))) {
@@ -684,7 +687,7 @@ fn total_updaters_of_many_threads_lose_nothing() {
     assert!(told.into_inner() < (THREADS * ROUNDS) as u64 / 16, "none was put off");
 }
 
-/// The scenes of this file hold with timestamps from the system's clock, too.
+/// The scenes of this file also pass with timestamps from the system's clock.
 #[test]
 fn total_updaters_by_the_clock() {
     let all: [fn(); 11] = [

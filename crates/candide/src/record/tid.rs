@@ -6,9 +6,9 @@ use crate::epoch::{EPOCH_MAX, Epoch};
 
 /// `| epoch: 38 | sequence: 14 | flags: 12 |`
 ///
-/// Epoch and sequence together are the number of the version. The number only grows, and the
+/// Epoch and sequence together are the number of the cell's version. The number only grows. The
 /// sequence never carries into the epoch. The flags are states of the cell, not part of the
-/// version. Under protocols in timestamp order the number is a timestamp.
+/// version. Under protocols that order transactions by timestamps, the number is a timestamp.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tid(pub(crate) u64);
 
@@ -18,17 +18,17 @@ const _: () = assert!(EPOCH_MAX.leading_zeros() == FLAG_BITS + Tid::SEQUENCE_BIT
 
 impl Tid {
     /// The lock of the cell. Set by one atomic exchange, cleared by the lock's owner. If LOCK is
-    /// set without INSTALL, the payload is still that of the version.
+    /// set without INSTALL, the payload still belongs to the version in this word.
     pub(crate) const LOCK: u64 = 1 << 0;
     /// The lock's owner has begun to commit. The payload may be changing, and other transactions
     /// that have read the payload must fail to validate.
     pub(crate) const INSTALL: u64 = 1 << 1;
     /// The row is absent: it was never inserted, or has been deleted.
     pub(crate) const ABSENT: u64 = 1 << 2;
-    /// The record is being removed from its index, and is not written again.
+    /// The record is being removed from its index. No transaction writes the record again.
     pub(crate) const DEAD: u64 = 1 << 3;
-    /// The record is in a session's queue of records to be removed. Used in a record's first cell
-    /// only. Not a state of the row.
+    /// The record is in a session's queue of records to be removed. This flag is used only in a
+    /// record's first cell. The flag is not a state of the row.
     pub(crate) const QUEUED: u64 = 1 << 4;
     /// The first bit of the flags to which each protocol gives its own meaning.
     const OWN_FLAGS: u32 = 5;
@@ -45,7 +45,7 @@ impl Tid {
     /// The cell's word in a record that has just been linked.
     pub(crate) const INITIAL: Tid = Tid(Tid::ABSENT);
 
-    /// Returns flag `number`, counted from zero, of those to which each protocol gives its own
+    /// Returns flag `number`, counted from zero, of the flags to which each protocol gives its own
     /// meaning.
     pub(crate) const fn own_flag(number: u32) -> u64 {
         assert!(Tid::OWN_FLAGS + number < FLAG_BITS, "a word has seven such flags");
@@ -68,7 +68,8 @@ impl Tid {
         self.0 >> FLAG_BITS & SEQUENCE_MAX
     }
 
-    /// Returns the version as a timestamp, under protocols in timestamp order.
+    /// Returns the number of the version as a timestamp, for protocols that order transactions by
+    /// timestamps.
     #[inline(always)]
     pub(crate) fn ts(self) -> u64 {
         self.0 >> FLAG_BITS
@@ -107,8 +108,8 @@ impl Tid {
     /// Returns the smallest version of `epoch` above `self`; `None` if the numbers of `epoch` are
     /// used up.
     ///
-    /// The epoch of `self` must not be later than `epoch`. This holds if `self` was read from a
-    /// cell and `epoch` is read afterwards: commits number versions by epochs that have begun.
+    /// The epoch of `self` must not be later than `epoch`. This holds if the caller read `self`
+    /// from a cell before it read `epoch`: commits number versions by epochs that have begun.
     #[inline]
     pub(crate) fn next_in(self, epoch: Epoch) -> Option<Tid> {
         if self.epoch() < epoch {

@@ -6,25 +6,25 @@
 //! ```
 //!
 //! An *undo* describes a version that has been replaced: the version's timestamp, whether the row
-//! was absent, and the old values of the words that the next version has changed. To rebuild a
-//! unit's version at a given time, a reader takes the unit's present words and applies the unit's
-//! undos, newest first, down to and including the undo of that version. Undos are blocks of their
-//! table's slabs. An undo of few words takes a short block.
+//! was absent, and the old values of the words that the next version has changed. To rebuild the
+//! version that a unit had at a given time, a reader takes the unit's present words and applies the
+//! unit's undos, newest first. The last undo that the reader applies is that of the wanted version.
+//! Undos are blocks of their table's slabs. An undo of few words takes a short block.
 //!
 //! # Invariants
 //! * **UR1** Let a cell or an undo have timestamp t. Its `older` is zero or the address of an undo.
-//!   This is the undo of the next older version, which was replaced at t; or that of a still older
-//!   version, if no reader can see the versions between any more.
+//!   That undo describes the next older version, which was replaced at t; or a still older version,
+//!   if no reader can see the versions between any more.
 //! * **UR2** A thread follows the `older` of a cell or undo with timestamp t only if the thread may
-//!   read versions from before t, or knows that an attempt or a snapshot may. As long as an attempt
-//!   or a snapshot may, the undo is not freed. (An undo that no reader can see is freed without
-//!   being taken out of its chain. The `older` of its newer neighbour then leads to other memory,
-//!   and is not followed.)
+//!   read versions from before t, or knows an attempt or a snapshot that may read them. As long as
+//!   an attempt or a snapshot may read them, the undo is not freed. (An undo that no reader can see
+//!   is freed without being taken out of its chain. The `older` of its newer neighbour then leads
+//!   to other memory, and is not followed.)
 //! * **UR3** An undo is written before it can be reached. Afterwards only its `older` and its flag
 //!   OUT are changed, under the cell's lock.
-//! * **UR4** An undo can be reached before the words that it holds are changed. So a reader that
-//!   first loads words, and then goes down the chain, finds the undo of every word that is newer
-//!   than the version at which it began.
+//! * **UR4** An undo can be reached before the words that it holds are changed. So a reader first
+//!   loads words, and then goes down the chain. There the reader finds the undo of every loaded
+//!   word that is newer than the version with which the reader began.
 
 use super::{CellAt, Tid};
 use crate::memory::Block;
@@ -39,7 +39,7 @@ pub(crate) const SHORT_WORDS: usize = 8;
 /// The number of words of a cell.
 pub(crate) const CELL_WORDS: usize = 2;
 
-/// The word of a cell that names the newest undo.
+/// The word of a cell that holds the address of the newest undo.
 const NEWEST: usize = 1;
 
 const STAMP: usize = 0;
@@ -51,7 +51,7 @@ const ABSENT: u64 = 1;
 
 /// The flag of a place: the undo has been taken out of its chain.
 const OUT: u64 = 1 << 32;
-/// The flag of a place: the undo has replaced one of the same version with fewer words.
+/// The flag of a place: the undo has replaced an undo of the same version with fewer words.
 const LARGER: u64 = 1 << 33;
 
 /// A handle on an undo record, which describes a unit before a commit.
@@ -65,11 +65,11 @@ pub(crate) struct Undo<'a> {
 impl CellAt {
     /// Returns the undos of a unit, newest first, down to the version at `time`. The caller has
     /// loaded `word` from the cell, and may see that version (UR2). Returns no undo if `word` is
-    /// not newer than `time`. Otherwise the last undo is that version, unless the unit had no
-    /// version at `time` yet.
+    /// not newer than `time`. Otherwise the last undo describes the version at `time`, unless the
+    /// unit had no version at `time` yet.
     #[inline]
     pub(crate) fn undos(&self, word: Tid, time: u64) -> impl Iterator<Item = Undo<'_>> {
-        // The first undo may be that of a later commit than the word.
+        // The first undo may be from a later commit than `word`.
         let (mut above, mut older, mut is_first) = (word.ts(), self.cell_word(NEWEST), true);
         std::iter::from_fn(move || {
             if above <= time {
@@ -97,8 +97,9 @@ impl CellAt {
         }
     }
 
-    /// Links an undo of the words in `changed`, which the caller is about to change. The caller has
-    /// locked the cell, whose first word is `word`. The caller owns `block`, which is long enough.
+    /// Links an undo of the words in the range `changed`, which the caller is about to change. The
+    /// caller has locked the cell, whose first word is `word`. The caller owns `block`, which is
+    /// long enough for the undo.
     #[inline]
     pub(crate) fn store_undo(&self, block: Block, word: Tid, changed: Range<usize>) {
         debug_assert!(word.has(Tid::LOCK), "UR3: chains change under the cell's lock");
@@ -114,8 +115,9 @@ impl CellAt {
         Undo { block, cell: PhantomData }
     }
 
-    /// Writes an undo of the same version as `of`, but with more words: those in `place`, with the
-    /// values in `image`. The caller owns `block`, which is long enough.
+    /// Writes into `block` an undo of the same version as `of`, but with more words: the words in
+    /// the range `place`, with the values in `image`. The caller owns `block`, which is long enough
+    /// for the undo.
     pub(crate) fn larger_undo<'a>(
         &'a self,
         block: Block,
@@ -141,9 +143,9 @@ impl CellAt {
         undo
     }
 
-    /// Links undo `below` as the next older one of undo `above`. If `above` is `None`, links it as
-    /// the cell's newest undo; if `below` is `None`, the chain ends there. The caller has locked
-    /// the cell.
+    /// Links undo `below` as the next older undo after undo `above`. If `above` is `None`, links
+    /// `below` as the cell's newest undo. If `below` is `None`, the chain ends there. The caller
+    /// has locked the cell.
     #[inline]
     pub(crate) fn name_below(&self, above: Option<Undo<'_>>, below: Option<Undo<'_>>) {
         let falls = |above: Undo<'_>| below.is_none_or(|below| below.ts() < above.ts());
@@ -153,9 +155,9 @@ impl CellAt {
         older.store(below.map_or(0, |below| below.block.address()), Ordering::Release);
     }
 
-    /// Returns whether the undos of `follow` come next in the chain after `above`, or after the
-    /// cell itself if `above` is `None`. In `follow`, `None` means the end of the chain. The caller
-    /// has locked the cell.
+    /// Returns whether the undos of `follow` are the next ones in the chain after `above`, or the
+    /// first ones of the chain if `above` is `None`. In `follow`, `None` means the end of the
+    /// chain. The caller has locked the cell.
     pub(crate) fn is_chain<'a>(
         &'a self,
         above: Option<Undo<'a>>,
@@ -187,8 +189,8 @@ impl<'a> Undo<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < UNDO_WORDS);
-        // SAFETY: every undo begins with a header (UR1), and is not freed while the holder of the
-        // handle may read the undo (UR2).
+        // SAFETY: every undo begins with a header (UR1), and no undo is freed while the holder of a
+        // handle on it may read it (UR2).
         unsafe { self.block.word(index) }
     }
 
@@ -205,8 +207,8 @@ impl<'a> Undo<'a> {
         self.word(STAMP).load(Ordering::Relaxed) & ABSENT != 0
     }
 
-    /// Sets the next older undo of this one to that of `other`. The caller owns this undo, which
-    /// cannot be reached yet.
+    /// Makes the next older undo of `other` also the next older undo of this one. The caller owns
+    /// this undo, which cannot be reached yet.
     pub(crate) fn name_same(self, other: Undo<'_>) {
         self.word(OLDER).store(other.word(OLDER).load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -222,13 +224,13 @@ impl<'a> Undo<'a> {
         self.word(PLACE).load(Ordering::Acquire) & OUT != 0
     }
 
-    /// Returns whether the undo has replaced one of the same version with fewer words.
+    /// Returns whether the undo has replaced an undo of the same version with fewer words.
     pub(crate) fn is_larger(self) -> bool {
         self.word(PLACE).load(Ordering::Relaxed) & LARGER != 0
     }
 
-    /// Marks the undo as taken out of its chain. The caller has taken it out, and has locked the
-    /// cell.
+    /// Marks the undo as taken out of its chain. The caller has taken the undo out, and has locked
+    /// the cell.
     pub(crate) fn set_out(self) {
         let place = self.word(PLACE);
         let was = place.load(Ordering::Relaxed);
@@ -244,11 +246,13 @@ impl<'a> Undo<'a> {
     }
 
     fn words(self) -> &'a [AtomicU64] {
-        // SAFETY: as in `word`. The header is followed by as many words as it says (`new_undo`).
+        // SAFETY: as in `word`. The header tells the number of the words that follow it
+        // (`new_undo`).
         unsafe { self.block.words(UNDO_WORDS, self.place().len()) }
     }
 
-    /// Changes `image` from the next newer version of the unit to the undo's version.
+    /// Turns `image`, the words of the unit in the next newer version, into the words of the undo's
+    /// version.
     pub(crate) fn put_back(self, image: &mut [u64]) {
         for (word, old) in image[self.place()].iter_mut().zip(self.words()) {
             *word = old.load(Ordering::Relaxed);

@@ -9,7 +9,7 @@ use crate::schema::{Key, KeyPacking, Record, Unit, Words};
 use crate::sync::{AtomicU64, Ordering, read_as_is, write_as_is};
 use std::mem::MaybeUninit;
 
-/// The number of words that an updater's value may take.
+/// The most words that an updater's value may take.
 const USER_WORDS: usize = 6;
 const _: () = assert!(USER_WORDS <= 7, "there are three bits for the number");
 
@@ -43,7 +43,7 @@ pub(crate) struct UserUpdate {
 unsafe impl Send for UserUpdate {}
 
 impl UserUpdate {
-    /// Erases the type of `updater`, which will be applied to `unit` of records. `is_packed` is
+    /// Erases the type of `updater`, which will be applied to `unit` of records. `is_packed` says
     /// whether the keys of these records are packed.
     pub(crate) fn new<R: Record, U: Updater<R>>(
         updater: U,
@@ -69,8 +69,8 @@ impl UserUpdate {
         UserUpdate { value, value_words, unit, is_packed, is_total: U::TOTAL, run: run::<R, U> }
     }
 
-    /// Returns the number of words that the updater takes in a delta; `None` if it is not declared
-    /// total, or its function's address is too large for a head.
+    /// Returns the number of words that the updater takes in a delta. Returns `None` if the updater
+    /// is not declared total, or if its function's address is too large for a head.
     pub(crate) fn words_put_off(&self) -> Option<usize> {
         let fits = self.address() >> (u64::BITS - ADDRESS_SHIFT) == 0;
         (self.is_total && fits).then_some(1 + usize::from(self.value_words))
@@ -93,19 +93,19 @@ impl UserUpdate {
         words[0].store(head | u64::from(code), Ordering::Relaxed);
         for (word, value) in words[1..][..usize::from(self.value_words)].iter().zip(self.value) {
             // SAFETY: the caller owns the words, by this function's contract. Under models, where
-            // words hold only numbers, all updaters are from this crate's tests, and all their bits
-            // are initialized and belong to no pointer.
+            // words hold only numbers, all updaters are from this crate's tests. All bits of these
+            // updaters are initialized and belong to no pointer.
             unsafe { write_as_is(word, value) };
         }
         1 + usize::from(self.value_words)
     }
 
-    /// Returns the updater whose head is `head` and whose value begins `words`, for the unit at
-    /// `at`. Returns also the words behind the value.
+    /// Returns the updater whose head is `head` and whose value is at the start of `words`, for the
+    /// unit at `at`. Also returns the words behind the value.
     ///
     /// # Safety
-    /// [`UserUpdate::write`] has written `head` and the value behind it, of an updater of this
-    /// unit. The value's words are not written meanwhile, in the sense of [`read_as_is`].
+    /// [`UserUpdate::write`] has written `head` and the value behind it, for an updater of this
+    /// unit. No thread writes the value's words during the call, in the sense of [`read_as_is`].
     pub(crate) unsafe fn read<'a>(
         head: u64,
         words: &'a [AtomicU64],
@@ -141,10 +141,10 @@ impl UserUpdate {
         (self.run as *const ()).expose_provenance() as u64
     }
 
-    /// Applies the updater to `image`, the words of its unit of `record`.
+    /// Applies the updater to `image`, which holds the words of the updater's unit in `record`.
     pub(crate) fn apply(&self, record: RecordAt, image: &mut [u64]) -> Result<(), Abort> {
-        // SAFETY: `new` has instantiated `run` for the type of the value in `value`. Both are as
-        // `new` made them, or as `write` has written and `read` has read them.
+        // SAFETY: `new` has instantiated `run` for the type of the value in `value`. Both fields
+        // are unchanged since `new`, or are what `write` wrote and `read` has read back.
         unsafe { (self.run)(self, record, image) }
     }
 }

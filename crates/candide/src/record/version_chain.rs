@@ -10,20 +10,21 @@
 //! A cell's first word is like a [`Tid`], with the address of the newest version in place of the
 //! version's number. The address is zero if the chain is empty. Below the oldest version of a chain
 //! the row is absent. The cell's second word is the read timestamp of that absence. The cell's
-//! remaining words are room for one version: the first that is ever linked. All other versions are
-//! blocks of their table's version slab. A version in a block may be a *delta*: the words behind
-//! its header then hold operations on the version below ([`delta`](super::delta)).
+//! remaining words are room for one version: the version that is linked first. All other versions
+//! are blocks of their table's version slab. A version in a block may be a *delta*: the words
+//! behind its header then hold operations on the version below ([`delta`](super::delta)).
 //!
 //! # Invariants
 //! * **VC1** The addresses in a cell's first word and in each `older` are those of versions of the
 //!   same unit, or zero. Only this file writes these addresses.
-//! * **VC2** A version that was reachable under a pin is neither freed nor used anew while the pin
-//!   lasts or the version is in its chain. The version in the record is never freed or used anew.
-//! * **VC3** The timestamps of a chain descend. The timestamp of a version does not change. Its
-//!   state is PENDING until its owner makes it COMMITTED or ABORTED, once. The owner writes the
-//!   payload before that. A committed delta becomes a row, once, under the cell's latch. Only the
-//!   holder of the latch reads the words of a committed delta. Only the owner of any other delta
-//!   reads the words of that delta.
+//! * **VC2** The memory of a version that was reachable under a pin is neither freed nor used for
+//!   another version while the pin lasts or the version is in its chain. The version in the record
+//!   is never freed or replaced.
+//! * **VC3** The timestamps of a chain descend. The timestamp of a version does not change. The
+//!   state of a version is PENDING until the version's owner sets the state to COMMITTED or
+//!   ABORTED, once. The owner writes the payload before that. A committed delta becomes a row once,
+//!   under the cell's latch. Only the holder of the latch reads the words of a committed delta.
+//!   Only the owner of any other delta reads the words of that delta.
 //! * **VC4** A cell's first word and each `older` are changed only under the cell's latch. The
 //!   latch is the flag INSTALL, set by one exchange. The latch's holder waits for no other thread.
 
@@ -35,17 +36,18 @@ use std::marker::PhantomData;
 
 /// The number of words of a version before its payload.
 pub(crate) const VERSION_WORDS: usize = 3;
-/// The number of words of a version's block behind its payload. They let a delta of a small unit
-/// hold one or two operations.
+/// The number of spare words behind the payload in a version's block. With these words, a delta of
+/// a small unit can hold one or two operations.
 pub(crate) const SPARE_WORDS: usize = 2;
 /// The number of words of a cell: the newest version's address, the read timestamp of the absence
 /// below all versions, and the header of the version in the record.
 pub(crate) const CHAIN_WORDS: usize = 2 + VERSION_WORDS;
 
-/// The flag of a cell: the room for a version in the record has been used. It is never used again.
+/// The flag of a cell: the room for a version in the record has been used. The room is never used a
+/// second time.
 pub(crate) const INLINE_USED: u64 = Tid::own_flag(2);
-/// The flag of a unit: its remaining older version is in one session's garbage until a snapshot
-/// closes. Not a state of the row.
+/// The flag of a unit: the unit's remaining older version is in one session's garbage until a
+/// snapshot closes. The flag is not a state of the row.
 pub(crate) const ON_SNAPSHOT_LIST: u64 = Tid::own_flag(3);
 
 const NEWEST: usize = 0;
@@ -144,7 +146,7 @@ impl VersionId {
     /// The absence below all versions of a chain.
     pub(crate) const NONE: VersionId = VersionId(0);
 
-    /// Returns the identity of which [`VersionId::word`] has returned `word`.
+    /// Returns the identity for which [`VersionId::word`] has returned `word`.
     pub(crate) fn of_word(word: u64) -> VersionId {
         VersionId(word)
     }
@@ -178,8 +180,9 @@ impl CellAt {
         self.linked_at(word.version() >> ADDRESS_SHIFT)
     }
 
-    /// Returns the version with identity `id`; `None` for [`VersionId::NONE`]. The version was
-    /// reachable under the present pin, or has not been taken out of its chain.
+    /// Returns the version with identity `id`; `None` for [`VersionId::NONE`]. The caller knows
+    /// that the version was reachable under the present pin, or that it has not been taken out of
+    /// its chain.
     pub(crate) fn linked(&self, id: VersionId) -> Option<Version<'_>> {
         self.linked_at(id.0)
     }
@@ -200,7 +203,8 @@ impl CellAt {
     /// Latches the cell if the latch is free.
     ///
     /// # Errors
-    /// The cell's first word, if the cell is latched or dead, or its word has changed meanwhile.
+    /// The cell's first word, if the cell is latched or dead, or if the word has changed during the
+    /// call.
     #[inline(always)]
     pub(crate) fn try_latch(&self) -> Result<Latched<'_>, Tid> {
         let cell = self.cell_word(NEWEST);
@@ -251,7 +255,8 @@ impl CellAt {
             // A model would try every value that the load may return.
             return None;
         }
-        // Relaxed: the address is only a hint, so the words there may be stale.
+        // Relaxed: the address is only a hint for prefetching, so the words at the address may be
+        // stale.
         self.newest_linked(Tid(self.cell_word(NEWEST).load(Ordering::Relaxed)))
     }
 
@@ -281,8 +286,8 @@ impl<'a> Version<'a> {
     #[inline(always)]
     fn word(self, index: usize) -> &'a AtomicU64 {
         debug_assert!(index < VERSION_WORDS);
-        // SAFETY: every version begins with a header (VC1), and is not freed as long as the cell's
-        // handle lives (VC2, LY2).
+        // SAFETY: every version begins with a header (VC1), and no version is freed as long as the
+        // handle on its cell lives (VC2, LY2).
         unsafe { self.block.word(index) }
     }
 
@@ -308,7 +313,7 @@ impl<'a> Version<'a> {
     /// Returns the next older version in the chain; `None` if this is the oldest.
     #[inline(always)]
     pub(crate) fn older(self) -> Option<Version<'a>> {
-        // Acquire: the version below may have been linked after this one (E3).
+        // Acquire: the version below may have been linked later than this version (E3).
         let block = Block::at(self.word(OLDER).load(Ordering::Acquire))?;
         Some(Version { block, ..self })
     }
@@ -318,7 +323,8 @@ impl<'a> Version<'a> {
         std::iter::successors(Some(self), |version| version.older())
     }
 
-    /// Returns the words of the unit in this version. They have no meaning if the row is absent.
+    /// Returns the words of the unit in this version. The words have no meaning if the row is
+    /// absent.
     #[inline(always)]
     pub(crate) fn payload(self) -> &'a [AtomicU64] {
         // SAFETY: as in `word`. All versions of a unit have the same size (VC1).
@@ -329,11 +335,11 @@ impl<'a> Version<'a> {
     /// pending.
     pub(crate) fn delta_room(self) -> DeltaSpace<'a> {
         assert!(self.stamp().is_pending());
-        // SAFETY: a pending delta's words are its owner's (VC3), which is the caller.
+        // SAFETY: a pending delta's words belong to its owner (VC3), and the caller is the owner.
         unsafe { DeltaSpace::new(self.delta_words()) }
     }
 
-    /// Returns the words of this delta, the spare ones included. A delta is never the version in
+    /// Returns the words of this delta, including the spare words. A delta is never the version in
     /// the record, which has no spare words.
     fn delta_words(self) -> &'a [AtomicU64] {
         assert!(self.stamp().is_delta());
@@ -342,7 +348,7 @@ impl<'a> Version<'a> {
         unsafe { self.block.words(VERSION_WORDS, self.words + SPARE_WORDS) }
     }
 
-    /// Turns this committed delta into a version with the words of `image`. The caller has latched
+    /// Turns this committed delta into a version whose payload is `image`. The caller has latched
     /// the cell.
     pub(crate) fn become_row(self, image: &[u64]) {
         for (word, &value) in self.payload().iter().zip(image) {
@@ -361,7 +367,7 @@ impl<'a> Version<'a> {
         assert!(self.stamp().is_pending() && other.stamp().is_readable());
         debug_assert_eq!(self.words, other.words, "VC1: versions of one unit");
         // SAFETY: as in `payload`. Before this version is committed or aborted, only its owner uses
-        // its words; the words of `other` are not written any more (VC3).
+        // the words of this version. The words of `other` are not written any more (VC3).
         unsafe { self.block.copy_words(other.block, VERSION_WORDS, self.words) };
     }
 
@@ -407,9 +413,9 @@ impl<'a> Latched<'a> {
         self.newest().is_some_and(|newest| newest.and_older().any(|version| version.id() == first))
     }
 
-    /// Links a version with `stamp` below `above`; if that is `None`, as the newest version, whose
-    /// timestamp is above that of the newest so far. The version is put into `block`, which the
-    /// caller owns; if that is `None`, into the record.
+    /// Links a version with `stamp` below `above`. If `above` is `None`, links it as the newest
+    /// version; then its timestamp must be above that of the newest version so far. The version is
+    /// put into `block`, which the caller owns, or into the record if `block` is `None`.
     pub(crate) fn link(
         &mut self,
         above: Option<Version<'a>>,
@@ -447,20 +453,20 @@ impl<'a> Latched<'a> {
     pub(crate) fn apply_delta(&self, version: Version<'_>, image: &mut Vec<u64>) {
         assert!(version.stamp().is_committed());
         // SAFETY: `link` has cleared these words. Since then only the version's owner has written
-        // them, through `delta_room`, before the version was committed (VC3), as the stamp shows it
-        // to be. They are not written before the cell is released.
+        // them, through `delta_room`, before the version was committed (VC3). The stamp shows that
+        // the version is committed. No thread writes these words before the cell is released.
         unsafe { delta::apply(version.delta_words(), self.at, image) }
     }
 
-    /// Makes `below` the next version after `above`, or after the cell if `above` is `None`. The
-    /// versions between the two leave the chain. If `below` is `None`, the chain ends there.
+    /// Makes `below` the next version below `above`, or the newest version if `above` is `None`.
+    /// The versions between the two leave the chain. If `below` is `None`, the chain ends there.
     pub(crate) fn replace(&mut self, above: Option<Version<'a>>, below: Option<Version<'a>>) {
         let falls =
             |above: Version<'_>| below.is_none_or(|below| below.stamp().ts() < above.stamp().ts());
         debug_assert!(above.is_none_or(falls), "VC3: timestamps of a chain descend");
         let address = below.map_or(0, |below| below.block.address());
         match above {
-            // Release: publishes the header of the version linked (E3).
+            // Release: publishes the header of the version `below` (E3).
             Some(above) => above.word(OLDER).store(address, Ordering::Release),
             None => self.word.0 = address << ADDRESS_SHIFT | (self.word.0 - self.word.version()),
         }
@@ -480,8 +486,8 @@ impl<'a> Latched<'a> {
     #[inline(always)]
     pub(crate) fn release(self) {
         debug_assert!(!self.word.has(Tid::INSTALL), "VC4: the holder gives the latch back");
-        // Release: publishes the header of the newest version (E3), and this holder's changes to
-        // the next holder of the latch.
+        // Release: publishes the header of the newest version to readers (E3), and this holder's
+        // changes to the next holder of the latch.
         self.at.cell_word(NEWEST).store(self.word.0, Ordering::Release);
     }
 }

@@ -10,22 +10,22 @@ use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A lock that is taken in one call and released in another. A transaction that owns the database
-/// needs such a lock.
+/// A lock for one thread at a time. The lock is taken in one call and released in another, as a
+/// transaction that owns the database requires.
 #[derive(Debug)]
 pub(crate) struct Exclusive {
-    /// The number of the thread that holds the lock; zero if the lock is free. Shared with
-    /// [`NESTED`].
+    /// The number of the thread that holds the lock; zero if the lock is free. [`NESTED`] also
+    /// refers to this word.
     holder: Arc<AtomicU64>,
-    // Boxed, like the turns: a parking is cache-padded, and would make the struct around it large.
+    // Boxed, like the turns: a parking is cache-padded, and would make `Exclusive` large.
     parking: Box<Parking>,
 }
 
 /// The reason why a lock was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The thread would wait for itself. It holds the lock; or it holds another lock, for which the
-    /// lock's holder waits, directly or through further holders.
+    /// The thread would wait for itself. Either the thread already holds the lock, or the lock's
+    /// holder waits, directly or through further holders, for another lock that the thread holds.
     Nested,
     /// The deadline has passed.
     TooLate,
@@ -111,12 +111,12 @@ impl Exclusive {
     }
 }
 
-/// Waits until thread or session `me` is the holder. Returns false if the wait's time limit passes
-/// first.
+/// Waits until thread or session `me` is the holder. Returns `false` if the time limit of `wait`
+/// passes first.
 fn wait_to_own(holder: &AtomicU64, me: u64, mut wait: Wait<'_>) -> bool {
     loop {
-        // A relaxed load comes first, so that waiters share the cache line instead of stealing it
-        // from one another. Acquire: makes the previous holder's writes visible (E2).
+        // A relaxed load comes first, so that all waiters can keep the cache line in shared state
+        // while the lock is taken. Acquire: makes the previous holder's writes visible (E2).
         let is_free = holder.load(Ordering::Relaxed) == 0;
         if is_free && holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             return true;
@@ -147,11 +147,12 @@ fn give_up(holder: &AtomicU64, parking: &Parking, address: u64) {
     }
 }
 
-/// Turns of transactions that have failed on the same row. One transaction at a time has the turn
-/// and tries again, while the others sleep.
+/// Turns of transactions that have failed on the same row. One of these transactions at a time has
+/// the turn and tries again, while the others sleep.
 ///
-/// A turn locks nothing, and a transaction waits for its turn no longer than [`TURN_WAIT_MAX`]. So
-/// a transaction may go on without a turn, and the holder of a turn may wait for anything.
+/// A turn locks nothing, and a transaction waits for its turn no longer than [`TURN_WAIT_MAX`].
+/// After that the transaction continues without a turn. So the holder of a turn may wait for
+/// anything.
 #[derive(Debug)]
 pub(crate) struct Turns {
     owners: [CachePadded<AtomicU64>; TURNS],
@@ -161,7 +162,7 @@ const TURNS: usize = if MODELLED { 1 } else { 32 };
 /// The longest time that a transaction waits for its turn.
 const TURN_WAIT_MAX: Duration = Duration::from_millis(10);
 
-/// The turn of a transaction. The turn ends when this is dropped.
+/// The turn of a transaction. Dropping this value ends the turn.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     owner: &'a AtomicU64,
@@ -173,7 +174,8 @@ impl Turns {
         Turns { owners: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))) }
     }
 
-    /// Returns the number of the turn for transactions that have failed on the row with this hash.
+    /// Returns the number of the turn for transactions that have failed on the row whose hash is
+    /// `hash`.
     pub(crate) fn number(hash: u64) -> usize {
         hash as usize % TURNS
     }
@@ -199,29 +201,30 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Returns the address in the parking at which waiters for a turn sleep.
+/// Returns the address under which waiters for a turn sleep in the parking.
 fn place(owner: &AtomicU64) -> u64 {
     std::ptr::from_ref(owner).addr() as u64
 }
 
-/// The threads that hold a lock and wait for another one, each with the word that names the
-/// awaited lock's holder. The models do not explore this list.
+/// The threads that hold a lock and wait for another lock. Each entry is a thread's number and the
+/// `holder` word of the lock for which the thread waits. The models do not explore this list.
 static NESTED: Mutex<Vec<(u64, Arc<AtomicU64>)>> = Mutex::new(Vec::new());
 
 /// An entry of [`NESTED`].
 struct Nested(u64);
 
 impl Nested {
-    /// Enters thread `me`, which is going to wait for `lock`, in [`NESTED`].
+    /// Adds thread `me`, which is going to wait for `lock`, to [`NESTED`].
     ///
-    /// Suppose that threads would wait for one another in a circle once the last of them, `me`,
-    /// waits. All others are then in the list. Each of them waits for a lock whose holder does not
-    /// change, since the holder waits, too. So the search along the holders finds the circle. A
-    /// thread in the list that no longer waits holds the lock with which it is listed. The search
-    /// ends at such a thread.
+    /// Suppose that threads would wait for one another in a circle once the last thread of the
+    /// circle, `me`, waits. All other threads of the circle are then in the list. Each of them
+    /// waits for a lock whose holder does not change, since the holder waits, too. So the search
+    /// along the holders finds the circle. A thread in the list that no longer waits holds the lock
+    /// of its entry. The search ends at such a thread.
     ///
     /// # Errors
-    /// [`Refusal::Nested`] if the holder of `lock` waits for `me`, directly or through others.
+    /// [`Refusal::Nested`] if the holder of `lock` waits for `me`, directly or through further
+    /// threads.
     fn begin(me: u64, lock: &Arc<AtomicU64>) -> Result<Nested, Refusal> {
         if MODELLED {
             return Ok(Nested(0));
@@ -281,8 +284,8 @@ mod tests {
     use super::*;
     use crate::sync::thread;
 
-    /// Runs three threads, each of which calls `take` twice and owns something during each call.
-    /// If a sleeper were not woken, that would be a deadlock.
+    /// Runs three threads. Each calls `take` twice, and owns a lock or turn during each call. A
+    /// sleeper that is never woken would be a deadlock.
     fn by_turns(take: impl Fn(u64, &dyn Fn()) + Send + Sync + 'static) {
         let (take, inside) = (Arc::new(take), Arc::new(AtomicU64::new(0)));
         let threads = [1, 2, 3].map(|id| {

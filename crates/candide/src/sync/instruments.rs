@@ -1,5 +1,5 @@
-//! Three instruments of the tests: points where a test can run code, mutants that a test must
-//! catch, and patience.
+//! Three instruments of the tests: points at which a test can run code, mutants (defects) that a
+//! test must detect, and patience (longer waits).
 //!
 //! Outside the crate's own tests all three do nothing: points run no code, no mutant is active, and
 //! patience does not prolong waits.
@@ -13,51 +13,53 @@ pub(crate) use active::{with_hook, with_patience};
 /// A place in a protocol where a test may run code of its own, to build an exact interleaving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Point {
-    /// Before a transaction: another one owns the database, and this one waits.
+    /// Before a transaction: another transaction owns the database, and this transaction waits.
     Excluded,
-    /// Waiting for a fixed set of others' transactions, or their commits, to end.
+    /// Waiting until a fixed set of other sessions' transactions, or of their commits, has ended.
     Awaiting,
-    /// Commit: the closure is done, nothing is locked.
+    /// Commit: the closure has returned, and nothing is locked.
     Unlocked,
-    /// Commit: the write set is locked, nothing validated.
+    /// Commit: the write set is locked, and nothing has been validated.
     Locked,
-    /// Commit: it has failed on a lock, owns nothing, and has not waited for the lock yet.
+    /// Commit: the attempt has failed to take a lock. It holds no lock, and has not waited for that
+    /// lock yet.
     GivenUp,
-    /// Commit: a lock has been handed over to the attempt, which has not looked at the cell.
+    /// Commit: a lock has been handed over to the attempt. The attempt has not yet read the cell.
     HandedOver,
-    /// Read: the words are copied, the second load of the cell has not happened.
+    /// Read: the words are copied, and the cell has not been loaded a second time.
     Copied,
-    /// Read, or collecting: the cell's last write is known; its older versions have not been
-    /// searched.
+    /// Read, or collecting: the time of the cell's last write is known. The cell's older versions
+    /// have not been searched.
     LookingBack,
-    /// Read: the attempt's time has moved on, and it has not looked at the cell again.
+    /// Read: the attempt's time has moved on, and the attempt has not read the cell again.
     MovedOn,
     /// Moving forward in time: the attempt has validated its reads, but not yet the expectations of
     /// its writes.
     LookedAgain,
     /// Read: the attempt's view has to move on, and the epoch has not been loaded.
     Moving,
-    /// Revalidation: a row of which the closure knows only the existence has been examined; other
-    /// rows may not have been.
+    /// Revalidation: a row has been examined of which the closure knows only the existence. Other
+    /// such rows may not have been examined.
     Asked,
-    /// Read: all of the view is unchanged; it has not moved on.
+    /// Read: everything in the view has been found unchanged, and the view has not moved on.
     Looked,
-    /// Validation: one of a version's two timestamps is loaded, the other is not.
+    /// Validation: one of a version's two timestamps has been loaded, and the other has not.
     Extending,
-    /// Commit: the version to be replaced has not been read, and the new one is not linked.
+    /// Commit: the version to be replaced has not been read, and the new version is not linked.
     Linking,
     /// Collecting: a chain is locked, and about to be pruned.
     Pruning,
     /// Commit: the predecessor of a version has been found, and its read timestamp has not been
     /// raised.
     Following,
-    /// Commit: everything is validated, updaters have not been evaluated.
+    /// Commit: everything is validated, and updaters have not been evaluated.
     Validated,
     /// Commit: the words of one unit are about to be stored.
     Installing,
-    /// Read: a node has been searched in vain, or by a scan, and not yet noted by the transaction.
+    /// Read: a node has been searched without finding the key, or by a scan. The transaction has
+    /// not yet noted the node.
     Searched,
-    /// Commit: ended, with or without success, and nothing is locked any more.
+    /// Commit: the attempt has committed or failed, and nothing is locked any more.
     Released,
     /// The attempt has ended, and its session is not pinned any more.
     Unpinned,
@@ -69,29 +71,31 @@ pub(crate) enum Point {
     MovingToDeletedIndex,
 }
 
-/// A deliberate defect. `cargo xtask mutants` runs the tests once with each and demands that they
-/// fail.
+/// A deliberate defect. `cargo xtask mutants` runs the tests once with each mutant, and reports
+/// each mutant with which no test fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mutant {
     /// No fence between locking and validating.
     NoFence,
-    /// Views: a version of the base's epoch or later is taken as it is.
+    /// Views: a version from the base's epoch or later is accepted although the view has not moved
+    /// on.
     ViewUnmoved,
-    /// Views: earlier reads are not looked at when the view moves on.
+    /// Views: earlier reads are not checked when the view moves on.
     MovedUnlooked,
-    /// Views: the new cell is not looked at when the view moves on.
+    /// Views: the new cell is not checked when the view moves on.
     NewUnlooked,
-    /// Views: nodes are not looked at when the view moves on.
+    /// Views: nodes are not checked when the view moves on.
     NodesUnlooked,
     /// Views: a commit under way is not noticed when the view moves on.
     InstallUnlooked,
     /// Views: the epoch is loaded after the revalidation.
     EpochAfterLook,
-    /// Views: another cell's version is taken for met.
+    /// Views: the version of another cell counts as met.
     MetElsewhere,
-    /// Views: a version that a commit has not installed, since the row never existed, is met.
+    /// Views: the initial version of a row that never existed counts as met, though no commit has
+    /// installed it.
     MetUninstalled,
-    /// Views: the existence of a row is returned without asking the view.
+    /// Views: the existence of a row is returned without a check by the view.
     PeekUnchecked,
     /// Views: rows of which only the existence is known are not examined.
     ToldUnlooked,
@@ -101,23 +105,23 @@ pub(crate) enum Mutant {
     NoReadValidation,
     /// Validation ignores that another transaction has locked a row that was read.
     OthersLocksIgnored,
-    /// A tombstone is taken as absence without being observed.
+    /// A tombstone counts as absence, but is not observed.
     TombstoneUnobserved,
     /// Memory is reused one epoch too early.
     ReclaimEarly,
-    /// Updaters see the row as it was before it was locked.
+    /// Updaters see the row as it was before the lock was taken.
     EvaluateBeforeLock,
-    /// A commit does not set INSTALL in cells that a read for update has locked.
+    /// A commit does not set INSTALL in the cells that its own reads for update have locked.
     HeldNotInstalling,
     /// An attempt that fails keeps the locks of its reads for update.
     HeldForEver,
     /// The nodes that prove the absence of keys are not validated.
     NoNodeValidation,
-    /// An attempt does not notice that it has divided a node itself.
+    /// An attempt does not track a node that it has split itself.
     SplitUntracked,
     /// A scan that meets an absent record does not observe it.
     AbsentSkippedByScan,
-    /// A delete leaves all groups of the row but the first as they are.
+    /// A delete changes only the first group of the row.
     DeleteOneGroup,
     /// The entry by which an index finds a row is not observed.
     EntryUnvalidated,
@@ -125,21 +129,21 @@ pub(crate) enum Mutant {
     ReverseOffByOne,
     /// Scans: the leaf of an inlined layer is not observed.
     InlinedLayerUnobserved,
-    /// A scan sees the transaction's operations from after its beginning.
+    /// A scan sees operations that its transaction has made after the scan began.
     MarkIgnored,
-    /// A commit's version may be below the versions it read.
+    /// A commit's version may be below versions that the commit has read.
     VersionBelowRead,
-    /// A commit's version may be one that the replaced unit has had.
+    /// A commit's version may be one that the replaced unit has had before.
     VersionBelowReplaced,
     /// The epoch that numbers a commit is read before its locks are taken.
     EpochBeforeLock,
-    /// A node is observed as it is after it has been searched.
+    /// A node's version is loaded after the node has been searched.
     NodeObservedLate,
     /// Words are installed before the reads are validated.
     InstallBeforeValidation,
-    /// A cell is released in its new version before its words are stored.
+    /// A cell is released with its new version before the new words are stored.
     UnlockBeforeInstall,
-    /// Updaters are evaluated when the first unit has been installed.
+    /// Updaters are evaluated after the first unit has been installed.
     EvaluateBetweenInstalls,
     /// No session gives way to the token.
     TokenIgnored,
@@ -147,23 +151,27 @@ pub(crate) enum Mutant {
     SleepersUnseen,
     /// A lock that is handed over is free for a moment.
     HandedByFreeing,
-    /// Timestamps: a read takes the words for those of the timestamps beside them, without loading
-    /// the timestamps a second time.
+    /// Timestamps: a read assumes that the words belong to the timestamps loaded before them, and
+    /// does not load the timestamps a second time.
     SecondLookSkipped,
     /// Timestamps: validation loads a version's wts before its rts.
     WtsBeforeRts,
-    /// Timestamps: a commit reads a version beyond its rts without raising the rts.
+    /// Timestamps: a commit reads a version at a time beyond the version's rts, and does not raise
+    /// the rts.
     NotExtended,
-    /// Timestamps: a commit that has missed a key does not raise its node's nrts.
+    /// Timestamps: a commit that has found a key absent does not raise the nrts of the key's node.
     NodeNotExtended,
-    /// Timestamps: a commit that has missed a key may come before the delete of that key.
+    /// Timestamps: a commit that has found a key absent may be serialized before the delete of that
+    /// key.
     NodeWtsIgnored,
-    /// Timestamps: a version is extended though a commit has locked it to replace it.
+    /// Timestamps: a version is extended though a commit has locked the cell to replace the
+    /// version.
     ExtendedUnderLock,
-    /// Timestamps: a commit's timestamp is above the wts of the version it replaces, not above its
-    /// rts.
+    /// Timestamps: a commit's timestamp is above the wts of the replaced version, but may be below
+    /// its rts.
     CommitBelowRts,
-    /// Timestamps: a commit does not notice that a version it held has been extended meanwhile.
+    /// Timestamps: a commit does not notice that a version whose cell it has locked has been
+    /// extended meanwhile.
     HeldExtensionMissed,
     /// Timestamps: a new record does not inherit its node's timestamps.
     InsertInheritsNothing,
@@ -173,109 +181,115 @@ pub(crate) enum Mutant {
     AbortLeavesNothing,
     /// Timestamps: new leaves do not inherit the timestamps of the leaf they were split from.
     SplitInheritsNothing,
-    /// Timestamps: the halves of a bucket do not inherit its timestamps.
+    /// Timestamps: the halves of a moved bucket do not inherit the bucket's timestamps.
     GrowthInheritsNothing,
     /// Timestamps: the timestamps of a removed leaf or layer are lost.
     CollapseLeavesNothing,
-    /// A row that was deleted while its record was queued is unlinked as if it had been deleted
-    /// before.
+    /// A row that was deleted while its record was queued is unlinked as early as if it had been
+    /// deleted before.
     ReapedEarly,
     /// Versions: a commit draws its timestamp before it has locked its write set.
     DrawnBeforeLocks,
-    /// Versions: a reader does not wait for a commit that may have drawn a timestamp it has to see.
+    /// Versions: a reader does not wait for a commit whose timestamp may be one that the reader has
+    /// to see.
     InstallNotAwaited,
-    /// Versions: an attempt that has read a replaced version writes nevertheless.
+    /// Versions: an attempt that has read a replaced version may still write.
     OldReadsWritten,
     /// Versions: a reader of an older version searches the undo records before it copies the words.
     UndosFirst,
     /// Versions: a write's expectation is compared with the newest version when the attempt moves
     /// on in time.
     ExpectedAsNewest,
-    /// Versions: a record that only snapshots see leaves its index before it is in the index of
-    /// deleted records.
+    /// Versions: a record that only snapshots see is unlinked from its table's index before it is
+    /// linked in the index of deleted records.
     MovedLate,
-    /// Versions: a reader of an older version takes a deleted record for the row, whenever it was
-    /// deleted.
+    /// Versions: a reader of an older version accepts a deleted record as the row, regardless of
+    /// the time of the delete.
     DeletedIndexPreferred,
-    /// Versions: an old version is collected as soon as there is a newer one, though a reader may
-    /// still see it.
+    /// Versions: an old version is collected as soon as a newer version exists, though a reader may
+    /// still see the old version.
     CollectedEarly,
     /// Versions: garbage collection ignores open snapshots.
     SnapshotsIgnored,
     /// Versions: entries kept for a snapshot are examined again and again.
     NeverParked,
-    /// Versions: pruning a chain loses the words that only the removed records had.
+    /// Versions: pruning a chain loses the words that only the removed undo records held.
     WordsLost,
-    /// Versions: pruning uses an outdated time of the unit's last write, read before a commit wrote
-    /// the unit again.
+    /// Versions: pruning uses an outdated time of the unit's last write: it was loaded before a
+    /// commit wrote the unit again.
     PrunedByOldWord,
     /// Versions: undo records are freed while a session searches chains.
     FreedInSight,
-    /// Versions: a parked unit is dropped because it has been queued meanwhile.
+    /// Versions: a parked unit is dropped because the unit has been queued again meanwhile.
     ParkedForgotten,
     /// Versions: a record is unlinked though one of its units is parked.
     ParkedReaped,
-    /// A record is made dead by a load and a store, between which an insert may lock it.
+    /// A record is made dead by a load and a store. Between the two, an insert may lock the record.
     KilledByStore,
-    /// Timestamp order: the inline version of a record is used again when the first has left its
-    /// chain.
+    /// Timestamp order: the room for a version in a record is used again when the first version in
+    /// it has left the chain.
     RoomUsedAgain,
-    /// Versions: a unit that is written all the time stays with the session that wrote it first.
+    /// Versions: a unit that is written all the time stays in the queue of the session that wrote
+    /// the unit first.
     HotKept,
-    /// Versions: a shared entry is collected by a list of snapshots from before it was queued.
+    /// Versions: a shared entry is collected by a list of snapshots that is older than the entry.
     HotByOldList,
     /// Versions: the snapshot of a long read-only attempt is not listed, though the attempt does
     /// not hold back the horizon.
     KeptUnlisted,
     /// Epochs: memory is freed when only readers in snapshots can still reach it.
     FreedByHorizon,
-    /// Indexes: uniqueness is checked against entries from before all of them were right.
+    /// Indexes: uniqueness is checked at a time when some entries of the index may still be wrong.
     RefusedEarly,
-    /// Indexes: a row is refused because its key is taken, perhaps by the row itself.
+    /// Indexes: a row is refused because its key has an entry, though the entry may belong to the
+    /// row itself.
     TwinUnobserved,
-    /// Indexes: dropping an index does not wait for transactions that it has refused.
+    /// Indexes: dropping an index does not wait for transactions that the index has refused.
     DroppedAtOnce,
-    /// TicToc: an attempt may come before the time at which an index that it reads was complete.
+    /// TicToc: an attempt that reads an index may be serialized before the time at which the index
+    /// was complete.
     IndexReadEarly,
     /// TicToc: a transaction that no longer maintains a dropped index may be serialized before
     /// transactions that the index has refused.
     PartedAtOnce,
-    /// An attempt that moves a bucket does not track it.
+    /// An attempt that moves a bucket does not track the move.
     MoveUntracked,
-    /// Timestamp order: a commit does not announce that it is going to draw a timestamp.
+    /// Timestamp order: a commit draws a timestamp without announcing this before.
     CommitUnannounced,
-    /// Timestamps from the clock: a time of reading includes a tick that is not over.
+    /// Timestamps from the clock: an attempt's time of reading includes a tick that is not over.
     TickNotOver,
     /// Timestamps from the clock: no fence between announcing a commit and drawing its timestamp.
     DrawnUnfenced,
-    /// Timestamps from the clock: a commit waits for the tick of its timestamp to be over only
-    /// after validation.
+    /// Timestamps from the clock: a commit waits for the end of its timestamp's tick only after
+    /// validation.
     TickAwaitedLate,
-    /// Timestamps from the clock: commits do not wait for the tick of a timestamp to be over.
+    /// Timestamps from the clock: commits do not wait for the end of their timestamps' ticks.
     TickNotAwaited,
     /// Timestamp order: a snapshot does not wait for commits in progress.
     UnsettledSnapshot,
-    /// Timestamp order: a commit does not raise the read timestamps of the versions it has read.
+    /// Timestamp order: a commit does not raise the read timestamps of the versions that it has
+    /// read.
     NotRaised,
-    /// Timestamp order: a version is linked below readers of its predecessor.
+    /// Timestamp order: a version is linked though readers with later timestamps have read its
+    /// predecessor.
     LinkedUnlooked,
-    /// Timestamp order: a commit assumes that its version's predecessor is the version it has
-    /// raised.
+    /// Timestamp order: a commit assumes that the predecessor of its version is the version whose
+    /// read timestamp the commit has raised.
     RaisedUnlooked,
-    /// Timestamp order: a commit does not check again, after linking, whether its version is below
-    /// readers of its predecessor.
+    /// Timestamp order: after linking its version, a commit does not check again whether readers
+    /// with later timestamps have read the predecessor.
     RelinkedUnlooked,
     /// Timestamp order: an update without a read is not checked against the row's existence.
     RestedOnNothing,
     /// Timestamp order: the read timestamp of an absence is ignored when a row is linked.
     AbsenceForgotten,
-    /// Timestamp order: reads are validated at the time of the read, not the commit's.
+    /// Timestamp order: reads are validated at the time of the read, not at the time of the commit.
     ValidatedInPast,
-    /// Timestamp order: a dead record counts as proof of absence at later times.
+    /// Timestamp order: a dead record counts as proof of absence at times after the record died.
     DeadUnnoticed,
-    /// Timestamp order: a delta becomes a row without the pending versions below it.
+    /// Timestamp order: a delta becomes a row while versions below it are still pending.
     FlattenedOverPending,
-    /// Timestamp order: a delta becomes a row, and versions are linked below it afterwards.
+    /// Timestamp order: a delta becomes a row, and a commit may link a version below it afterwards.
     FlattenedUnraised,
     /// Timestamp order: a row is deleted below deltas that rest on it.
     DeletedUnderDelta,
@@ -319,7 +333,7 @@ mod active {
         static PATIENT: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Runs `body`, in which this thread waits for others without a time limit.
+    /// Runs `body`. In `body`, this thread waits for other threads without a time limit.
     pub(crate) fn with_patience<T>(body: impl FnOnce() -> T) -> T {
         PATIENT.set(true);
         let result = body();
@@ -327,14 +341,15 @@ mod active {
         result
     }
 
-    /// Returns how long this thread waits for others, instead of the `usual` time.
+    /// Returns the time for which this thread waits for other threads: `usual`, or no limit within
+    /// [`with_patience`].
     pub(crate) fn patience(usual: Duration) -> Duration {
-        // A thread that is ending may have lost it already.
+        // A thread that is ending may have lost this thread-local already.
         if PATIENT.try_with(Cell::get).unwrap_or(false) { Duration::MAX } else { usual }
     }
 
-    /// Runs `body` with `hook` called at every point this thread passes; the hook itself passes
-    /// points unhooked.
+    /// Runs `body`, and calls `hook` at every point that this thread passes. Points that `hook`
+    /// itself passes call no hook.
     pub(crate) fn with_hook<T>(hook: impl FnMut(Point) + 'static, body: impl FnOnce() -> T) -> T {
         HOOK.with(|slot| *slot.borrow_mut() = Some(Box::new(hook)));
         let result = body();
@@ -342,7 +357,7 @@ mod active {
         result
     }
 
-    /// Runs the hook of this thread, if it has one, at a point.
+    /// Runs the hook of this thread at `point`. Does nothing if the thread has no hook.
     pub(crate) fn pass(point: Point) {
         // A thread that is ending may have lost its hook already.
         if let Ok(Some(mut hook)) = HOOK.try_with(|slot| slot.borrow_mut().take()) {
@@ -454,7 +469,7 @@ mod active {
 
     static MET: AtomicBool = AtomicBool::new(false);
 
-    /// Returns whether the tests run with this defect (`CANDIDE_MUTANT=name`).
+    /// Returns whether the tests run with defect `which` (`CANDIDE_MUTANT=name`).
     pub(crate) fn mutant(which: Mutant) -> bool {
         static ACTIVE: std::sync::OnceLock<Option<Mutant>> = std::sync::OnceLock::new();
         let active = ACTIVE.get_or_init(|| {
@@ -467,7 +482,8 @@ mod active {
             )
         });
         let is_active = *active == Some(which);
-        // Loaded first: this runs everywhere, and a store would be a shared write.
+        // The load comes first: this function is called everywhere, and a store at each call would
+        // be a write to shared memory.
         if is_active && !MET.load(Ordering::Relaxed) {
             MET.store(true, Ordering::Relaxed);
         }

@@ -1,9 +1,8 @@
 //! The only door to atomics, fences, spinning, time, randomness and threads.
 //!
-//! Everything that threads share goes through the types exported here, so that one source runs
-//! under `std`, under [loom](https://docs.rs/loom) (`--cfg loom`: exhaustive, weak memory) and
-//! under [shuttle](https://docs.rs/shuttle) (`--cfg shuttle`: random schedules of whole
-//! transactions).
+//! All words that threads share have types exported here, so that one source runs under `std`,
+//! under [loom](https://docs.rs/loom) (`--cfg loom`: exhaustive, weak memory) and under
+//! [shuttle](https://docs.rs/shuttle) (`--cfg shuttle`: random schedules of whole transactions).
 
 mod exclusive;
 mod instruments;
@@ -54,14 +53,14 @@ pub(crate) use weaken::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::mem::MaybeUninit;
 use std::sync::TryLockError;
 pub(crate) use std::time::{Duration, Instant};
-// Not used where time is simulated.
+// Not available under models, which simulate time.
 pub(crate) use std::thread::sleep;
 
 /// Whether threads, time and memory are simulated: no advancer thread, one allocation per block.
 pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
 
 /// Returns a number other than zero that no other call in this process returns. Models do not
-/// explore its atomic.
+/// explore the atomic counter behind this function.
 pub(crate) fn process_unique() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
@@ -92,9 +91,9 @@ pub(crate) fn full_fence() {
 
 /// Stores `value` and orders it before every later load of this thread: `store; full_fence`.
 ///
-/// On x86-64 one locked exchange is the same barrier at half the price of `mfence`. The language's
-/// memory model promises less for an exchange than for a fence, so the models run the form with two
-/// steps.
+/// On x86-64 one locked exchange is the same barrier at half the cost of `mfence`. The language's
+/// memory model promises less for an exchange than for a fence, so the models run a store and a
+/// fence.
 #[inline]
 pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
     if cfg!(all(target_arch = "x86_64", not(loom), not(shuttle))) {
@@ -105,16 +104,18 @@ pub(crate) fn store_then_full_fence(word: &AtomicU64, value: u64) {
     }
 }
 
-/// Writes a word as it is: some of its bits may be uninitialized, like a struct's padding, or
-/// belong to a pointer, whose provenance an integer would lose. Not an atomic operation.
+/// Writes `value` without converting it to an integer: some of its bits may be uninitialized, like
+/// a struct's padding, or belong to a pointer, whose provenance an integer would lose. This is not
+/// an atomic operation.
 ///
 /// # Safety
-/// No other thread reads or writes the word meanwhile: all such accesses happen before or after. If
-/// [`MODELLED`], words hold only numbers: all bits are initialized, and none belong to a pointer.
+/// No other thread accesses the word during the call: every such access happens before or after it.
+/// If [`MODELLED`], words hold only numbers: all bits are initialized, and none belongs to a
+/// pointer.
 pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
     #[cfg(not(any(loom, shuttle)))]
-    // SAFETY: the word is borrowed, and for now ours alone, by this function's contract. An atomic
-    // has the size and alignment of its number.
+    // SAFETY: by this function's contract, the word is borrowed and no other thread accesses it
+    // during the call. An atomic has the size and alignment of its number.
     unsafe {
         word.as_ptr().cast::<MaybeUninit<u64>>().write(value);
     }
@@ -123,19 +124,21 @@ pub(crate) unsafe fn write_as_is(word: &AtomicU64, value: MaybeUninit<u64>) {
     word.store(unsafe { value.assume_init() }, Ordering::Relaxed);
 }
 
-/// Reads a word written by [`write_as_is`], or a number. Not an atomic operation.
+/// Reads a word that [`write_as_is`] has written, or a word that holds a number. This is not an
+/// atomic operation.
 ///
 /// # Safety
-/// No other thread writes the word meanwhile: all writes happen before or after.
+/// No other thread writes the word during the call: every such write happens before or after it.
 pub(crate) unsafe fn read_as_is(word: &AtomicU64) -> MaybeUninit<u64> {
     #[cfg(not(any(loom, shuttle)))]
-    // SAFETY: as in `write_as_is`; no other thread writes, by this function's contract.
+    // SAFETY: as in `write_as_is`; no other thread writes the word, by this function's contract.
     return unsafe { word.as_ptr().cast::<MaybeUninit<u64>>().read() };
     #[cfg(any(loom, shuttle))]
     return MaybeUninit::new(word.load(Ordering::Relaxed));
 }
 
-/// Prefetches the cache line of `address`; not a memory access in the language's sense.
+/// Prefetches the cache line of `address`. A prefetch is not a memory access in the sense of the
+/// language.
 #[inline(always)]
 pub(crate) fn prefetch(address: *const AtomicU64) {
     #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle))))]
@@ -149,8 +152,8 @@ pub(crate) fn prefetch(address: *const AtomicU64) {
     let _ = address;
 }
 
-/// Returns the upper limit of the forced switches that loom tries in a scene:
-/// `CANDIDE_LOOM_PREEMPTIONS`, or no limit.
+/// Returns the most forced thread switches that loom tries in one schedule of a scene: the value of
+/// `CANDIDE_LOOM_PREEMPTIONS`, or no limit if the variable is not set.
 #[cfg(all(test, loom))]
 pub(crate) fn preemptions_max() -> usize {
     std::env::var("CANDIDE_LOOM_PREEMPTIONS")

@@ -1,43 +1,46 @@
 //! Sleeping until a lock is free.
 //!
 //! # Rules
-//! A waiter looks at its lock for [`ROUNDS_BUSY`] rounds. Then it *enters* the queue of the lock's
-//! bucket, looks once more, and sleeps. A running thread may take a free lock although others
-//! sleep. This keeps a lock busy while sleepers wake up.
+//! A waiter checks its lock for [`ROUNDS_BUSY`] rounds. Then the waiter *enters* the queue of the
+//! lock's bucket, checks the lock once more, and sleeps. A running thread may take a free lock
+//! although other threads sleep. This keeps a lock busy while sleepers wake up.
 //!
 //! A release wakes the first sleeper that wants to own the lock, and the sleepers before it that
-//! only want to look. But of the sleepers that want to own a lock, releases wake at most one per
-//! bucket in [`WOKEN_EVERY`]: running threads take the lock again long before a sleeper is awake,
-//! and waking a sleeper for nothing costs as much as ten transactions. A release that leaves a
-//! sleeper asleep for this reason notes the bucket. The next thread that goes to sleep first wakes
-//! the sleepers of the buckets noted ([`Parking::wake_unwoken`]). So the threads of a database do
-//! not all sleep while one of them waits for a free lock.
+//! only want to look. But in each bucket, releases wake at most one sleeper that wants to own a
+//! lock per [`WOKEN_EVERY`]: running threads take the lock again long before a sleeper is awake,
+//! and a useless wake-up costs as much as ten transactions. A release that leaves a sleeper asleep
+//! for this reason notes the bucket. Before the next thread goes to sleep, that thread wakes the
+//! sleepers of the noted buckets ([`Parking::wake_unwoken`]). So the threads of a database do not
+//! all sleep while one of them waits for a free lock.
 //!
 //! A waiter that has slept for [`HANDED_AFTER`], or has found the lock taken again after
-//! [`LOST_MAX`] wake-ups, is *handed* the lock: the owner makes the waiter the owner without
-//! freeing the lock, so no running thread can take the lock first. A bucket hands over a lock at
-//! most once in [`HANDED_EVERY`], since the lock is idle from the hand-over until the sleeper runs.
+//! [`LOST_MAX`] wake-ups, is *handed* the lock: the owner stores the waiter as the new owner
+//! without freeing the lock, so no running thread can take the lock first. A bucket hands over a
+//! lock at most once in [`HANDED_EVERY`], since the lock is idle from the hand-over until the
+//! sleeper runs.
 //!
 //! # Bounds
 //! The first of `n` sleepers at a lock is handed the lock at the first release after
-//! [`HANDED_AFTER`], and the last one `n` times [`HANDED_EVERY`] later: 16 ms for 64 threads. This
-//! holds if the owners release the lock in time and the system runs threads once they are woken. If
-//! the last owner has left the engine, perhaps no thread releases the lock again or goes to sleep.
-//! Then the first sleeper finds the lock free after [`SLICE_MAX`] at the latest.
+//! [`HANDED_AFTER`]. The last sleeper is handed the lock `n` times [`HANDED_EVERY`] later: 16 ms
+//! for 64 threads. This holds if the owners release the lock in time and the system runs threads
+//! once they are woken. If the last owner has left the engine, it may happen that no thread
+//! releases the lock again or goes to sleep. Then the first sleeper finds the lock free after
+//! [`SLICE_MAX`] at the latest.
 //!
 //! # Cost
-//! An owner that releases a lock loads one word, which shows which buckets have waiters. The word
-//! changes when a bucket gets its first waiter or loses its last one. The owner takes a bucket's
-//! mutex and reads the clock only if the bucket of the released lock has waiters.
+//! An owner that releases a lock loads one word. The word shows which buckets have waiters. The
+//! word changes when a bucket gets its first waiter or loses its last one. The owner takes a
+//! bucket's mutex and reads the clock only if the bucket of the released lock has waiters.
 //!
 //! # Lost wake-ups
 //! A sleeper has entered, then passed a fence, then seen its lock taken. The owner stores the free
-//! lock and then looks for sleepers. There is no fence between the store and this look, since each
-//! release would have to pay for it. So an owner may miss a waiter that enters while the store is
-//! on its way to memory, which takes less than a microsecond. Such a waiter looks again by itself
-//! after [`SLICE_FIRST`], and then in doubling intervals up to [`SLICE_MAX`]. These two times are
-//! needed for nothing else. Under shuttle, where memory has one order, sleepers do not look by
-//! themselves: a sleeper that nothing wakes is a deadlock. Under loom nothing sleeps.
+//! lock and then loads the word of waiters. There is no fence between this store and this load,
+//! since the fence would slow down every release. So an owner may miss a waiter that enters while
+//! the store is on its way to memory, which takes less than a microsecond. Such a waiter checks the
+//! lock again by itself after [`SLICE_FIRST`], and then in doubling intervals up to [`SLICE_MAX`].
+//! These two times have no other purpose. Under shuttle, where memory has one order, sleepers do
+//! not wake up by themselves: a sleeper that no thread wakes is a deadlock. Under loom no thread
+//! sleeps.
 
 #![forbid(unsafe_code)]
 
@@ -48,8 +51,8 @@ use super::{
 use crossbeam_utils::CachePadded;
 use thread::Thread;
 
-/// The number of busy rounds before a waiter that wants to own its lock sleeps: some two
-/// microseconds, in which a running owner commits.
+/// The number of busy rounds before a waiter that wants to own its lock sleeps. The rounds take
+/// about two microseconds, the time in which a running owner commits.
 const ROUNDS_BUSY: u32 = if MODELLED { 2 } else { 64 };
 /// The number of busy rounds of a waiter that was woken and has found the lock taken again.
 const ROUNDS_AGAIN: u32 = if MODELLED { 1 } else { 8 };
@@ -58,19 +61,19 @@ const ROUNDS_AGAIN: u32 = if MODELLED { 1 } else { 8 };
 const ROUNDS_LOOKING: u32 = if MODELLED { 2 } else { 64 };
 /// The least time between two wake-ups, in one bucket, of waiters that want to own a lock.
 const WOKEN_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 200 });
-/// The time since its entry after which a waiter is handed its lock.
+/// The time after its entry from which on a waiter may be handed its lock.
 const HANDED_AFTER: Duration = Duration::from_micros(500);
 /// The number of wake-ups after which a waiter that has not got its lock is handed the lock.
 const LOST_MAX: u32 = if MODELLED { 1 } else { 8 };
 /// The least time between two hand-overs in one bucket.
 const HANDED_EVERY: Duration = Duration::from_micros(if MODELLED { 0 } else { 250 });
-/// The length of the first sleep after which a waiter looks by itself. Each following sleep is
-/// twice as long.
+/// The length of the first sleep after which a waiter checks its lock by itself. Each following
+/// sleep is twice as long as the one before.
 const SLICE_FIRST: Duration = Duration::from_millis(1);
-/// The length of the longest sleep after which a waiter looks by itself.
+/// The length of the longest sleep after which a waiter checks its lock by itself.
 const SLICE_MAX: Duration = Duration::from_millis(4);
-/// The number of buckets, over which the addresses of locks are distributed. Each bucket is one bit
-/// of a word.
+/// The number of buckets. The addresses of locks are distributed over the buckets. One bit of a
+/// word stands for each bucket.
 const BUCKETS: usize = if MODELLED { 1 } else { 64 };
 
 /// The queues of sleeping waiters, found by the addresses of the locks that they wait for.
@@ -90,8 +93,8 @@ struct Bucket {
     entered: u64,
     /// The time of the last hand-over; `None` if there was none.
     handed: Option<Instant>,
-    /// The time at which a waiter that wants to own a lock was last woken. `None` if the next
-    /// one need not wait for [`WOKEN_EVERY`].
+    /// The time at which a waiter that wants to own a lock was last woken. `None` if the next such
+    /// waiter may be woken at once.
     woken: Option<Instant>,
 }
 
@@ -112,7 +115,7 @@ struct Waiter {
 pub(crate) enum Wish {
     /// To see a change of the lock, without owning it.
     Look,
-    /// To own the lock. An owner that hands the lock over stores this number in it.
+    /// To own the lock. An owner that hands the lock over stores this number in the lock.
     Own(u64),
 }
 
@@ -129,7 +132,7 @@ enum State {
 pub(crate) enum Patience {
     /// A number of busy rounds, without sleeping.
     Rounds(u32),
-    /// Busy rounds, and then sleeps for this time in all.
+    /// Busy rounds, and then sleeps for this time in total.
     Lasting(Duration),
     /// Busy rounds, and then sleeps until this time.
     Until(Instant),
@@ -139,7 +142,7 @@ pub(crate) enum Patience {
 /// The result of a round of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waited {
-    /// The waiter is to look again.
+    /// The waiter has to check the lock again.
     Again,
     /// The waiter owns the lock.
     Handed,
@@ -166,8 +169,8 @@ impl Parking {
     /// Returns whether any queue has waiters. May miss waiters that are just entering.
     #[inline(always)]
     pub(crate) fn has_sleepers(&self) -> bool {
-        // Relaxed: see "Lost wake-ups". Under loom waiters look again by themselves, and each load
-        // would be one more step to explore.
+        // Relaxed: see "Lost wake-ups". Under loom waiters check their locks again by themselves,
+        // and each load here would be one more step to explore.
         !cfg!(loom) && self.occupied.load(Ordering::Relaxed) != 0
     }
 
@@ -177,7 +180,7 @@ impl Parking {
         hash as usize % self.buckets.len()
     }
 
-    /// Returns the addresses for which sleeping waiters wait.
+    /// Returns the addresses of the locks for which sleeping waiters wait.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn waited_for(&self) -> Vec<u64> {
         let waiters = |bucket: &CachePadded<Mutex<Bucket>>| {
@@ -198,7 +201,7 @@ impl Parking {
         lock(&self.buckets[self.place(address)])
     }
 
-    /// Returns whether there are waiters in the bucket of an address.
+    /// Returns whether the bucket of `address` has waiters.
     fn has_sleepers_at(&self, address: u64) -> bool {
         self.occupied.load(Ordering::Relaxed) & 1 << self.place(address) != 0
     }
@@ -230,8 +233,9 @@ impl Parking {
                 free(Some(number).filter(|_| !mutant(Mutant::HandedByFreeing)));
                 waiter.state = State::Handed;
                 let thread = waiter.thread.clone();
-                // Waiters that look see a change of the lock, so they are woken, too. The new owner
-                // is the first that wants to own the lock, so the wake-up ends there.
+                // Waiters that only look can now see a change of the lock, so they are woken, too.
+                // The new owner is the first waiter that wants to own the lock, so `wake_next`
+                // wakes no waiter behind the new owner.
                 self.wake_next(bucket, address, now);
                 thread.unpark();
             }
@@ -251,9 +255,9 @@ impl Parking {
         }
     }
 
-    /// Wakes the waiters for `address` that only look and come before the first that wants to own
-    /// the lock. Wakes this first one, too, unless a waiter of the bucket that wants to own a lock
-    /// was woken less than [`WOKEN_EVERY`] ago.
+    /// Wakes the waiters for `address` that only look and come before the first waiter that wants
+    /// to own the lock. Wakes this first one, too, unless it is less than [`WOKEN_EVERY`] since a
+    /// waiter of the bucket that wants to own a lock was woken.
     fn wake_next(&self, mut bucket: MutexGuard<'_, Bucket>, address: u64, now: Instant) {
         let is_soon =
             bucket.woken.is_some_and(|woken| now.saturating_duration_since(woken) < WOKEN_EVERY);
@@ -285,8 +289,8 @@ impl Parking {
         }
     }
 
-    /// Wakes the sleepers that releases have left asleep, on behalf of a thread that is going to
-    /// sleep.
+    /// Wakes the sleepers that releases have left asleep. A thread calls this function before it
+    /// goes to sleep.
     #[inline]
     pub(crate) fn wake_unwoken(&self) {
         if self.unwoken.load(Ordering::Relaxed) != 0 {
@@ -324,9 +328,9 @@ impl Bucket {
         self.waiters.iter().position(|waiter| waiter.number == number).expect("it has entered")
     }
 
-    /// Returns the index of the first waiter that wants to own the lock at `address`; `None` if no
-    /// waiter wants to, or the first has not waited long enough to be handed the lock, or the
-    /// bucket's last hand-over is less than [`HANDED_EVERY`] ago.
+    /// Returns the index of the first waiter that wants to own the lock at `address`. Returns
+    /// `None` if no waiter wants to own it, if the first such waiter has not waited long enough to
+    /// be handed the lock, or if the bucket's last hand-over is less than [`HANDED_EVERY`] ago.
     fn starving(&self, address: u64, now: Instant) -> Option<usize> {
         let wants = |waiter: &Waiter| waiter.address == address && waiter.wish != Wish::Look;
         let index = self.waiters.iter().position(wants)?;
@@ -339,7 +343,8 @@ impl Bucket {
     }
 }
 
-/// One wait for a lock, in as many rounds as it takes within `patience`.
+/// One wait for a lock. The wait consists of rounds, until the lock is free or `patience` is used
+/// up.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
     parking: &'a Parking,
@@ -347,10 +352,10 @@ pub(crate) struct Wait<'a> {
     wish: Wish,
     patience: Patience,
     rounds: u32,
-    /// The number of the waiter's entry in the queue; `None` before it has entered.
+    /// The number of the waiter's entry in the queue; `None` before the waiter has entered.
     number: Option<u64>,
     slice: Duration,
-    /// Whether the waiter was woken, and has not found the lock taken since.
+    /// Whether the waiter was woken, and has not yet found the lock taken since then.
     was_woken: bool,
 }
 
@@ -374,8 +379,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Waits for one round, which is busy or a sleep. The function is never inlined, so that loops
-    /// that seldom wait stay small.
+    /// Waits for one round. The round is either busy or a sleep. The function is never inlined, so
+    /// that loops that seldom wait stay small.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait(&mut self) -> Waited {
@@ -430,8 +435,8 @@ impl<'a> Wait<'a> {
             self.patience =
                 Instant::now().checked_add(duration).map_or(Patience::Endless, Patience::Until);
         }
-        // The fence comes before the waiter's last look at the lock. An owner that does not see the
-        // waiter in the queue has stored the free lock before that look (E1).
+        // The fence comes before the waiter's last load of the lock. If an owner does not see the
+        // waiter in the queue, that load sees the free lock that the owner has stored (E1).
         full_fence();
     }
 
@@ -455,7 +460,8 @@ impl<'a> Wait<'a> {
         self.awoken(number).unwrap_or(Waited::Again)
     }
 
-    /// Returns the result of this round if the waiter was woken; `None` if it was not.
+    /// Returns the result of this round if the waiter was woken; `None` if the waiter was not
+    /// woken.
     fn awoken(&mut self, number: u64) -> Option<Waited> {
         let mut bucket = self.parking.bucket(self.address);
         let place = bucket.place(number);
@@ -489,7 +495,8 @@ impl<'a> Wait<'a> {
             State::Asleep if !was_woken => {}
             State::Asleep | State::Woken => {
                 let mut bucket = self.parking.bucket(self.address);
-                // The next waiter is woken in place of this one, so it need not wait for the time.
+                // The next waiter is woken in place of this one, so its wake-up need not wait for
+                // `WOKEN_EVERY`.
                 bucket.woken = None;
                 self.parking.wake_next(bucket, self.address, Instant::now());
             }
@@ -514,7 +521,8 @@ impl Drop for Wait<'_> {
     fn drop(&mut self) {
         let state = self.leave();
         // A waiter may be handed the lock just before it stops waiting, and must then free the
-        // lock. So it has to call `give_up`, which returns whether it was handed the lock.
+        // lock. So the waiter has to call `give_up`, which returns whether the waiter was handed
+        // the lock.
         debug_assert!(
             state != State::Handed || std::thread::panicking(),
             "nothing owns the lock now"
@@ -565,7 +573,8 @@ mod tests {
         wait.awoken(wait.number.unwrap())
     }
 
-    /// Wakes the next waiters, as if the time were `times` times [`WOKEN_EVERY`] after `begun`.
+    /// Wakes the next waiters, as if the present time were `begun` plus `times` times
+    /// [`WOKEN_EVERY`].
     fn wake_at(parking: &Parking, begun: Instant, times: u32) {
         parking.wake_next(parking.bucket(PLACE), PLACE, begun + times * WOKEN_EVERY);
     }
@@ -649,7 +658,7 @@ mod tests {
         let (mut first, mut second) = (owner(&parking, 1), owner(&parking, 2));
         wake_at(&parking, Instant::now(), 0);
         assert_eq!(awoken(&mut first), Some(Waited::Again));
-        // The waiter has looked at the lock, and does not take it although it is free.
+        // The waiter has checked the lock, and does not take the lock although it is free.
         assert_eq!(first.give_up(), Waited::InVain);
         assert_eq!(awoken(&mut second), Some(Waited::Again));
     }

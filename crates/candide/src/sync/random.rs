@@ -1,8 +1,10 @@
-//! A small generator per session: backoff needs noise, not quality.
+//! A small random generator for each session. It serves for backoff, which needs no random numbers
+//! of high quality.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Xorshift64*: one multiplication and three shifts a draw, owned by one thread.
+/// Xorshift64*: each number costs one multiplication and three shifts. One thread owns the
+/// generator.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
@@ -25,7 +27,8 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Draws a number uniformly from `0..bound` (`bound > 0`), by the high half of a product.
+    /// Draws a number uniformly from `0..bound` (`bound > 0`). The number is the high half of a
+    /// product.
     #[inline]
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64

@@ -3,26 +3,28 @@
 use super::Random;
 use std::ops::Div;
 
-/// Returns the factor by which tests run longer than usual: `n` of `CANDIDE_STRESS=n`, and 1
-/// without.
+/// Returns the factor by which tests run longer than usual: `n` if `CANDIDE_STRESS=n` is set, else
+/// 1.
 pub(crate) fn stress() -> u64 {
     std::env::var("CANDIDE_STRESS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
-/// Returns `of`, or a third of it if `CANDIDE_SHORT` is set: samples, rounds, milliseconds.
+/// Returns `of`, or a third of `of` if `CANDIDE_SHORT` is set. `of` is a number of samples, rounds
+/// or milliseconds.
 pub(crate) fn share<T: Div<Output = T> + From<u8>>(of: T) -> T {
     if is_short() { of / 3.into() } else { of }
 }
 
-/// Returns whether `CANDIDE_SHORT` is set, for runs after every change: the longest exhaustive
-/// tests go a step or two less far, and the longest sampling ones take fewer samples.
+/// Returns whether `CANDIDE_SHORT` is set, as in test runs after every change. Then the longest
+/// exhaustive tests explore one or two steps less, and the longest sampling tests take fewer
+/// samples.
 pub(crate) fn is_short() -> bool {
     std::env::var_os("CANDIDE_SHORT").is_some()
 }
 
 /// A sample of the cases of an exhaustive test: all of them, or one in `one_in` if `CANDIDE_SHORT`
-/// is set. The sample depends on a seed, which is printed: `n` of `CANDIDE_SEED=n`, or a new seed
-/// in every process.
+/// is set. The sample depends on a seed, which is printed: `n` if `CANDIDE_SEED=n` is set, else a
+/// new seed in every process.
 pub(crate) struct Sample {
     one_in: u64,
     random: Random,
@@ -37,7 +39,7 @@ impl Sample {
         Sample { one_in, random: Random::seeded(seed) }
     }
 
-    /// Returns whether the next case is tried.
+    /// Returns whether the next case is in the sample.
     pub(crate) fn has_next(&mut self) -> bool {
         self.random.below(self.one_in) == 0
     }

@@ -1,17 +1,18 @@
 //! Short waits.
 
-/// The number of busy rounds before the thread yields. A lock holder that runs needs well under a
-/// microsecond; one that does not run needs this core.
+/// The number of busy rounds before the thread yields. A running lock holder needs much less than a
+/// microsecond; a lock holder that does not run may need this core.
 const ROUNDS_BUSY: u32 = 64;
 
-/// One wait: busy at first, then yielding, since the thread waited for may need this very core.
+/// One wait. The first rounds are busy. Later rounds yield, since the thread that is waited for may
+/// need this core.
 #[derive(Debug, Default)]
 pub(crate) struct Spin {
     rounds: u32,
 }
 
 impl Spin {
-    /// Waits one round. Out of line, so that loops which seldom wait stay small.
+    /// Waits one round. The function is never inlined, so that loops that seldom wait stay small.
     #[cold]
     #[inline(never)]
     pub(crate) fn wait(&mut self) {
@@ -23,7 +24,7 @@ impl Spin {
         }
     }
 
-    /// Waits one round and returns whether `rounds_max` are not yet used up.
+    /// Waits one round. Returns whether this wait has had fewer than `rounds_max` rounds so far.
     #[inline]
     pub(crate) fn wait_at_most(&mut self, rounds_max: u32) -> bool {
         self.wait();

@@ -1,5 +1,5 @@
-//! A count, for tests, of the steps of loops whose length grows with a transaction's earlier
-//! operations. Outside the crate's own tests this is empty.
+//! A counter for tests: it counts the steps of loops whose length grows with a transaction's
+//! earlier operations. Outside the crate's own tests `step` does nothing.
 
 #[cfg(test)]
 thread_local! {
@@ -13,7 +13,7 @@ pub(crate) fn step() {
     STEPS.set(STEPS.get() + 1);
 }
 
-/// Returns the number of steps this thread has taken so far.
+/// Returns the number of steps that this thread has counted so far.
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) fn steps() -> u64 {
     STEPS.get()

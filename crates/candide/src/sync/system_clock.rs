@@ -1,32 +1,35 @@
-//! The system's clock, which all threads read and none in the program writes.
+//! The system's clock. All threads read the clock, and no thread of the program writes it.
 //!
 //! # What is taken for granted
-//! A reading falls into the time between the full fences before and after it, and those happen in
-//! one order. So if one thread reads the clock and passes a fence, and another thread passes one
-//! after that and reads the clock, the second reading is not the earlier one; nor is it if the
-//! first happens before the second in any other way. A word would be such a clock that grows by
-//! itself and is loaded without any order (the language promises as much of such loads on both
-//! sides of fences), and under a model it is one. A reading does not order other threads' writes:
-//! that takes the fences (edges E15 and E19 of `docs/memory-ordering.md`).
+//! A reading falls into the time between the full fences before and after it, and all full fences
+//! happen in one order. Let one thread read the clock and pass a fence, and let another thread pass
+//! a fence after that and read the clock. Then the second reading is not smaller than the first.
+//! The same holds if the first reading happens before the second in any other way. A word that
+//! grows by itself and is loaded with Relaxed would be such a clock: the language promises the same
+//! for such loads before and after fences. Under a model the clock is such a word. A reading does
+//! not order other threads' writes: only the fences do (edges E15 and E19 of
+//! `docs/memory-ordering.md`).
 //!
-//! The machine must keep what `Instant` promises, a clock that never goes back on any core, and
-//! must read it in program order. Where Linux maps the clock into the program, a reading begins and
-//! ends with loads, which the fences order, and barriers order the reading between them.
+//! The machine must keep the promise of `Instant`, that the clock never goes back on any core, and
+//! must read the clock in program order. Where Linux maps the clock into the program, a reading
+//! begins and ends with loads. The fences order these loads, and barriers order the reading between
+//! them.
 
 #[cfg(any(loom, shuttle))]
 use super::{AtomicU64, Ordering};
 #[cfg(not(any(loom, shuttle)))]
 use super::{Instant, Spin};
 
-/// The length of a tick: 2^6 nanoseconds. A commit is hardly ever shorter, and 2^52 ticks last for
-/// nine years.
+/// The binary logarithm of a tick's length: a tick is 2^6 nanoseconds. A commit hardly ever takes
+/// less than a tick, and 2^52 ticks last for nine years.
 #[cfg(not(any(loom, shuttle)))]
 const TICK_SHIFT: u32 = 6;
 
-/// The bits of a number of ticks.
+/// The number of bits of a tick's number.
 pub(crate) const TICK_BITS: u32 = 52;
 
-/// The system's clock in ticks since its construction, beginning with one.
+/// The system's clock. It counts ticks from the time when this value was made, beginning with tick
+/// one.
 #[cfg(not(any(loom, shuttle)))]
 #[derive(Debug)]
 pub(crate) struct SystemClock {
@@ -39,10 +42,10 @@ impl SystemClock {
         SystemClock { begun: Instant::now() }
     }
 
-    /// Returns the tick that has begun.
+    /// Returns the number of the current tick, which is not over yet.
     ///
     /// # Panics
-    /// After nine years.
+    /// If the clock is older than nine years.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         let elapsed = self.begun.elapsed();
@@ -53,7 +56,7 @@ impl SystemClock {
         tick
     }
 
-    /// Waits until a tick is over; usually it is.
+    /// Waits until `tick` is over. Usually `tick` is over already.
     #[inline]
     pub(crate) fn await_end(&self, tick: u64) {
         let mut spin = Spin::default();
@@ -64,18 +67,19 @@ impl SystemClock {
 }
 
 /// The number of readings after which a model's clock advances without a waiter. With loom the
-/// clock stands still until a thread waits for it; another thread may read the old time until it
-/// reads again after a fence.
+/// clock stands still until a thread waits for a tick's end. Other threads may still read the old
+/// time after that, until they read the clock after a fence.
 #[cfg(any(loom, shuttle))]
 const READINGS: u64 = if cfg!(loom) { 1 } else { 6 };
 
-/// A clock that stands still for a number of readings, and advances when a thread waits for it.
+/// A clock that stands still for a number of readings, and advances when a thread waits for the end
+/// of a tick.
 #[cfg(any(loom, shuttle))]
 #[derive(Debug)]
 pub(crate) struct SystemClock {
     readings: AtomicU64,
-    /// Stored before each reading and never loaded, so that loom takes two readings for a conflict
-    /// and explores both orders.
+    /// A word that is stored before each reading and never loaded. So loom treats any two readings
+    /// as conflicting accesses, and explores both orders.
     noted: AtomicU64,
 }
 
@@ -85,10 +89,10 @@ impl SystemClock {
         SystemClock { readings: AtomicU64::new(READINGS), noted: AtomicU64::new(0) }
     }
 
-    /// Returns the tick that has begun.
+    /// Returns the number of the current tick, which is not over yet.
     pub(crate) fn now(&self) -> u64 {
         self.noted.store(0, Ordering::Relaxed);
-        // Relaxed: a reading carries nothing.
+        // Relaxed: a reading makes no other write visible.
         let readings = if cfg!(loom) {
             self.readings.load(Ordering::Relaxed)
         } else {
@@ -97,7 +101,7 @@ impl SystemClock {
         readings / READINGS
     }
 
-    /// Waits until a tick is over.
+    /// Waits until `tick` is over.
     pub(crate) fn await_end(&self, tick: u64) {
         self.readings.fetch_max((tick + 1) * READINGS, Ordering::Relaxed);
     }

@@ -1,10 +1,10 @@
-//! loom's atomics, with orderings that a run of the tests can weaken: `cargo xtask orderings` tests
-//! that each is needed.
+//! loom's atomics, with orderings that a run of the tests can weaken. `cargo xtask orderings`
+//! checks that each ordering is needed.
 //!
 //! A *site* is the place of an operation's call: `file:line:column`. `CANDIDE_WEAKEN=site=Ordering`
-//! gives one site another ordering throughout the process (`=None` leaves a fence out);
-//! `CANDIDE_SITES=file` records those that are reached. One build serves all. All of this exists
-//! under `--cfg loom` only.
+//! gives one site another ordering throughout the process (`=None` leaves a fence out).
+//! `CANDIDE_SITES=file` records the sites that the process reaches. One build serves for all sites.
+//! This module exists under `--cfg loom` only.
 
 use loom::sync::atomic;
 use std::collections::BTreeSet;
@@ -51,7 +51,8 @@ struct Notes {
     seen: BTreeSet<(&'static str, u32, u32)>,
 }
 
-/// Writes a new site to the file of `CANDIDE_SITES`, if that is set.
+/// Writes `site` to the file named by `CANDIDE_SITES`, unless the file has it already. Does nothing
+/// if `CANDIDE_SITES` is not set.
 fn note(site: &'static Location<'static>) {
     static NOTES: OnceLock<Option<Mutex<Notes>>> = OnceLock::new();
     let notes = NOTES.get_or_init(|| {
@@ -67,7 +68,7 @@ fn note(site: &'static Location<'static>) {
     }
 }
 
-/// Returns the ordering of an operation at `site`; `None` if it is left out.
+/// Returns the ordering of an operation at `site`; `None` if the operation is left out.
 fn effective(site: &'static Location<'static>, ordering: Ordering) -> Option<Ordering> {
     static WEAKENED: OnceLock<Option<Weakened>> = OnceLock::new();
     let weakened = WEAKENED.get_or_init(|| {

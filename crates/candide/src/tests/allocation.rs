@@ -1,8 +1,8 @@
-//! Nothing is allocated, and nothing freed, while a commit holds locks.
+//! Tests that a commit neither allocates nor frees memory while it holds locks.
 //!
-//! The test binary's allocator counts what a thread asks of it between the points
-//! [`Point::Unlocked`] and [`Point::Released`] of a commit. It is the one place outside of the
-//! engine's lowest layers with `unsafe`: the trait of allocators has no other form.
+//! The test binary's allocator counts a thread's calls between the points [`Point::Unlocked`] and
+//! [`Point::Released`] of a commit. Only this file and the engine's lowest layers contain `unsafe`:
+//! the trait of allocators requires it.
 
 use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
@@ -13,48 +13,54 @@ use crate::{Abort, Column, Database, IndexOptions, Refused, Session, Table, Tx, 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, with calls counted.
+/// The system's allocator, with a counter of calls.
 struct Watched;
 
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
 thread_local! {
-    /// The number of calls of the allocator while it is watched; `None` if it is not.
+    /// The number of this thread's calls of the allocator while they are counted; `None` if they
+    /// are not counted.
     static CALLS: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Counts a call. Neither allocates nor panics: the thread-local is constant and has no destructor.
+/// Counts a call. This function neither allocates nor panics: the thread-local is constant and has
+/// no destructor.
 fn count() {
     if let Some(calls) = CALLS.get() {
         CALLS.set(Some(calls + 1));
     }
 }
 
-// SAFETY: every function passes its arguments on to the system's allocator and returns its result;
-// the contract is the same. Counting does not allocate.
+// SAFETY: every function passes its arguments on to the system's allocator and returns the
+// allocator's result, under the same contract. The counting does not allocate.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the contract of this very function.
+        // SAFETY: the caller keeps this function's contract, which is the same as that of the
+        // called function.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the contract of this very function.
+        // SAFETY: the caller keeps this function's contract, which is the same as that of the
+        // called function.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the contract of this very function.
+        // SAFETY: the caller keeps this function's contract, which is the same as that of the
+        // called function.
         unsafe { System.realloc(block, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count();
-        // SAFETY: the caller keeps the contract of this very function.
+        // SAFETY: the caller keeps this function's contract, which is the same as that of the
+        // called function.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -67,8 +73,9 @@ struct Seen {
     calls: usize,
 }
 
-/// Runs `body`, watching each of this thread's commits from before its first lock to after its
-/// last; at `disturbed`, the test allocates itself.
+/// Runs `body`, and counts the calls of the allocator in each commit of this thread, from before
+/// the first lock to after the last. At the point `disturbed`, the test makes an allocation of its
+/// own.
 fn watch<T>(disturbed: Option<Point>, body: impl FnOnce() -> T) -> (T, Seen) {
     thread_local! {
         static SEEN: Cell<Seen> = const { Cell::new(Seen { commits: 0, calls: 0 }) };
@@ -77,7 +84,7 @@ fn watch<T>(disturbed: Option<Point>, body: impl FnOnce() -> T) -> (T, Seen) {
     let hook = move |point| match point {
         Point::Unlocked => CALLS.set(Some(0)),
         Point::Released => {
-            // Nothing has been locked if there was nothing to write.
+            // A commit without writes has locked nothing.
             if let Some(calls) = CALLS.take() {
                 let Seen { commits, calls: before } = SEEN.get();
                 SEEN.set(Seen { commits: commits + 1, calls: before + calls });
@@ -132,7 +139,7 @@ impl<P: Protocol> Tables<P> {
         Tables { db, parcels, filed }
     }
 
-    /// Writes in every way, `many` rows of each.
+    /// Writes `many` rows in each possible way.
     fn write(&self, tx: &Tx<'_, P>, many: u16) -> Result<(), Abort> {
         let Tables { parcels, filed, .. } = self;
         for number in 0..many {
@@ -154,9 +161,9 @@ impl<P: Protocol> Tables<P> {
         Ok(())
     }
 
-    /// Returns the results of the ways in which a transaction of `many` rows can end, each in a new
-    /// session, whose vectors are empty: memory that is not reserved before the first lock will
-    /// show.
+    /// Ends a transaction of `many` rows in each possible way, and returns the results. Each
+    /// transaction runs in a new session, whose vectors are empty. So memory that is not reserved
+    /// before the first lock shows as a call.
     fn endings(&self, many: u16) -> [Result<(), Abort>; 4] {
         let session = || -> Session<P> { self.db.session().unwrap() };
         let odd = session().run(|tx| {
@@ -193,8 +200,8 @@ fn a_commit_asks_nothing_of_the_allocator_while_it_holds_locks<P: Protocol>() {
             let wanted =
                 [Err(Abort::Guard), Err(Abort::Guard), Err(Abort::AttemptsExhausted), Ok(())];
             assert_eq!(endings, wanted);
-            // One commit each, and the one that disturbs; the disturbed one may have been
-            // noticed before.
+            // Each transaction makes one commit, and so does the disturbing one. The disturbed
+            // transaction may have failed before its commit.
             assert!(
                 seen.calls == 0 && seen.commits >= 4,
                 "{seen:?} under {} with {many} rows of each kind",
@@ -212,7 +219,7 @@ fn the_watch_sees_what_is_allocated_between_locks<P: Protocol>() {
         let (put, seen) = watch(Some(point), || db.run(|tx| table.put(tx, Item::new(1, 1))));
         assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 2 }));
     }
-    // Before and after, a commit may allocate.
+    // Before its first lock and after its last, a commit may allocate.
     let (put, seen) = watch(Some(Point::Copied), || {
         db.run(|tx| {
             table.read(tx, &1, Item::COUNT)?;

@@ -1,5 +1,5 @@
-//! Rows inserted as a batch: for any keys, refusals and interleavings, the effect is that of
-//! inserting them one by one.
+//! Rows inserted as a batch. For all keys, refusals and interleavings, the effect must be the same
+//! as if the rows were inserted one by one.
 
 use super::rows::Item;
 use super::transactions::run;
@@ -11,7 +11,8 @@ use candide_derive::Record;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// A line of an order: a layer for each of four words, and two groups.
+/// A line of an order. Its key has four words, so the index has a layer for each of them. It has
+/// two groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
 struct Line {
@@ -38,8 +39,8 @@ fn rows<P: Protocol>(tx: &Tx<'_, P>, lines: &Table<Line, P>) -> Result<BTreeMap<
     lines.scan(tx, .., Line::ITEM).collect()
 }
 
-/// Draws a batch: a run of neighbours, with gaps, repetitions and steps back, in one order or
-/// several.
+/// Draws the keys of a batch: neighbouring keys in one order or several, with gaps, repetitions and
+/// steps back.
 fn batch(random: &mut Random) -> Vec<Key> {
     let (warehouse, district) = (random.below(2) as u16, random.below(2) as u8);
     let (mut order, mut number) = (random.below(30) as u32, random.below(30) as u16);
@@ -123,7 +124,7 @@ protocol_tests!(
     all: a_batch_that_meets_the_limit_keeps_the_rows_before
 );
 fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
-    /// The number of rows of the batch, a few in each order.
+    /// The number of rows of the batch. Each order has a few of them.
     const ROWS: u32 = 3_000;
     let key = |number: u32| (1, 1, number / 7, (number % 7) as u16);
     let room = |limit| {
@@ -149,7 +150,8 @@ fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
                 Err(Abort::MemoryLimit) => {}
                 Err(abort) => return Err(abort),
             }
-            // The closure goes on: the refused row has no effect, and those before it count.
+            // The closure goes on. The refused row has no effect, and the rows before it are
+            // inserted.
             let refused = taken.get() - 1;
             assert_eq!(lines.get(tx, &key(refused), Line::ITEM)?, None);
             assert_eq!(rows(tx, &lines)?.len(), refused as usize);
@@ -170,8 +172,9 @@ fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
     assert!(between > 3, "{counts:?}");
 }
 
-/// Returns whether two sessions both commit; the first reads an order or a district, inserts lines
-/// there, and is disturbed before one of them or after the last.
+/// Returns whether two sessions both commit. The first session reads an order or a district and
+/// inserts lines there. The second session disturbs it before one of these lines, or after the
+/// last.
 fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Key>) -> bool {
     let once = || RunOptions::new().attempts_max(1);
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
@@ -194,7 +197,8 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
         assert_eq!(seen, if whole_district { 30 } else { 0 });
         let mut disturb = || {
             inner = second.run_with(once(), |tx| {
-                // Excludes a serial order of the two: it has not seen the first one's write.
+                // This read excludes a serial order of the two transactions: it does not see the
+                // first one's write.
                 beside.read(tx, &0, Item::COUNT)?;
                 disturbing.map_or(Ok(()), |key| lines.insert(tx, line(key, 7)))
             });
@@ -219,7 +223,7 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
 
 protocol_tests!(overlapping: a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do);
 fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do<P: Protocol>() {
-    // The second line begins a layer, the fifteenth divides its leaf.
+    // The second line begins a layer, and the fifteenth line splits the leaf of that layer.
     for at in [0, 1, 2, 3, 14, 15, 16, 20] {
         for whole_district in [false, true] {
             assert!(
@@ -242,8 +246,8 @@ fn a_batch_bears_what_it_does_to_what_was_seen_and_not_what_others_do<P: Protoco
 }
 
 protocol_tests!(overlapping: a_batch_bears_that_its_rows_come_and_go_meanwhile);
-/// A record that a batch has linked, and in which another session inserts and deletes a row before
-/// the batch does.
+/// A batch has linked a record. Before the batch commits, another session inserts a row into this
+/// record and deletes it.
 fn a_batch_bears_that_its_rows_come_and_go_meanwhile<P: Protocol>() {
     for deletes in [true, false] {
         let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
@@ -270,7 +274,7 @@ fn a_batch_bears_that_its_rows_come_and_go_meanwhile<P: Protocol>() {
             "{inserted:?}"
         );
         if inserted.is_err() {
-            // It leaves nothing that could refuse the insert.
+            // The failed batch leaves nothing that could refuse the insert.
             let again = insert(None);
             assert_eq!(again, if deletes { Ok(()) } else { Err(Abort::Duplicate) });
         }

@@ -1,4 +1,4 @@
-//! Loading, clearing, exporting and importing of many rows: their promises and refusals.
+//! Tests of the promises and refusals of loading, clearing, exporting and importing many rows.
 
 use super::rows::Item;
 use crate::engine::Protocol;
@@ -40,13 +40,14 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
     let mut stream = Vec::new();
     from.export(&mut stream).unwrap();
     let (db, table) = filled::<Occ>(0);
-    // The last row of the stream: behind it are the checksum of its piece, and the end, three
-    // words.
+    // The position of the last row of the stream. Behind the row are the checksum of its piece (one
+    // word) and the end (three words).
     let last = stream.len() - 4 * 8 - 8 * (1 + crate::schema::image_words(Item::GROUPS));
     let id = u64::from_le_bytes(stream[last..last + 8].try_into().unwrap());
     assert_eq!(db.run(|tx| table.insert(tx, Item::new(id, 0))), Ok::<_, Abort>(()));
     let refused = table.import(&mut stream.as_slice());
-    // Two pieces; the third has the row in it, and each is a transaction.
+    // Each piece is imported in one transaction. Two pieces have been imported. The third contains
+    // the refused row.
     let wanted = 2 * 1_024;
     let Err(StreamError::Refused(Error::Load { rows, cause: Abort::Duplicate })) = refused else {
         panic!("{refused:?}");
@@ -56,7 +57,8 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
 
 #[test]
 fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
-    // Few enough that no step moves a whole array of a table of this size.
+    // The number of rows of a step. It is so small that no step moves a whole array of a table of
+    // this size.
     const STEP: u64 = 20;
     const FIRST: u64 = 2_000;
     let db = Database::<Occ>::builder().manual_epochs(1).build().unwrap();
@@ -65,7 +67,8 @@ fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
     let [mut session, mut other] = [(); 2].map(|()| db.session().unwrap());
     for step in 0..200 {
         let first = FIRST + step * STEP;
-        // Some of these find that the table has to grow, and move a part of it to the new array.
+        // Some of these inserts find that the table has to grow, and move a part of the table to
+        // the new array.
         let rows = (first..first + STEP).map(|id| Item::new(id, 0));
         session
             .run(|tx| table.insert_many(tx, rows.clone()))

@@ -1,4 +1,4 @@
-//! The reported number of versions of a row.
+//! Tests of the reported number of versions of a row.
 
 use super::interleaving::acting;
 use super::properties;
@@ -74,8 +74,8 @@ fn sessions_of_other_databases_and_transactions_around_it_are_told_apart<P: Prot
     let mut foreign = other.session().unwrap();
     run(&mut session, |tx| items.insert(tx, Item::new(1, 0)));
     assert_eq!(items.versions_of(&mut foreign, &1), Err(Abort::ForeignTable));
-    // Inside a transaction of the same database, by another session: uncommitted versions are
-    // not counted.
+    // The call is made inside a transaction of the same database, by another session. Uncommitted
+    // versions are not counted.
     let nested = session.run(|tx| {
         items.delete(tx, &1)?;
         items.insert(tx, Item::new(2, 0))?;
@@ -95,7 +95,7 @@ fn sessions_of_other_databases_and_transactions_around_it_are_told_apart<P: Prot
     assert_eq!(elsewhere, Ok(Some(1)));
 }
 
-/// Makes a database whose epochs are moved by hand, with row 1, and a session.
+/// Makes a database with row 1, and a session. Explicit calls move the database's epochs.
 fn by_hand<P: Versioned>(splitting: bool) -> (Database<P>, Items<P>, Session<P>) {
     let db =
         Database::<P>::builder().timestamp_splitting(splitting).manual_epochs(10).build().unwrap();
@@ -105,7 +105,7 @@ fn by_hand<P: Versioned>(splitting: bool) -> (Database<P>, Items<P>, Session<P>)
     (db, items, session)
 }
 
-/// Collects everything that is due.
+/// Collects all garbage that can be freed.
 fn collect<P: Versioned>(db: &Database<P>, session: &mut Session<P>) {
     for _ in 0..3 {
         db.inner.engine.epochs.pass();
@@ -205,7 +205,7 @@ fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
         });
     });
     assert_eq!([1, 2].map(|id| versions(&items, &mut session, id)), [Some(2), Some(1)]);
-    // A failed commit removes its version again.
+    // A failed commit removes the version that it has linked.
     let amid = {
         let (mut other, rows) = (db.session().unwrap(), items.clone());
         move || run(&mut other, |tx| rows.update(tx, &1, Item::COUNT.sub(1)))
@@ -231,7 +231,7 @@ fn no_writer_is_in_its_way<P: Versioned>() {
             while !is_over.load(Ordering::Relaxed) {
                 longest =
                     versions(&items, &mut session, 1).expect("it is always there").max(longest);
-                // This session begins and ends.
+                // In this call, the session begins and ends a pin.
                 let _ = versions(&items, &mut session, 2);
             }
             longest

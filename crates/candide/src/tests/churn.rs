@@ -23,7 +23,7 @@ const WEIGHT: i64 = 1_000;
 
 type Key = (u8, u16);
 
-/// A table with three indexes, and a weight of [`WEIGHT`] in all.
+/// A table with three indexes. The sum of all weights is [`WEIGHT`].
 struct Yard<P: Protocol> {
     db: Database<P>,
     parcels: Table<Parcel, P>,
@@ -47,7 +47,7 @@ impl<P: Protocol> Yard<P> {
         Yard { db, parcels, by_code, by_place }
     }
 
-    /// Makes one change, mostly of few rows, that keeps the sum of weights.
+    /// Makes one change that keeps the sum of all weights. Most changes are of few rows.
     fn change(&self, session: &mut Session<P>, random: &mut Random) {
         let number = |random: &mut Random| {
             let few = random.below(2) == 0;
@@ -58,7 +58,7 @@ impl<P: Protocol> Yard<P> {
         let (kind, amount) = (random.below(8), random.below(20) as i64);
         let (shelf, owner, colour) =
             (random.below(4) as u8, random.below(3) as i8, random.below(3) as u8);
-        // Few enough that two rows want the same one now and then.
+        // There are so few codes that two rows sometimes want the same code.
         let code = random.below(200) as u32;
         let parcels = &self.parcels;
         let changed = session.run(|tx| match kind {
@@ -88,7 +88,7 @@ impl<P: Protocol> Yard<P> {
         assert!(matches!(changed, Ok(()) | Err(Abort::NotFound | Abort::NotUnique)), "{changed:?}");
     }
 
-    /// Moves some of a row's weight to a new row.
+    /// Moves `amount` of a row's weight to a new row.
     fn split_off(&self, tx: &Tx<'_, P>, from: Key, to: Key, amount: i64) -> Result<(), Abort> {
         if !self
             .parcels
@@ -99,7 +99,7 @@ impl<P: Protocol> Yard<P> {
         self.parcels.update(tx, &from, Parcel::WEIGHT.sub(amount))
     }
 
-    /// Adds all of one row's weight to another, and removes the first.
+    /// Adds the whole weight of row `from` to row `to`, and deletes row `from`.
     fn merge(&self, tx: &Tx<'_, P>, from: Key, to: Key) -> Result<(), Abort> {
         let Some(weight) = self.parcels.get(tx, &from, Parcel::WEIGHT)? else { return Ok(()) };
         if from != to && self.parcels.update_if_present(tx, &to, Parcel::WEIGHT.add(weight))? {
@@ -108,8 +108,8 @@ impl<P: Protocol> Yard<P> {
         Ok(())
     }
 
-    /// Checks everything in one transaction. Errors are reported after it has committed, since only
-    /// then its reads are valid.
+    /// Checks all rows and indexes in one transaction. Errors are reported after the transaction
+    /// has committed, since only then its reads are valid.
     fn check(&self, session: &mut Session<P>, random: &mut Random) {
         let kind = random.below(4);
         let wrong = session.run(|tx| {
@@ -132,7 +132,7 @@ impl<P: Protocol> Yard<P> {
             if sum != WEIGHT || !rows.is_sorted_by_key(|row| row.0) {
                 return Ok(Some(format!("weight {sum} in {rows:?}")));
             }
-            // Everything again, by way of an index.
+            // All rows are read again, by an index.
             let mut found: Vec<(Key, Parcel)> = match kind {
                 0 => self.by_place.scan_rev(tx, .., Whole).collect::<Result<_, _>>()?,
                 _ => self.by_place.scan(tx, .., Whole).collect::<Result<_, _>>()?,
@@ -244,8 +244,9 @@ fn sums_and_indexes_hold_while_rows_come_and_go<P: Protocol>() {
 
 protocol_tests!(concurrent: ranges_are_filled_and_emptied_at_once);
 fn ranges_are_filled_and_emptied_at_once<P: Protocol>() {
-    // Threads fill and empty ranges of their own, so that leaves divide and end and hash
-    // indexes grow, while each scan of a range finds all of its rows or none.
+    // Each thread fills and empties ranges of its own, so that leaves are split and removed, and
+    // hash indexes grow. Meanwhile each scan of a range must find either all rows of the range or
+    // none.
     const ROWS: u16 = 60;
     let db = Database::<P>::builder().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
@@ -259,7 +260,7 @@ fn ranges_are_filled_and_emptied_at_once<P: Protocol>() {
             scope.spawn(move || {
                 let (mut session, mut random) =
                     (db.session().unwrap(), Random::seeded(thread.into()));
-                // Two threads to a district, with every other number each.
+                // Two threads share a district. Each of the two uses every other number.
                 let row = |number: u16| {
                     let parcel = Parcel::new(1 + thread / 2, 2 * number + u16::from(thread % 2));
                     Parcel { owner: owner(thread), ..parcel }
@@ -334,8 +335,8 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
         drain(&mut session, &epochs);
         reserved.push(db.memory().reserved_bytes);
     }
-    // Hash indexes grow when chance fills a bucket; if nothing were used again, each round
-    // would take as much as the first.
+    // Hash indexes may grow later, when a bucket happens to be full. If no memory were reused, each
+    // round would take as much memory as the first.
     let (settled, last) = (reserved[4], *reserved.last().expect("ten rounds"));
     assert!(last <= settled + reserved[0] / 4, "{reserved:?}");
     // Only existing rows remain.
@@ -357,7 +358,7 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
     assert_eq!(linked_records(&mut session, &parcels), 4);
 }
 
-/// Lets epochs pass, and the session collect its garbage.
+/// Lets epochs pass, and lets the session collect its garbage.
 fn drain<P: Protocol>(session: &mut Session<P>, epochs: &crate::epoch::Epochs) {
     for _ in 0..4 {
         epochs.pass();

@@ -1,7 +1,7 @@
-//! Ways to get concurrency control subtly wrong, each with the interleaving that shows it.
+//! Subtle faults of concurrency control. Each test is the interleaving that shows one such fault.
 //!
-//! Most need no threads: a session's closure runs another session's whole transaction inside
-//! itself, or at a named point of its commit.
+//! Most tests need no threads: a session runs another session's whole transaction inside its own
+//! closure, or at a named point of its own commit.
 
 use super::interleaving::acting;
 use super::rows::Item;
@@ -49,16 +49,16 @@ fn write_skew_fails_one_of_the_two<P: Protocol>() {
 
 protocol_tests!(overlapping: a_lock_between_locking_and_validating_is_respected);
 fn a_lock_between_locking_and_validating_is_respected<P: Protocol>() {
-    // Both have read the row that the other is about to write; the first has locked when the
-    // second commits.
+    // Each session has read the row that the other is about to write. The first session has locked
+    // its row when the second commits.
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let (inner_table, inner) = (table.clone(), Rc::new(Cell::new(Ok(()))));
     let inner_result = inner.clone();
     let outer = with_hook(
         move |point| {
             if point == Point::Locked {
-                // Reads row 1, which the first has locked; or writes row 0, which the first has
-                // read.
+                // The second session reads row 1, which the first has locked, and writes row 0,
+                // which the first has read.
                 inner_result.set(second.run_with(ONCE(), |tx| {
                     let one = inner_table.read(tx, &1, Item::COUNT)?;
                     inner_table.update(tx, &0, Item::COUNT.set(one + 1))
@@ -75,15 +75,15 @@ fn a_lock_between_locking_and_validating_is_respected<P: Protocol>() {
     assert!(outer == CONFLICT || inner.get() == CONFLICT, "{outer:?} {:?}", inner.get());
 }
 
-/// Validation that ignores others' locks: two committers stop each other between locking and
-/// validating.
+/// This test detects a validation that ignores locks of other transactions. Each of two commits
+/// stops between locking and validating until the other has locked, too.
 #[test]
 fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
     for _ in 0..200 {
         let Scene { table, mut first, mut second, .. } = scene::<Occ>();
         let (locked, read) = (Arc::new(Barrier::new(2)), Barrier::new(2));
-        // Commits that have validated, or failed: none installs before both have, or that would
-        // be noticed instead.
+        // The number of commits that have validated or failed. No commit installs before both have,
+        // since otherwise the other would notice the installed version and not the lock.
         let settled = Arc::new(AtomicU64::new(0));
         let commit = |session: &mut Session<Occ>, mine: u64, others: u64| {
             let (locked, validated) = (locked.clone(), settled.clone());
@@ -129,11 +129,12 @@ fn deleting_and_reinserting_is_not_nothing() {
         row.read(Item::COUNT)?;
         second.run(|tx| table.delete(tx, &0))?;
         second.run(|tx| table.insert(tx, Item::new(0, 0)))?;
-        // The same bytes again, in the same place; but not the same version.
+        // The row has the same bytes in the same place again, but another version.
         table.update(tx, &1, Item::COUNT.add(1))
     });
     assert_eq!(outer, CONFLICT);
-    // A record that is unlinked while a handle on it is held is not reused under the handle.
+    // If a record is unlinked while a transaction has a handle on it, the record's memory is not
+    // reused before the handle ends.
     let outer = first.run_with(ONCE(), |tx| {
         let row = table.find(tx, &0)?;
         second.run(|tx| table.delete(tx, &0))?;
@@ -144,7 +145,7 @@ fn deleting_and_reinserting_is_not_nothing() {
                 table.delete(tx, &key)
             })?;
         }
-        // Absent or dead, but never the row of another key.
+        // The record may be absent or dead, but it never holds the row of another key.
         match row.get(Whole) {
             Ok(found) => assert_eq!(found, None),
             Err(abort) => assert!(abort.is_conflict()),
@@ -176,7 +177,8 @@ fn an_insert_of_a_row_while_its_chain_is_buried_is_not_lost() {
     an_insert_of_a_row_while_its_record_is_buried_is_not_lost::<Mvto>();
 }
 
-/// Another session commits an update of the same row between the end of the closure and the lock.
+/// Another session commits an update of the same row between the end of the closure and the
+/// locking.
 #[test]
 fn an_update_is_evaluated_under_the_lock() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
@@ -196,7 +198,8 @@ fn an_update_is_evaluated_under_the_lock() {
     assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(11));
 }
 
-/// A reader that is stopped between the words and the second look, while a writer installs.
+/// A reader is stopped after it has copied the words and before it loads the cell a second time.
+/// Meanwhile a writer installs.
 #[test]
 fn a_torn_read_is_read_again() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
@@ -213,11 +216,11 @@ fn a_torn_read_is_read_again() {
         || first.run_with(ONCE(), |tx| table.read(tx, &0, Whole)),
     );
     let row = row.unwrap_or_else(|e: Abort| panic!("{e}"));
-    // One group may be of the old row and the other of the new one only if the transaction fails.
+    // The transaction has committed, so both groups are from the new row.
     assert_eq!(row, Item { small: 9, ..Item::new(0, 4) });
 }
 
-/// Versions run out of sequence numbers, then out of epochs.
+/// Commits use up the sequence numbers of an epoch, and then the epochs.
 #[test]
 fn versions_never_carry_and_end_with_a_refusal() {
     let last = crate::epoch::EPOCH_MAX;
@@ -232,9 +235,9 @@ fn versions_never_carry_and_end_with_a_refusal() {
             Err(abort) => break abort,
         }
     };
-    // All numbers of two epochs, less the insert's.
+    // The commits have used all numbers of two epochs, except the number of the insert.
     assert_eq!((end, commits), (Abort::VersionsExhausted, 2 * (1 << 14) - 1));
     assert_eq!((db.inner.engine.epochs.now(), db.health().epochs_used_up), (last, 1));
-    // Reading goes on, and nothing is locked.
+    // Reads still succeed, and nothing is locked.
     assert_eq!(session.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(commits));
 }

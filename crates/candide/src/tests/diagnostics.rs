@@ -1,4 +1,5 @@
-//! Reports to the program: conflicts, limits, memory, and the sessions that hold memory back.
+//! Tests of the reports to the program: conflicts, limits, memory, and the sessions that keep
+//! memory from being freed.
 
 use super::rows::Item;
 use crate::engine::{Protocol, Versions};
@@ -10,19 +11,19 @@ fn unwrap<T>(result: Result<T, Abort>) -> T {
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
 
-/// A row whose key is longer than a conflict keeps.
+/// A row whose key is longer than the part of a key that a conflict keeps.
 #[derive(Debug, Clone, Copy)]
 struct Long {
     key: Bytes<40>,
     value: u64,
 }
 
-/// Returns a key of the words 1, 2, 3, 4, 5.
+/// Returns the key that consists of the words 1, 2, 3, 4, 5.
 fn long_key() -> Bytes<40> {
     Bytes::new(std::array::from_fn(|byte| if byte % 8 == 7 { byte as u8 / 8 + 1 } else { 0 }))
 }
 
-/// Returns the bytes of the key's first words, as they are shown.
+/// Returns the bytes of the key's first `words` words, in the form in which a message shows them.
 fn shown_bytes(words: usize) -> String {
     (1..=words).map(|word| format!(r"{}\x0{word}", r"\x00".repeat(7))).collect()
 }
@@ -108,7 +109,8 @@ fn limits_on_retrying_at_their_edges() {
     let past = now.checked_sub(Duration::from_secs(1)).unwrap_or(now);
     let far = now + Duration::from_secs(3_600);
     let none = RunOptions::new();
-    // The attempts made, if each of them meets a conflict, or none does.
+    // Each case has the options, the number of attempts made if every attempt meets a conflict, and
+    // the final error.
     let cases = [
         (none.attempts_max(0), 1, Abort::AttemptsExhausted),
         (none.attempts_max(1), 1, Abort::AttemptsExhausted),
@@ -118,7 +120,7 @@ fn limits_on_retrying_at_their_edges() {
         (none.deadline(past).attempts_max(5), 1, Abort::DeadlinePassed),
         (none.deadline(past).attempts_max(1), 1, Abort::AttemptsExhausted),
         (none.deadline(far).attempts_max(3), 3, Abort::AttemptsExhausted),
-        // The later call counts.
+        // Of two calls for the same limit, the later one counts.
         (
             none.attempts_max(7).attempts_max(2).deadline(past).deadline(far),
             2,
@@ -140,7 +142,7 @@ fn limits_on_retrying_at_their_edges() {
             "{options:?}"
         );
     }
-    // A deadline that passes inside the closure only prevents another attempt.
+    // A deadline that passes inside the closure only prevents the next attempt.
     let soon = || none.deadline(Instant::now() + Duration::from_millis(2));
     let sleep = || std::thread::sleep(Duration::from_millis(4));
     let late = session.run_with(soon(), |tx| {
@@ -160,7 +162,8 @@ fn limits_on_retrying_at_their_edges() {
     // An error of the closure is returned even after the deadline.
     let late: Result<(), Abort> = session.run_with(none.deadline(past), |_| Err(Abort::NotFound));
     assert_eq!(late, Err(Abort::NotFound));
-    // Giving way to the token counts as an attempt, and is not waited out beyond the limits.
+    // An attempt that gives way to the token counts as an attempt. The session does not wait for
+    // the token beyond the limits.
     db.inner.engine.token.try_take(999);
     let mut blocked =
         |options| session.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1)));
@@ -198,7 +201,8 @@ fn health_tells_which_session_holds_memory_back<P: Protocol>() {
     pass(1);
     assert_eq!(db.health().epoch_lag_ms, 0);
     unwrap(session.run(|tx| table.delete(tx, &1)));
-    // The record, and, under protocols with separate versions, one of each of its two units.
+    // The garbage is the record. Under protocols with separate versions, there is also one version
+    // of each of the record's two units.
     let garbage = if P::Versions::SHORT_WORDS > 0 { 3 } else { 1 };
     assert_eq!(db.health().garbage, garbage);
     assert_eq!(db.memory().garbage, garbage);

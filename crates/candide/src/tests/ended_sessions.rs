@@ -1,18 +1,19 @@
-//! Sessions that end while their garbage is held back.
+//! Tests of sessions that end while their garbage cannot be freed yet.
 
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::epoch::Collect;
 use crate::{Abort, Database, Tx};
 
-/// The number of sessions that end, each with garbage.
+/// The number of sessions that end. Each leaves garbage.
 const SESSIONS: u64 = 300;
-/// The number of passes after which all of it must have been collected.
+/// The number of passes after which all garbage must have been collected.
 const PASSES_MAX: usize = 40;
 
 protocol_tests!(all: garbage_of_sessions_that_have_left_is_in_one_place = sessions_leave(false));
 protocol_tests!(all: collections_take_the_garbage_of_sessions_that_have_left = sessions_leave(true));
-/// Lets sessions leave garbage behind; a collection may come after every few of them.
+/// Lets sessions end and leave garbage. If `collecting`, a collection follows after every few
+/// sessions.
 fn sessions_leave<P: Protocol>(collecting: bool) {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let items = db.table::<Item>("items").unwrap();

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 /// The words of an entry's key and of its payload.
 type Entry = (Vec<u64>, Vec<u64>);
 
-/// Returns the existing entries, by reading all records of the index. Nothing runs meanwhile.
+/// Returns the existing entries, which it reads from all records of the index. No other thread uses
+/// the database during the call.
 pub(crate) fn entries_of<P: Protocol>(session: &mut Session<P>, index: &IndexCore) -> Vec<Entry> {
     let core = &index.entries;
     let keys = session.linked_keys(core);
@@ -47,8 +48,8 @@ fn entry_of<R: Record, P: Protocol>(table: &Table<R, P>, index: &IndexCore, row:
     (entry, if index.unique { primary } else { vec![0] })
 }
 
-/// Asserts that each index of a table has one entry for each row, and nothing else. Nothing runs
-/// meanwhile.
+/// Asserts that each index of a table has one entry for each row, and no other entry. No other
+/// thread uses the database during the call.
 pub(crate) fn assert_entries_match_rows<R: Record, P: Protocol>(
     session: &mut Session<P>,
     table: &Table<R, P>,
@@ -65,7 +66,8 @@ pub(crate) fn assert_entries_match_rows<R: Record, P: Protocol>(
     }
 }
 
-/// Returns the number of records linked in the table and its indexes, whether or not they are rows.
+/// Returns the number of records that are linked in the table and its indexes, whether their rows
+/// are present or absent.
 pub(crate) fn linked_records<R: Record, P: Protocol>(
     session: &mut Session<P>,
     table: &Table<R, P>,

@@ -1,4 +1,4 @@
-//! Each basis factor really switches to the other choice.
+//! Tests that each basis factor switches the engine to the other choice.
 
 use super::indexed_rows::Parcel;
 use super::rows::Item;
@@ -9,7 +9,7 @@ use crate::protocols::{Occ, TicToc};
 use crate::{Abort, Database, IndexOptions, Session, Table, TableOptions};
 use std::cell::Cell;
 
-/// A database whose epochs are moved by hand, with items.
+/// A database with items. Explicit calls move its epochs.
 struct Scene<P: Protocol> {
     db: Database<P>,
     items: Table<Item, P>,
@@ -71,7 +71,7 @@ fn the_system_gets_its_memory_back<P: Protocol>() {
     }
 }
 
-/// A value that notes whether it is dropped by unwinding.
+/// A value that records whether an unwinding has dropped it.
 struct Witness<'a>(&'a Cell<u32>);
 
 impl Drop for Witness<'_> {
@@ -101,7 +101,7 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
         assert_eq!(unwound.get() == 1, factor.is_some(), "{}", P::NAME);
         assert_eq!(returned.get(), u32::from(factor.is_none()), "{}", P::NAME);
 
-        // At the commit only the commit unwinds.
+        // A conflict at the commit unwinds only the commit, not the closure.
         let count = session.run(|tx| {
             let count = items.read(tx, &0, Item::COUNT)?;
             if tx.attempt() == 1 {
@@ -117,8 +117,8 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
     }
 }
 
-/// Lets a read-only transaction read rows of two different times, so that it fails at commit and
-/// runs again.
+/// Lets a read-only transaction read rows from two different times. So it fails at commit and runs
+/// again.
 fn read_of_two_times<P: Protocol>() {
     for factor in [None, Some(Factor::UnwindingAborts)] {
         let mut scene = scene::<P>(factor, TableOptions::default());

@@ -1,5 +1,5 @@
-//! Reads for update: the transactions that have to wait for the holder of a row, those that do not,
-//! and that nothing stays locked.
+//! Tests of reads for update: which transactions have to wait for the holder of a row, which do
+//! not, and that nothing stays locked.
 
 use super::rows::Item;
 use super::waiting::receive;
@@ -36,7 +36,7 @@ fn scene<P: Protocol>(splitting: bool, sorted_locks: bool) -> Scene<P> {
     Scene { db, table, first, second }
 }
 
-/// Options for one attempt, so that a conflict shows.
+/// Options for one attempt, so that a conflict is returned as an error.
 const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
@@ -57,7 +57,7 @@ fn locked<P: Protocol>(table: &Table<Item, P>) -> Vec<u64> {
     keys
 }
 
-/// Runs `body` in one attempt, which must end in a conflict of this cause.
+/// Runs `body` in one attempt. The attempt must end in a conflict whose cause is `cause`.
 fn conflicts<P: Protocol>(
     session: &mut Session<P>,
     cause: Abort,
@@ -100,7 +100,8 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
             let result = first.run_with(ONCE(), |tx| {
                 assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
                 assert_eq!(locked(&table), [0]);
-                // An attempt to write it, or to hold it, or to replace or delete the row.
+                // An attempt fails if it writes the held row, reads it for update, replaces it or
+                // deletes it.
                 conflicts(&mut second, Abort::Locked, |tx| {
                     table.read_for_update(tx, &0, Item::COUNT).map(drop)
                 });
@@ -115,7 +116,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                 });
                 conflicts(&mut second, Abort::Locked, |tx| table.put(tx, Item::new(0, 5)));
                 conflicts(&mut second, Abort::Locked, |tx| table.delete(tx, &0));
-                // An attempt that reads, whatever else it writes.
+                // An attempt that only reads the held row passes, whatever other rows it writes.
                 passes(&mut second, |tx| {
                     assert_eq!(table.read(tx, &0, Whole)?, Item::new(0, 0));
                     Ok(())
@@ -128,7 +129,8 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                     second.run_with(ONCE(), |tx| table.insert(tx, Item::new(0, 1))),
                     Err(Abort::Duplicate)
                 );
-                // Another group does not conflict, if the table has several units.
+                // A write of another group does not conflict if the table's rows have several
+                // units.
                 let mut other = |tx: &Tx<'_, P>| table.update(tx, &0, Item::OTHER.add(1));
                 if splitting {
                     passes(&mut second, &mut other);
@@ -156,7 +158,8 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass() {
 
 fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
-    // The reader began while the row was held, and ends while it is held, or free again.
+    // The reader begins while the row is held. It ends while the row is held, or when the row is
+    // free again.
     for ends_first in [true, false] {
         let reader = second.run_with(ONCE(), |tx| {
             let before = table.read(tx, &0, Item::COUNT)?;
@@ -181,7 +184,8 @@ fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let (inner, entered) = (table.clone(), Rc::new(Cell::new(0)));
     let seen = entered.clone();
-    // Between the words and the second look another session takes the lock and gives it back.
+    // After the reader has copied the words, and before it loads the cell again, another session
+    // takes the lock and releases it.
     let read = with_hook(
         move |point| {
             if point == Point::Copied {
@@ -201,7 +205,8 @@ fn a_read_that_a_lock_slips_into_is_good() {
     a_read_that_a_lock_slips_into_is_good_under::<Mvto>();
 }
 
-/// Lets two transactions read each other's writes; the holder has validated when the other begins.
+/// Lets each of two transactions read the row that the other writes. The holder has validated when
+/// the other transaction begins.
 fn a_holder_that_commits_stops_readers_under<P: Protocol>() {
     for sorted in [false, true] {
         let Scene { db, table, mut first, mut second } = scene::<P>(true, sorted);
@@ -236,7 +241,7 @@ fn a_holder_that_commits_stops_readers() {
     a_holder_that_commits_stops_readers_under::<Mvto>();
 }
 
-/// Asserts that a read made before the lock is validated, too.
+/// Asserts that a commit also validates a read that its transaction made before it took the lock.
 fn a_lock_taken_later_does_not_make_an_earlier_read_true_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     let result = first.run_with(ONCE(), |tx| {
@@ -271,17 +276,17 @@ impl crate::Updater<Item> for Panics {
     }
 }
 
-/// The parts with which the ends of an attempt work.
+/// The parts of the scene that the ends of an attempt use.
 struct Parts<'a, P: Protocol> {
     db: &'a Database<P>,
     table: &'a Table<Item, P>,
 }
 
-/// An end of a closure.
+/// A way in which a closure ends.
 type End<P> = fn(&Parts<'_, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
-    // Each begins with rows 0 and 1 held, row 0 updated, and row 3 read.
+    // Before each end, the attempt has read rows 0 and 1 for update, updated row 0, and read row 3.
     let ends: [(&str, End<P>, Result<(), Abort>); 15] = [
         ("commit", |_, _| Ok(()), Ok(())),
         ("commit of both", |scene, tx| scene.table.update(tx, &1, Item::COUNT.add(1)), Ok(())),
@@ -303,8 +308,8 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
                 scene.db.run(|tx| scene.table.update(tx, &3, Item::COUNT.add(1)))?;
                 Err(Abort::NotFound)
             },
-            // Nothing has been written, so it may come before the change, if its reads are of one
-            // moment.
+            // The attempt has written nothing. So it may be serialized before the change, if its
+            // reads are from one moment.
             if P::STRICT && !P::OPAQUE_BY_LOOKS { CONFLICT } else { Err(Abort::NotFound) },
         ),
         (
@@ -361,7 +366,7 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
             |scene, tx| {
                 scene.db.inner.engine.token.try_take(999);
                 assert_eq!(scene.table.read_for_update(tx, &2, Item::COUNT), Err(Abort::Yielded));
-                // It may read again the rows it holds.
+                // The attempt may still read the rows that it holds.
                 Ok(())
             },
             CONFLICT,
@@ -405,7 +410,7 @@ fn every_end_of_an_attempt_gives_back_what_it_holds() {
 fn an_absent_row_is_observed_and_not_locked_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
     passes(&mut first, |tx| table.delete(tx, &1));
-    // One has a record, the other has none.
+    // One key has a record, and the other has none.
     for key in [1, 70] {
         let result = first.run_with(ONCE(), |tx| {
             assert_eq!(table.get_for_update(tx, &key, Item::COUNT)?, None);
@@ -427,7 +432,8 @@ fn an_absent_row_is_observed_and_not_locked() {
     an_absent_row_is_observed_and_not_locked_under::<Mvto>();
 }
 
-/// Lets the garbage queue meet a record that is a row again, while it is held.
+/// Lets the garbage collector examine a queued record that holds a row again and is held by a read
+/// for update.
 fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     passes(&mut second, |tx| table.delete(tx, &0));
@@ -436,7 +442,7 @@ fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
     let pass = |second: &mut Session<P>| {
         for _ in 0..4 {
             db.inner.engine.epochs.pass();
-            // Collects.
+            // This transaction collects garbage.
             passes(second, |tx| table.update(tx, &1, Item::COUNT.add(1)));
         }
     };
@@ -448,7 +454,7 @@ fn a_held_row_in_a_burial_queue_is_left_alone_under<P: Protocol>() {
             if delete { table.delete(tx, &0) } else { Ok(()) }
         });
         if !delete {
-            // After the release it leaves the queue, and returns with the delete.
+            // After the release, the record leaves the queue. The delete queues it again.
             pass(&mut second);
             assert_eq!(db.memory().garbage, 0);
             passes(&mut second, |tx| table.delete(tx, &0));
@@ -469,13 +475,15 @@ fn a_held_row_in_a_burial_queue_is_left_alone() {
     a_held_row_in_a_burial_queue_is_left_alone_under::<TicToc>();
 }
 
-/// Asserts that the token's holder commits though others hold the rows it wants, one after another.
+/// Asserts that the holder of the token commits, though other transactions hold the rows that it
+/// wants, one after another.
 fn holders_give_way_to_the_token_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     let id = first.number();
     let outer = second.run_with(ONCE(), |tx| {
         table.read_for_update(tx, &0, Item::COUNT)?;
-        // A session has failed too often because of this one.
+        // The first session takes the token, as a session does that has failed too often because of
+        // this transaction.
         db.inner.engine.token.try_take(id);
         conflicts(&mut first, Abort::Locked, |tx| table.update(tx, &0, Item::COUNT.add(1)));
         table.update(tx, &0, Item::COUNT.add(10))
@@ -522,7 +530,7 @@ fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
     });
     assert_eq!((result, attempts), (Ok::<_, Abort>(()), 2));
     assert_eq!(locked(&table), [0; 0]);
-    // Another transaction of the session begins without.
+    // The next transaction of the session begins without locks.
     passes(&mut first, |_| {
         assert_eq!(locked(&table), [0; 0]);
         Ok(())
@@ -534,8 +542,8 @@ fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     let mut attempts = Vec::new();
     let result = first.run(|tx| {
-        // This transaction holds row 0 in its second attempt, though it has not asked for it
-        // yet.
+        // In its second attempt, this transaction holds row 0 from the beginning, before its
+        // closure has read the row.
         let nested = second.run(|inner| {
             if attempts.len() == 1 {
                 table.read_for_update(inner, &1, Item::COUNT)?;
@@ -566,7 +574,7 @@ fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol
 protocol_tests!(overlapping: a_lock_taken_ahead_in_one_database_is_no_business_of_another);
 fn a_lock_taken_ahead_in_one_database_is_no_business_of_another<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
-    // Its sessions have the same numbers.
+    // The sessions of the other database have the same numbers.
     let other = scene::<P>(true, false);
     let (mut other_first, mut attempts, mut others) = (other.first, 0, None);
     let result = first.run(|tx| {
@@ -600,7 +608,7 @@ fn a_lock_taken_ahead_in_one_database_is_no_business_of_another<P: Protocol>() {
     assert_eq!(others, Some(Ok::<_, Abort>(())), "it has refused nothing");
 }
 
-/// A thread that sleeps for a commit sleeps at the place where the commit wakes it.
+/// A thread that waits for a commit must sleep in the queue in which the commit wakes sleepers.
 #[test]
 fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
     let Scene { db, table, mut first, mut second } = scene::<Mvto>(false, false);
@@ -638,7 +646,8 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
     });
 }
 
-/// A wait until no earlier commit is in progress ends for a commit that has failed.
+/// Some waits last until no earlier commit is in progress. A commit that has failed must not
+/// prolong such a wait.
 #[test]
 fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
     let Scene { db, table, mut first, .. } = scene::<Mvto>(false, false);
@@ -664,8 +673,9 @@ fn a_commit_that_has_failed_on_a_lock_is_over_before_it_sleeps() {
     assert!(met.get());
 }
 
-/// An insert that waits for the lock of a row inserted meanwhile, and is handed it, fails, and
-/// keeps the extensions of the row's timestamp made until then.
+/// An insert waits for the lock of a row that was inserted meanwhile. When the insert is handed the
+/// lock, it fails. It must keep the extensions of the row's timestamp that readers have made until
+/// then.
 #[test]
 fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() {
     let Scene { db, table, mut first, mut second } = scene::<TicToc>(false, false);
@@ -683,7 +693,8 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
         });
         rts
     };
-    // A waiter is handed the lock unless it was not scheduled before its time was over.
+    // Each round hands the lock to the waiter, unless the waiter was not scheduled in time. So the
+    // test repeats rounds.
     let mut read = 0;
     let mut keys = 10..10_000;
     while read == 0 {
@@ -702,7 +713,7 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
                     super::waiting::eventually("a sleeper", || {
                         db.inner.engine.parking.has_sleepers()
                     });
-                    // Longer than it takes until a waiter is handed its lock.
+                    // This is longer than the time after which a waiter is handed its lock.
                     std::thread::sleep(std::time::Duration::from_millis(1));
                     Ok::<_, Abort>(())
                 });

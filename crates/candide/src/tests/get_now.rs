@@ -1,4 +1,4 @@
-//! Reads of one row, each a transaction by itself.
+//! Tests of single reads: each read of one row is a transaction.
 
 use super::rows::Item;
 use super::transactions::run;
@@ -8,7 +8,8 @@ use crate::{Database, Session, Table, TableOptions, Whole};
 
 type Items<P> = Table<Item, P>;
 
-/// Returns the row as single reads return it: by its groups, by its key alone, and as a whole.
+/// Returns the row that single reads see. Asserts that reads of the groups, of the key alone and of
+/// the whole row agree.
 fn now<P: Protocol>(items: &Items<P>, session: &mut Session<P>, id: u64) -> Option<Item> {
     let before = session.stats();
     let whole = items.get_now(session, &id, Whole).unwrap();

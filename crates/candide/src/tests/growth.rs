@@ -1,4 +1,5 @@
-//! The steps of an operation, which must not depend on the number of earlier ones.
+//! Tests that the number of steps of an operation does not depend on the number of earlier
+//! operations of the transaction.
 
 use super::rows::Item;
 use crate::engine::Protocol;
@@ -32,7 +33,8 @@ impl Updater<Item> for Counted {
 const TURNS: i64 = 1_000;
 const NO_LIMIT: Counted = Counted(i64::MAX);
 
-/// Runs `body` on a table of one row, and returns how often updaters were applied.
+/// Runs `body` on a table of one row. Returns the number of times that updaters were applied, the
+/// result, and the final count.
 fn applied<P: Protocol>(
     body: impl Fn(&crate::Tx<'_, P>, &Table<Item, P>) -> Result<(), Abort>,
 ) -> (u64, Result<(), Abort>, i64) {
@@ -88,7 +90,8 @@ protocol_tests!(all: reads_after_an_update_that_is_refused_apply_few);
 fn reads_after_an_update_that_is_refused_apply_few<P: Protocol>() {
     let (applied, result, count) = applied::<P>(|tx, items| {
         let last = TURNS - 1;
-        // Staged without a read, and the last is refused: at once, or at the first read.
+        // The updates are staged without a read. The last one is refused: at once, or at the first
+        // read.
         let staged = (0..TURNS).try_for_each(|_| items.update_with(tx, &1, Counted(last)));
         if staged.is_ok() {
             for _ in 0..TURNS {
@@ -122,8 +125,8 @@ fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes<P: Protocol>() {
     let changed = session.run(|tx| {
         let mut rows = 0;
         for row in lines.scan(tx, .., Line::AMOUNT) {
-            // Rows ahead of the scan are changed, and some are deleted and inserted; others are
-            // inserted, which it must not return.
+            // Rows ahead of the scan are changed, and some of them are deleted and inserted again.
+            // New rows are inserted, too, which the scan must not return.
             let (at, amount) = row?;
             assert_eq!(amount, 1, "{}: {at}", P::NAME);
             rows += 1;

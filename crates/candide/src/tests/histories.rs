@@ -1,5 +1,5 @@
-//! Histories of many threads, with everything that happens in the life of a row, are serializable
-//! as their protocol promises.
+//! Tests that histories of many threads are serializable in the way that their protocol promises.
+//! The histories contain every kind of operation on rows.
 //!
 //! `CANDIDE_STRESS=n` makes the tests n times as long.
 
@@ -18,7 +18,7 @@ use crate::{Abort, Column, Database, Refused, RunOptions, Updater};
 use candide_check::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// The number of keys, more than threads and cores.
+/// The number of keys. It is greater than the number of threads and of cores.
 const KEYS: u64 = 8;
 
 protocol_tests!(all: random_histories_are_what_protocols_promise);
@@ -31,7 +31,7 @@ fn random_histories_are_what_protocols_promise<P: Protocol>() {
 }
 
 protocol_tests!(erased: random_histories_of_erased_protocols_are_what_those_promise);
-/// The recorder works around a type-erased protocol, as in the command.
+/// The recorder wraps a type-erased protocol, as in the command.
 fn random_histories_of_erased_protocols_are_what_those_promise<P: Protocol>() {
     random_histories::<P>(3_000, &[(true, None)]);
 }
@@ -41,8 +41,8 @@ fn bad_choices_change_no_promise<P: Protocol>() {
     random_histories::<P>(300, &Factor::ALL.map(|factor| (true, Some(factor))));
 }
 
-/// Judges what each thread does in so many transactions, in turn with timestamps divided or not
-/// and with bad choices.
+/// Records and judges `steps` transactions of each thread, for each setting: with timestamp
+/// splitting on or off, and with a basis factor switched or none.
 fn random_histories<P: Protocol>(steps: u64, settings: &[(bool, Option<Factor>)]) {
     let Properties { name, strict, opaque, one_session, .. } = properties::<P>();
     let threads = if one_session { 1 } else { 6 };
@@ -79,8 +79,8 @@ fn random_histories<P: Protocol>(steps: u64, settings: &[(bool, Option<Factor>)]
 
 protocol_tests!(versioned: long_reports_are_recorded_as_of_their_beginning);
 /// A long read-only transaction is registered like a snapshot. Then a key is inserted and deleted,
-/// and its record is unlinked while the reader runs: the missing record means to the reader the
-/// time before the insert.
+/// and its record is unlinked while the reader runs. The reader finds no record, and must read this
+/// as the key's absence before the insert.
 fn long_reports_are_recorded_as_of_their_beginning<P: Protocol>() {
     const OTHER: u64 = 1;
     const PASSING: u64 = 2;
@@ -90,7 +90,7 @@ fn long_reports_are_recorded_as_of_their_beginning<P: Protocol>() {
     run(&mut writer, |tx| items.insert(tx, Item::new(OTHER, 1)));
     let is_linked = || matches!(items.core().index.find(&[PASSING]), Found::Record(_));
     let seen = reader.run_with(RunOptions::new().read_only(), |tx| {
-        // Enough operations and epochs for it to be registered.
+        // The number of operations and epochs is large enough for the transaction to be registered.
         for _ in 0..20 {
             db.inner.engine.epochs.pass();
             (0..10).try_for_each(|_| items.get(tx, &OTHER, Item::OTHER).map(drop))?;
@@ -115,7 +115,7 @@ fn long_reports_are_recorded_as_of_their_beginning<P: Protocol>() {
     judge.judge();
 }
 
-/// Reads by the fast path are recorded like others, in their place.
+/// Reads by the fast path are recorded like other reads, in their right place.
 #[test]
 fn reads_at_once_are_noted() {
     let db = Database::<Recorded<Occ>>::builder().build().unwrap();
@@ -151,7 +151,7 @@ fn reads_at_once_are_noted() {
 #[derive(Debug, Clone, Copy)]
 struct Breaks;
 
-/// The payload of its panic.
+/// The payload of the panic of [`Breaks`].
 #[derive(Debug)]
 struct Deliberate;
 
@@ -172,7 +172,8 @@ protocol_tests!(
     erased: attempts_that_end_in_an_updater_s_panic_are_recorded_under_erased_protocols
         = attempts_that_end_in_an_updater_s_panic_are_recorded()
 );
-/// The panic of an update replaces the closure's error, and the reads behind it are recorded.
+/// The panic of an updater replaces the closure's error. The reads on which the panic rests are
+/// recorded.
 fn attempts_that_end_in_an_updater_s_panic_are_recorded<P: Protocol>() {
     let db = Database::<Recorded<P>>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -205,7 +206,7 @@ protocol_tests!(
     erased: what_raw_iteration_reads_is_no_transaction_under_erased_protocols
         = what_raw_iteration_reads_is_no_transaction()
 );
-/// Each row that it reads takes an attempt that belongs to no transaction.
+/// For each row, raw iteration makes an attempt that belongs to no transaction.
 fn what_raw_iteration_reads_is_no_transaction<P: Protocol>() {
     let db = Database::<Recorded<P>>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();

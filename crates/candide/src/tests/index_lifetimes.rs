@@ -1,5 +1,5 @@
-//! The promises of the layers above the protocols, at their borders with the user's code, each
-//! other, and a protocol's own order.
+//! Tests of the promises of the layers above the protocols, where these layers meet the user's
+//! code, each other, and a protocol's serial order.
 
 use super::indexed_rows::{Filed, Parcel};
 use super::refusals::{Step, at_waits, wait_until};
@@ -33,7 +33,7 @@ fn a_row_that_goes_while_it_is_modified_leaves_no_entries<P: Protocol>() {
     assert_eq!(found, Ok::<_, Abort>(None), "{}", P::NAME);
 }
 
-/// A writer that calls back at the first write after its beginning.
+/// A writer that calls back at the first write after the beginning of the stream.
 struct Slow<'a> {
     bytes: usize,
     meet: Option<&'a dyn Fn()>,
@@ -93,7 +93,8 @@ fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight
 }
 
 protocol_tests!(overlapping: a_refusal_to_write_rests_on_nothing);
-/// The refusal of a write in a read-only transaction, which does not depend on the row's existence.
+/// A write in a read-only transaction is refused. The refusal does not depend on the existence of
+/// the row.
 fn a_refusal_to_write_rests_on_nothing<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
@@ -122,8 +123,9 @@ fn a_refusal_to_write_rests_on_nothing<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: a_reader_of_a_new_index_sees_nothing_from_before_it);
-/// A transaction that begins while the index is being filled, reads a row that another one changes
-/// along with an indexed column whose row has no entry yet, and then reads the index.
+/// A transaction begins while an index is being filled. Another transaction changes two rows: the
+/// row that the first one reads, and an indexed column of a row without an entry. Then the first
+/// transaction reads the index.
 fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
@@ -136,7 +138,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
         let own = step.clone();
         scope.spawn(|| {
             let hook = move |point| {
-                // The first rows are entered, the last ones are not.
+                // The first rows have entries, and the last rows have none yet.
                 if point == Point::Released {
                     own.reach(1);
                     own.wait_for(2);
@@ -163,7 +165,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
                 Ok::<_, Abort>((note, found))
             })
             .unwrap();
-        // Both changed together.
+        // One transaction has changed both values.
         assert!(
             [(0, Some(100)), (1, None)].contains(&(note, found)),
             "{}: {note} {found:?}",
@@ -187,7 +189,8 @@ fn read_across<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
     assert_eq!(late, Ok::<_, Abort>(()));
 }
 
-/// Gets the refusal that row 2 has its code, waits, and then changes row 1.
+/// Runs a transaction that is refused because row 2 has its code. The transaction then waits, and
+/// then changes row 1.
 fn be_refused<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
@@ -204,8 +207,8 @@ fn be_refused<P: Protocol>(
     })
 }
 
-/// Reads row 1 when the index is no longer enforced, while its change still waits for the refused
-/// transaction; reads row 2 when the index is gone and row 2 has another code.
+/// Reads row 1 when the index is no longer enforced and the drop of the index still waits for the
+/// refused transaction. Reads row 2 when the index is gone and row 2 has another code.
 fn look_in_between<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
@@ -219,7 +222,7 @@ fn look_in_between<P: Protocol>(
         let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
         if tx.attempt() == 1 {
             step.reach(4);
-            // The index is gone; its entries are not.
+            // The index is gone, but its entries still exist.
             wait_until(|| parcels.core().indexes.kept().count() == 0);
             other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
         }
@@ -230,7 +233,7 @@ fn look_in_between<P: Protocol>(
 }
 
 /// Asserts that the refused transaction comes before the change of the code: a reader that has seen
-/// that change has also seen the refused one's update.
+/// the change of the code has also seen the refused transaction's update.
 fn assert_in_order<P: Protocol>(refused: Result<Result<(), Abort>, Abort>, seen: (u64, u32)) {
     assert!(
         !(refused == Ok(Err(Abort::NotUnique)) && seen == (0, 7)),
@@ -242,9 +245,9 @@ fn assert_in_order<P: Protocol>(refused: Result<Result<(), Abort>, Abort>, seen:
 protocol_tests!(
     overlapping: a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen
 );
-/// Two transactions about to commit: one that a unique index has refused, and one that has read the
-/// row that the first is about to change. Then the index is dropped, and the row that caused the
-/// refusal changes.
+/// Two transactions are about to commit: one that a unique index has refused, and one that has read
+/// the row that the refused transaction is about to change. Then the index is dropped, and the row
+/// that caused the refusal changes.
 fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
@@ -286,7 +289,7 @@ thread_local! {
 
 const LAST: u16 = 300;
 
-/// A part of an index key that is equal for all rows.
+/// A part of an index key. Its value is equal for all rows.
 const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)| {
     if number == LAST
         && let Some(act) = AT_LAST.take()
@@ -299,8 +302,8 @@ const NOTHING: KeyColumn<Parcel, u16> = KeyColumn::new("nothing", |&(_, number)|
 protocol_tests!(
     overlapping: a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_seen
 );
-/// The scene of [`RefusedByADroppedIndex`] with an index that is never finished, since the user's
-/// code panics at the last key.
+/// The scene of [`RefusedByADroppedIndex`], but with an index that is never completed, since the
+/// user's code panics at the last key.
 fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_seen<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
@@ -322,7 +325,7 @@ fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_see
                 || parcels.create_index("by_code", (Parcel::CODE, NOTHING), options).map(drop);
             let (begun, mut at_waits) = (step.clone(), at_waits(parcels, waits));
             let hook = move |point| {
-                // Not during the wait before the index is enforced.
+                // The hook does nothing during the wait before the index is enforced.
                 if begun.has_reached(1) {
                     at_waits(point);
                 }
@@ -339,9 +342,10 @@ fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_see
 }
 
 protocol_tests!(overlapping: one_thread_alone_with_indexes_meets_no_conflict);
-/// One thread that does a little of everything alone, without a conflict.
+/// One thread alone runs every kind of operation, and meets no conflict.
 fn one_thread_alone_with_indexes_meets_no_conflict<P: Protocol>() {
-    // The advancer would collect for a session whose thread is not scheduled.
+    // There is no advancer: it would collect the garbage of a session whose thread is not
+    // scheduled.
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let (parcels, filed) =
         (db.table::<Parcel>("parcels").unwrap(), db.table::<Filed>("filed").unwrap());
@@ -390,8 +394,8 @@ fn one_thread_alone_with_indexes_meets_no_conflict<P: Protocol>() {
 }
 
 protocol_tests!(overlapping: a_reader_of_a_new_index_sees_nothing_from_before_it_was_known);
-/// A transaction that does not know of the index deletes a row before that is entered. The row is
-/// the only one in the last batch.
+/// A transaction that does not know of the index deletes a row before the builder makes the row's
+/// entry. The row is the only one in the last batch.
 fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
@@ -417,8 +421,8 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() 
             let create = || parcels.create_index("by_code", Parcel::CODE, options).map(drop);
             with_hook(at_waits(&parcels, &waits), create).unwrap();
         });
-        // It waits for the transaction that does not know of it, and not for those that begin
-        // now.
+        // The builder waits for the transaction that does not know of the index. It does not wait
+        // for transactions that begin now.
         waits.wait_for(2);
         assert!(is_at(Stage::Kept));
         let by_code = Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);

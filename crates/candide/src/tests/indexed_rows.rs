@@ -2,8 +2,8 @@
 
 use candide_derive::Record;
 
-/// A row of three groups whose key has two parts, in order. Tests make its indexes while they run,
-/// or none.
+/// A row of three groups in an ordered table. Its key has two parts. Its type names no indexes:
+/// tests create them while they run, or use none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
 pub(crate) struct Parcel {
@@ -49,7 +49,7 @@ pub(crate) struct Filed {
 }
 
 impl Parcel {
-    /// Returns a row with a code of no other key.
+    /// Returns a row. Its code differs from the codes of all other keys.
     pub(crate) fn new(district: u8, number: u16) -> Parcel {
         let code = 1_000 * u32::from(district) + u32::from(number);
         Parcel {

@@ -1,4 +1,4 @@
-//! Actions of other transactions at exact points of one.
+//! Actions of other transactions at exact points of a transaction.
 
 use crate::sync::{Duration, Point, with_hook};
 use std::cell::Cell;
@@ -12,7 +12,7 @@ pub(crate) fn acting<T>(at: Point, act: impl FnOnce() + 'static, body: impl FnOn
         if point == at
             && let Some(act) = act.take()
         {
-            // With timestamps from the clock: later ones are of a later tick.
+            // If timestamps come from the clock, later timestamps are then from a later tick.
             std::thread::sleep(Duration::from_nanos(1));
             act();
             done.set(true);

@@ -1,4 +1,4 @@
-//! Sessions, memory and databases end and leave nothing behind.
+//! Tests that sessions, memory and databases end without leaving anything behind.
 
 use super::rows::Item;
 use super::waiting::eventually;
@@ -49,7 +49,7 @@ fn the_memory_limit_is_an_outcome_and_costs_nothing_else<P: Protocol>() {
         };
         let (mut rows, mut updates) = (0, 0);
         let refused = loop {
-            // The rest of the transaction is unharmed by the refusal.
+            // The refusal does not affect the rest of the transaction.
             let inserted = db.run(|tx| {
                 let inserted = table.insert(tx, Item::new(rows, 0));
                 if rows > 0 {
@@ -64,7 +64,7 @@ fn the_memory_limit_is_an_outcome_and_costs_nothing_else<P: Protocol>() {
             match inserted {
                 Ok::<_, Abort>(true) => rows += 1,
                 Ok(false) => break rows,
-                // Where an update makes a version, it is refused like an insert.
+                // If an update makes a version, it is refused like an insert.
                 Err(Abort::MemoryLimit) if P::Versions::WORDS > 0 => break rows,
                 Err(abort) => {
                     assert_eq!((abort, rows), (Abort::NotFound, 0));
@@ -75,12 +75,13 @@ fn the_memory_limit_is_an_outcome_and_costs_nothing_else<P: Protocol>() {
         assert!(db.memory().reserved_bytes <= limit);
         assert_eq!(table.for_each_quiescent(|_| {}), Ok(refused as usize));
         if refused > 0 {
-            // An operation that needs no memory is not refused for lack of it, by any path.
+            // An operation that needs no memory is not refused for lack of memory, whatever path it
+            // takes.
             let again = || Item::new(0, 0);
             assert_eq!(db.run(|tx| table.insert(tx, again())), Err(Abort::Duplicate));
             assert_eq!(db.run(|tx| table.insert_many(tx, [again()])), Err(Abort::Duplicate));
             assert_eq!(db.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(updates));
-            // Deleting makes room again, for the record and in its bucket.
+            // A delete frees room for a record, and room in the record's bucket.
             db.run(|tx| table.delete(tx, &0)).unwrap_or_else(|e: Abort| panic!("{e}"));
             eventually("room", || db.run(|tx| table.insert(tx, Item::new(0, 0))).is_ok());
         }
@@ -132,7 +133,7 @@ fn a_key_with_the_wrong_number_of_words_is_refused() {
 
 protocol_tests!(all: garbage_of_a_busy_session_does_not_pile_up);
 fn garbage_of_a_busy_session_does_not_pile_up<P: Protocol>() {
-    // More deletions per transaction than a fixed budget would collect.
+    // Each transaction makes more deletes than a collection with a fixed budget would keep up with.
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     let mut session = db.session().unwrap();

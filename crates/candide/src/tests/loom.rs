@@ -1,7 +1,7 @@
-//! Small scenes under every interleaving and every reordering that the memory model allows (`--cfg
-//! loom`).
+//! Small scenes. They run under every interleaving and every reordering that the memory model
+//! allows (`--cfg loom`).
 //!
-//! The preemption bound is stated with each; loom explores all executions with at most that many
+//! Each scene states its preemption bound: loom explores all executions with at most that many
 //! forced switches.
 
 use super::rows::Item;
@@ -15,10 +15,11 @@ use crate::{Abort, Database, Record, RunOptions, Session, Table, TableOptions, T
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Explores `scene` with at most `preemptions` forced switches. A race in it is explored twice,
-/// with each transaction going first in the first execution: loom misses that a thread's store
-/// conflicts with another's earlier load if the storing thread has loaded the same word in between,
-/// so one first execution does not lead to all others.
+/// Explores `scene` with at most `preemptions` forced switches. A race in `scene` is explored
+/// twice; each time, another transaction goes first in the first execution. The reason is a
+/// limitation of loom: it misses that a thread's store conflicts with another thread's earlier
+/// load, if the storing thread has loaded the same word in between. So one first execution does not
+/// lead to all other executions.
 fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let scene = Arc::new(scene);
     let same = scene.clone();
@@ -35,7 +36,7 @@ fn explore_as_it_is(preemptions: usize, scene: impl Fn() + Sync + Send + 'static
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions.min(crate::sync::preemptions_max()));
     builder.max_branches = 100_000;
-    // Counted outside the model, to report the executions of a passing test.
+    // The executions are counted outside the model, so that a passing test can report their number.
     let executions = Arc::new(std::sync::Mutex::new(0));
     let counted = executions.clone();
     builder.check(move || {
@@ -84,9 +85,9 @@ fn attempt<P: Protocol>(
 /// The transaction of a race that goes first in the first execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// The second; no race has been reached yet.
+    /// The second transaction goes first. No race has been reached yet.
     Unasked,
-    /// The second; a race has been reached.
+    /// The second transaction goes first. A race has been reached.
     Second,
     First,
 }
@@ -110,7 +111,7 @@ fn race<P: Protocol, R: Record>(
     beside(db, table, first, second)
 }
 
-/// Runs one transaction on a thread of its own and the other one here.
+/// Runs one transaction on a new thread and the other one on this thread.
 fn beside<P: Protocol, R: Record>(
     db: &Database<P>,
     table: &Table<R, P>,
@@ -179,7 +180,7 @@ fn loom_view_moves_on_against_a_commit() {
     });
 }
 
-/// Without the fence between locking and validating, both see the old row.
+/// Without the fence between locking and validating, both transactions would see the old row.
 #[test]
 fn loom_write_skew() {
     explore(5, write_skew::<Occ>);
@@ -226,7 +227,7 @@ fn read_against_install<P: Protocol>() {
     );
 }
 
-/// A reader sees all words of one version, though it is being installed meanwhile.
+/// A reader sees all words of one version, though a version is being installed meanwhile.
 #[test]
 fn loom_read_against_install() {
     explore(5, read_against_install::<Occ>);
@@ -315,8 +316,8 @@ fn loom_single_reads_against_installs_in_versions() {
     explore_as_it_is(3, single_reads_against_installs::<Mvcc>);
 }
 
-/// Two rows change together while a reader reads one after the other, and does not validate
-/// afterwards that this was one moment.
+/// Two rows change together while a reader reads one after the other. The reader does not validate
+/// afterwards that both reads were at one moment.
 #[test]
 fn loom_two_rows_of_one_time_in_versions() {
     explore(3, || {
@@ -391,7 +392,7 @@ fn loom_looking_back_against_install_in_versions() {
     });
 }
 
-/// A row is deleted while a reader with an older view reads it: the reader sees all of it.
+/// A row is deleted while a reader with an older view reads it. The reader sees the whole row.
 #[test]
 fn loom_looking_back_against_delete_in_versions() {
     explore_as_it_is(3, || {
@@ -409,7 +410,8 @@ fn loom_looking_back_against_delete_in_versions() {
     });
 }
 
-/// Counts the versions of a row while one is linked: all are counted, or all but that one.
+/// Counts the versions of a row while one is being linked: all versions are counted, or all except
+/// the new one.
 fn counting_against_install<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (mut here, mut there, inner) =
@@ -428,8 +430,8 @@ fn counting_against_install<P: Protocol>() {
     assert_eq!(table.versions_of(&mut here, &0), Ok(Some(3)));
 }
 
-/// Without the acquire of the cell's word, the header of the newest version is not visible yet, and
-/// the chain seems to end there.
+/// Without the Acquire of the cell's word, the header of the newest version might not be visible,
+/// and the chain would seem to end there.
 #[test]
 fn loom_counting_against_install_in_versions() {
     explore_as_it_is(3, counting_against_install::<Mvcc>);
@@ -465,8 +467,8 @@ fn loom_committed_reads_by_timestamps() {
 }
 
 /// A transaction with the read-only option sees one moment: all or nothing of a concurrent commit,
-/// all of an earlier one; and it also waits for a session that has taken over the place of a closed
-/// one.
+/// and all of an earlier commit. The transaction also waits for a session that has taken over the
+/// place of a closed session.
 #[test]
 fn loom_report_against_commits_by_timestamps() {
     explore(3, || {
@@ -503,13 +505,13 @@ fn loom_report_against_commits_by_timestamps() {
     });
 }
 
-/// Plays a read-only transaction against a commit, with timestamps from the clock; either session
-/// may have made time advance by a commit.
+/// Runs a read-only transaction against a commit, with timestamps from the clock. Either session
+/// may have made the time advance by an earlier commit.
 fn report_against_a_commit(commits: bool, reports_here: bool) {
     let (db, table) = database::<Mvto>(3);
     let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
-    // No thread has to search the places of sessions any more, under a lock that would order them,
-    // too.
+    // Both sessions get their places here. Later no thread searches the places under a lock, which
+    // would order the threads, too.
     for session in [&mut mine, &mut other] {
         assert!(attempt(session, |tx| table.update(tx, &2, Item::COUNT.set(4))));
     }
@@ -576,8 +578,8 @@ impl crate::Updater<Item> for Linear {
     }
 }
 
-/// One session makes a row of deferred updates and frees the versions below them, while another one
-/// reads the row, perhaps from before that.
+/// One session turns deferred updates into a row and frees the versions below them. Meanwhile
+/// another session reads the row, perhaps as it was before.
 #[test]
 fn loom_collecting_against_read_by_timestamps() {
     explore(2, || {
@@ -629,7 +631,7 @@ fn loom_delta_against_delete_by_timestamps() {
     });
 }
 
-/// An update is linked late, below a deferred one that is read.
+/// An update is linked late, below a deferred update that is being read.
 #[test]
 fn loom_late_link_against_flattening_by_timestamps() {
     explore(2, || {
@@ -650,7 +652,7 @@ fn loom_late_link_against_flattening_by_timestamps() {
             (true, true) => assert!(last == 10 || last == 11, "{last}"),
             _ => assert_eq!(last, if set { 10 } else { i64::from(added) }),
         }
-        // It has read the final row, or else the row from before the other update.
+        // The reader has read the final row, or the row from before the other update.
         let before = i64::from(added);
         assert!(
             read.is_err_and(|e: Abort| e == Abort::AttemptsExhausted)
@@ -660,8 +662,8 @@ fn loom_late_link_against_flattening_by_timestamps() {
     });
 }
 
-/// Plays a transaction that reads a key as absent and writes a row, against one that reads the row
-/// and inserts the key.
+/// Runs a transaction that reads a key as absent and writes a row, against a transaction that reads
+/// the row and inserts the key.
 fn absent_read_against_insert<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
@@ -677,8 +679,8 @@ fn absent_read_against_insert<P: Protocol>() {
         },
     );
     if first && second {
-        // First the insert (of 0), then the update that saw it; or first the update, then the
-        // insert of 1.
+        // Either the insert (of 0) came first, and then the update that saw the inserted row. Or
+        // the update came first, and then the insert (of 1).
         let rows = count(&db, &table, [0, 9]);
         assert!(rows == [5, 0] || rows == [1, 1], "{rows:?}");
     }
@@ -740,8 +742,8 @@ fn loom_absent_read_against_insert_in_one_tick() {
     by_the_clock(|| explore(2, scene));
 }
 
-/// Two transactions update one row under the global lock, without other control: the second works
-/// on the first one's result.
+/// Two transactions update one row under the global lock, without other concurrency control. The
+/// second update works on the result of the first.
 #[test]
 fn loom_two_updates_under_one_lock() {
     let scene = || {
@@ -806,7 +808,8 @@ fn loom_many_lookups_against_insert() {
     });
 }
 
-/// Makes a table of two buckets of six slots each, with any number of keys for each bucket.
+/// Makes a table of two buckets of six slots each. Returns an endless iterator over keys for each
+/// bucket.
 fn two_buckets() -> (Database<Occ>, Table<Item, Occ>, [impl Iterator<Item = u64>; 2]) {
     let db = Database::<Occ>::builder().timestamp_splitting(false).seed(1).build().unwrap();
     let table = db.table_with::<Item>("rows", TableOptions::default().capacity(8)).unwrap();
@@ -820,8 +823,8 @@ fn two_buckets() -> (Database<Occ>, Table<Item, Occ>, [impl Iterator<Item = u64>
     (db, table, keys)
 }
 
-/// A key is inserted into a full bucket while the other is not full: a lookup finds it in an
-/// overflow line, complete, or not at all.
+/// A key is inserted into a full bucket while the other bucket is not full. A lookup finds the
+/// complete record in an overflow line, or finds no record.
 #[test]
 fn loom_lookup_against_an_overflow_line() {
     explore_as_it_is(3, || {
@@ -852,8 +855,9 @@ fn loom_lookup_against_an_overflow_line() {
     });
 }
 
-/// Two inserts move a table of two buckets to a larger array, each its own bucket, and the last one
-/// publishes that array: lookups in it find the other's bucket.
+/// Two inserts move a table of two buckets to a larger array. Each insert moves its own bucket, and
+/// the last one publishes the array. Lookups in the new array also find the records of the other
+/// insert's bucket.
 #[test]
 fn loom_two_inserts_into_a_growing_table() {
     explore(2, || {
@@ -892,8 +896,8 @@ fn loom_two_inserts_into_a_growing_table() {
     });
 }
 
-/// Reaps a deleted row of two groups while its key is inserted again: the insert commits or not,
-/// and a dead record is no row.
+/// Removes the record of a deleted row of two groups while its key is inserted again. The insert
+/// may commit or fail. A dead record must not be read as a row.
 fn burial_against_insert<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
@@ -913,7 +917,7 @@ fn burial_against_insert<P: Protocol>() {
         drop(other);
         inserted
     });
-    // The session collects its garbage as it ends a transaction.
+    // The session collects its garbage at the end of a transaction.
     attempt(&mut gravedigger, |_| Ok(()));
     let inserted = other.join().unwrap();
     let mut last = db.session().unwrap();
@@ -931,8 +935,8 @@ fn loom_burial_against_insert_by_timestamps() {
     explore(2, burial_against_insert::<Mvto>);
 }
 
-/// Moves a bucket to a larger array during a lookup: existing keys are found, and inserted ones not
-/// missed. `rows` fill the table, so that one more makes it grow.
+/// Moves a bucket to a larger array during a lookup. The lookup finds existing keys, and does not
+/// miss inserted keys. `rows` rows fill the table, so that one more row makes the table grow.
 fn lookup_against_growth<P: Protocol>(rows: u64) {
     let (db, table) = database::<P>(rows);
     let (first, second) = race(
@@ -956,18 +960,19 @@ fn lookup_against_growth<P: Protocol>(rows: u64) {
 
 #[test]
 fn loom_lookup_against_growth() {
-    // Under the model a table begins with one bucket, here of six slots.
+    // Under the model a table begins with one bucket. Here the bucket has six slots.
     explore_as_it_is(4, || lookup_against_growth::<Occ>(6));
 }
 
 #[test]
 fn loom_lookup_against_growth_in_timestamp_order() {
-    // Two words of the bucket are timestamps, and four slots are not crowded: an overflow line of
-    // seven comes first.
+    // Two words of the bucket are timestamps, so it has four slots. Four records are not crowded,
+    // so an overflow line of seven slots is added before the table grows.
     explore_as_it_is(2, || lookup_against_growth::<TicToc>(11));
 }
 
-/// A reader holds a block under its pin; an unlinker stamps it and asks whether it is free.
+/// A reader holds a block under its pin. Another thread unlinks the block, reads a stamp, and asks
+/// whether the block is free.
 #[test]
 fn loom_pin_against_reclaim() {
     pin_against_reclaim(Epochs::pin);
@@ -1012,7 +1017,8 @@ fn pin_against_reclaim(pin: fn(&Epochs, &Slot)) {
     });
 }
 
-/// Runs two blind updates of one row: the second to lock works on the words installed by the first.
+/// Runs two blind updates of one row. The update that locks second works on the words that the
+/// first has installed.
 fn two_updates_of_one_row<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
@@ -1060,12 +1066,12 @@ fn loom_two_inserts_into_one_bucket() {
     });
 }
 
-/// A block is not freed under a reader's pin, with the passes on a thread of their own, and memory
-/// in which loom detects concurrent use.
+/// A block is not freed under a reader's pin. The passes run on a separate thread, and loom detects
+/// concurrent use of the block's memory.
 #[test]
 fn loom_reader_unlinker_advancer() {
     struct Cell(loom::cell::UnsafeCell<u64>);
-    // SAFETY: that no two threads use it at once is what the test is about.
+    // SAFETY: the test asserts that no two threads use the value at the same time.
     unsafe impl Sync for Cell {}
     explore(3, || {
         let epochs = Epochs::manual(5);
@@ -1103,12 +1109,13 @@ fn loom_reader_unlinker_advancer() {
     });
 }
 
-/// A reader that begins its next transaction at once: an advancer that misses the end of the first
-/// one sees the pin of the second, and with it that the first is over.
+/// A reader begins its second transaction at once after its first. An advancer that does not see
+/// the end of the first pin sees the second pin. With that pin, the advancer also sees that the
+/// first transaction is over.
 #[test]
 fn loom_reader_that_pins_again() {
     struct Cell(loom::cell::UnsafeCell<u64>);
-    // SAFETY: that no two threads use it at once is what the test is about.
+    // SAFETY: the test asserts that no two threads use the value at the same time.
     unsafe impl Sync for Cell {}
     explore(4, || {
         let epochs = Epochs::manual(5);
@@ -1139,7 +1146,7 @@ fn loom_reader_that_pins_again() {
     });
 }
 
-/// A lookup finds that the bucket of the array it began in has moved.
+/// A lookup finds that its bucket has been moved out of the array in which the lookup began.
 #[test]
 fn loom_lookup_in_a_moving_bucket() {
     explore(3, || {
@@ -1158,9 +1165,9 @@ fn loom_lookup_in_a_moving_bucket() {
     });
 }
 
-/// Plays write skew with a holder: one holds a row, reads another, and writes the first; the other
-/// reads the first and writes the second. Without INSTALL before the holder's fence both would see
-/// the old row.
+/// Runs write skew with a holder. The first transaction holds row one, reads row two, and writes
+/// row one. The second transaction reads row one and writes row two. Without INSTALL before the
+/// holder's fence, both would see the old row.
 fn held_write_skew<P: Protocol>() {
     let (db, table) = database::<P>(2);
     race(
@@ -1195,7 +1202,8 @@ fn loom_held_write_skew_in_timestamp_order() {
     explore(4, held_write_skew::<TicToc>);
 }
 
-/// Runs a locked read and write against a blind update of the row: neither is lost.
+/// Runs a read for update, followed by a write, against a blind update of the same row. Neither
+/// write is lost.
 fn held_against_a_blind_update<P: Protocol>() {
     let (db, table) = database::<P>(1);
     let (first, second) = race(
@@ -1220,8 +1228,8 @@ fn loom_held_against_a_blind_update_in_timestamp_order() {
     explore(4, held_against_a_blind_update::<TicToc>);
 }
 
-/// Lets two sessions hold one row, of which one gives it back unwritten and writes another row: the
-/// second holder sees the first one's write.
+/// Lets two sessions hold one row, one after the other. One of them releases the row without
+/// writing it, and writes another row. The second holder sees the first holder's write.
 fn two_holders_of_one_row<P: Protocol>() {
     let (db, table) = database::<P>(2);
     let (first, second) = race(
@@ -1282,7 +1290,7 @@ fn loom_read_against_a_holder_that_installs_in_timestamp_order() {
     explore(4, read_against_a_holder_that_installs::<TicToc>);
 }
 
-/// A small row in order, with a unique index.
+/// A small row of an ordered table with a unique index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate, ordered)]
 struct Ticket {
@@ -1293,7 +1301,7 @@ struct Ticket {
     price: i64,
 }
 
-/// Makes an ordered table of tickets; ticket `id` has seat `id` and costs nothing.
+/// Makes an ordered table of tickets. Ticket `id` has seat `id` and price zero.
 fn tickets(ids: impl Iterator<Item = u64> + Clone) -> (Database<Occ>, Table<Ticket, Occ>) {
     let db = Database::<Occ>::builder().timestamp_splitting(false).build().unwrap();
     let table = db.table::<Ticket>("tickets").unwrap();
@@ -1310,8 +1318,8 @@ fn all_tickets(db: &Database<Occ>, table: &Table<Ticket, Occ>) -> Vec<(u64, i64)
     session.run(|tx| table.scan(tx, .., Ticket::PRICE).collect::<Result<Vec<_>, Abort>>()).unwrap()
 }
 
-/// One sums a range and writes the sum elsewhere; the other reads the sum and inserts into the
-/// range. Each before the other is impossible.
+/// One transaction sums a range and writes the sum to another row. The other transaction reads that
+/// sum and inserts into the range. It is impossible that each comes before the other.
 #[test]
 fn loom_scan_against_insert() {
     explore(4, || {
@@ -1330,8 +1338,8 @@ fn loom_scan_against_insert() {
         );
         let rows = all_tickets(&db, &table);
         match (first, second) {
-            // First the scan of one row, then the insert that has read its sum; or first the
-            // insert.
+            // Either the scan of one row came first, and then the insert that has read the sum. Or
+            // the insert came first.
             (true, true) => {
                 assert!(rows[1..] == [(3, 1), (9, 1)] || rows[1..] == [(3, 0), (9, 2)], "{rows:?}")
             }
@@ -1342,8 +1350,8 @@ fn loom_scan_against_insert() {
     });
 }
 
-/// One sums a range backwards and writes the sum elsewhere; the other reads the sum and deletes
-/// from the range.
+/// One transaction sums a range backwards and writes the sum to another row. The other transaction
+/// reads that sum and deletes from the range.
 #[test]
 fn loom_scan_against_delete() {
     explore(4, || {
@@ -1373,14 +1381,14 @@ fn loom_scan_against_delete() {
     });
 }
 
-/// Two rows for one seat: one of them gets it, and the index knows which.
+/// Two rows are inserted for one seat. One insert commits, and the index has an entry for that row.
 #[test]
 fn loom_two_inserts_of_one_unique_key() {
     explore_as_it_is(2, || {
         let (db, table) = tickets([].into_iter());
         let insert = |table: &Table<Ticket, Occ>, tx: &crate::Tx<'_, Occ>, id| {
             match table.insert(tx, Ticket { id, seat: 7, price: 0 }) {
-                // The other was faster; here this counts as a conflict.
+                // The other insert was faster. In this test, the refusal counts as a conflict.
                 Err(Abort::NotUnique) => Ok(()),
                 result => result,
             }

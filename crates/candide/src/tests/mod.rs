@@ -1,4 +1,4 @@
-//! Tests of the engine as a whole, each run for every protocol.
+//! Tests of the engine as a whole. Most of them run under every protocol.
 //!
 //! They are inside the crate because they move epochs by hand, stop transactions at exact points,
 //! and include protocols that are not public yet.
@@ -90,7 +90,7 @@ mod protocols {
     use crate::engine::{Properties, Protocol};
     use crate::protocols::{Chosen, choosing, under_a_lock};
 
-    /// Runs a test with databases of a policy, where none is named.
+    /// Runs a test. Databases for which the test names no policy get `policy`.
     pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
         let wanted = P::properties(&policy).name;
         let checked = || {
@@ -100,13 +100,13 @@ mod protocols {
         if properties::<P>().name == wanted { checked() } else { under_a_lock(checked) }
     }
 
-    /// Runs a test with databases that call the protocol through the table of functions of
+    /// Runs a test. Its databases call the protocol through the table of functions of
     /// [`Erased`](crate::Erased).
     pub(crate) fn under_erased<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
         choosing(Chosen::of::<P>(policy), test)
     }
 
-    /// Returns the properties of databases that a test builds without naming a policy.
+    /// Returns the properties of the databases for which a test names no policy.
     pub(crate) fn properties<P: Protocol>() -> Properties {
         P::properties(&P::Policy::default())
     }

@@ -1,8 +1,8 @@
-//! Every sequence of operations on one row has the effect that it would have on a map.
+//! Tests that every sequence of operations on one row has the effect that it would have on a map.
 //!
-//! All sequences of up to five operations on one key, from both initial states, in one transaction;
-//! then long random sequences over a few keys, with commits, errors and panics in between.
-//! `CANDIDE_SHORT=1` stops at three.
+//! The tests run all sequences of up to five operations on one key, from both initial states, in
+//! one transaction. Then they run long random sequences over a few keys, with commits, errors and
+//! panics in between. With `CANDIDE_SHORT=1`, sequences have at most three operations.
 
 use super::properties;
 use super::rows::Item;
@@ -50,8 +50,8 @@ const OPERATIONS: [Operation; 15] = [
     Delete,
     UserTotal,
 ];
-/// The longest sequences omit the last operation, which for one transaction is much like the other
-/// updater.
+/// The number of operations in the longest sequences. They omit the last operation, which within
+/// one transaction is much like the other updater.
 const OPERATIONS_OF_LONGEST: usize = 14;
 
 /// An updater that doubles the count, and refuses to go beyond 1,000.
@@ -72,7 +72,8 @@ impl Updater<Item> for Double {
     }
 }
 
-/// Returns the count after [`Triple`], kept small so that it can be repeated.
+/// Returns the count after [`Triple`]. The result stays small, so that the operation can be
+/// repeated often.
 fn tripled(count: i64) -> i64 {
     count % 1_000 * 3 + 1
 }
@@ -96,7 +97,7 @@ impl Updater<Item> for Triple {
     }
 }
 
-/// The result that an operation showed its caller.
+/// The result that an operation returned to its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shown {
     Row(Option<Item>),
@@ -108,7 +109,7 @@ enum Shown {
 #[derive(Debug, Clone, Default)]
 struct Model {
     rows: BTreeMap<u64, Item>,
-    /// Units whose pending update has failed, and the first failure.
+    /// The units whose pending update has failed, each with its first failure.
     failed: Vec<(u64, u8, Abort)>,
 }
 
@@ -120,7 +121,8 @@ impl Model {
             .map(|failed| failed.2)
     }
 
-    /// Applies one operation. `split` says whether groups fail separately.
+    /// Applies one operation. `split` says whether each group is a unit, so that updates of groups
+    /// fail separately.
     fn apply(&mut self, operation: Operation, key: u64, split: bool) -> Shown {
         let cold = u8::from(split);
         let failure = self.failure(key, 0).or(self.failure(key, cold));
@@ -180,7 +182,7 @@ impl Model {
                 Shown::Done(Ok(()))
             }
             SetGuarded => {
-                // Five is not at most four, whatever the old value.
+                // The guard asks whether five is at most four, so it fails for every old value.
                 row.count = check(None, Abort::Guard);
                 Shown::Done(Ok(()))
             }
@@ -248,7 +250,7 @@ fn perform<P: Protocol>(
     }
 }
 
-/// Runs a script as one transaction in both worlds and compares everything that can be seen.
+/// Runs a script as one transaction in the engine and in the model. Compares all visible results.
 fn compare<P: Protocol>(
     session: &mut Session<P>,
     table: &Table<Item, P>,
@@ -294,7 +296,8 @@ fn all_sequences_of_up_to_five_operations_on_one_key<P: Protocol>() {
         let table = db.table::<Item>("items").unwrap();
         let mut session = db.session().unwrap();
         let split = splitting && properties::<P>().cell_words > 0;
-        // The longest sequences run under one setting; the others differ in shorter ones.
+        // The longest sequences run under one setting. Under the other settings, shorter sequences
+        // run.
         let longest = if is_short() { 3 } else { 4 + u32::from(splitting && updates) };
         for length in 1..=longest {
             let operations =
@@ -355,7 +358,7 @@ fn long_random_sequences_with_errors_and_burials<P: Protocol>() {
             compare(&mut session, &table, properties::<P>().cell_words > 0, &mut model, &script);
         }
         if round % 7 == 0 {
-            // Tombstones are reaped and their memory is reused meanwhile.
+            // Meanwhile records of deleted rows are removed, and their memory is reused.
             epochs.pass();
         }
     }

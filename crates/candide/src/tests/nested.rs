@@ -1,11 +1,13 @@
-//! Transactions of another session within a closure that wait for the closure's own.
+//! Tests of transactions that run inside another session's closure and wait for the closure's own
+//! transaction.
 
 use super::rows::Item;
 use crate::engine::Protocol;
 use crate::{Abort, Database, RunOptions, Session, Table};
 use std::cell::Cell;
 
-/// Options without a limit on attempts, of which a refusal takes far fewer.
+/// Options without a limit on attempts. Where a test sets the limit [`ATTEMPTS_MAX`], a refusal
+/// takes far fewer attempts than that.
 const MANY: RunOptions<'static> = RunOptions::new();
 const ATTEMPTS_MAX: u32 = 100;
 
@@ -31,14 +33,15 @@ fn a_transaction_within_one_that_others_give_way_to_is_refused<P: Protocol>() {
     let ended = outer.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
         attempts.set(attempts.get() + 1);
         let count = items.read(tx, &1, Item::COUNT)?;
-        // It blocks the enclosing transaction until others give way to that.
+        // The inner transaction blocks the enclosing one, until other transactions give way to the
+        // enclosing one.
         let options = MANY.attempts_max(ATTEMPTS_MAX);
         inner.run_with(options, |tx| items.update(tx, &1, Item::COUNT.add(1)))?;
         items.update(tx, &1, Item::COUNT.set(count + 1))
     });
     assert_eq!(ended, Err(Abort::Nested), "{}", P::NAME);
     assert!(attempts.get() <= 40, "{}: {} attempts", P::NAME, attempts.get());
-    // It leaves no trace.
+    // The refused transaction leaves no effect.
     for session in [&mut outer, &mut inner] {
         let added = session.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
         assert_eq!(added, Ok::<_, Abort>(()), "{}", P::NAME);

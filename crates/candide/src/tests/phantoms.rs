@@ -1,7 +1,8 @@
-//! Phantoms: rows inserted or deleted where a transaction has scanned, used an index, or missed a
-//! key, each with the interleaving that a wrong engine would let pass.
+//! Tests of phantoms: rows are inserted or deleted where a transaction has scanned, used an index,
+//! or found a key absent. Each test is an interleaving that a wrong engine would let commit.
 //!
-//! Two sessions run on one thread, the transactions of one inside those of the other.
+//! Two sessions run on one thread: the transactions of one session run inside the transactions of
+//! the other.
 
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};
@@ -11,7 +12,7 @@ use crate::protocols::Occ;
 use crate::{Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, Table, Tx, Whole};
 use std::ops::Bound;
 
-/// A table of parcels in district 1, another with one row, and two sessions.
+/// A table of parcels in district 1, another table with one row, and two sessions.
 struct Scene<P: Protocol> {
     db: Database<P>,
     parcels: Table<Parcel, P>,
@@ -35,12 +36,12 @@ fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
     Scene { db, parcels, beside, first, second }
 }
 
-/// Options for one attempt, so that a conflict shows.
+/// Options for one attempt, so that a conflict is returned as an error.
 const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
-/// An action of one of the two on the parcels.
+/// An action of one of the two transactions on the parcels.
 type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Reads a scan to its end, or to its first error.
@@ -48,9 +49,10 @@ fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abor
     scan.try_for_each(|row| row.map(drop))
 }
 
-/// Returns whether both commit: one looks, another disturbs that and commits, and the first commits
-/// a write. If `in_a_circle`, the other has read the row that the first writes, so that there is no
-/// order of the two if it changes what the first saw.
+/// Returns whether two transactions both commit. The first one runs `look`. Then the second one
+/// runs `disturb` and commits, and the first one commits a write. If `in_a_circle`, the second one
+/// has read the row that the first one writes. Then no serial order of the two exists if `disturb`
+/// changes what `look` saw.
 fn both_commit<P: Protocol>(
     scene: &mut Scene<P>,
     in_a_circle: bool,
@@ -106,7 +108,7 @@ protocol_tests!(overlapping: an_insert_into_what_was_scanned_is_noticed);
 fn an_insert_into_what_was_scanned_is_noticed<P: Protocol>() {
     const TENS: [u16; 10] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
     let insert_45: Act<P> = |parcels, tx| insert(parcels, tx, 45);
-    // Both ways, over rows and over none.
+    // Both directions, over ranges with rows and without rows.
     is_noticed::<P>(
         &TENS,
         |parcels, tx| drain(parcels.scan(tx, (1, 20)..(1, 60), Whole)),
@@ -125,14 +127,14 @@ fn an_insert_into_what_was_scanned_is_noticed<P: Protocol>() {
     );
     is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..=(1, 45), ())), insert_45);
     is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.iter(tx, ())), insert_45);
-    // At the very edges, and between neighbours that are excluded.
+    // At the edges of ranges, and between neighbouring keys that are excluded.
     let open: Act<P> = |parcels, tx| {
         drain(parcels.scan(tx, (Bound::Excluded((1, 44)), Bound::Excluded((1, 46))), Parcel::NOTE))
     };
     is_noticed::<P>(&TENS, open, insert_45);
     is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 45)..(1, 60), ())), insert_45);
     is_noticed::<P>(&TENS, |parcels, tx| drain(parcels.scan(tx, (1, 20)..=(1, 45), ())), insert_45);
-    // In an index without a layer yet, or an empty one.
+    // In an index that has no layer yet, and in an empty index.
     let seven: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((7,)), Whole));
     let insert_7: Act<P> = |parcels, tx| parcels.insert(tx, Parcel::new(7, 1));
     is_noticed::<P>(&TENS, seven, insert_7);
@@ -140,7 +142,7 @@ fn an_insert_into_what_was_scanned_is_noticed<P: Protocol>() {
     is_noticed::<P>(&[], |parcels, tx| drain(parcels.scan_rev(tx, .., ())), insert_7);
     // One row does not make a layer yet.
     is_noticed::<P>(&[10], |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ())), insert_45);
-    // Beyond the last key, before the first.
+    // Beyond the last key, and before the first key.
     let beyond: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 95).., ()));
     is_noticed::<P>(&TENS, beyond, |parcels, tx| insert(parcels, tx, 200));
     is_noticed::<P>(&TENS, beyond, insert_7);
@@ -156,12 +158,12 @@ fn an_insert_beside_what_was_scanned_is_not_noticed<P: Protocol>() {
     let tens = || (1..200).map(|number| 10 * number);
     let some: Act<P> = |parcels, tx| drain(parcels.scan(tx, (1, 100)..(1, 140), ()));
     is_not_noticed::<P>(tens(), some, |parcels, tx| insert(parcels, tx, 1_855));
-    // After the rows taken, not after the range.
+    // The insert is behind the rows that were taken, but within the range.
     let three: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(3));
     is_not_noticed::<P>(tens(), three, |parcels, tx| insert(parcels, tx, 1_855));
     let last_three: Act<P> = |parcels, tx| drain(parcels.scan_rev(tx, Prefix((1,)), ()).take(3));
     is_not_noticed::<P>(tens(), last_three, |parcels, tx| insert(parcels, tx, 5));
-    // In another district; and a scan that was made and never advanced.
+    // An insert in another district; and a scan that was made and never advanced.
     let one: Act<P> = |parcels, tx| drain(parcels.scan(tx, Prefix((1,)), ()));
     is_not_noticed::<P>(tens(), one, |parcels, tx| parcels.insert(tx, Parcel::new(2, 7)));
     let none: Act<P> = |parcels, tx| drain(parcels.scan(tx, .., ()).take(0));
@@ -173,7 +175,7 @@ fn an_insert_beside_what_was_scanned_is_not_noticed<P: Protocol>() {
     });
 }
 
-/// Scans in both directions find the same rows for all positions of leaf boundaries.
+/// Scans in both directions find the same rows, wherever the boundaries of leaves are.
 #[test]
 fn both_ways_lead_over_the_same_rows() {
     let Scene { parcels, mut first, .. } = scene::<Occ>(0..300);
@@ -197,7 +199,7 @@ fn both_ways_lead_over_the_same_rows() {
 
 protocol_tests!(overlapping: own_splits_keep_a_scan_and_others_inserts_spoil_it);
 fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
-    // One leaf, nearly full; the transaction divides it into many.
+    // The rows are in one leaf, which is nearly full. The transaction splits it into many leaves.
     const TENS: [u16; 12] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120];
     let scan_and_split: Act<P> = |parcels, tx| {
         drain(parcels.scan(tx, (1, 20)..(1, 120), ()))?;
@@ -211,12 +213,12 @@ fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
     };
     for look in [scan_and_split, look_and_split] {
         is_not_noticed::<P>(TENS, look, |_, _| Ok(()));
-        // In the half that moved.
+        // The insert is in the half that has moved to a new leaf.
         is_noticed::<P>(&TENS, look, |parcels, tx| insert(parcels, tx, 115));
     }
     is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 25));
     is_noticed::<P>(&TENS, scan_and_split, |parcels, tx| insert(parcels, tx, 109));
-    // By another session, before the transaction's own split.
+    // Another session inserts before the transaction's own split.
     let Scene { parcels, mut first, mut second, beside, .. } = scene::<P>(TENS);
     let mut inner = Ok(());
     let outer = first.run_with(ONCE(), |tx| {
@@ -233,9 +235,10 @@ fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
 
 protocol_tests!(overlapping: an_uncommitted_insert_is_an_absence_that_a_scan_observes);
 fn an_uncommitted_insert_is_an_absence_that_a_scan_observes<P: Protocol>() {
-    // One has linked a record and read another row; the other scans over the record, which is
-    // still absent; the first commits; the other writes the row that the first has read. No
-    // link after the scan could reveal the insert.
+    // The first transaction has linked a record and read another row. The second transaction scans
+    // over the record, which is still absent. Then the first commits, and the second writes the row
+    // that the first has read. No record is linked after the scan, so only the record itself can
+    // reveal the insert.
     let circle = |reverse: bool| {
         let Scene { parcels, beside, mut first, mut second, .. } = scene::<P>([10, 20, 30]);
         let mut inner = Ok(());
@@ -316,7 +319,7 @@ fn a_delete_is_noticed_by_scans_of_every_group<P: Protocol>() {
     ];
     for look in looks {
         is_noticed::<P>(&[10, 20, 30], look, delete);
-        // Also if the row exists again when the first one commits.
+        // The change is also noticed if the row exists again when the first transaction commits.
         is_noticed::<P>(&[10, 20, 30], look, |parcels, tx| {
             parcels.delete(tx, &(1, 20))?;
             insert(parcels, tx, 20)
@@ -342,10 +345,10 @@ fn filed_scene<P: Protocol>() -> FiledScene<P> {
     FiledScene { filed, scene }
 }
 
-/// An action of one of the two on filed parcels.
+/// An action of one of the two transactions on filed parcels.
 type FiledAct<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
-/// Asserts that `disturb` invalidates `look`, which reads by indexes.
+/// Asserts that `disturb` invalidates `look`. `look` reads by indexes.
 fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
     for in_a_circle in [true, false] {
         if !in_a_circle && P::NAME != Occ::NAME {
@@ -369,7 +372,7 @@ fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
     }
 }
 
-/// Returns a row with a code of no other, at a free place.
+/// Returns a row at a free place. No other row has its code.
 fn another() -> Filed {
     Parcel { code: 5, shelf: 3, owner: 3, colour: 3, ..Parcel::new(1, 9) }.into()
 }
@@ -396,7 +399,7 @@ fn a_key_that_an_index_does_not_have_is_not_inserted_unnoticed<P: Protocol>() {
 
 protocol_tests!(overlapping: a_reader_by_an_index_notices_that_the_indexed_column_changes);
 fn a_reader_by_an_index_notices_that_the_indexed_column_changes<P: Protocol>() {
-    // No changing part of the row is read.
+    // The transaction reads no part of the row that changes.
     let looks: [FiledAct<P>; 5] = [
         |filed, tx| filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE).map(drop),
         |filed, tx| filed.index(Filed::BY_CODE).find(tx, &1_002).map(|row| assert!(row.is_some())),
@@ -415,7 +418,7 @@ fn a_reader_by_an_index_notices_that_the_indexed_column_changes<P: Protocol>() {
 
 protocol_tests!(overlapping: a_reader_by_an_index_does_not_notice_other_columns);
 fn a_reader_by_an_index_does_not_notice_other_columns<P: Protocol>() {
-    // The entry stays, and a transaction that has read other groups only does not conflict.
+    // The entry stays. A transaction that has read only other groups does not conflict.
     let FiledScene { filed, scene } = filed_scene::<P>();
     let Scene { mut first, mut second, beside, .. } = scene;
     first
@@ -448,7 +451,7 @@ fn a_unique_key_is_given_to_one_of_two<P: Protocol>() {
         });
         assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
         assert!(outer == Ok(()) || inner == Ok(()), "{outer:?} {inner:?}");
-        // Run again, the second one gets the reason.
+        // If the second transaction is run again, its error is the reason.
         assert_eq!(
             first.run(|tx| filed.insert(tx, Filed { number: 7, ..another() })),
             Err(Abort::NotUnique)
@@ -472,8 +475,8 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>()
         row.get(Whole).map(drop)
     });
     assert_eq!(outer, CONFLICT);
-    // In the middle of a scan that has read its leaf already: deleted rows are not returned, or
-    // the transaction fails.
+    // Rows are deleted in the middle of a scan that has already read their leaf. The scan does not
+    // return the deleted rows, or the transaction fails.
     let outer = first.run_with(ONCE(), |tx| {
         let by_place = filed.index(Filed::BY_PLACE);
         let mut scan = by_place.rows(tx, &(1, 0), Filed::NOTE);
@@ -508,7 +511,8 @@ fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
             while parcels.core().indexes.is_empty() {
                 std::thread::yield_now();
             }
-            // Now this transaction does, and some of its earlier changes are not in the index.
+            // Now this transaction knows of the index. Some of its earlier changes are not in the
+            // index.
             insert(&parcels, tx, 21)?;
             parcels.modify(tx, &(1, 3), Parcel::SHELF, |shelf| *shelf = 7)?;
             parcels.modify(tx, &(1, 1), Parcel::SHELF, |shelf| *shelf = 8)?;
@@ -537,8 +541,8 @@ fn a_unique_index_that_cannot_be_leaves_nothing<P: Protocol>() {
         let left = parcels.core().indexes.get(0).expect("its place is kept");
         assert_eq!(entries_left(&mut first, left), 0);
     }
-    // It never took effect: operations that it would have refused succeed, and columns are
-    // updated.
+    // The index never took effect. Operations that it would have refused succeed, and its columns
+    // can be updated.
     first
         .run(|tx| {
             parcels.insert(tx, Parcel { code: 1_020, ..Parcel::new(2, 1) })?;
@@ -551,7 +555,7 @@ fn a_unique_index_that_cannot_be_leaves_nothing<P: Protocol>() {
     assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok::<_, Abort>(2));
 }
 
-/// Returns the rows of an index's entries, whether it can be read or not.
+/// Returns the number of entries of an index, whether or not the index can be read.
 fn entries_left<P: Protocol>(session: &mut Session<P>, index: &crate::engine::IndexCore) -> usize {
     super::entries::entries_of(session, index).len()
 }
@@ -566,7 +570,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
     let refused = first.run(|tx| {
         assert_eq!(old.find(tx, &1).map(drop), Err(Abort::NoIndex));
         assert_eq!(old.get(tx, &1, ()), Err(Abort::NoIndex));
-        // An error, and no more.
+        // The scan returns one error, and then ends.
         let rows: Vec<_> = old.scan_rev(tx, .., ()).take(5).collect();
         assert_eq!(rows, [Err(Abort::NoIndex)]);
         old.read(tx, &1, ())
@@ -575,8 +579,8 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
     assert!(matches!(parcels.drop_index("by_shelf"), Err(Error::NoIndex { .. })));
     let filed = db.table::<Filed>("filed").unwrap();
     assert!(matches!(filed.drop_index("by_code"), Err(Error::NoIndex { .. })), "its type names it");
-    // The columns can be updated again; the next index of this name has to contain the rows
-    // changed meanwhile.
+    // The columns can be updated again. The next index of this name has to contain the rows that
+    // are changed meanwhile.
     first
         .run(|tx| {
             parcels.update(tx, &(1, 3), Parcel::SHELF.set(5))?;
@@ -588,7 +592,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
     assert_entries_match_rows(&mut first, &parcels);
 }
 
-/// A doomed transaction refuses everything; a scan returns the error once.
+/// A doomed transaction refuses every operation. A scan returns the error once.
 #[test]
 fn a_scan_gives_nothing_after_an_error() {
     let Scene { db, parcels, mut first, .. } = scene::<Occ>(0..3);
@@ -609,7 +613,8 @@ fn a_scan_gives_nothing_after_an_error() {
     assert_eq!(outer, CONFLICT);
 }
 
-/// A blind update of a forbidden column is refused before any of it is done.
+/// A blind update that includes a forbidden column is refused as a whole, before any column is
+/// changed.
 #[test]
 fn an_update_that_is_refused_leaves_nothing_behind() {
     let Scene { parcels, mut first, .. } = scene::<Occ>(0..3);

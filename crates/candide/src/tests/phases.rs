@@ -1,7 +1,8 @@
-//! The phases of a commit in their order: each test shows the effect of one that is too early, too
-//! late, or left out.
+//! Tests of the order of a commit's phases. Each test would show the effect of a phase that is too
+//! early, too late, or left out.
 //!
-//! No threads: at a named point of one session's commit, another session runs a whole transaction.
+//! The tests use no threads: at a named point of one session's commit, another session runs a whole
+//! transaction.
 
 use super::indexed_rows::Parcel;
 use super::interleaving::acting;
@@ -53,8 +54,8 @@ fn a_commit_that_builds_on_another_has_the_greater_version() {
     for _ in 0..5 {
         run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)));
     }
-    // It replaces no write of the first one, and its session has no version yet. A log that keeps
-    // the greater of two versions would take the copy for older than its original.
+    // The second transaction replaces no write of the first, and its session has no version yet. A
+    // log that keeps the greater of two versions could take the copy to be older than the original.
     run(&mut second, |tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
         table.update(tx, &1, Item::COUNT.set(count))
@@ -66,7 +67,7 @@ fn a_commit_that_builds_on_another_has_the_greater_version() {
 #[test]
 fn a_row_never_has_the_same_version_twice() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
-    // The row that was read is replaced by a session that has no version yet, in the epoch in which
+    // A session that has no version yet replaces the row that was read, in the same epoch in which
     // the row was inserted.
     let lost = first.run_with(ONCE(), |tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
@@ -82,9 +83,9 @@ fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
     let Scene { db, table, mut first, mut second } = scene::<Recorded<Occ>>();
     versions_written(&db);
     let (inner, epochs) = (table.clone(), db.inner.engine.epochs.clone());
-    // The first one is about to lock row 0. The epoch changes, and the second one reads the old row
-    // 0: it comes before the first in any serial order. The commits up to the first one's epoch
-    // must include the second.
+    // The first transaction is about to lock row 0. The epoch changes, and the second transaction
+    // reads the old row 0. So the second one comes before the first in any serial order. The
+    // commits up to the epoch of the first must include the second.
     let meanwhile = move || {
         epochs.pass();
         run(&mut second, |tx| {
@@ -103,9 +104,9 @@ fn a_commit_that_replaces_what_another_has_read_is_of_no_earlier_epoch() {
 type Look<P> = fn(&Scene<P>, &Table<Parcel, P>, &Tx<'_, P>) -> Result<bool, Abort>;
 
 fn what_was_searched_in_vain_is_observed_as_it_was_then_under<P: Protocol>() {
-    // A transaction has searched for missing rows, in a hash index, in an ordered one, and by
-    // scans of both; before it has noted the nodes, the rows are inserted. It must not commit
-    // with the rows' absence and the nodes' new versions.
+    // A transaction has searched for missing rows, in a hash index, in an ordered index, and by
+    // scans of both. The rows are inserted before the transaction has noted the nodes. It must not
+    // commit with the rows' absence and the nodes' new versions.
     let looks: [Look<P>; 4] = [
         |scene, _, tx| Ok(scene.table.get(tx, &9, Item::COUNT)?.is_some()),
         |scene, _, tx| Ok(scene.table.iter(tx, ()).collect::<Result<Vec<_>, _>>()?.len() == 5),
@@ -151,7 +152,7 @@ fn an_attempt_that_does_not_validate_has_stored_nothing_under<P: Protocol>() {
         let count = table.read(tx, &0, Item::COUNT)?;
         table.update(tx, &0, Item::COUNT.set(count + 5))?;
         table.update(tx, &1, Item::COUNT.add(5))?;
-        // Only the commit can notice: the closure reads nothing more.
+        // Only the commit can notice the change: the closure reads no further rows.
         run(&mut second, |tx| {
             let count = table.read(tx, &0, Item::COUNT)?;
             table.read(tx, &1, Item::COUNT)?;
@@ -185,7 +186,7 @@ fn a_row_whose_words_are_being_stored_is_not_read() {
     assert_eq!(run(&mut first, |tx| table.read(tx, &0, Item::COUNT)), 1);
 }
 
-/// An updater with a given end.
+/// An updater that ends in a given way.
 #[derive(Debug, Clone, Copy)]
 enum Ends {
     InAPanic,

@@ -1,14 +1,15 @@
-//! A macro that makes of a generic function one named test for each protocol.
+//! A macro that turns a generic function into one named test for each protocol.
 
 /// Makes a module of tests that run a function under each protocol, one test by protocol:
-/// `protocol_tests!(overlapping: no_skew)` makes `no_skew::occ`, `no_skew::tictoc` and so on, of a
-/// function `no_skew<P: Protocol>()`. Such a function can have parameters, which follow behind the
-/// name: `protocol_tests!(all: no_skew_in_trees = no_skew(true))`.
+/// `protocol_tests!(overlapping: no_skew)` makes `no_skew::occ`, `no_skew::tictoc` and so on, from
+/// a function `no_skew<P: Protocol>()`. The function may have parameters. Then the call is given
+/// behind the name of the tests: `protocol_tests!(all: no_skew_in_trees = no_skew(true))`.
 ///
-/// The protocols are `all`; those that are `concurrent`, which allow several sessions; those that
-/// are `overlapping`, whose transactions are; those that are `versioned`; or `erased`, all of them
-/// called through the table of functions of `Erased`. Those that are concurrent or overlapping take
-/// timestamps from the clock, too; `by_the_clock` is that alone.
+/// The word before the colon selects the protocols. `all` selects all of them. `concurrent` selects
+/// those that allow several sessions, `overlapping` those whose transactions can overlap, and
+/// `versioned` those that keep versions. `erased` selects all protocols, called through the table
+/// of functions of `Erased`. `concurrent` and `overlapping` also run with timestamps from the
+/// clock; `by_the_clock` runs only with these.
 macro_rules! protocol_tests {
     ($(#[$attribute:meta])* $protocols:ident: $test:ident) => {
         protocol_tests!($(#[$attribute])* $protocols: $test = $test());
@@ -38,7 +39,7 @@ macro_rules! tests_of_protocols {
     };
 }
 
-/// Makes one test, if its protocol is one of those wanted.
+/// Makes one test, if its protocol is selected.
 macro_rules! protocol_test {
     (concurrent one_session $($rest:tt)+) => {};
     (overlapping one_session $($rest:tt)+) => {};

@@ -1,4 +1,4 @@
-//! Random transactions of every kind, whose histories are checked.
+//! Random transactions of every kind. Their histories are checked.
 
 use super::indexed_rows::Parcel;
 use super::rows::Item;
@@ -11,7 +11,7 @@ use crate::{
 };
 use candide_check::{Checker, Options, Verdict};
 
-/// An ordered table with two indexes and a hash table, both with few keys.
+/// An ordered table with two indexes, and a hash table. Both have few keys.
 pub(crate) struct Mix<P: Protocol> {
     pub(crate) db: Database<Recorded<P>>,
     items: Table<Item, Recorded<P>>,
@@ -43,7 +43,7 @@ fn a_read(random: &mut Random) -> u64 {
 }
 
 impl<P: Protocol> Mix<P> {
-    /// Makes tables without rows, in which `keys` numbers are used.
+    /// Makes tables without rows. The transactions will use `keys` different numbers as keys.
     pub(crate) fn new(db: Database<Recorded<P>>, keys: u64) -> Mix<P> {
         let (items, parcels) = (db.table("items").unwrap(), db.table::<Parcel>("parcels").unwrap());
         let by_code =
@@ -54,8 +54,8 @@ impl<P: Protocol> Mix<P> {
         Mix { db, items, parcels, by_code, by_place, keys }
     }
 
-    /// Draws a transaction of up to `most` operations and runs it. One in eight has the read-only
-    /// option.
+    /// Draws a transaction of up to `most` operations and runs it. One transaction in eight has the
+    /// read-only option.
     pub(crate) fn step(&self, session: &mut Session<Recorded<P>>, random: &mut Random, most: u64) {
         // A transaction that fails this often has met a defect.
         let options = RunOptions::new().attempts_max(20_000);
@@ -173,7 +173,7 @@ impl<P: Versioned> Mix<P> {
     }
 }
 
-/// A checker of a history part by part, as it is recorded.
+/// A checker that gets a history part by part, while the history is recorded.
 pub(crate) struct Judge {
     checker: Checker,
     title: String,

@@ -1,5 +1,5 @@
-//! A unique index refuses a row only for a valid reason, under all concurrent changes of row and
-//! index.
+//! Tests that a unique index refuses a row only for a valid reason, whatever concurrent changes of
+//! the row and of the index happen.
 
 use super::indexed_rows::{Filed, Parcel};
 use crate::engine::{Protocol, Stage};
@@ -30,7 +30,7 @@ fn two_rows<P: Protocol>() -> (Database<P>, Table<Parcel, P>) {
 pub(super) struct Step(AtomicUsize);
 
 impl Step {
-    /// Raises the progress to `step`: a repeated attempt does not lower it.
+    /// Raises the progress to `step`. A repeated attempt does not lower the progress.
     pub(super) fn reach(&self, step: usize) {
         self.0.fetch_max(step, Ordering::SeqCst);
     }
@@ -44,9 +44,9 @@ impl Step {
     }
 }
 
-/// Returns a hook that reports that a change of the table's first index waits for transactions: by
-/// step 1 while the index is enforced, and by step 2 while it is not. That wait does not include
-/// transactions that begin later.
+/// Returns a hook that reports when a change of the table's first index waits for transactions. The
+/// hook reports step 1 while the index is enforced, and step 2 while it is not. The change does not
+/// wait for transactions that begin later.
 pub(super) fn at_waits<P: Protocol>(
     parcels: &Table<Parcel, P>,
     waits: &Arc<Step>,
@@ -75,7 +75,7 @@ fn a_row_is_not_refused_for_a_key_of_its_own<P: Protocol>() {
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
     let (own, outcomes) = (filed.clone(), Arc::new(Mutex::new(Vec::new())));
     let noted = outcomes.clone();
-    // The entries appear one by one, and the row before or after them.
+    // The commit installs the entries one by one, and the row before or after them.
     let hook = move |point| {
         if point == Point::Installing {
             let once = RunOptions::new().attempts_max(1);
@@ -100,8 +100,9 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
     let is_enforced = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Enforced));
     let step = Arc::new(Step::default());
     thread::scope(|scope| {
-        // Two transactions write row 1, one that does not know of the index and then one that does.
-        // The first commits last, so that the second's entry, of code 101, is wrong.
+        // Two transactions write row 1: first one that does not know of the index, and then one
+        // that does. The first transaction commits last, so the entry of the second, for code 101,
+        // is wrong.
         scope.spawn(|| {
             let put = db.session().unwrap().run(|tx| {
                 parcels.put(tx, row(1, 102))?;
@@ -121,7 +122,8 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
             assert_eq!(changed, Ok::<_, Abort>(()));
             step.reach(2);
         });
-        // Begins before that entry is removed, and cannot move on in time afterwards.
+        // This transaction begins before the wrong entry is removed, and cannot move on in time
+        // afterwards.
         scope.spawn(|| {
             step.wait_for(3);
             let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
@@ -152,9 +154,10 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
     });
 }
 
-/// Inserts a row whose code row 2 has, waits, and lets row 2 take another code, if that is
-/// possible; asserts that this transaction sees no state in which the refusal was wrong. Others
-/// wait for `refused`; `waits` is of the change that drops the index.
+/// Inserts a row with the code of row 2, which is refused. Then waits, and lets row 2 take another
+/// code, if that is possible. Asserts that the refused transaction sees no state in which the
+/// refusal was wrong. Other threads wait until `refused` has been called. `waits` is the progress
+/// of the change that drops the index.
 fn assert_refused_with_reason<P: Protocol>(
     db: &Database<P>,
     parcels: &Table<Parcel, P>,
@@ -167,7 +170,7 @@ fn assert_refused_with_reason<P: Protocol>(
             let inserted = parcels.insert(tx, row(3, 200));
             if tx.attempt() == 1 {
                 refused();
-                // A change that does not wait has stopped keeping the index.
+                // If the change of the index does not wait, the index is no longer maintained.
                 wait_until(|| waits.has_reached(2) || parcels.core().indexes.kept().count() == 0);
                 match other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(201))) {
                     Ok(()) | Err(Abort::Indexed) => {}
@@ -191,8 +194,8 @@ fn an_index_that_is_dropped_is_kept_for_writers_it_has_refused<P: Protocol>() {
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
     let (step, waits) = (Step::default(), Arc::new(Step::default()));
     thread::scope(|scope| {
-        // Dropping the index waits for this transaction after the index has become
-        // unreadable, and not for transactions that begin then.
+        // When the index has become unreadable, the drop of the index waits for this transaction.
+        // It does not wait for transactions that begin then.
         scope.spawn(|| {
             let read = db.session().unwrap().run(|tx| {
                 parcels.read(tx, &(1, 1), Parcel::NOTE)?;
@@ -217,7 +220,7 @@ fn an_index_that_could_not_be_made_is_kept_for_writers_it_has_refused<P: Protoco
     let (db, parcels) = two_rows::<P>();
     let rows = (10..300).map(|number| row(number, 1_000 + u32::from(number)));
     assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
-    // The last row to be entered has the code of another one.
+    // The row whose entry is made last has the code of another row.
     assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok::<_, Abort>(()));
     let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
     let waits = Arc::new(Step::default());
@@ -226,11 +229,11 @@ fn an_index_that_could_not_be_made_is_kept_for_writers_it_has_refused<P: Protoco
         scope.spawn(|| {
             let (mut batches, mut at_waits) = (0, at_waits(&parcels, &waits));
             let hook = move |point| {
-                // Not during the wait before it is enforced.
+                // The hook does nothing during the wait before the index is enforced.
                 if batches >= 4 {
                     at_waits(point);
                 }
-                // It is enforced, and all rows but the last ones are entered.
+                // The index is enforced, and all rows but the last ones have entries.
                 if point == Point::Released {
                     batches += 1;
                     if batches == 4 {

@@ -1,4 +1,4 @@
-//! Rows with indexes that tests make while they run.
+//! Rows of tables whose indexes tests create while they run.
 
 use crate::{Abort, Index, Ordered, Protocol, RunOptions, Session, Table, Whole};
 use candide_derive::Record;
@@ -19,7 +19,7 @@ pub(crate) struct Seat {
     pub(crate) sold: bool,
 }
 
-/// A row without order, whose key is one word, and two groups.
+/// A row of an unordered table, with a key of one word and two groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
 #[record(crate = crate)]
 pub(crate) struct Coat {
@@ -36,7 +36,7 @@ pub(crate) fn seat(hall: u64, seat: u64, owner: u64) -> Seat {
     Seat { hall, seat, owner, price: 0, sold: false }
 }
 
-/// Demands that an index of the owners leads to the rows of the table.
+/// Asserts that an index of the owners finds exactly the rows of the table.
 pub(crate) fn check_index<P: Protocol>(
     session: &mut Session<P>,
     table: &Table<Seat, P>,

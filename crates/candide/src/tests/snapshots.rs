@@ -1,4 +1,4 @@
-//! Snapshots: the rows they see, and the memory they keep and free.
+//! Tests of snapshots: the rows that they see, and the memory that they keep and free.
 
 use super::indexed_rows::Parcel;
 use super::random_transactions::{Judge, Mix};
@@ -31,7 +31,7 @@ impl Chained for Mvto {
     }
 }
 
-/// Makes a database whose epochs are moved by hand, with rows 0..4.
+/// Makes a database with rows 0..4. Explicit calls move its epochs.
 pub(crate) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -41,8 +41,8 @@ pub(crate) fn by_hand<P: Chained>() -> (Database<P>, Items<P>, Session<P>) {
 }
 
 protocol_tests!(versioned: histories_with_snapshots_are_strictly_serializable);
-/// Some threads change all rows while others read, each in a snapshot of its own that it keeps for
-/// a while; all of a snapshot's reads are of one moment.
+/// Some threads change all rows. Other threads read, each in its own snapshot, which it keeps for a
+/// while. All reads in a snapshot must be from one moment.
 fn histories_with_snapshots_are_strictly_serializable<P: Chained>() {
     let mix = Mix::new(Database::<Recorded<P>>::builder().build().unwrap(), 8);
     let options = Options { strict: true, opaque: P::OPAQUE, horizon: 1 << 20 };
@@ -84,7 +84,7 @@ pub(crate) fn add<P: Chained>(session: &mut Session<P>, items: &Items<P>, id: u6
     ok(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))));
 }
 
-/// Collects everything that is due.
+/// Collects all garbage that can be freed.
 pub(crate) fn collect<P: Chained>(db: &Database<P>, session: &mut Session<P>) {
     for _ in 0..6 {
         db.inner.engine.epochs.pass();
@@ -113,7 +113,7 @@ fn a_snapshot_keeps_what_it_sees_and_no_more_in_chains() {
     a_snapshot_keeps_what_it_sees_and_no_more_under::<Mvto>();
 }
 
-/// A snapshot may be used by any thread, for any time.
+/// Any thread may use a snapshot, for any length of time.
 #[test]
 fn snapshots_go_from_thread_to_thread() {
     fn is_free<T: Send + Sync + 'static>(_: &T) {}
@@ -135,7 +135,7 @@ fn a_snapshot_keeps_what_it_sees_and_no_more_under<P: Chained>() {
             add(&mut session, &items, 1);
         }
         collect(&db, &mut session);
-        // One for each snapshot, and the newest.
+        // There is one version for each snapshot, and the newest version.
         assert_eq!(versions(&db, &items, 1), open.len() + 1);
         for (snapshot, seen) in &open {
             assert_eq!(count(snapshot, &items, 1), Some(*seen));
@@ -205,7 +205,7 @@ fn deleted_rows_and_younger_ones_are_as_they_were<P: Chained>() {
     assert_eq!((versions(&db, &items, 9), count(&between, &items, 9)), (2, Some(9)));
     drop(between);
     collect(&db, &mut session);
-    // The key of row 9 has no record any more.
+    // The key of row 9 no longer has a record.
     assert_eq!(
         (versions(&db, &items, 9), versions(&db, &items, 1), db.memory().garbage),
         (0, 1, 0)
@@ -239,7 +239,7 @@ fn ranges_and_indexes_are_of_the_same_moment<P: Chained>() {
     collect(&db, &mut session);
     let mut seen = Vec::new();
     let counted = snapshot.for_each(&parcels, .., Whole, |key, row| {
-        // The database can be used in between.
+        // The callback can use the database.
         assert!(db.run(|tx| parcels.get(tx, &(0, 2), ())).is_ok_and(|found| found.is_some()));
         seen.push((key, row));
     });
@@ -264,7 +264,7 @@ fn ranges_and_indexes_are_of_the_same_moment<P: Chained>() {
         assert_eq!(too_young.get(tx, &0, ()), Err(Abort::NoIndex));
         Ok(())
     }));
-    // A transaction that reads current rows finds them by it.
+    // A transaction that reads current rows finds them by this index.
     let colour = rows[1].1.colour;
     let by_present =
         |tx: &crate::Tx<'_, P>| too_young.rows(tx, &colour, ()).collect::<Result<Vec<_>, _>>();
@@ -282,7 +282,7 @@ fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
         parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
     let by_code =
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique()).unwrap();
-    // 600 rows of two shelves: a part ends between rows of the same shelf.
+    // There are 600 rows on two shelves, so a part ends between rows of the same shelf.
     ok(session.run(|tx| {
         (0..600).try_for_each(|number| {
             parcels.insert(tx, Parcel { shelf: (number % 2) as u8, ..Parcel::new(1, number) })
@@ -310,7 +310,7 @@ fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
     collect(&db, &mut session);
     let mut seen = Vec::new();
     let counted = snapshot.for_each_by(&by_shelf, .., Whole, |key, row| {
-        // The database can be used in between.
+        // The callback can use the database.
         assert!(db.run(|tx| parcels.get(tx, &(1, 1), ())).is_ok_and(|found| found.is_some()));
         seen.push((key, row));
     });
@@ -338,8 +338,8 @@ fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
     assert_eq!((counted, ids.into_iter().eq(0..600)), (Ok(600), true));
 }
 
-/// While `each` works on the rows of a part, nothing waits for the snapshot: a long pass does not
-/// hold back epochs.
+/// While `each` works on the rows of a part, the reading session is not pinned. So a long iteration
+/// does not hold back epochs.
 #[test]
 fn nothing_is_pinned_between_two_parts() {
     let (db, items, mut session) = by_hand::<Mvcc>();
@@ -375,7 +375,7 @@ fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
     assert!(matches!(items.core().index.find(&[9]), Found::Nothing { .. }));
     let other = Database::<P>::builder().build().unwrap();
     assert_eq!(session.run_at(&other.snapshot(), |_| Ok(())), Err(Abort::ForeignTable));
-    // Afterwards the session writes as before, also when a closure panicked.
+    // Afterwards the session writes as before, even after a closure has panicked.
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         session.run_at(&snapshot, |_| -> Result<(), Abort> { panic!("deliberate") })
     }));

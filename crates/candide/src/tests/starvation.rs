@@ -1,5 +1,5 @@
-//! A long transaction among short ones that keep changing its rows; and how others give way to a
-//! transaction that has failed too often.
+//! Tests of a long transaction beside short transactions that keep changing its rows, and of the
+//! way in which others give way to a transaction that has failed too often.
 
 use super::indexed_rows::Parcel;
 use super::properties;
@@ -13,11 +13,11 @@ use crate::{Abort, Database, RunOptions};
 
 /// The number of rows that the long transaction reads.
 const ROWS: u64 = 10_000;
-/// The number of threads that update them, more than cores.
+/// The number of threads that update the rows. It is greater than the number of cores.
 const WRITERS: u64 = 8;
-/// The attempts until a transaction asks for the token, to which new commits yield, and some more:
-/// for commits in progress, and until the token is free. Writers wait for the token without a
-/// limit, since the time depends on the machine.
+/// The number of attempts after which a transaction asks for the token, to which new commits yield;
+/// and some more attempts, for commits in progress and until the token is free. Writers wait for
+/// the token without a limit, since the time depends on the machine.
 const ATTEMPTS_MAX: u32 = 32 + 64;
 /// The time for which a transaction with the token pauses, so that others could interfere.
 const PAUSE: Duration = Duration::from_millis(3);
@@ -26,7 +26,7 @@ const ROUNDS: u64 = 3;
 
 protocol_tests!(concurrent: a_transaction_of_ten_thousand_reads_is_not_starved_by_writers);
 fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers<P: Protocol>() {
-    // A global lock keeps out the others while it reads.
+    // A global lock keeps out all other transactions while the long one reads.
     let is_exclusive = properties::<P>().name == "global-lock";
     let db = Database::<P>::builder().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
@@ -39,8 +39,8 @@ fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers<P: Protocol>() 
                 let mut session = db.session().unwrap();
                 let mut random = Random::seeded(thread);
                 while !done.load(Ordering::Relaxed) {
-                    // Both groups: under every protocol, an attempt that has read the row
-                    // has to notice.
+                    // Both groups are updated, so that under every protocol an attempt that has
+                    // read the row has to notice.
                     let key = random.below(ROWS);
                     let update = (Item::COUNT.add(1), Item::OTHER.add(1));
                     let updated = session.run(|tx| table.update(tx, &key, update));
@@ -73,7 +73,7 @@ fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers<P: Protocol>() 
             eprintln!("{attempts} attempts, {others} updates meanwhile");
             assert_eq!(committed, Ok::<_, Abort>(()), "after {attempts} attempts");
         }
-        // The others have not been locked out, either.
+        // The writers have not been locked out, either.
         let before = updated();
         eventually_with("the writers go on", updated, || updated() >= before + 1_000);
         drop(stop);
@@ -93,7 +93,7 @@ fn let_others_update<P: Protocol>(db: &Database<P>, updates: &AtomicU64) {
     }
 }
 
-/// Ends the writers, also when the test fails.
+/// A guard that ends the writers when it is dropped, even if the test fails.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -109,7 +109,8 @@ fn a_link_gives_way_to_the_token_and_the_attempt_is_over<P: Protocol>() {
     let mut session = db.session().unwrap();
     run(&mut session, |tx| parcels.insert_many(tx, (0..10).map(|number| Parcel::new(1, number))));
     db.inner.engine.token.try_take(999);
-    // Asserted outside: a panic of a doomed attempt is discarded.
+    // The test asserts this outside of the closure, since the panic of a doomed attempt is
+    // discarded.
     let mut told = Vec::new();
     let yielded = session.run_with(ONCE(), |tx| {
         let mut scan = parcels.scan(tx, .., ());

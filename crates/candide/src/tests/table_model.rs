@@ -1,10 +1,11 @@
-//! All operations of a table against a map: also scans that are held open, and indexes that are
-//! added and dropped.
+//! A comparison of all operations of a table with those of a map, including scans that are held
+//! open, and indexes that are added and dropped.
 //!
-//! A script is a transaction. The map runs the script first, and returns what each operation must
-//! show; a scan must show the rows as they were when it was made, despite operations between its
-//! making and its last row. All sequences of up to four operations are tried. With
-//! `CANDIDE_SHORT=1`, of up to three, and a fourth of the random scripts.
+//! A script is a transaction. The map runs the script first, and returns the result that each
+//! operation must show. A scan must show the rows as they were when the scan was made, despite
+//! operations between its making and its last row. The tests try all sequences of up to four
+//! operations, and random scripts. With `CANDIDE_SHORT=1`, sequences have at most three operations,
+//! and a fourth of the random scripts run.
 
 use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};
@@ -27,8 +28,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 type Key = (u8, u16);
 type Place = (u8, i8);
 
-/// The groups: of code, shelf and weight; of owner, colour and count; of the note. The indexes use
-/// the first two.
+/// The groups, as bits. `ROW` has code, shelf and weight; `STATE` has owner, colour and count;
+/// `TEXT` has the note. The indexes use the first two groups.
 const ROW: u8 = 1;
 const STATE: u8 = 2;
 const TEXT: u8 = 4;
@@ -36,7 +37,8 @@ const INDEXED: u8 = ROW | STATE;
 
 /// Row types with the columns of a [`Parcel`].
 trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
-    /// Whether its type lets columns be updated that an index may keep.
+    /// The kind of the columns that an index may keep. It determines whether updates of these
+    /// columns compile.
     type Kind: ColumnKind;
     const CODE: Column<Self, u32, Self::Kind>;
     const SHELF: Column<Self, u8, Self::Kind>;
@@ -60,7 +62,7 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
         None
     }
 
-    /// Returns a scan of a range, if the type has it.
+    /// Returns a scan of a range of keys; `None` if the type has no such scans.
     fn range<'t, P: Protocol, Pr: Projection<Self>>(
         _: &'t Table<Self, P>,
         _: &'t Tx<'_, P>,
@@ -71,7 +73,7 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
         None
     }
 
-    /// Returns a scan of a range of codes, if the index has it.
+    /// Returns a scan of a range of codes; `None` if the index has no such scans.
     fn codes<'t, P: Protocol, Pr: Projection<Self>>(
         _: &'t Index<Self, u32, Self::ByCode, P>,
         _: &'t Tx<'_, P>,
@@ -82,7 +84,7 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
         None
     }
 
-    /// Returns handles on the indexes, made by this call unless the type names them.
+    /// Returns handles on the indexes. This call creates the indexes, unless the type names them.
     fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error>;
 }
 
@@ -364,8 +366,8 @@ enum Operation {
     Put(Parcel),
     Upsert(Parcel, Blind),
     Update(Key, Blind),
-    /// A blind update of the weight and of the code: refused as a whole while an index keeps the
-    /// code.
+    /// A blind update of the weight and of the code. It is refused as a whole while an index keeps
+    /// the code.
     UpdateCode(Key, u32),
     UpdateIfPresent(Key, Blind),
     Modify(Key, Change),
@@ -376,12 +378,12 @@ enum Operation {
     Delete(Key),
     DeleteIfPresent(Key),
     Clear,
-    /// Some rows of a scan.
+    /// Makes a scan and reads some of its rows.
     Take(Reading, usize),
-    /// A scan that stays open during the operations after it, and is read to its end after all of
-    /// them.
+    /// Makes a scan that stays open during the following operations. It is read to its end after
+    /// all of them.
     Open(Reading),
-    /// Some more rows of an open scan.
+    /// Reads some more rows of an open scan.
     Step(usize, usize),
 }
 
@@ -400,7 +402,8 @@ enum Shown {
 enum Expected {
     This(Shown),
     OneOf([Shown; 2]),
-    /// These rows, or as many of them, until the first that cannot be read.
+    /// These rows in order; or, if not `in_order`, the same number of them in any order. The scan
+    /// ends at the first row that cannot be read.
     Rows {
         rows: Vec<(Key, Result<Seen, Abort>)>,
         in_order: bool,
@@ -453,7 +456,7 @@ struct Rules {
 #[derive(Debug, Clone, Default)]
 struct Model {
     rows: BTreeMap<Key, Parcel>,
-    /// Groups whose pending update has failed, with the outcome; in program order.
+    /// The groups whose pending update has failed, each with its outcome, in program order.
     failed: Vec<(Key, u8, Abort)>,
     open: Vec<Expected>,
 }
@@ -481,12 +484,14 @@ fn apply_blind(row: &mut Parcel, blind: Blind) -> Option<(u8, Abort)> {
     None
 }
 
-/// Returns whether a range holds a key. (The map's own ranges panic where ours are empty.)
+/// Returns whether a range contains a key. (The map's own ranges panic in some cases in which the
+/// table's ranges are empty.)
 fn is_between<K: Ord>(key: K, lower: Bound<K>, upper: Bound<K>) -> bool {
     std::ops::RangeBounds::contains(&(lower, upper), &key)
 }
 
-/// Returns whether there was a row, given the result of an operation that fails without one.
+/// Returns whether the row existed. `result` is that of an operation that fails if the row does not
+/// exist.
 fn is_present(result: Result<(), Abort>) -> Result<bool, Abort> {
     match result {
         Err(Abort::NotFound) => Ok(false),
@@ -495,7 +500,7 @@ fn is_present(result: Result<(), Abort>) -> Result<bool, Abort> {
 }
 
 impl Model {
-    /// Returns the failure of reading these groups of a row, as an error.
+    /// Returns the error with which a read of these groups of a row fails, if it fails.
     fn failure(&self, rules: Rules, key: Key, groups: u8) -> Result<(), Abort> {
         let of = |groups: u8| {
             self.failed.iter().find(|failed| failed.0 == key && failed.1 & groups != 0)
@@ -513,7 +518,7 @@ impl Model {
         self.failure(rules, key, look.groups()).map(|()| Some(look.at(row)))
     }
 
-    /// Puts a row in place of a possible old one, if the unique index allows it.
+    /// Inserts a row, or replaces the row of the same key, if the unique index allows it.
     fn place(&mut self, rules: Rules, row: Parcel) -> Result<(), Abort> {
         let is_taken = |other: &Parcel| other.code == row.code && other.key() != row.key();
         if rules.indexed && self.rows.values().any(is_taken) {
@@ -627,7 +632,7 @@ impl Model {
                 let refusals =
                     [Shown::Done(Err(Abort::Indexed)), Shown::Done(Err(Abort::NotFound))];
                 match self.rows.get_mut(&key) {
-                    // The choice of the two depends on whether there is a record.
+                    // Which of the two errors occurs depends on whether the key has a record.
                     None if rules.indexed => Expected::OneOf(refusals),
                     None => done(Err(Abort::NotFound)),
                     Some(_) if rules.indexed => done(Err(Abort::Indexed)),
@@ -654,7 +659,7 @@ impl Model {
             }
             Operation::Delete(key) => done(self.delete(rules, key)),
             Operation::DeleteIfPresent(key) => whether(is_present(self.delete(rules, key))),
-            // Its progress would depend on the order.
+            // The effect would depend on the order in which rows are deleted.
             Operation::Clear if !self.failed.is_empty() => Expected::LeftOut,
             Operation::Clear => {
                 Expected::This(Shown::Number(Ok(std::mem::take(&mut self.rows).len())))
@@ -687,7 +692,8 @@ impl<G: Goods> Updater<G> for Double<G> {
     }
 }
 
-/// Returns the count after [`Scale`], kept small so that it can be repeated.
+/// Returns the count after [`Scale`]. The result stays small, so that the operation can be repeated
+/// often.
 fn scaled(count: i16, factor: i16, summand: i16) -> i16 {
     (count % 100) * factor + summand
 }
@@ -1028,7 +1034,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         Bench { db, table, indexes, session, rules, model: Model::default() }
     }
 
-    /// Runs a script as one transaction in both worlds and compares everything that was shown.
+    /// Runs a script as one transaction in the table and in the model. Compares all results.
     fn run(&mut self, script: &[Operation], ending: Ending) {
         let Bench { table, indexes, rules, model, .. } = self;
         let before = model.rows.clone();
@@ -1040,8 +1046,8 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         }
         let mut shown = Vec::new();
         let session = self.session.as_mut().expect("taken only for a change of the indexes");
-        // There is no other session that could conflict. Only a growing hash index changes observed
-        // nodes, once.
+        // No other session exists that could cause a conflict. Only the growth of a hash index
+        // changes observed nodes, once.
         let attempts_max = if rules.in_order && !rules.indexed { 1 } else { 8 };
         let result = catch_unwind(AssertUnwindSafe(|| {
             session.run_with(RunOptions::new().attempts_max(attempts_max), |tx| {
@@ -1062,7 +1068,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
                 match ending {
                     Ending::Commit => Ok(()),
                     Ending::Error => Err(Abort::NotFound),
-                    // Without a message of the panic hook.
+                    // This call panics without a message of the panic hook.
                     Ending::Panic => resume_unwind(Box::new(())),
                 }
             })
@@ -1112,7 +1118,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         assert_entries_match_rows(session, &self.table);
     }
 
-    /// Makes the indexes if there are none, and drops them if there are.
+    /// Creates the indexes if the table has none. Drops them otherwise.
     fn toggle_indexes(&mut self) {
         // If only one session is allowed, the change of the indexes needs it.
         self.session = None;
@@ -1138,14 +1144,14 @@ fn below(random: &mut Random, bound: usize) -> usize {
     random.below(bound as u64) as usize
 }
 
-/// Draws a key of two districts, from a range that fills several leaves, or, half of the time, from
-/// a few keys.
+/// Draws a key from two districts. In half of the cases the key is one of a few, and otherwise from
+/// a range that fills several leaves.
 fn a_key(random: &mut Random) -> Key {
     let number = if random.below(2) == 0 { random.below(4) } else { random.below(40) };
     (1 + random.below(2) as u8, number as u16)
 }
 
-/// Draws a row whose code is usually its own.
+/// Draws a row. Usually no other row has its code.
 fn a_row(random: &mut Random, (district, number): Key) -> Parcel {
     let own = Parcel::new(district, number);
     let code = if random.below(8) == 0 { random.below(20) as u32 } else { own.code };
@@ -1179,7 +1185,7 @@ fn a_reading(random: &mut Random, rules: Rules) -> Reading {
         1 => Source::District(random.below(4) as u8),
         2..6 => {
             let (lower, upper) = (a_key(random), a_key(random));
-            // Now and then the wrong way round.
+            // Sometimes the bounds stay in the wrong order.
             let swap = lower > upper && random.below(5) > 0;
             let (lower, upper) = if swap { (upper, lower) } else { (lower, upper) };
             Source::Range(a_bound(random, lower), a_bound(random, upper))
@@ -1212,7 +1218,7 @@ fn a_reading(random: &mut Random, rules: Rules) -> Reading {
 fn a_blind_update(random: &mut Random) -> Blind {
     match random.below(18) {
         0..4 => Blind::Weight(random.below(9) as i64),
-        // Mostly a guard that holds.
+        // This guard mostly holds.
         4..6 => Blind::Guarded(random.below(3) as i64),
         6 => Blind::Guarded(15),
         7..10 => Blind::Count(random.below(9) as i16),
@@ -1287,7 +1293,7 @@ fn random_scripts<G: Goods, P: Protocol>(setting: Setting, scripts: usize, seed:
         bench.run(&script, ending);
         bench.check();
         if random.below(3) == 0 {
-            // Deleted records are reaped, and nodes are removed.
+            // Records of deleted rows are removed, and so are nodes.
             epochs.pass();
         }
     }
@@ -1331,7 +1337,7 @@ fn random_scripts_with_open_scans_and_indexes_mean_what_a_map_says<P: Protocol>(
             random_scripts::<Filed, P>(setting, scripts, seed);
         }
         if !setting.ordered {
-            // Its type is ordered, and its indexes are added and dropped.
+            // The table of this type is ordered, and its indexes are added and dropped.
             random_scripts::<Parcel, P>(setting, scripts, 100 + seed);
         }
     });
@@ -1353,8 +1359,8 @@ fn all_sequences_of_up_to_four_operations_with_a_scan_held_open<P: Protocol>() {
     all_short_sequences::<Filed, P>(setting(true, true), 3 - less);
 }
 
-/// Runs all sequences of operations on one row, from both initial states, with scans opened at one
-/// moment of each.
+/// Runs all sequences of operations on one row, from both initial states. In each sequence, scans
+/// are opened at one place.
 fn all_short_sequences<G: Goods, P: Protocol>(setting: Setting, longest: u32) {
     let row = Parcel::new(1, 1);
     let neighbour = Parcel::new(1, 2);
@@ -1363,13 +1369,13 @@ fn all_short_sequences<G: Goods, P: Protocol>(setting: Setting, longest: u32) {
         Operation::Insert(Parcel { weight: 9, ..row }),
         Operation::Put(Parcel { code: 7, shelf: 2, note: 3, ..row }),
         Operation::Upsert(Parcel { colour: 3, ..row }, Blind::Three(1, 5)),
-        // Fails the second time.
+        // This update fails the second time.
         Operation::Update(key, Blind::Guarded(6)),
         Operation::Update(key, Blind::Count(i16::MAX / 2 + 1)),
         Operation::Update(key, Blind::Note(4)),
         Operation::Modify(key, Change::Code(8)),
         Operation::Modify(key, Change::Place(0, 1)),
-        // Its code belongs to another row.
+        // The new code belongs to another row.
         Operation::Modify(key, Change::Whole(neighbour)),
         Operation::GetForUpdate(key, Look::Whole),
         Operation::Delete(key),

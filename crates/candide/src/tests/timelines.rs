@@ -1,4 +1,4 @@
-//! The examples in the documentation of the protocols, step by step.
+//! The examples in the documentation of the protocols, run step by step.
 
 use super::rows::Item;
 use crate::engine::Protocol;
@@ -6,12 +6,12 @@ use crate::protocols::{Exclusion, Mvcc, Mvto, Occ, Serial, TicToc};
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Database, RunOptions, Session, Table, Tx};
 
-/// The keys of the examples' rows x, y and z; there is no z at first.
+/// The keys of the examples' rows x, y and z. Row z does not exist at first.
 const X: u64 = 1;
 const Y: u64 = 2;
 const Z: u64 = 3;
 
-/// Rows x and y, which count nothing, and the sessions of two transactions.
+/// Rows x and y, whose counts are zero, and the sessions of two transactions.
 struct Scene<P: Protocol> {
     items: Table<Item, P>,
     first: Session<P>,
@@ -26,7 +26,8 @@ fn scene<P: Protocol>(policy: P::Policy) -> Scene<P> {
     Scene { items, first, second }
 }
 
-/// Runs one attempt of a transaction; returns what its conflict was about, if it meets one.
+/// Runs one attempt of a transaction. If it meets a conflict, returns the cause of the conflict as
+/// the error.
 fn once<T, P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
@@ -73,7 +74,7 @@ fn sets<P: Protocol>(
     move |items, tx| items.update(tx, &id, Item::COUNT.set(count))
 }
 
-/// Reads one row, and then sets another one.
+/// Reads row `read`, and then sets row `set`.
 fn skews<P: Protocol>(
     read: u64,
     set: u64,
@@ -102,7 +103,7 @@ fn under_tictoc_a_transaction_commits_before_one_that_has_replaced_what_it_read(
             once(&mut scene.first, |tx| sets(X, count)(&scene.items, tx)).unwrap();
         }
         if is_y_read {
-            // At the timestamp of x, so that y is valid until then.
+            // This transaction reads y at the timestamp of x, so that y is valid until then.
             let both = |tx: &Tx<'_, TicToc>| {
                 reads(X, 2)(&scene.items, tx)?;
                 reads(Y, 0)(&scene.items, tx)
@@ -113,7 +114,7 @@ fn under_tictoc_a_transaction_commits_before_one_that_has_replaced_what_it_read(
         assert_eq!(ended, if is_y_read { Err(Abort::ReadChanged) } else { Ok(()) });
         assert_eq!((scene.count(X), scene.count(Y)), (Some(3), Some(i64::from(!is_y_read))));
     }
-    // Under a protocol in commit order it fails in either case.
+    // Under a protocol in commit order, the transaction fails in either case.
     let mut scene = scene::<Occ>(());
     let ended = scene.overtaken(reads(X, 0), sets(X, 3), sets(Y, 1));
     assert_eq!(ended, Err(Abort::ReadChanged));

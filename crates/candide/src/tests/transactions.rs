@@ -2,7 +2,7 @@
 
 use crate::{Abort, Protocol, RunOptions, Session, Tx};
 
-/// Options for one attempt, so that a conflict shows.
+/// Options for one attempt, so that a conflict is returned as an error.
 pub(crate) const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 pub(crate) const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 

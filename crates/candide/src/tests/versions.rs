@@ -1,4 +1,4 @@
-//! Properties of `Mvcc` alone.
+//! Tests of properties that only `Mvcc` has.
 
 use super::snapshots::{self, Chained};
 use crate::experiments::Factor;
@@ -50,7 +50,7 @@ impl Record for Item {
 
 type Items = Table<Item, Mvcc>;
 
-/// Makes a database with rows 1 and 2, which count 0.
+/// Makes a database with rows 1 and 2, whose counts are 0.
 fn database(splitting: bool) -> (Database<Mvcc>, Items) {
     let db = Database::<Mvcc>::builder()
         .timestamp_splitting(splitting)
@@ -71,8 +71,8 @@ fn counts(db: &Database<Mvcc>, items: &Items) -> [Option<i64>; 2] {
     read.unwrap_or_else(|abort: Abort| panic!("{abort}"))
 }
 
-/// Runs a transaction whose first attempt is overtaken by another session's, right before it
-/// continues with `late`; returns the number of its attempts.
+/// Runs a transaction: `early`, and then `late`. In the first attempt, another session's
+/// transaction commits between the two. Returns the number of attempts and the result.
 fn overtaken<T>(
     db: &Database<Mvcc>,
     early: impl Fn(&Tx<'_, Mvcc>) -> Result<(), Abort>,
@@ -97,7 +97,7 @@ fn count_cell(items: &Items, id: u64) -> CellAt {
     core.layout.first_of(record)
 }
 
-/// Makes a database whose epochs are moved by hand, with rows 1 and 2.
+/// Makes a database with rows 1 and 2. Explicit calls move its epochs.
 fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
     let db = Database::<Mvcc>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
@@ -109,7 +109,7 @@ fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
     (db, items, session)
 }
 
-/// Collects everything that is due.
+/// Collects all garbage that can be freed.
 fn collect(db: &Database<Mvcc>, session: &mut Session<Mvcc>) {
     for _ in 0..3 {
         db.inner.engine.epochs.pass();
@@ -134,7 +134,7 @@ fn a_transaction_that_only_reads_sees_the_time_it_began_and_never_fails() {
         both,
     );
     assert_eq!((attempts, seen), (1, (0, 0)));
-    // With rows inserted and deleted meanwhile, too.
+    // The same, with rows that are inserted and deleted meanwhile.
     let (attempts, seen) = overtaken(
         &db,
         |tx| both(tx).map(drop),
@@ -167,7 +167,7 @@ fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
         |tx| Ok((items.get(tx, &9, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)),
     );
     assert_eq!((attempts, seen), (1, (None, 0)));
-    // A transaction that writes after such a read is no reader.
+    // A transaction that writes after such a read does not count as a reader.
     let (attempts, ()) = overtaken(
         &db,
         |tx| items.get(tx, &10, Item::COUNT).map(drop),
@@ -189,7 +189,8 @@ fn an_attempt_that_writes_takes_a_newer_time_when_all_it_has_read_permits() {
         };
         let (attempts, ()) = overtaken(&db, early, |other| add(other, &items, 2), add_to_second);
         assert_eq!((attempts, counts(&db, &items)), (1, [Some(0), Some(2)]));
-        // Here it does not: the earlier reads have been replaced as well.
+        // Here the first attempt does not commit: the rows of its earlier reads have been replaced
+        // as well.
         let both = |other: &mut Session<Mvcc>| (1..=2).for_each(|id| add(other, &items, id));
         let (attempts, ()) = overtaken(&db, early, both, add_to_second);
         assert_eq!((attempts, counts(&db, &items)), (2, [Some(1), Some(4)]));
@@ -302,8 +303,8 @@ fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
         move |point| {
             if point == Point::MovedOn {
                 moves += 1;
-                // First a change to which it can still move on; then one to which it cannot, since
-                // it has read the first row.
+                // The first change still lets the attempt move on. The second does not, since the
+                // attempt has read the first row.
                 match moves {
                     1 => add_to(&[2, 3]),
                     2 => add_to(&[1, 2, 3]),
@@ -338,7 +339,7 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
         (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
     let (own, mut is_first) = (items.clone(), true);
     let hook = move |point| {
-        // Row 1 is deleted at the new time, and inserted again before it is looked at.
+        // At the new time row 1 is deleted. It is inserted again before the attempt checks it.
         if point == Point::LookedAgain && std::mem::take(&mut is_first) {
             let back = second.run(|tx| {
                 own.insert(tx, Item::new(1, 7))?;
@@ -370,7 +371,7 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
 
 #[test]
 fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
-    // The writer has not locked anything yet as the reader begins.
+    // When the reader begins, the writer has not locked any row yet.
     let (db, items) = database(true);
     let (begins, commits, goes_on) = (Barrier::new(2), Barrier::new(2), Barrier::new(2));
     let steps = Arc::new((begins, commits, goes_on));
@@ -405,7 +406,8 @@ fn versions_stay_as_long_as_a_reader_can_come_to_see_them() {
 
 #[test]
 fn versions_stay_in_chains_as_long_as_a_reader_can_come_to_see_them() {
-    // Two more from before the reader, but in the epoch of the collected one.
+    // Two more versions stay. They are older than the version that the reader sees, but were
+    // replaced in the same epoch as the collected version.
     versions_stay_under::<Mvto>(2);
 }
 
@@ -425,7 +427,8 @@ fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
     assert_eq!(seen, Ok((0, 0)));
     snapshots::collect(&db, &mut session);
     assert_eq!(snapshots::versions(&db, &items, 1), 1);
-    // A reader in the middle keeps the version it sees, and newer ones; no others.
+    // A reader that began in between keeps the version that it sees and all newer ones, but no
+    // older ones.
     (0..3).for_each(|_| snapshots::add(&mut session, &items, 1));
     db.inner.engine.epochs.pass();
     let seen = reader.run(|tx| {
@@ -488,7 +491,7 @@ fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
 protocol_tests!(versioned: memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing);
 fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing<P: Chained>() {
     use super::rows::Item;
-    /// The number of rows, of which one is hot.
+    /// The number of rows. One of them is hot.
     const ROWS: u64 = 1_000;
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();

@@ -1,23 +1,23 @@
-//! Waiting for other threads: for the condition itself, and in passes, since a busy machine
-//! schedules threads unpredictably.
+//! Functions that wait for other threads. They wait for the condition itself, and their time limits
+//! count passes, since a busy machine schedules threads unpredictably.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// The shortest time of a pass.
+/// The shortest duration of a pass.
 const PASS: Duration = Duration::from_millis(1);
 
 /// The number of passes without progress after which a test fails: a minute or more, depending on
 /// the load of the machine.
 const PASSES_MAX: u32 = 60_000;
 
-/// Waits until `is_so`; fails with `what` if that does not happen.
+/// Waits until `is_so` returns `true`. Fails with `what` if this does not happen.
 pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
     eventually_with(what, || (), is_so);
 }
 
-/// Waits until `is_so` while there is `progress`; fails with `what` and the last progress when that
-/// stops.
+/// Waits until `is_so` returns `true`, as long as the value of `progress` changes. Fails with
+/// `what` and the last progress if it stops changing.
 pub(crate) fn eventually_with<T: PartialEq + std::fmt::Debug>(
     what: &str,
     progress: impl Fn() -> T,
@@ -33,7 +33,7 @@ pub(crate) fn eventually_with<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// Receives a message of another thread; fails with `what` if none arrives.
+/// Receives a message of another thread. Fails with `what` if no message arrives.
 pub(crate) fn receive<T>(what: &str, receiver: &Receiver<T>) -> T {
     for _ in 0..PASSES_MAX {
         match receiver.recv_timeout(PASS) {

@@ -1,9 +1,10 @@
-//! Tests of the engine by its public interface alone, each below what it is a property of.
+//! Tests of the engine that use only its public interface. Each module holds the tests of one kind
+//! of property.
 
-// Files that the engine's own tests share with these name the engine as `crate`.
+// The files that these tests share with the engine's own tests name the engine as `crate`.
 #[allow(unused_imports)]
 use candide::*;
-// Where the macro looks for the functions that run tests.
+// The macro looks here for the functions that run tests.
 use common as tests;
 
 #[path = "../../src/tests/protocol_tests.rs"]

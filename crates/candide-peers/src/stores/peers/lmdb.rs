@@ -25,7 +25,7 @@ impl Peer for Lmdb {
     type Store<V: Value> = Environment;
 }
 
-/// Bytes of address space beyond what the rows need.
+/// The number of bytes of address space that are mapped in addition to the space for the rows.
 const SPARE: usize = 1 << 30;
 
 /// An environment and its folder.
@@ -61,10 +61,11 @@ impl<V: Value> Store<V> for Environment {
         let bytes = size.tables * size.rows as usize * (size_of::<V>() + 64) * 4 + SPARE;
         let mut options = EnvOpenOptions::new();
         options.map_size(bytes.next_multiple_of(1 << 20)).max_dbs(size.tables as u32);
-        // SAFETY: without synchronization, data may be lost only if the system crashes, and then
-        // this process is lost, too.
+        // SAFETY: without synchronization, data can be lost only if the system crashes. Then this
+        // process ends, too.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
-        // SAFETY: the folder is new and ours, so no other process opens or changes the file.
+        // SAFETY: the folder is new and only this process uses it, so no other process opens or
+        // changes the file.
         let env = unsafe { options.open(folder.path()) }?;
         Ok(Environment { env, tables: size.tables, _folder: folder })
     }

@@ -1,7 +1,8 @@
 //! The peers, one file each.
 //!
-//! To add a peer, write its file and name it in [`all`]. If the peer takes long to compile, put it
-//! behind a feature, and list it in [`LEFT_OUT`] for builds without that feature.
+//! To add a peer, write its file and add the peer to the list in [`all`]. If the peer takes long to
+//! compile, make it depend on a feature, and list it in [`LEFT_OUT`] for builds without that
+//! feature.
 
 mod candide_table;
 #[cfg(feature = "fjall")]

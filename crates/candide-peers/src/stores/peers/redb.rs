@@ -27,7 +27,7 @@ impl Peer for Redb {
 const TABLES: [TableDefinition<u64, &[u8]>; 2] =
     [TableDefinition::new("0"), TableDefinition::new("1")];
 
-/// A database with the first of the tables, as many as are needed.
+/// A database with the tables of the workload: the first ones of `TABLES`.
 pub(crate) struct Tables {
     database: Database,
     tables: &'static [TableDefinition<'static, u64, &'static [u8]>],

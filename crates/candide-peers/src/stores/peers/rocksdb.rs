@@ -1,5 +1,6 @@
-//! RocksDB's two transaction databases, with locks and optimistic. Both give only snapshot
-//! isolation, unless reads are declared to be for update. Here all reads are.
+//! RocksDB's two transaction databases: one with locks, and one with optimistic transactions. Both
+//! give only snapshot isolation, unless reads are declared as reads for update. Here all reads are
+//! declared so.
 
 use rocksdb::{
     DBAccess, Error, ErrorKind, OptimisticTransactionDB, OptimisticTransactionOptions, Options,
@@ -14,7 +15,7 @@ use crate::stores::{
     Writing, failed, repeat, there,
 };
 
-/// Locks each row that is read or written.
+/// The peer that locks each row that is read or written.
 pub(crate) struct Pessimistic;
 
 impl Peer for Pessimistic {
@@ -28,7 +29,7 @@ impl Peer for Pessimistic {
     type Store<V: Value> = Opened<TransactionDB>;
 }
 
-/// Checks at commit what was read or written.
+/// The peer that checks at commit the rows that were read or written.
 pub(crate) struct Optimistic;
 
 impl Peer for Optimistic {
@@ -113,7 +114,7 @@ fn unlogged() -> WriteOptions {
     options
 }
 
-/// Distinguishes conflicts, deadlocks and timeouts of locks from real errors.
+/// Converts an error. Conflicts, deadlocks and timeouts of locks become [`Stopped::Conflict`].
 fn stopped(error: Error) -> Stopped {
     match error.kind() {
         ErrorKind::Busy | ErrorKind::TryAgain | ErrorKind::TimedOut => Stopped::Conflict,
@@ -169,7 +170,7 @@ impl<V: Value, D: Database> Session<V> for Sessions<'_, D> {
     }
 }
 
-/// A snapshot to read.
+/// A snapshot from which a transaction reads.
 struct Reader<'s, D: DBAccess>(SnapshotWithThreadMode<'s, D>);
 
 impl<V: Value, D: DBAccess> Read<V> for Reader<'_, D> {

@@ -1,6 +1,6 @@
-//! Two-phase locking by hand: maps in shards, each with a lock of its own. A transaction names the
-//! rows that it may touch, takes the locks of their shards in ascending order, and holds them until
-//! it ends.
+//! Hand-written two-phase locking: maps in shards, each with a lock of its own. A transaction names
+//! the rows that it may touch, takes the locks of their shards in ascending order, and holds the
+//! locks until it ends.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ type Map<V> = HashMap<u64, V, RandomState>;
 #[repr(align(128))]
 struct Shard<V>(Mutex<Map<V>>);
 
-/// All shards. Those of one table are adjacent.
+/// All shards. The shards of one table are adjacent.
 pub(crate) struct Shards<V>(Vec<Shard<V>>);
 
 /// Returns the number of a row's shard. The high bits of the product depend on all bits of the key.
@@ -87,7 +87,7 @@ impl<V: Value> Session<V> for &Shards<V> {
     }
 }
 
-/// The locked shards of a transaction, by their numbers, in ascending order.
+/// The locked shards of a transaction, each with its number, in ascending order.
 struct Held<'s, V>(Vec<(usize, MutexGuard<'s, Map<V>>)>);
 
 impl<V: Value> Held<'_, V> {

@@ -1,8 +1,9 @@
 //! SQLite in memory, through rusqlite.
 //!
 //! The peer has one connection behind a mutex, since a database in memory belongs to its
-//! connection. Several connections can share a database by a shared cache. SQLite's documentation
-//! discourages this, and it locks whole tables, so nothing would be gained.
+//! connection. Several connections could share a database by a shared cache. But SQLite's
+//! documentation discourages a shared cache, and a shared cache locks whole tables, so it would
+//! gain nothing.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -119,7 +120,7 @@ impl<V: Value> Write<V> for Transaction<'_> {
     }
 }
 
-/// Returns whether a value is a number, that is, has the size of a number.
+/// Returns whether values of type `V` are numbers: whether they have the size of a number.
 const fn is_number<V: Value>() -> bool {
     size_of::<V>() == size_of::<i64>()
 }

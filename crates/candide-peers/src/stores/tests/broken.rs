@@ -1,4 +1,4 @@
-//! Stores that are wrong on purpose.
+//! Stores with deliberate faults.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use crate::stores::{
 
 type Rows<V> = HashMap<(usize, u64), V>;
 
-/// Maps behind a mutex that is held for each operation, not for the transaction.
+/// Maps behind a mutex. A transaction holds the mutex only during each operation.
 pub(super) struct NoIsolation;
 
 impl Peer for NoIsolation {
@@ -61,7 +61,7 @@ impl<V: Value> Session<V> for &Each<V> {
 impl<V: Value> Read<V> for &Each<V> {
     fn get(&mut self, place: Place) -> Result<V, Stopped> {
         let found = self.lock().get(&(place.table, place.key)).copied();
-        // Lets other threads run in between.
+        // Lets other threads run between this read and the next operation.
         std::thread::yield_now();
         there(found, place)
     }
@@ -74,7 +74,7 @@ impl<V: Value> Write<V> for &Each<V> {
     }
 }
 
-/// As under snapshot isolation, conflicts are detected only among the rows that a transaction
+/// A store that, like snapshot isolation, detects conflicts only among the rows that a transaction
 /// overwrites.
 pub(super) struct WritesOnly;
 
@@ -86,7 +86,7 @@ impl Peer for WritesOnly {
     type Store<V: Value> = Guarded<V>;
 }
 
-/// The rows, and for each the number of times it was overwritten.
+/// The rows. Each has the number of times that it was overwritten.
 pub(super) struct Guarded<V>(Mutex<Rows<(V, u64)>>);
 
 impl<V: Value> Store<V> for Guarded<V> {

@@ -13,7 +13,7 @@ pub(crate) use ycsb::Ycsb;
 
 use super::{Done, Failure, Place, Read, Reading, Session, Stopped, Value};
 
-/// A workload over some number of rows.
+/// A workload over a given number of rows.
 pub(crate) trait Workload: Sync {
     /// The contents of rows.
     type Value: Value;
@@ -31,7 +31,7 @@ pub(crate) trait Workload: Sync {
     /// Returns the initial contents of a row.
     fn initial(&self, table: usize, key: u64) -> Self::Value;
 
-    /// Draws a transaction.
+    /// Draws the inputs of a transaction.
     fn draw(&self, rng: &mut Rng) -> Self::Request;
 
     /// Runs a transaction. Its result is the growth of the sum over all rows.
@@ -41,19 +41,19 @@ pub(crate) trait Workload: Sync {
         session: &mut S,
     ) -> Result<Done<i64>, Failure>;
 
-    /// Examines rows of a table after the run. The first of them has the key `first`, an even
-    /// number. Returns the sum of the rows.
+    /// Examines consecutive rows of a table after the run. `values` are their contents. The first
+    /// of these rows has the key `first`, an even number. Returns the sum of the rows.
     ///
     /// # Errors
-    /// The rows have contents that no order of transactions could have left.
+    /// If the rows have contents that no serial order of transactions could leave.
     fn examine(&self, table: usize, first: u64, values: &[Self::Value]) -> Result<i128, String>;
 }
 
 /// The number of rows that are read in one transaction when a store is examined.
 const PORTION: u64 = 1000;
 
-/// Checks that the store's contents are possible after transactions that made the sum over all rows
-/// grow by `growth`.
+/// Checks that the store's contents are possible. `growth` is the amount by which the transactions
+/// have made the sum over all rows grow.
 pub(crate) fn examine<W: Workload>(
     workload: &W,
     session: &mut impl Session<W::Value>,
@@ -88,7 +88,7 @@ fn sum_of_positive(first: u64, balances: &[i64]) -> Result<i128, String> {
     }
 }
 
-/// Reads rows one after another.
+/// A transaction that reads consecutive rows.
 struct Portion {
     table: usize,
     first: u64,

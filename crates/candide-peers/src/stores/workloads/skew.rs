@@ -1,7 +1,8 @@
-//! A probe of isolation: of each pair of rows, at least one has to stay 1. Each transaction reads
-//! both rows. If both are 1, it sets one of them to 0. If only one is 1, it sets both to 1. If two
-//! transactions both see ones and overwrite different rows, both rows become zero. This is write
-//! skew, which snapshot isolation permits. The zeros then remain until the check at the end.
+//! A probe of isolation: in each pair of rows, at least one row has to stay 1. Each transaction
+//! reads both rows of a pair. If both rows are 1, the transaction sets one of them to 0. If only
+//! one row is 1, the transaction sets both to 1. If two transactions both read two ones and
+//! overwrite different rows, both rows become 0. This is write skew, which snapshot isolation
+//! permits. The zeros then remain until the check at the end.
 
 use fastrand::Rng;
 
@@ -14,7 +15,7 @@ pub(crate) struct Skew {
 }
 
 impl Skew {
-    /// The most rows: few enough for transactions to conflict.
+    /// The most rows. The number is so small that transactions conflict.
     pub(crate) const ROWS_MAX: u64 = 8;
 }
 
@@ -83,7 +84,7 @@ impl Writing<i64> for Leave {
     fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<i64, Stopped> {
         let here = tx.get(self.place())?;
         let there = tx.get(self.other())?;
-        // Lets other transactions run in between, if the store permits it.
+        // Lets other transactions run between the reads and the writes, if the store permits this.
         std::thread::yield_now();
         match here + there {
             2 => {

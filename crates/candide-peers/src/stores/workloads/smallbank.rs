@@ -1,6 +1,6 @@
 //! SmallBank, with the semantics of its paper (Alomari, Cahill, Fekete and Röhm, ICDE 2008) and the
-//! scale and mix of BenchBase. Balances are in cents. Customers are given by number: the table from
-//! names to numbers is never written, and is left out.
+//! scale and mix of BenchBase. Balances are in cents. Customers are given by number: the
+//! benchmark's table from names to numbers is never written, and is left out here.
 
 use fastrand::Rng;
 
@@ -14,7 +14,7 @@ const CHECKING: usize = 1;
 /// The initial value of each balance.
 const INITIAL: i64 = 10_000;
 
-/// The sums that customers move in BenchBase, in cents.
+/// The amounts that customers move in BenchBase, in cents.
 const DEPOSIT: i64 = 130;
 const SAVING: i64 = 2020;
 const CHECK: i64 = 500;
@@ -34,17 +34,19 @@ pub(crate) struct SmallBank {
 /// A transaction's inputs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Request {
-    /// Moves all of one customer's money to the other's checking account.
+    /// Moves all money of customer `from` to the checking account of customer `to`.
     Amalgamate { from: u64, to: u64 },
     /// Reads both balances of a customer.
     Balance { customer: u64 },
-    /// Pays money in.
+    /// Pays money into the checking account.
     DepositChecking { customer: u64, cents: i64 },
-    /// Moves money between checking accounts, if the balance suffices.
+    /// Moves money between checking accounts, if the balance of `from` suffices.
     SendPayment { from: u64, to: u64, cents: i64 },
-    /// Pays money in, or pays it out if the balance suffices.
+    /// Pays money into the savings account if `cents` is positive. Otherwise pays money out, if the
+    /// balance suffices.
     TransactSavings { customer: u64, cents: i64 },
-    /// Pays money out, with a penalty if both balances together do not suffice.
+    /// Pays money out of the checking account, with a penalty if both balances together do not
+    /// suffice.
     WriteCheck { customer: u64, cents: i64 },
 }
 
@@ -88,7 +90,8 @@ impl Workload for SmallBank {
             Some(1) => Request::Balance { customer },
             Some(2) => Request::DepositChecking { customer, cents: DEPOSIT },
             Some(3) => Request::SendPayment { from: customer, to, cents: PAYMENT },
-            // Both signs occur, so that savings neither drain nor grow over a long run.
+            // Both signs occur equally often, so that savings neither drain nor grow over a long
+            // run.
             Some(4) => Request::TransactSavings {
                 customer,
                 cents: if rng.bool() { SAVING } else { -SAVING },

@@ -72,7 +72,8 @@ impl Writing<i64> for Order {
         [account(self.from), account(self.to)].into_iter()
     }
 
-    /// Moves the amount, or the whole balance if that is less. Both accounts are always written.
+    /// Moves the amount, or the whole balance if the balance is less than the amount. Both accounts
+    /// are always written.
     fn run<X: Write<i64>>(&self, tx: &mut X) -> Result<(), Stopped> {
         let moved = tx.modify(account(self.from), |balance| {
             let moved = self.amount.min(*balance);

@@ -1,4 +1,4 @@
-//! YCSB: point reads and writes of columns of 100 bytes, sixteen to a transaction.
+//! YCSB: point reads and writes of columns of 100 bytes. A transaction has sixteen of them.
 
 use candide::Bytes;
 use candide_workloads::Zipf;
@@ -36,7 +36,8 @@ impl Ycsb {
     }
 }
 
-/// The inputs of a transaction: different keys in ascending order, and which of them are written.
+/// The inputs of a transaction: different keys in ascending order, and the set of keys that are
+/// written.
 pub(crate) struct Request {
     keys: [u64; OPERATIONS],
     /// A bit for each key, set if the key is written.
@@ -106,7 +107,7 @@ fn counter(column: &Column) -> u64 {
     u64::from_le_bytes(*column.as_bytes().first_chunk().expect("a column is longer than a word"))
 }
 
-/// Returns a column whose bytes depend on the number of writes to it: the counter, and then the
+/// Returns the contents of a column after `counter` writes: the counter, and then copies of the
 /// counter's lowest byte up to the end.
 #[inline]
 fn column(counter: u64) -> Column {

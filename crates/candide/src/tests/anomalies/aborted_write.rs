@@ -1,4 +1,4 @@
-//! Something is left of a transaction that was rolled back.
+//! An aborted write: an effect remains of a transaction that was rolled back.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, Where, rows};
 

@@ -1,4 +1,4 @@
-//! Updates that commute, one of which is lost.
+//! Lost commutative updates: of two updates that commute, one is lost.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS};
 use crate::sync::Point;

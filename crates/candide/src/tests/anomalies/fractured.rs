@@ -1,4 +1,5 @@
-//! A row whose groups are read one by one is not one row.
+//! Fractured reads: the groups of a row are read one by one, and are not from one version of the
+//! row.
 
 use super::script::{Anomaly, Index, NOTHING, Op, Promise, T1, T2, TWO_ROWS, value};
 

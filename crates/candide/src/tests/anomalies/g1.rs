@@ -1,4 +1,4 @@
-//! Dirty reads: a transaction sees what another one has not committed.
+//! Dirty reads: a transaction sees values that another transaction has not committed.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, value};
 

@@ -1,4 +1,4 @@
-//! Write skew: two transactions each write what the other one has read.
+//! Write skew: each of two transactions writes a row that the other one has read.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, TWO_ROWS, Where, rows, value};
 

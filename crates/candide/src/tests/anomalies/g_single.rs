@@ -1,4 +1,5 @@
-//! Read skew: a transaction sees one thing from before another transaction and one from after it.
+//! Read skew: a transaction sees one row from before another transaction, and one row from after
+//! it.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, Where, rows, value};
 

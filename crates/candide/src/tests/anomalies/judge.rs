@@ -1,9 +1,9 @@
-//! Who says whether a run has kept a promise: tries all serial orders.
+//! The judge, which decides whether a run has kept a promise. It tries all serial orders.
 
 use super::script::{COLD, End, Op, Part, Promise, Rows, Run, Seen};
 
 impl Op {
-    /// Does a step to rows that no other transaction uses.
+    /// Does a step on `rows`, which no other transaction uses. Returns what the step saw.
     pub(super) fn alone(self, rows: &mut Rows) -> Seen {
         let found = |rows: &Rows, holds: &dyn Fn(u64, i64) -> bool| {
             let all = rows.iter().map(|(&key, &(value, _))| (key, value));
@@ -51,9 +51,9 @@ impl Op {
     }
 }
 
-/// Whether a run keeps a promise: whether there is an order of its transactions in which, one after
-/// another, they would have seen what they saw and left what is left. Those that were rolled back
-/// leave nothing; nor do attempts that failed, and of these only [`Promise::Opaque`] speaks.
+/// Returns whether a run keeps a promise. It does if some serial order of its transactions explains
+/// all that they saw and the rows that they left. Transactions that were rolled back leave nothing.
+/// Attempts that failed leave nothing either, and only [`Promise::Opaque`] covers what they saw.
 pub(super) fn keeps(run: &Run, before: &Rows, promise: Promise) -> bool {
     let parts =
         run.parts.iter().filter(|part| promise == Promise::Opaque || part.end != End::Conflict);
@@ -67,7 +67,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether some order of the rest leads from these rows to those in the end.
+    /// Returns whether some order of the transactions in `rest` leads from `rows` to the final
+    /// rows.
     fn explains(&self, rows: &Rows, rest: &[&Part]) -> bool {
         if rest.is_empty() {
             return rows == self.after;

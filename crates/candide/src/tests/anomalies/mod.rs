@@ -1,10 +1,10 @@
-//! Anomalies: the interleavings of the literature, small and fixed, with what each protocol makes
-//! of them.
+//! Anomalies: the small, fixed interleavings of the literature, and the result of each under each
+//! protocol.
 //!
-//! Each file of a few scripts is named as the anomaly. All of them are carried out under every
-//! protocol, which has to prevent those that break a promise it makes and to show the others, so
-//! that the documentation claims neither too much nor too little. What happens is the table of
-//! `docs/correctness.md`.
+//! Each file has the name of an anomaly, and contains a few scripts. Every protocol runs all
+//! scripts. An anomaly must appear if the protocol does not make the promise that the anomaly
+//! breaks, and must not appear otherwise. So the documentation claims neither too much nor too
+//! little. The results are the table in `docs/correctness.md`.
 
 mod aborted_write;
 mod commutative;
@@ -39,7 +39,7 @@ use script::{Anomaly, End, Promise, Run, rows_of};
 use table::{Column, Fate};
 use uncontrolled::Uncontrolled;
 
-/// All of them: first those of Hermitage, in its order, then ours.
+/// All anomalies: first those of Hermitage, in Hermitage's order, and then those of this project.
 const ANOMALIES: &[&Anomaly] = &[
     &g0::G0,
     &g1::G1A,
@@ -85,8 +85,9 @@ fn promises<P: Protocol>(promise: Promise) -> bool {
     }
 }
 
-/// Carries a script out and demands that every promise the protocol makes is kept, and that the one
-/// the script is about is broken if the protocol does not make it.
+/// Runs a script. Asserts that the run keeps every promise of the protocol. Also asserts that the
+/// anomaly appears exactly if the protocol does not make the promise in `breaks`, and that the run
+/// then breaks this promise.
 fn observe<P: Protocol>(anomaly: &Anomaly) -> Fate {
     let run = stage::run::<P>(anomaly);
     let before = rows_of(anomaly.rows);
@@ -120,7 +121,7 @@ fn fate(appears: bool, run: &Run) -> Fate {
     }
 }
 
-/// Carries all scripts out under a protocol.
+/// Runs all scripts under a protocol.
 fn column<P: Protocol>() -> Column {
     assert!(P::STRICT || !P::OPAQUE, "{}: only a strict protocol is called opaque", P::NAME);
     Column {
@@ -140,13 +141,13 @@ macro_rules! columns {
 fn each_protocol_prevents_what_it_promises_to_and_nothing_else() {
     let columns = crate::for_each_protocol!(columns);
     table::compare(ANOMALIES, &columns);
-    // The same comes of them wherever timestamps are from.
+    // The results are the same when the timestamps come from the clock.
     let column = by_the_clock(column::<Mvto>);
     assert!(columns.contains(&column), "{column:?}");
 }
 
-/// Without concurrency control each script goes wrong in one way of doing without, and the judge
-/// knows it.
+/// Without concurrency control, the anomaly of each script appears in at least one of the
+/// uncontrolled ways of running it, and the judge notices it.
 #[test]
 fn each_anomaly_appears_where_nothing_prevents_it() {
     for anomaly in ANOMALIES {

@@ -1,4 +1,5 @@
-//! A transaction is observed, and then is not.
+//! Observed transaction vanishes: a reader sees a transaction's writes, and later does not see
+//! them.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, TWO_ROWS};
 

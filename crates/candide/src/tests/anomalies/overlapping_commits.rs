@@ -1,5 +1,5 @@
-//! Write skew between two commits that overlap: what the one has locked and not yet written is not
-//! unchanged for the other.
+//! Write skew between two commits that overlap. One commit must not treat a row as unchanged if the
+//! other has locked the row and not yet written it.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, value};
 use crate::sync::Point;

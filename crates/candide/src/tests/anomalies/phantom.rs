@@ -1,4 +1,4 @@
-//! Rows that appear where a transaction has looked and found nothing.
+//! Phantoms: rows that appear where a transaction has searched and found no row.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, TWO_ROWS};
 
@@ -118,8 +118,8 @@ pub(super) const PHANTOM_PREVIOUS: Anomaly = Anomaly {
     },
 };
 
-/// The rows nearly fill a leaf of the index, which the scanner's own inserts divide; the phantom is
-/// in the other half.
+/// The rows nearly fill a leaf of the index. The scanning transaction's own inserts split that
+/// leaf. The phantom is in the other half of the leaf.
 pub(super) const PHANTOM_OWN_SPLIT: Anomaly = Anomaly {
     name: "phantom by range, own split",
     about: "the same after inserts of the transaction itself have divided what it had scanned",

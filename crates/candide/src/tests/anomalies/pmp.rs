@@ -1,4 +1,5 @@
-//! A predicate that is evaluated twice is true of different rows.
+//! Predicate-many-preceders: a transaction evaluates a predicate twice, and different rows satisfy
+//! it.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, Where, rows};
 

@@ -1,4 +1,4 @@
-//! The anomaly that only a reader can see [FE04].
+//! The anomaly that shows only in the results of a read-only transaction [FE04].
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, value};
 

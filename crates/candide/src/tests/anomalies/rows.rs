@@ -1,5 +1,5 @@
-//! The rows of the scripts: a key, a value, and a second value in a group of its own; found by hash
-//! or kept in order.
+//! The rows of the scripts. A row has a key, a value, and a second value in a separate group. The
+//! rows are in a hash index or in an ordered index.
 
 use crate::engine::Protocol;
 use crate::schema::Record;
@@ -8,16 +8,17 @@ use crate::{Abort, Column, Table, Tx};
 use candide_derive::Record;
 use std::ops::RangeInclusive;
 
-/// What steps need of a row type.
+/// The functions of a row type that steps need.
 pub(super) trait Row: Record<Key = u64> {
     const VALUE: Column<Self, i64>;
     const COLD: Column<Self, u64>;
 
     fn new(key: u64, value: i64) -> Self;
-    /// The key, the value and the cold value.
+    /// Returns the key, the value and the cold value.
     fn parts(&self) -> (u64, (i64, i64));
 
-    /// At most so many rows of a range of keys, from its beginning or from its end.
+    /// Returns at most `count` rows of the range `keys`, from its beginning or, if `backwards`,
+    /// from its end.
     fn scan<P: Protocol>(
         table: &Table<Self, P>,
         tx: &Tx<'_, P>,
@@ -50,7 +51,7 @@ impl Row for Item {
     }
 }
 
-/// A row whose key is kept in order.
+/// A row of an ordered index.
 #[derive(Debug, Clone, Copy, Record)]
 #[record(crate = crate, ordered)]
 pub(super) struct Placed {

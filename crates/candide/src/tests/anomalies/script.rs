@@ -1,45 +1,46 @@
-//! What an anomaly is made of: an interleaving as a list of steps, and what shows that it has gone
-//! wrong.
+//! The parts of an anomaly: an interleaving as a list of steps, and the condition that shows the
+//! anomaly.
 //!
-//! Steps are data, so that one script is carried out by every protocol, by the models without any,
-//! and by the judge.
+//! Steps are data, so that every protocol, the models without concurrency control, and the judge
+//! can run the same script.
 
 use crate::sync::Point;
 use std::collections::BTreeMap;
 
-/// An interleaving of a few transactions that goes wrong if nothing prevents it.
+/// An interleaving of a few transactions. The anomaly appears if nothing prevents it.
 #[derive(Debug)]
 pub(super) struct Anomaly {
-    /// What the literature calls it.
+    /// The anomaly's name in the literature.
     pub(super) name: &'static str,
-    /// One sentence for the documentation.
+    /// A description in one sentence, for the documentation.
     pub(super) about: &'static str,
-    /// The weakest promise that a protocol breaks by letting it appear.
+    /// The weakest promise that a protocol breaks if the anomaly appears under it.
     pub(super) breaks: Promise,
-    /// How the rows are found.
+    /// The kind of index of the rows.
     pub(super) index: Index,
-    /// Keys and values that are there before.
+    /// The keys and values of the rows that exist at first.
     pub(super) rows: &'static [(u64, i64)],
-    /// Which transaction does what, in this order. A step of a transaction that has ended is left
-    /// out.
+    /// The steps in their order, each with the transaction that does it. A step of a transaction
+    /// that has ended is left out.
     pub(super) script: &'static [(Who, Op)],
-    /// Whether it has gone wrong.
+    /// Returns whether the anomaly appears in a run.
     pub(super) appears: fn(&Run) -> bool,
 }
 
-/// What the literature's examples begin with.
+/// The initial rows of the examples in the literature.
 pub(super) const TWO_ROWS: &[(u64, i64)] = &[(1, 10), (2, 20)];
-/// What every row has in its second group at first.
+/// The initial cold value of every row.
 pub(super) const COLD: i64 = 100;
 
-/// What a protocol may promise. Each includes the ones before it.
+/// A promise that a protocol may make. Each promise includes the promises before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Promise {
-    /// One order of the transactions that end well explains what they saw and what they left.
+    /// A serial order of the transactions that did not fail explains what they saw and the rows
+    /// that they left.
     Serializable,
-    /// And it agrees with real time.
+    /// In addition, that order agrees with real time.
     Strict,
-    /// And the attempts that fail have their place in it, too.
+    /// In addition, the attempts that failed have a place in that order, too.
     Opaque,
 }
 
@@ -64,15 +65,15 @@ pub(super) const T4: Who = Who(3);
 pub(super) const T5: Who = Who(4);
 pub(super) const T6: Who = Who(5);
 
-/// A step. Rows have a key, a value, and a second value in a group of its own, which is called
-/// cold.
+/// A step. Rows have a key, a value, and a second value in a separate group, which is called the
+/// cold value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Begins; what a transaction's first step does anyhow.
+    /// Begins the transaction. Without this step, the transaction begins with its first other step.
     Begin,
     /// Reads the value of a key.
     Read(u64),
-    /// Reads the value of a key, which it is going to write.
+    /// Reads the value of a key for update.
     ReadForUpdate(u64),
     /// Reads the cold value of a key.
     ReadCold(u64),
@@ -82,28 +83,28 @@ pub(super) enum Op {
     SetCold(u64, i64),
     /// Adds to the value of a key without reading it.
     Add(u64, i64),
-    /// Inserts a row unless there is one.
+    /// Inserts a row, unless the key has a row.
     Insert(u64, i64),
-    /// Deletes a row if there is one.
+    /// Deletes the row of a key, if the key has a row.
     Delete(u64),
-    /// Scans everything for the values of a kind.
+    /// Scans all rows, and returns those with values of a kind.
     Select(Where),
     /// Adds to the values of a kind.
     AddWhere(Where, i64),
     /// Deletes the rows with values of a kind.
     DeleteWhere(Where),
-    /// Scans the keys from one to another, both included.
+    /// Scans the keys from the first number to the second, both included.
     Scan(u64, u64),
-    /// The first row from a key on.
+    /// Reads the first row whose key is not below this key.
     First(u64),
-    /// The last row up to a key.
+    /// Reads the last row whose key is not above this key.
     Last(u64),
-    /// Commits as far as a point of the commit, where it stops until the next step. What has no
-    /// such point commits whole.
+    /// Runs the commit up to a point, where the commit stops until the transaction's next step. A
+    /// commit that does not pass this point runs to its end.
     Until(Point),
     /// Commits.
     Commit,
-    /// Ends without effect, as the program wishes.
+    /// Rolls back: the closure ends the transaction without effect.
     Rollback,
 }
 
@@ -125,12 +126,12 @@ impl Where {
     }
 }
 
-/// What a step saw.
+/// The result that a step saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Seen {
     Value(Option<i64>),
     Rows(Vec<(u64, i64)>),
-    /// Of a write: whether there was something for it to do.
+    /// For a write: whether it changed a row.
     Done(bool),
 }
 
@@ -151,25 +152,26 @@ pub(super) fn rows_of(values: &[(u64, i64)]) -> Rows {
     values.iter().map(|&(key, value)| (key, (value, COLD))).collect()
 }
 
-/// What has come of a script.
+/// The result of a script.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) parts: Vec<Part>,
-    /// The rows in the end.
+    /// The rows at the end of the run.
     pub(super) rows: Rows,
     /// Whether a transaction could not begin before another one had ended.
     pub(super) excluded: bool,
 }
 
-/// What has come of one transaction.
+/// The result of one transaction.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    /// When it was begun: after everything that has ended at a lower number.
+    /// The time at which the transaction was begun. Every transaction with an `ended` below this
+    /// number had ended before.
     pub(super) begun: usize,
-    /// When it had ended.
+    /// The time at which the transaction had ended.
     pub(super) ended: usize,
     pub(super) end: End,
-    /// The steps that it got through.
+    /// The steps that the transaction completed, each with its result.
     pub(super) seen: Vec<(Op, Seen)>,
 }
 
@@ -181,18 +183,19 @@ pub(super) enum End {
 }
 
 impl Run {
-    /// Whether all of these have committed.
+    /// Returns whether all transactions in `whom` have committed.
     pub(super) fn committed(&self, whom: &[Who]) -> bool {
         whom.iter().all(|who| self.parts[who.0].end == End::Committed)
     }
 
-    /// What a transaction's reads and scans saw, whatever has become of it.
+    /// Returns the results of a transaction's reads and scans, whether or not the transaction
+    /// committed.
     pub(super) fn reads(&self, who: Who) -> Vec<Seen> {
         let seen = self.parts[who.0].seen.iter().map(|(_, seen)| seen);
         seen.filter(|seen| !matches!(seen, Seen::Done(_))).cloned().collect()
     }
 
-    /// The keys and values in the end.
+    /// Returns the keys and values at the end of the run.
     pub(super) fn values(&self) -> Vec<(u64, i64)> {
         self.rows.iter().map(|(&key, &(value, _))| (key, value)).collect()
     }

@@ -1,9 +1,9 @@
-//! Carries a script out under a protocol: a thread for each transaction, one of which moves at a
-//! time.
+//! Runs a script under a protocol. Each transaction has a thread, and one thread at a time does a
+//! step.
 //!
-//! An actor that has to wait before its transaction can begin says so, and does its steps when it
-//! gets through. So scripts run to their end under protocols that let no two transactions overlap,
-//! as well.
+//! A transaction's thread (an *actor*) may have to wait before the transaction can begin. Then the
+//! actor reports this, and does its steps once the transaction has begun. So scripts run to their
+//! end even under protocols that let no two transactions overlap.
 
 use super::rows::{Placed, Row};
 use super::script::{Anomaly, End, Index, Op, Part, Rows, Run, Seen, Where};
@@ -18,21 +18,21 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
-/// What a transaction's thread says.
+/// A report of a transaction's thread.
 #[derive(Debug)]
 enum Said {
-    /// It has to wait for another transaction to end.
+    /// The thread has to wait until another transaction has ended.
     Waits,
-    /// It has begun, or has done a step and seen this.
+    /// The transaction has begun (`None`), or has done a step and seen a result.
     Ready(Option<(Op, Seen)>),
     Ended(End),
 }
 
-/// What is known of one transaction.
+/// The known facts about one transaction.
 struct Actor {
     part: Part,
     state: State,
-    /// Steps that have come up while it waited.
+    /// The steps that came up while the transaction waited.
     missed: VecDeque<Op>,
     orders: Sender<Op>,
 }
@@ -44,7 +44,7 @@ enum State {
     Ended,
 }
 
-/// Carries a script out.
+/// Runs a script.
 pub(super) fn run<P: Protocol>(anomaly: &Anomaly) -> Run {
     match anomaly.index {
         Index::Hashed => run_with::<P, Item>(anomaly),
@@ -80,16 +80,16 @@ fn run_with<P: Protocol, R: Row>(anomaly: &Anomaly) -> Run {
 struct Stage {
     actors: Vec<Actor>,
     heard: Receiver<(usize, Said)>,
-    /// What was said by another transaction than the one to be heard: one that waits gets through
-    /// before the other says that it has ended.
+    /// Reports that arrived from other transactions than the awaited one. This happens because a
+    /// waiting transaction can begin before the transaction that it awaited has reported its end.
     early: Vec<(usize, Said)>,
-    /// Counts what happens.
+    /// The number of events so far.
     time: usize,
     excluded: bool,
 }
 
 impl Stage {
-    /// Takes note of the next transaction, which has been told to begin.
+    /// Adds the next transaction, whose thread has just been started.
     fn admit(&mut self, orders: Sender<Op>) {
         self.time += 1;
         let part =
@@ -98,7 +98,7 @@ impl Stage {
         self.listen(Some(self.actors.len() - 1));
     }
 
-    /// Has a transaction do a step, or keep it for later if it waits.
+    /// Lets a transaction do a step. If the transaction waits, keeps the step for later.
     fn step(&mut self, who: usize, op: Op) {
         let actor = &mut self.actors[who];
         match actor.state {
@@ -111,8 +111,9 @@ impl Stage {
         }
     }
 
-    /// Hears what one transaction says, or whichever speaks first. When it has ended and no
-    /// other is running, one that waits gets through.
+    /// Receives a report of transaction `to`; if `to` is `None`, of the transaction that reports
+    /// first. When that transaction has ended and no other is running, a waiting transaction can
+    /// begin.
     fn listen(&mut self, to: Option<usize>) {
         let (who, said) = loop {
             let heard = self.early.iter().position(|&(who, _)| to.is_none_or(|to| to == who));
@@ -157,7 +158,7 @@ impl Stage {
     }
 }
 
-/// Why a closure ends without effect.
+/// The reason why a closure ends without effect.
 #[derive(Debug)]
 enum Stop {
     Rollback,
@@ -170,7 +171,7 @@ impl From<Abort> for Stop {
     }
 }
 
-/// Starts a transaction's thread, and gives the way to order its steps.
+/// Starts a transaction's thread. Returns the sender for its steps.
 fn enter<'scope, P: Protocol, R: Row>(
     scope: &'scope Scope<'scope, '_>,
     db: &'scope Database<P>,
@@ -202,7 +203,8 @@ fn enter<'scope, P: Protocol, R: Row>(
     order
 }
 
-/// A session, after a wait if there can be only one.
+/// Returns a session. If the protocol allows only one session, waits until no other session is
+/// open.
 fn only_session<P: Protocol>(db: &Database<P>, say: &impl Fn(Said)) -> Session<P> {
     let mut waits = false;
     loop {
@@ -220,8 +222,8 @@ fn only_session<P: Protocol>(db: &Database<P>, say: &impl Fn(Said)) -> Session<P
     }
 }
 
-/// What a thread does at the points it passes: says that it waits, stops where it is to commit only
-/// so far.
+/// Returns the hook of a transaction's thread. At the points that the thread passes, the hook
+/// reports that the thread waits, or stops the commit at the point named by [`Op::Until`].
 fn hook(
     say: impl Fn(Said),
     orders: Rc<Receiver<Op>>,
@@ -245,7 +247,7 @@ fn hook(
     }
 }
 
-/// The closure of a transaction: does what it is told until it is told to end.
+/// Runs the closure of a transaction: does the received steps until a step ends the transaction.
 fn act<P: Protocol, R: Row>(
     table: &Table<R, P>,
     tx: &Tx<'_, P>,
@@ -268,7 +270,7 @@ fn act<P: Protocol, R: Row>(
     }
 }
 
-/// Does a step to a table.
+/// Does a step on a table.
 fn step<P: Protocol, R: Row>(table: &Table<R, P>, tx: &Tx<'_, P>, op: Op) -> Result<Seen, Abort> {
     let select = |kind: Where| -> Result<Vec<(u64, i64)>, Abort> {
         let rows = R::scan(table, tx, 0..=u64::MAX, false, usize::MAX)?;

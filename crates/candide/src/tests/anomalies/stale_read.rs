@@ -1,9 +1,10 @@
-//! A transaction looks back behind one that had ended.
+//! A stale read: a transaction does not see the write of a transaction that had ended before it
+//! began.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, T3, T4, T5, T6, value};
 
-/// The first three make the version of row 1 valid for longer than the commit of the last takes to
-/// come after it, in an order of timestamps; in any other they do nothing.
+/// The first three transactions matter only under protocols that order by timestamps. They extend
+/// the validity of row 1's version beyond the timestamp that the last transaction's commit gets.
 pub(super) const STALE_READ: Anomaly = Anomaly {
     name: "stale read in real time",
     about: "a transaction sees one update, and not another one that had ended before that one began",

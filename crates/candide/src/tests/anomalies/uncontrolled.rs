@@ -1,18 +1,18 @@
-//! Three ways to run transactions without concurrency control, in a few lines each. They show that
-//! a script can go wrong: a test that nothing can fail proves nothing.
+//! Three ways to run transactions without concurrency control, each in a few lines. They show that
+//! a script's anomaly can appear: a test that cannot fail proves nothing.
 
 use super::script::{Anomaly, End, Op, Part, Rows, Run, Seen, rows_of};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Uncontrolled {
-    /// Every step takes effect at once, and nothing is ever taken back.
+    /// Every step takes effect at once, and no effect is ever undone.
     InPlace,
-    /// Reads see what is committed at the time; writes, evaluated at the time, wait for the commit,
-    /// which checks nothing.
+    /// Reads see the rows that are committed at the time of the read. Writes are evaluated at once
+    /// and take effect at the commit. The commit checks nothing.
     ReadCommitted,
-    /// As [`Uncontrolled::ReadCommitted`], but reads see what was committed when the transaction
-    /// began.
+    /// Like [`Uncontrolled::ReadCommitted`], but reads see the rows that were committed when the
+    /// transaction began.
     Snapshots,
 }
 
@@ -28,7 +28,7 @@ impl Uncontrolled {
         }
     }
 
-    /// Carries a script out, step after step.
+    /// Runs a script, step after step.
     pub(super) fn run(self, anomaly: &Anomaly) -> Run {
         let mut committed = rows_of(anomaly.rows);
         let mut running: BTreeMap<usize, Running> = BTreeMap::new();
@@ -70,12 +70,13 @@ impl Uncontrolled {
 struct Running {
     part: Part,
     snapshot: Rows,
-    /// Rows as they will be, or will not.
+    /// The rows as they will be after the commit; `None` for a row that will be deleted.
     writes: BTreeMap<u64, Option<(i64, i64)>>,
 }
 
 impl Running {
-    /// Does a step to these rows as the transaction sees them, and keeps what it changes.
+    /// Does a step on `rows` as the transaction sees them, that is, with its own writes. Adds the
+    /// changes of the step to the transaction's writes.
     fn aside(&mut self, op: Op, mut rows: Rows) -> Seen {
         install(&self.writes, &mut rows);
         let before = rows.clone();

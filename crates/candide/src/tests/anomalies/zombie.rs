@@ -1,10 +1,10 @@
-//! A doomed attempt sees what never was.
+//! A zombie read: a doomed attempt sees a state that never existed.
 
 use super::script::{Anomaly, Index, Op, Promise, T1, T2, TWO_ROWS, value};
 use crate::sync::Point;
 
-/// The writer has begun to commit when the reader begins, so that its writes belong to the reader
-/// in an order of timestamps, too.
+/// The writer has begun to commit when the reader begins. So the reader has to see the writer's
+/// writes even under protocols that order by timestamps.
 pub(super) const ZOMBIE: Anomaly = Anomaly {
     name: "zombie read",
     about: "an attempt that is going to fail sees one row from before another transaction and one from after it",

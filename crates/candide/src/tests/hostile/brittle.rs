@@ -1,5 +1,5 @@
-//! A row type by hand whose every function may panic: rows, keys, columns, and what indexes make of
-//! them.
+//! A hand-written row type. Each of its functions may panic: those of rows, keys and columns, and
+//! those that compute index keys.
 
 use super::{Deliberate, Watchdog, commits, deliberate};
 use crate::engine::Protocol;
@@ -12,11 +12,13 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 thread_local! {
-    /// How many more calls of a row's own code go well; `None` if all do.
+    /// The number of calls of a row's own code that will still succeed before one panics; `None` if
+    /// no call panics.
     static FUSE: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Every function of the row type begins with this.
+/// Counts a call, and panics if the fuse is used up. Every function of the row type calls this
+/// function first.
 fn burn() {
     match FUSE.get() {
         None => {}
@@ -28,7 +30,8 @@ fn burn() {
     }
 }
 
-/// Runs `body` with a fuse: what it made, or `None` if the fuse has burnt down.
+/// Runs `body` with a fuse of `length` calls. Returns the result of `body`; `None` if a call has
+/// panicked.
 fn with_fuse<T>(length: usize, body: impl FnOnce() -> T) -> Option<T> {
     FUSE.set(Some(length));
     let result = catch_unwind(AssertUnwindSafe(body));
@@ -40,7 +43,7 @@ fn with_fuse<T>(length: usize, body: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// A number with fragile manners.
+/// A number whose conversions may panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Fragile(u64);
 
@@ -59,7 +62,7 @@ impl Key for Fragile {
     }
 }
 
-/// Its word on the way from a record.
+/// The word of a [`Fragile`] that has been copied from a record.
 #[derive(Clone, Copy)]
 struct FragileWord(u64);
 
@@ -147,7 +150,7 @@ impl<P: Protocol> Shelf<P> {
         Shelf { db, table, by_value }
     }
 
-    /// Calls all of the row type's code, in every kind of operation.
+    /// Calls all functions of the row type, by every kind of operation.
     fn script(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
         let (table, id) = (&self.table, Fragile);
         let mut scan = table.iter(tx, Whole);
@@ -188,7 +191,8 @@ impl<P: Protocol> Shelf<P> {
         rows
     }
 
-    /// Demands that the rows are these, that the indexes agree, and that everything can be written.
+    /// Asserts that the rows equal `wanted`, that the indexes agree with them, and that every row
+    /// can be written.
     fn assert_unharmed(&self, wanted: &[Brittle]) {
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -228,7 +232,7 @@ fn a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction<P: Pr
                 assert_eq!(done, Ok(()));
                 break;
             }
-            // The session can go on.
+            // The session can continue.
             assert_eq!(
                 session.run(|tx| shelf.script(tx).and(Err(Abort::Duplicate))),
                 Err::<(), _>(Abort::Duplicate)
@@ -295,7 +299,7 @@ fn a_panic_in_a_read_by_itself_holds_nothing_back<P: Protocol>() {
     while with_fuse(calls, || shelf.table.get_now(&mut session, &Fragile(3), Brittle::VALUE))
         .is_none()
     {
-        // While the session is still there.
+        // This is checked while the session still exists.
         assert_eq!(shelf.db.health().oldest_pin, None, "after call {calls} under {}", P::NAME);
         calls += 1;
     }

@@ -1,4 +1,5 @@
-//! Implementations of public traits that are safe and say something false about their words.
+//! Implementations of public traits that are safe code, but give false information about their
+//! words.
 
 use super::{Watchdog, commits};
 use crate::engine::Protocol;
@@ -10,7 +11,7 @@ use crate::{
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Demands a panic with this in its message.
+/// Asserts that `body` panics, and that the panic's message contains `message`.
 fn refused<T>(message: &str, body: impl FnOnce() -> T) {
     let payload = catch_unwind(AssertUnwindSafe(body)).err().expect("it is refused");
     let text = payload.downcast_ref::<String>().cloned();
@@ -20,7 +21,7 @@ fn refused<T>(message: &str, body: impl FnOnce() -> T) {
     assert!(text.contains(message), "{text}");
 }
 
-/// A range, or a prefix, of keys that have so many words.
+/// A range or a prefix of keys. Its keys have the given number of words.
 #[derive(Clone, Copy)]
 struct OfWords(usize);
 
@@ -104,7 +105,7 @@ fn a_range_of_other_words_is_refused<P: Protocol>() {
     assert_eq!(found, [((5, 1), Pair { id: (5, 1), value: 5 })]);
 }
 
-/// A number that is said to have another number of words than its bits need.
+/// A number whose type claims another number of words than the bits need.
 #[derive(Debug, Clone, Copy)]
 struct Wordy<const WORDS: usize>;
 
@@ -152,7 +153,7 @@ fn a_derived_column_beyond_its_group_is_not_updated() {
     );
 }
 
-/// An image that has fewer words each time it is asked for them.
+/// An image that has fewer words with each call that asks for them.
 #[derive(Clone, Copy)]
 struct Shrinking {
     words: [u64; 2],
@@ -173,7 +174,7 @@ impl Buffer for Shrinking {
 }
 
 std::thread_local! {
-    /// By how many words images have shrunk.
+    /// The number of words by which images have shrunk.
     static SHRUNK: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -219,7 +220,7 @@ fn an_image_of_other_words_is_refused<P: Protocol>() {
     commits(&mut session, |tx| rows.insert(tx, Shrunk(2, 2)));
 }
 
-/// A key of one word with the widths of other words.
+/// A key of one word. Its type claims the widths of another number of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Wide<const WORDS: usize, const BITS: u32>;
 

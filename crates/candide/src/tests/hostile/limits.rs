@@ -1,7 +1,7 @@
-//! Every memory limit from nothing to just enough: what is refused is refused whole, and nothing is
-//! lost.
+//! Tests with many memory limits, from zero to just enough. A refused transaction must have no
+//! effect, and no memory may be lost.
 //!
-//! `CANDIDE_STRESS=n` tries n times as many limits, and `CANDIDE_SHORT=1` a twentieth.
+//! `CANDIDE_STRESS=n` tries n times as many limits. `CANDIDE_SHORT=1` tries a twentieth of them.
 
 use super::Watchdog;
 use crate::engine::{Protocol, Versions};
@@ -13,12 +13,12 @@ use crate::tests::rows::Item;
 use crate::{Abort, Database, Error, IndexOptions, Record, Session, Table, Tx};
 use std::collections::BTreeMap;
 
-/// Transactions of the script.
+/// The number of transactions of the script.
 const TRANSACTIONS: u64 = 1_000;
-/// Limits that each protocol is tried with.
+/// The number of limits under which each protocol is tested.
 const LIMITS: usize = 1_000;
-/// What may be taken beyond the limit to finish what has begun (a bucket half moved): a span of 64
-/// KiB for each index that is hashed.
+/// The number of bytes that may be taken beyond the limit to complete work that has begun (a
+/// half-moved bucket): a span of 64 KiB for each hash index.
 const BEYOND: usize = 2 * (64 << 10);
 
 type Key = (u8, u16);
@@ -41,7 +41,7 @@ struct Step {
     place: (u8, i8),
 }
 
-/// The script, the same for every limit.
+/// Returns the script. It is the same for every limit.
 fn script() -> Vec<Step> {
     let mut random = Random::seeded(7);
     let mut key = |number: u64| -> Key {
@@ -58,10 +58,10 @@ fn script() -> Vec<Step> {
 }
 
 impl<P: Protocol> LimitedStore<P> {
-    /// A table with indexes.
+    /// Makes a table with indexes.
     ///
     /// # Errors
-    /// If the limit leaves no room for them.
+    /// If the limit leaves no room for the table and its indexes.
     fn new(limit: usize) -> Result<LimitedStore<P>, Error> {
         let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).seed(1).build()?;
         let parcels = db.table::<Parcel>("parcels")?;
@@ -75,7 +75,7 @@ impl<P: Protocol> LimitedStore<P> {
         Ok(LimitedStore { db, parcels, session, rows: Model::new(), refused: 0 })
     }
 
-    /// Runs the script; the model follows what was committed.
+    /// Runs the script. The model applies the committed transactions.
     fn run(&mut self, script: &[Step]) {
         for (number, step) in script.iter().enumerate() {
             let done = self.session.run(|tx| perform(&self.parcels, tx, step));
@@ -101,7 +101,8 @@ impl<P: Protocol> LimitedStore<P> {
     }
 
     fn check_limit(&self, limit: usize) {
-        // And for the deleted rows of each of three tables, where deletes make versions.
+        // If deletes make versions, a span may also be taken for the deleted rows of each of three
+        // tables.
         let beyond = BEYOND + if P::Versions::WORDS > 0 { 3 * (64 << 10) } else { 0 };
         assert!(
             self.db.memory().reserved_bytes <= limit + beyond,
@@ -110,12 +111,12 @@ impl<P: Protocol> LimitedStore<P> {
         );
     }
 
-    /// Deletes everything; a delete needs no memory. Then nothing is left but what is free.
+    /// Deletes all rows, which needs no memory. Then all memory of rows must become free.
     fn clear(&mut self) {
         for key in std::mem::take(&mut self.rows).into_keys() {
             assert_eq!(self.session.run(|tx| self.parcels.delete(tx, &key)), Ok::<_, Abort>(()));
         }
-        // A session looks at a few hundred at a time.
+        // At a time, a session examines only a few hundred entries of its garbage.
         for _ in 0..100 {
             self.db.inner.engine.epochs.pass();
             self.session.run(|_| Ok::<_, Abort>(())).unwrap();
@@ -128,7 +129,8 @@ impl<P: Protocol> LimitedStore<P> {
     }
 }
 
-/// One transaction; false if a refusal was caught and the rest committed instead.
+/// Runs the closure of one transaction. Returns `false` if the closure has caught a refusal and
+/// commits the rest.
 fn perform<P: Protocol>(
     parcels: &Table<Parcel, P>,
     tx: &Tx<'_, P>,
@@ -143,8 +145,8 @@ fn perform<P: Protocol>(
             }
         }
         3 => match parcels.insert_if_absent(tx, Parcel::new(first.0, first.1)) {
-            // A closure that goes on: what was refused has not begun, and the rest counts. Who is
-            // there is not in want of room.
+            // The closure continues after the refusal. The refused insert must have no effect, and
+            // the rest takes effect. If the row existed, the insert would need no memory.
             Err(Abort::MemoryLimit) => {
                 assert_eq!(parcels.get(tx, &first, ())?, None);
                 return Ok(false);
@@ -163,7 +165,7 @@ fn perform<P: Protocol>(
     Ok(true)
 }
 
-/// What a transaction makes of the rows.
+/// Applies the effect of a transaction to the model's rows.
 fn model(rows: &mut Model, step: &Step) {
     let Step { kind, first, second, place } = *step;
     let mut insert = |key: Key| {
@@ -218,8 +220,8 @@ fn every_memory_limit_refuses_whole_and_leaks_nothing<P: Protocol>() {
         assert!(number < limits || first == 0, "{first} refusals though {enough} bytes are enough");
         room.check_limit(limit);
         room.clear();
-        // All that was deleted can be had again. (A little less: what is free may lie in
-        // another slab than what is wanted.)
+        // The memory of all deleted rows can be used again. (Slightly less can be used if the free
+        // memory lies in another slab than the wanted memory.)
         room.run(&script);
         room.check();
         let second = room.refused - first;
@@ -240,8 +242,8 @@ protocol_tests!(
     #[cfg_attr(sanitized, ignore = "it counts the memory of slabs, and there are none")]
     all: deletes_past_the_limit_leave_no_room_for_inserts
 );
-/// No epoch passes, so nothing that was deleted comes back, and deletes go past the limit: inserts
-/// must not live on that.
+/// No epoch passes, so the memory of deleted rows is not freed, and deletes take memory beyond the
+/// limit. Inserts must not use that memory.
 fn deletes_past_the_limit_leave_no_room_for_inserts<P: Protocol>() {
     let limit = 1 << 20;
     let db = Database::<P>::builder().manual_epochs(1).memory_limit(limit).build().unwrap();
@@ -249,8 +251,9 @@ fn deletes_past_the_limit_leave_no_room_for_inserts<P: Protocol>() {
     let mut session = db.session().unwrap();
     let mut refused = 0;
     for number in 0..40_000 {
-        // Records are used again; each insert makes a version, and each delete. Not the first
-        // inserts: of seven, so that it is a delete that finds the last span used up.
+        // Records are used again. Each insert makes a version, and so does each delete; only the
+        // first inserts of the seven rows make none. So it is a delete that finds the last span
+        // used up.
         let id = number % 7;
         match session.run(|tx| items.insert(tx, Item::new(id, 1))) {
             Ok(()) => assert_eq!(session.run(|tx| items.delete(tx, &id)), Ok::<_, Abort>(())),

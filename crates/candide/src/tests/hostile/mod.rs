@@ -1,9 +1,9 @@
-//! Hostile use: user code that panics wherever the engine calls it, threads that end badly, memory
-//! that runs out.
+//! Tests of hostile use: user code that panics wherever the engine calls it, threads that end
+//! without cleaning up, and memory that runs out.
 //!
-//! After each blow a thread of its own looks at everything: nothing has changed that was not
-//! committed, indexes and tables agree, nothing is locked or pinned, and later transactions commit.
-//! A watchdog ends the process, naming the step, should anything hang.
+//! After each attack, another thread checks the whole database: all changes were committed, indexes
+//! and tables agree, nothing is locked or pinned, and later transactions commit. If a step hangs, a
+//! watchdog names the step and ends the process.
 
 mod brittle;
 mod false_words;
@@ -24,15 +24,15 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the tests' own panics carry.
+/// The payload of the tests' own panics.
 struct Deliberate;
 
-/// Panics without a message: there are thousands of these.
+/// Panics without a message, since there are thousands of these panics.
 fn deliberate() -> ! {
     resume_unwind(Box::new(Deliberate))
 }
 
-/// Runs what must end in a deliberate panic; any other goes on.
+/// Runs `body`, which must end in a deliberate panic. Any other panic continues.
 fn demand_panic<T: std::fmt::Debug>(what: &str, body: impl FnOnce() -> T) {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(value) => panic!("{what}: the panic did not come out, but {value:?}"),
@@ -41,16 +41,17 @@ fn demand_panic<T: std::fmt::Debug>(what: &str, body: impl FnOnce() -> T) {
     }
 }
 
-/// How often the watchdog looks.
+/// The time between two looks of the watchdog.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Looks in one step of a test after which it hangs: two minutes of them, and more on a busy
-/// machine.
+/// The number of looks in one step of a test after which the step counts as hanging. They take two
+/// minutes, and longer on a busy machine.
 const LOOKS_MAX: u32 = 600;
 
-/// Ends the process if a step takes too long: a test that hangs says nothing.
+/// A watchdog. It ends the process if a step takes too long, since a test that hangs reports
+/// nothing.
 struct Watchdog {
-    /// What is going on, and how often that was so; `None` when the test is over.
+    /// The current step, and the number of looks that have found it; `None` when the test is over.
     step: Arc<Mutex<Option<(String, u32)>>>,
 }
 
@@ -65,8 +66,8 @@ impl Watchdog {
                 {
                     *looks += 1;
                     if *looks > LOOKS_MAX {
-                        // Not by a macro, which would write to where a test's output is kept until
-                        // it ends.
+                        // No macro is used here, since it would write to the test's captured
+                        // output, which is kept until the test ends.
                         let _ = writeln!(
                             std::io::stderr(),
                             "hostile: nothing happens at {what}; giving up"
@@ -96,7 +97,8 @@ impl Drop for Watchdog {
 /// The rows of both tables, in the order of their keys.
 type Rows = (Vec<Parcel>, Vec<Filed>);
 
-/// An ordered table with indexes that were made for it, and a hash table with those of its type.
+/// An ordered table with indexes that the scene creates, and a hash table with the indexes that its
+/// type names.
 struct Scene<P: Protocol> {
     db: Database<P>,
     parcels: Table<Parcel, P>,
@@ -105,12 +107,12 @@ struct Scene<P: Protocol> {
     by_place: Index<Parcel, (u8, i8), Ordered, P>,
 }
 
-/// Rows of each table.
+/// The number of rows of each table.
 const ROWS: u16 = 12;
-/// What all rows weigh; the script moves weight and makes none.
+/// The sum of the weights of all rows. The script moves weight and creates none.
 const WEIGHT: i64 = 2 * 10 * ROWS as i64;
 
-/// Adds one to the count: an updater that does no harm.
+/// A correct updater, which adds one to the count.
 #[derive(Debug, Clone, Copy)]
 struct Bump;
 
@@ -127,7 +129,7 @@ impl crate::Updater<Parcel> for Bump {
     }
 }
 
-/// What is done between the operations of the script.
+/// An action between two operations of the script.
 type Between<'a, P> = &'a dyn Fn(&Tx<'_, P>) -> Result<(), Abort>;
 
 impl<P: Protocol> Scene<P> {
@@ -148,8 +150,8 @@ impl<P: Protocol> Scene<P> {
         Scene { db, parcels, filed, by_code, by_place }
     }
 
-    /// A transaction of all kinds of operations, with scans held open through it; `between` runs
-    /// before and after each.
+    /// Runs all kinds of operations in one transaction, with scans that stay open throughout. Calls
+    /// `between` before and after each operation.
     fn script(&self, tx: &Tx<'_, P>, between: Between<'_, P>) -> Result<(), Abort> {
         let Scene { parcels, filed, by_code, by_place, .. } = self;
         let weightless = |district, number| Parcel { weight: 0, ..Parcel::new(district, number) };
@@ -215,7 +217,8 @@ impl<P: Protocol> Scene<P> {
         between(tx)
     }
 
-    /// What there is, past all transactions. Nothing runs meanwhile.
+    /// Returns all rows, read outside of transactions. No other thread uses the database during the
+    /// call.
     fn rows(&self) -> Rows {
         let (mut parcels, mut filed) = (Vec::new(), Vec::new());
         self.parcels.for_each_quiescent(|row| parcels.push(*row)).unwrap();
@@ -225,7 +228,8 @@ impl<P: Protocol> Scene<P> {
         (parcels, filed)
     }
 
-    /// Demands, from another thread, that the rows are these and everything is as it should be.
+    /// Asserts, from another thread, that the rows equal `wanted` and that the whole database is in
+    /// order.
     fn assert_unharmed(&self, wanted: &Rows, after: &str) {
         std::thread::scope(|scope| {
             let looking = scope.spawn(|| self.look(wanted));
@@ -255,8 +259,8 @@ impl<P: Protocol> Scene<P> {
         assert_eq!(self.rows(), *wanted);
     }
 
-    /// Writes every cell that the script writes or might have left locked, and with `sign` the
-    /// other way round undoes it.
+    /// Writes every cell that the script writes or might have left locked. A second call with the
+    /// opposite `sign` undoes the writes.
     fn write_everything(&self, session: &mut Session<P>, rows: &Rows, sign: i64) {
         let newcomers = || (0..5).map(|number| (3, number)).chain([(1, 50), (4, 1)]);
         commits(session, |tx| {
@@ -287,8 +291,9 @@ impl<P: Protocol> Scene<P> {
     }
 }
 
-/// Runs a transaction that nothing stands in the way of: in few attempts. But the advancer may be
-/// reaping what it meets, and be stopped amid that by a busy machine; then it is tried again.
+/// Runs a transaction that has no reason to conflict, so it must commit in a few attempts. But the
+/// advancer may be removing a record that the transaction uses, and a busy machine may stop the
+/// advancer just then. In this case the transaction is tried again.
 fn commits<T, P: Protocol>(
     session: &mut Session<P>,
     mut body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,

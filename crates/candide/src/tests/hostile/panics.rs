@@ -1,4 +1,5 @@
-//! Panics between the operations of a transaction, and in whatever user code an operation calls.
+//! Tests of panics between the operations of a transaction, and of panics in the user code that
+//! operations call.
 
 use super::{Between, Deliberate, Scene, Watchdog, deliberate, demand_panic};
 use crate::engine::{Protocol, Versions};
@@ -35,10 +36,10 @@ impl Drop for Bomb {
     }
 }
 
-/// A row that no script touches.
+/// The key of a row that no script uses.
 const BYSTANDER: (u8, u16) = (1, 9);
 
-/// What is done between two operations to have `run` end in a panic.
+/// An action between two operations that makes `run` end in a panic.
 type Attack<P> = fn(&Scene<P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 14] {
@@ -62,7 +63,8 @@ fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 14] {
             let read = catch_unwind(AssertUnwindSafe(|| {
                 scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT)
             }));
-            // A protocol that applies updates at once keeps the panic for the end.
+            // A protocol that applies updates at once raises the panic only at the end of the
+            // transaction.
             assert!(matches!(read, Err(_) | Ok(Err(Abort::Guard))));
             Ok(())
         }),
@@ -128,7 +130,8 @@ fn attacks<P: Protocol>() -> [(&'static str, Attack<P>); 14] {
     ]
 }
 
-/// Does something between two operations of the script, the first one being number zero.
+/// Returns an action that runs `what` only at place `number` between the operations of the script,
+/// counted from zero. `passed` counts the places that have been passed.
 fn at<'a, P: Protocol>(
     number: usize,
     passed: &'a Cell<usize>,
@@ -140,7 +143,7 @@ fn at<'a, P: Protocol>(
     }
 }
 
-/// How many places there are between the operations of the script.
+/// Returns the number of places between the operations of the script.
 fn places<P: Protocol>() -> usize {
     let (scene, passed) = (Scene::<P>::new(), Cell::new(0));
     let count: Between<'_, P> = &at(usize::MAX, &passed, |_| Ok(()));
@@ -172,7 +175,7 @@ fn a_panic_anywhere_in_a_transaction_leaves_nothing_of_it<P: Protocol>() {
                     scene.script(tx, &between)
                 })
             });
-            // The session is as good as new, too.
+            // The session works like a new one, too.
             let stopped = session.run(|tx| scene.script(tx, &|_| Ok(())).and(Err(Abort::NotFound)));
             assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "after {step}");
             drop(session);
@@ -220,9 +223,9 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
             format!("a panic of a doomed attempt, before operation {number}, under {}", P::NAME);
         watchdog.step(step.as_str());
         let (passed, attempts, has_changed) = (Cell::new(0), Cell::new(0), Cell::new(false));
-        // The notes of two rows are always the same, but one is read before both change, and
-        // one after. A read may meet a conflict of another kind, while something is collected;
-        // then that is done at the next place.
+        // The notes of two rows are always equal. But this attempt reads one note before both
+        // change, and the other after. If garbage is being collected, the read may end in another
+        // conflict. Then the change is made at the next place.
         let between = |tx: &Tx<'_, P>| {
             if passed.replace(passed.get() + 1) < number || has_changed.get() {
                 return Ok(());
@@ -246,7 +249,7 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
             scene.script(tx, &between).and(Err(Abort::NotFound))
         });
         assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "{step}");
-        // With versions, both are read as they were before.
+        // Protocols with versions read both notes as they were before the change.
         assert!(attempts.get() > 1 || P::Versions::WORDS > 0, "{step}");
         scene.assert_unharmed(&scene.rows(), &step);
     }
@@ -259,7 +262,8 @@ fn a_panic_that_the_closure_catches_takes_nothing_along<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     let mut rows = scene.rows();
-    // What a closure catches itself is its own business: what had been done stays, and commits.
+    // If a closure itself catches a panic, the operations before the panic keep their effect and
+    // commit.
     let committed = scene.db.run(|tx| {
         scene.parcels.update(tx, &BYSTANDER, Parcel::COUNT.add(5))?;
         let fall = |body: &dyn Fn() -> Result<(), Abort>| {
@@ -312,7 +316,7 @@ fn an_effect_that_panics_comes_too_late_to_harm<P: Protocol>() {
                 Ok::<_, Abort>(())
             })
         });
-        // It had committed; the later effect was dropped unrun.
+        // The transaction had committed. The effect registered later was dropped without running.
         assert_eq!((ran.get(), Rc::strong_count(&ran)), (1, 1));
         rows.0
             .iter_mut()
@@ -329,7 +333,7 @@ fn a_report_of_a_conflict_that_panics_does_no_harm<P: Protocol>() {
     let scene = Scene::<P>::new();
     let mut rows = scene.rows();
     let (mut session, mut other) = (scene.db.session().unwrap(), scene.db.session().unwrap());
-    // After so many conflicts the session has the token.
+    // After 33 conflicts the session has the token.
     for fatal in [1, 33] {
         watchdog.step(format!("conflict {fatal}"));
         let told = Cell::new(0);
@@ -342,8 +346,8 @@ fn a_report_of_a_conflict_that_panics_does_no_harm<P: Protocol>() {
         demand_panic("a report", || {
             session.run_with(RunOptions::new().on_conflict(&tell), |tx| {
                 let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
-                // On a thread of its own: here it would in the end wait for the transaction
-                // that it is in.
+                // The other transaction runs on another thread. On this thread it might wait for
+                // the transaction that encloses it.
                 let parcels = &scene.parcels;
                 let mut add =
                     || other.run(|tx| parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)));
@@ -366,7 +370,7 @@ fn a_result_whose_drop_panics_does_no_harm<P: Protocol>() {
     let scene = Scene::<P>::new();
     let mut rows = scene.rows();
     let mut other = scene.db.session().unwrap();
-    // A result that will not be seen is dropped when its attempt is over.
+    // The result of a failed attempt is dropped when the attempt is over.
     demand_panic("the drop of a result", || {
         scene.db.run(|tx| {
             let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
@@ -401,7 +405,7 @@ fn a_load_that_panics_leaves_what_it_had_committed<P: Protocol>() {
         demand_panic("a load", || {
             scene.parcels.load(rows, crate::LoadOptions::new().workers(workers))
         });
-        // What was committed before stays.
+        // The pieces of the load that were committed before the panic stay.
         scene.assert_unharmed(&scene.rows(), "a load");
         let panicking = |_: usize| deliberate();
         let rows = (0..).map(|number| Filed::from(Parcel { weight: 0, ..Parcel::new(8, number) }));

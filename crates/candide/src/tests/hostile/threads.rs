@@ -1,5 +1,5 @@
-//! Threads that end badly: unwinding, with sessions forgotten, with sessions destroyed as the
-//! thread goes.
+//! Tests of threads that end badly: by unwinding, with forgotten sessions, and with sessions that
+//! are destroyed while the thread ends.
 
 use super::{Deliberate, Scene, Watchdog, deliberate};
 use crate::engine::Protocol;
@@ -60,7 +60,7 @@ fn a_session_survives_the_threads_that_panic_with_it<P: Protocol>() {
     let _watchdog = Watchdog::new();
     let scene = Scene::<P>::new();
     let rows = scene.rows();
-    // A session whose thread has panicked goes on with another thread.
+    // After a thread has panicked, another thread continues to use its session.
     let session = std::sync::Mutex::new(scene.db.session().unwrap());
     for _ in 0..5 {
         std::thread::scope(|scope| {
@@ -104,7 +104,7 @@ fn a_forgotten_session_holds_nothing_back<P: Protocol>() {
             assert_eq!(session.run(|tx| parcels.delete(tx, &(6, number))), Ok::<_, Abort>(()));
             if number % 2 == 0 {
                 let _: Result<(), Abort> = session.run(|tx| {
-                    // Never given back, nor is the transaction ended by the closure's own hand.
+                    // The scan and the box are forgotten, so the closure's code never drops them.
                     std::mem::forget((parcels.scan_rev(tx, .., Whole), Box::new(tx)));
                     parcels.delete(tx, &(1, 3))?;
                     Err(Abort::NotFound)
@@ -115,7 +115,7 @@ fn a_forgotten_session_holds_nothing_back<P: Protocol>() {
         thread.join().unwrap();
         scene.assert_unharmed(&rows, "a thread that forgot its session");
     }
-    // Forgetting a session leaks it, but not what it has deleted.
+    // A forgotten session leaks its own memory, but not the memory of the rows that it has deleted.
     watchdog.step(format!("collection for forgotten sessions under {}", P::NAME));
     eventually_with(
         "what they left",
@@ -124,7 +124,8 @@ fn a_forgotten_session_holds_nothing_back<P: Protocol>() {
     );
 }
 
-/// Runs a transaction as its thread ends, with the session that it keeps.
+/// A thread-local value. When its thread ends, it runs a transaction with the session that it
+/// keeps.
 struct LastWill<P: Protocol> {
     session: RefCell<Session<P>>,
     db: Database<P>,
@@ -154,8 +155,8 @@ fn sessions_work_to_the_end_of_a_thread_that_unwinds<P: Protocol>() {
                 static WILL: RefCell<Option<Box<dyn std::any::Any>>> = const { RefCell::new(None) };
             }
             let used = |db: &Database<P>| db.run(|tx| parcels.read(tx, &(1, 1), Parcel::NOTE));
-            // Made before or after the list of sessions that the thread keeps, so destroyed
-            // after or before it.
+            // The value is made before or after the thread's list of sessions, so it is destroyed
+            // after or before that list.
             if number % 2 == 0 && !db.properties().one_session {
                 used(&db).unwrap_or_else(|e: Abort| panic!("{e}"));
             }

@@ -1,10 +1,10 @@
-//! Schedules: choosing them, counting the distinct ones, and replaying one.
+//! The choice of schedules, the count of distinct ones, and the replay of a schedule.
 //!
-//! A schedule is the sequence of tasks that the scheduler let go on, one step after another. Two
-//! kinds take turns: random ones, of which each has a patience of its own (the mean number of steps
-//! that a task goes on for, from one to sixty-four), and those of probabilistic concurrency testing
-//! [BK10], in which the task of highest priority goes on until one of a few random moments takes
-//! its priority away.
+//! A schedule is the sequence of tasks that the scheduler lets run, one for each step. Two kinds of
+//! schedules take turns. In a random schedule, the next task is drawn at random. Each random
+//! schedule has its own patience: the mean number of steps for which a task runs on, from one to
+//! sixty-four. In a schedule of probabilistic concurrency testing [BK10], the task of highest
+//! priority runs until it loses its priority at one of a few random moments.
 
 use crate::sync::{Instant, Random};
 use shuttle::scheduler::{PctScheduler, Schedule, Scheduler, Task, TaskId};
@@ -12,47 +12,49 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Steps after which a schedule counts as one that does not end: fifty times what scenes take.
+/// The number of steps after which a schedule counts as one that does not end. It is fifty times
+/// the number that scenes take.
 const STEPS_MAX: usize = 200_000;
-/// A checker runs on the stack of a task.
+/// The size of a task's stack. A checker runs on such a stack.
 const STACK_BYTES: usize = 256 << 10;
-/// Moments at which priorities change, in the schedules that have priorities, and one more.
+/// The depths of the schedules with priorities. A depth is the number of moments at which
+/// priorities change, plus one.
 const DEPTHS: [usize; 2] = [2, 4];
 
-/// How many schedules to run.
+/// The limits of an exploration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     pub(super) schedules: u64,
-    /// No more after this.
+    /// The time after which no further schedule is begun; `None` if there is no such time.
     pub(super) until: Option<Instant>,
-    /// Whether the number of each is printed before it is run, so that it is known if the process
-    /// does not survive it.
+    /// Whether the number of each schedule is printed before the schedule runs. So the number is
+    /// known even if the process crashes in the schedule.
     pub(super) traced: bool,
-    /// The bits of a seed by which schedules of the same steps differ.
+    /// The bits of the seed that distinguish schedules with equal steps.
     pub(super) options: u64,
 }
 
-/// What came of running schedules.
+/// The result of an exploration.
 #[derive(Debug)]
 pub(super) struct Explored {
     pub(super) run: u64,
     pub(super) distinct: usize,
-    /// The last schedule, if it failed, and how.
+    /// The last schedule and its error, if it failed; else `None`.
     pub(super) failure: Option<(Choices, String)>,
 }
 
-/// All that an execution depends on.
+/// The choices that determine an execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Choices {
-    /// What the scene itself chooses by.
+    /// The seed of the scene's own choices.
     pub(super) seed: u64,
-    /// The tasks, step by step.
+    /// The task of each step.
     pub(super) steps: Vec<u8>,
 }
 
 impl Choices {
-    /// From what `Display` prints: `seed:steps`, where steps are letters, one for each task, with
-    /// how often in a row.
+    /// Parses the output of `Display`: `seed:steps`. In `steps`, each letter is a task, with the
+    /// number of its steps in a row.
     pub(super) fn parse(text: &str) -> Option<Choices> {
         let (seed, steps) = text.split_once(':')?;
         let mut choices = Choices { seed: seed.parse().ok()?, steps: Vec::new() };
@@ -81,8 +83,8 @@ impl std::fmt::Display for Choices {
     }
 }
 
-/// What is noted of the executions. Not part of what is explored, so its lock is the standard
-/// library's.
+/// The record of the executions. It is not part of the explored program, so its lock is that of the
+/// standard library.
 #[derive(Debug, Default)]
 struct Log {
     run: u64,
@@ -92,7 +94,7 @@ struct Log {
 }
 
 impl Log {
-    /// Enters the execution that has ended.
+    /// Adds the execution that has ended to the record.
     fn close(&mut self) {
         if !self.current.steps.is_empty() {
             let mut hasher = DefaultHasher::new();
@@ -108,7 +110,7 @@ fn lock(log: &Mutex<Log>) -> std::sync::MutexGuard<'_, Log> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets schedulers take turns, and writes down what they choose.
+/// A scheduler that lets other schedulers take turns, and records their choices.
 struct Watch {
     ways: Vec<Box<dyn Scheduler + Send>>,
     budget: Budget,
@@ -158,7 +160,7 @@ impl Scheduler for Watch {
     }
 }
 
-/// Chooses at random, with a patience drawn for each schedule.
+/// A scheduler that chooses tasks at random. It draws a patience for each schedule.
 struct Patient {
     random: Random,
     patience: u64,
@@ -182,7 +184,7 @@ impl Scheduler for Patient {
         {
             return Some(current);
         }
-        // A task that yields waits for another.
+        // A task that yields waits for another task, so another task is chosen.
         let others: Vec<TaskId> =
             runnable.iter().map(|task| task.id()).filter(|id| stays != Some(*id)).collect();
         match stays {
@@ -201,7 +203,7 @@ impl Scheduler for Patient {
     }
 }
 
-/// Chooses once more what was chosen before, as long as it can be.
+/// A scheduler that repeats earlier choices, as long as the chosen tasks can run.
 struct Replay {
     choices: Choices,
     step: usize,
@@ -229,7 +231,7 @@ impl Scheduler for Replay {
             println!("replay: left at step {}, where the engine goes another way now", self.step);
             self.step = self.choices.steps.len();
         }
-        // All in turn, so that it ends.
+        // Otherwise all tasks run in turn, so that the execution ends.
         let next = runnable
             .iter()
             .map(|task| task.id())
@@ -242,8 +244,8 @@ impl Scheduler for Replay {
     }
 }
 
-/// Plays a scene, which is given a seed for its own choices, under schedules that `seed` leads to,
-/// until one fails.
+/// Plays a scene under the schedules that follow from `seed`, until one fails. Passes a seed to the
+/// scene for the scene's own choices.
 pub(super) fn explore(
     budget: Budget,
     seed: u64,
@@ -258,7 +260,7 @@ pub(super) fn explore(
     run(ways, budget, seeds, None, scene)
 }
 
-/// Plays a scene once as it was played before.
+/// Plays a scene once, with the same choices as before.
 pub(super) fn replay(choices: Choices, scene: impl Fn(u64) + Send + Sync + 'static) -> Explored {
     let (seed, budget) =
         (choices.seed, Budget { schedules: 1, until: None, traced: false, options: 0 });
@@ -280,7 +282,8 @@ fn run(
     config.failure_persistence = shuttle::FailurePersistence::None;
     config.silence_warnings = true;
     let seen = log.clone();
-    // A thread of its own: what a failed execution leaves behind ends with it.
+    // The scene is played on a new thread, so that everything that a failed execution leaves behind
+    // ends with the thread.
     let played = std::thread::spawn(move || {
         shuttle::Runner::new(watch, config).run(move || {
             let mut log = lock(&seen);
@@ -315,7 +318,8 @@ fn shuttle_choices_are_what_their_text_says() {
     }
 }
 
-/// Two increments that are not atomic: a lost one is found, and found again by its schedule alone.
+/// Two threads increment a number, but not atomically. The exploration finds a schedule that loses
+/// an increment, and a replay of that schedule loses it again.
 #[test]
 fn shuttle_finds_a_lost_increment_and_replays_it() {
     use crate::sync::{AtomicU64, Ordering, thread};
@@ -338,8 +342,8 @@ fn shuttle_finds_a_lost_increment_and_replays_it() {
     );
     let again = replay(Choices::parse(&choices.to_string()).expect("printed a moment ago"), scene);
     assert!(again.failure.is_some_and(|(_, text)| text.contains("an increment is lost")));
-    // A scene of few schedules is seen in few, with eight ways to build what it plays with, however
-    // often it is played.
+    // A scene has few schedules, and there are eight ways to build its database. However often the
+    // scene is played, the number of distinct schedules stays small.
     let small = |_: u64| {
         let other = thread::spawn(|| {});
         thread::yield_now();

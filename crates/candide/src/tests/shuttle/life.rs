@@ -1,16 +1,17 @@
-//! The scenes: rows, nodes, memory and sessions that come and go.
+//! Scenes in which rows, nodes, memory and sessions come and go.
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
 use crate::engine::Protocol;
 use crate::{Abort, Whole};
 
-/// What an item's count is where a scene asks whose memory it is that is read.
+/// Returns the count of the item with this key, in scenes that check by the count whose record a
+/// reader has read.
 fn count_of(key: u64) -> i64 {
     1_000 + key as i64
 }
 
-/// Inserts items whose counts are of their keys.
+/// Inserts an item whose count follows from its key.
 fn insert<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     let items = me.items();
     me.run(|tx| items.insert_if_absent(tx, Item::new(key, count_of(key))));
@@ -21,7 +22,8 @@ fn delete<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     me.run(|tx| items.delete_if_present(tx, &key));
 }
 
-/// Reads a row twice by one handle while an epoch passes, and notes beside what it saw.
+/// Reads row `key` twice by one handle, while an epoch passes. Writes the number of rows that it
+/// saw to row `note`.
 fn look_twice<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
     let (items, stage, mut other) = (me.items(), me.stage, None);
     let seen = me.run(|tx| {
@@ -29,8 +31,8 @@ fn look_twice<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
         let first = row.get(Whole)?;
         stage.pass();
         let seen = [first, row.get(Whole)?];
-        // Asked of attempts that are going to fail, too: they may see the row of another time, not
-        // another row.
+        // This is also checked for attempts that are going to fail: they may see the row as it was
+        // at another time, but never another row.
         other = seen.into_iter().flatten().find(|row| row.count != count_of(key)).or(other);
         items.put(tx, Item::new(note, seen.iter().flatten().count() as i64))?;
         Ok(seen)
@@ -39,8 +41,8 @@ fn look_twice<P: Protocol>(me: &mut Actor<'_, P>, key: u64, note: u64) {
     assert_eq!(seen[0], seen[1], "one transaction, two states");
 }
 
-/// Rows are deleted and reaped, and others are made where they were, while their keys are looked
-/// for.
+/// Rows are deleted and their records are removed. Other rows are made in the same memory, while
+/// readers look up the deleted keys.
 pub(super) fn reuse<P: Protocol>() -> Scene<P> {
     Scene::new("reuse")
         .before(|me| (0..3).for_each(|key| insert(me, key)))
@@ -49,8 +51,8 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
                 me.remember_place(key);
                 delete(me, key);
                 (0..2).for_each(|_| me.pass());
-                // A key that was never there: if its record is where one was, it is not because the
-                // tombstone was taken over.
+                // This key never had a record. So if its record is where another record was, the
+                // insert has not taken over a deleted row's record.
                 insert(me, 10 + key);
                 me.remember_place(10 + key);
             }
@@ -70,8 +72,8 @@ pub(super) fn reuse<P: Protocol>() -> Scene<P> {
         .shows("memory used again")
 }
 
-/// A tombstone is reaped and another row made where it was, beside one reader and nothing
-/// else.
+/// The record of a deleted row is removed and another row is made in its memory, beside only one
+/// reader.
 pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
     Scene::peaceful("stale-handle")
         .before(|me| {
@@ -90,8 +92,8 @@ pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
                 let row = items.find(tx, &0)?;
                 let first = row.get(Whole)?;
                 (0..3).try_for_each(|_| items.get(tx, &1, ()).map(drop))?;
-                // Asked of attempts that are going to fail, too: they may see the row of another
-                // time, not another row.
+                // This is also checked for attempts that are going to fail: they may see the row as
+                // it was at another time, but never another row.
                 other = first.or(row.get(Whole)?).filter(|row| row.count != count_of(0)).or(other);
                 Ok(())
             });
@@ -100,14 +102,15 @@ pub(super) fn stale_handle<P: Protocol>() -> Scene<P> {
         .shows("burial")
 }
 
-/// A key is deleted and made again and again, by two threads, while epochs pass: the new row is
-/// never older than the old one.
+/// Two threads delete a key and insert it again, several times, while epochs pass. A new row never
+/// has an older version than the row before.
 pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
     fn turn<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
         for _ in 0..2 {
             me.run(|tx| {
-                // Each turn is one more than what the last one has noted beside.
+                // The number of a turn is one more than the number that the last turn has written
+                // to row 1.
                 let turns = items.read(tx, &1, Item::COUNT)?;
                 if !items.delete_if_present(tx, &0)? {
                     items.insert(tx, Item::new(0, turns + 1))?;
@@ -140,8 +143,8 @@ pub(super) fn reinsert<P: Protocol>() -> Scene<P> {
         .shows("burial")
 }
 
-/// A tombstone that is still linked is taken over by an insert while another transaction deletes,
-/// one reads, and the record may be reaped.
+/// An insert takes over the linked record of a deleted row. Meanwhile another transaction deletes,
+/// a third one reads, and the record may be removed.
 pub(super) fn take_over<P: Protocol>() -> Scene<P> {
     Scene::new("take-over")
         .before(|me| {
@@ -172,13 +175,13 @@ pub(super) fn take_over<P: Protocol>() -> Scene<P> {
             let items = me.items();
             let rows = me
                 .run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)));
-            // The last two would each have come before the other.
+            // If this were so, each of the last two transactions would have come before the other.
             assert!(!matches!(rows, (Some(2), 2)), "{rows:?}");
         })
         .shows("burial")
 }
 
-/// Keys that were looked for in vain come to be while the index grows around them.
+/// Keys that a transaction has found absent are inserted, while the index grows.
 pub(super) fn growth<P: Protocol>() -> Scene<P> {
     fn insert_unless<P: Protocol>(me: &mut Actor<'_, P>, other: u64, own: u64) {
         let items = me.items();
@@ -211,8 +214,8 @@ pub(super) fn growth<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// Rows 0 to 3, of which the first has been written often, and the second read by a transaction
-/// that began after that.
+/// Makes rows 0 to 3. Row 0 has been written often, and a transaction that began after these writes
+/// has read row 1.
 fn with_a_past<P: Protocol>(me: &mut Actor<'_, P>) {
     me.fill(0..4, 0);
     let items = me.items();
@@ -223,7 +226,7 @@ fn with_a_past<P: Protocol>(me: &mut Actor<'_, P>) {
     });
 }
 
-/// Notes in the second row that a key is not there, after all that was written to the first.
+/// Reads row 0 and then finds `key` absent. If it is absent, writes the value of row 0 to row 1.
 fn miss<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     let items = me.items();
     me.run(|tx| {
@@ -235,7 +238,7 @@ fn miss<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     });
 }
 
-/// Looks at the second row, and after a while for a key.
+/// Reads row 1, and after a few other reads looks up `key`.
 fn look_for<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     let items = me.items();
     let found = me.run(|tx| {
@@ -246,7 +249,7 @@ fn look_for<P: Protocol>(me: &mut Actor<'_, P>, key: u64) {
     me.saw(if found.is_some() { "found" } else { "missed" });
 }
 
-/// A key that was missed comes to a node that was made since.
+/// A key that a transaction has found absent is inserted into a node that was made afterwards.
 pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
     Scene::new("inheritance")
         .before(with_a_past)
@@ -261,7 +264,7 @@ pub(super) fn inheritance<P: Protocol>() -> Scene<P> {
         .shows("missed")
 }
 
-/// What is held is read by another transaction before it is written.
+/// Another transaction reads a held row before the holder writes it.
 pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
     Scene::new("held-meanwhile")
         .before(with_a_past)
@@ -284,7 +287,8 @@ pub(super) fn held_meanwhile<P: Protocol>() -> Scene<P> {
         .part(|me| look_for(me, 2))
 }
 
-/// A key whose record was found, without a row, comes again when that is gone.
+/// A transaction finds the record of an absent key. The record is removed, and then the key is
+/// inserted again.
 pub(super) fn bequest<P: Protocol>() -> Scene<P> {
     Scene::new("bequest")
         .before(|me| {
@@ -307,8 +311,8 @@ pub(super) fn bequest<P: Protocol>() -> Scene<P> {
         .shows("missed")
 }
 
-/// A row was deleted and made again, and is deleted by another session while its record is still in
-/// a queue.
+/// A row was deleted and inserted again. Another session deletes it while its record is still in
+/// the first session's queue.
 pub(super) fn requeue<P: Protocol>() -> Scene<P> {
     fn take<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -340,8 +344,7 @@ pub(super) fn requeue<P: Protocol>() -> Scene<P> {
         .part(|me| (0..2).for_each(|_| sum(me)))
 }
 
-/// Sessions that have left garbage are dropped while the advancer and others go about their
-/// business.
+/// Sessions that have garbage are dropped, while the advancer and other sessions continue to work.
 pub(super) fn session_drop<P: Protocol>() -> Scene<P> {
     Scene::new("session-drop")
         .before(|me| (0..4).for_each(|key| insert(me, key)))

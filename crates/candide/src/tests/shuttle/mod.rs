@@ -1,14 +1,16 @@
-//! Whole transactions under many schedules (`--cfg shuttle`), each history judged.
+//! Whole transactions under many schedules (`--cfg shuttle`). The history of each execution is
+//! judged.
 //!
-//! A [scene](stage::Scene) is a small program of a few threads; every overlapping protocol plays
-//! all of them. A schedule that goes wrong is printed as one line that plays it again. In the
-//! environment:
+//! A [scene](stage::Scene) is a small program of a few threads. Every overlapping protocol plays
+//! all scenes. A schedule that fails is printed as one line, with which the schedule can be
+//! replayed. The variables of the environment are:
 //!
-//! * `CANDIDE_REPLAY=scene:protocol:seed:steps` plays that one schedule and nothing else;
-//! * `CANDIDE_SCENE` and `CANDIDE_PROTOCOL` choose by name;
-//! * `CANDIDE_SCHEDULES` says how many schedules of each scene and protocol, `CANDIDE_SEED` which;
-//! * `CANDIDE_SECONDS` is the time for all of them, and there is no other limit then;
-//! * `CANDIDE_TRACE` prints the number of each distinct schedule before it runs.
+//! * `CANDIDE_REPLAY=scene:protocol:seed:steps` plays only that schedule.
+//! * `CANDIDE_SCENE` and `CANDIDE_PROTOCOL` select a scene and a protocol by name.
+//! * `CANDIDE_SCHEDULES` is the number of schedules of each scene and protocol, and `CANDIDE_SEED`
+//!   is the seed that determines them.
+//! * `CANDIDE_SECONDS` is the time for all schedules. If it is set, there is no other limit.
+//! * `CANDIDE_TRACE` makes the tests print the number of each distinct schedule before it runs.
 //!
 //! `cargo xtask verify` sets them.
 
@@ -26,12 +28,12 @@ use stage::{Scene, Seen};
 use std::cell::{Cell, RefCell};
 use std::env;
 
-/// Something to be done under every protocol whose transactions overlap.
+/// A task for every protocol whose transactions overlap.
 trait ForProtocol {
     fn run<P: Protocol>(&self);
 }
 
-/// Something to be done under every protocol that keeps versions.
+/// A task for every protocol that keeps versions.
 trait ForVersioned {
     fn run<P: Versioned>(&self);
 }
@@ -46,25 +48,25 @@ macro_rules! run {
     ($_wanted:ident $_kind:ident $_task:ident $_protocol:ty) => {};
 }
 
-/// Does something under every protocol whose transactions overlap. A scene chooses for each of its
-/// schedules where timestamps come from.
+/// Runs a task under every protocol whose transactions overlap. The seed of each schedule
+/// determines the source of timestamps.
 fn for_each_overlapping(task: &impl ForProtocol) {
     crate::for_each_protocol!(run, overlapping, task;);
 }
 
-/// Does something under every protocol that keeps versions.
+/// Runs a task under every protocol that keeps versions.
 fn for_each_versioned(task: &impl ForVersioned) {
     crate::for_each_protocol!(run, versioned, task;);
 }
 
-/// Schedules of each scene under each protocol, if nothing else is said. `docs/verification.md`
-/// says why so many.
+/// The number of schedules of each scene under each protocol, unless a variable sets another
+/// number. `docs/verification.md` gives the reason for this number.
 const SCHEDULES: u64 = 5_000;
-/// Schedules in which everything that a scene is there for should have happened.
+/// The number of schedules in which all events that a scene has to show should have happened.
 const MANY: u64 = 500;
 
-/// All scenes: of those that are about the same, the smallest first, which a defect shows in
-/// soonest.
+/// Returns the scenes of all protocols. Among scenes about the same property, the smallest comes
+/// first, since a defect shows there soonest.
 fn all<P: Protocol>() -> Vec<Scene<P>> {
     vec![
         scenes::random_mix(),
@@ -97,7 +99,7 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
     ]
 }
 
-/// Those of protocols that keep versions.
+/// Returns the further scenes of protocols that keep versions.
 fn versioned<P: Versioned>() -> Vec<Scene<P>> {
     vec![
         versions::snapshots(),
@@ -111,7 +113,7 @@ fn versioned<P: Versioned>() -> Vec<Scene<P>> {
     ]
 }
 
-/// The value of a variable, if it is set.
+/// Returns the value of an environment variable; `None` if it is not set or empty.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -122,7 +124,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
     })
 }
 
-/// What is played, and how much of it there is.
+/// The selected scenes and protocols, and their number.
 struct Chosen {
     scene: Option<String>,
     protocol: Option<String>,
@@ -130,7 +132,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// Those of `scenes` that are.
+    /// Returns the selected scenes among `scenes`.
     fn of<P: Protocol>(&self, mut scenes: Vec<Scene<P>>) -> Vec<Scene<P>> {
         let is =
             |wanted: &Option<String>, name| wanted.as_ref().is_none_or(|wanted| wanted == name);
@@ -151,11 +153,11 @@ impl ForVersioned for Chosen {
     }
 }
 
-/// Plays scenes under many schedules each.
+/// The task that plays scenes, each under many schedules.
 struct Schedules {
     chosen: Chosen,
     schedules: u64,
-    /// How long each scene is played under each protocol.
+    /// The time for each scene under each protocol; `None` if the number of schedules is the limit.
     time: Option<Duration>,
     seed: u64,
     failures: RefCell<Vec<String>>,
@@ -202,7 +204,7 @@ impl ForVersioned for Schedules {
     }
 }
 
-/// Plays one schedule.
+/// The task that replays one schedule.
 struct Again {
     scene: String,
     protocol: String,

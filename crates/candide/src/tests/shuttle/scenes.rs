@@ -1,4 +1,4 @@
-//! The scenes: reads, writes, ranges and indexes.
+//! Scenes of reads, writes, ranges and indexes.
 
 use super::super::entries::assert_entries_match_rows;
 use super::super::indexed_rows::{Filed, Parcel};
@@ -19,12 +19,12 @@ pub(super) fn random_mix<P: Protocol>() -> Scene<P> {
             me.pass();
         }
     }
-    // What is drawn before leaves something to find.
+    // The transactions before the parts leave rows for the parts.
     Scene::new("mix").before(steps).part(steps).part(steps).part(steps).shows("burial")
 }
 
-/// All of one row to another, which may have to be made; one of the threads holds what it reads.
-/// The sum stays.
+/// Transactions move the whole count of a row to another row, which they may have to insert. One of
+/// the threads reads for update. The sum stays the same.
 pub(super) fn moves<P: Protocol>() -> Scene<P> {
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -58,7 +58,7 @@ pub(super) fn moves<P: Protocol>() -> Scene<P> {
     Scene::new("moves").before(|me| me.fill(0..3, 10)).part(act).part(act).part(act).after(sum)
 }
 
-/// Two rows, of which one must stay: each of two threads takes its own if both are there.
+/// Two rows exist, and one must stay. Each of two threads deletes its own row if both rows exist.
 pub(super) fn write_skew<P: Protocol>() -> Scene<P> {
     fn take<P: Protocol>(me: &mut Actor<'_, P>) {
         let (items, own) = (me.items(), me.number - 1);
@@ -83,7 +83,7 @@ pub(super) fn write_skew<P: Protocol>() -> Scene<P> {
         .after(look)
 }
 
-/// Increments of one row in three ways; none is lost.
+/// Threads increment one row in three ways. No increment is lost.
 pub(super) fn lost_update<P: Protocol>() -> Scene<P> {
     Scene::new("lost-update")
         .before(|me| me.fill(0..1, 0))
@@ -114,7 +114,8 @@ pub(super) fn lost_update<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// Three want one of two, and each notes it beside; who comes too late leaves no trace.
+/// Three transactions each take one of two units, and record this in other rows. The transaction
+/// that comes too late leaves no effect.
 pub(super) fn guards<P: Protocol>() -> Scene<P> {
     fn want<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -152,7 +153,8 @@ pub(super) fn guards<P: Protocol>() -> Scene<P> {
         .shows("refusal")
 }
 
-/// What is held and read decides what is written to a row that another one holds.
+/// Reads row `held` for update and row `read` without. Writes a value that depends on both to row
+/// `held`.
 fn level<P: Protocol>(me: &mut Actor<'_, P>, held: u64, read: u64) {
     let items = me.items();
     me.run(|tx| {
@@ -162,7 +164,8 @@ fn level<P: Protocol>(me: &mut Actor<'_, P>, held: u64, read: u64) {
     });
 }
 
-/// Two threads hold a row each and read the other's, and that is all.
+/// Each of two threads holds a row and reads the row that the other thread holds. There is no third
+/// thread.
 pub(super) fn held_skew<P: Protocol>() -> Scene<P> {
     Scene::new("held-skew")
         .before(|me| me.fill(0..2, 0))
@@ -176,7 +179,7 @@ pub(super) fn held_skew<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// Transfers between rows that are read for update, in orders that cross.
+/// Transfers between rows that are read for update, in opposite orders.
 pub(super) fn holders<P: Protocol>() -> Scene<P> {
     fn transfer<P: Protocol>(me: &mut Actor<'_, P>, from: u64, to: u64) {
         let items = me.items();
@@ -211,7 +214,7 @@ pub(super) fn holders<P: Protocol>() -> Scene<P> {
         .after(sum)
 }
 
-/// Who finds an empty range fills it; one of three does.
+/// A transaction that finds a range empty inserts into it. Exactly one of three transactions does.
 pub(super) fn phantom<P: Protocol>() -> Scene<P> {
     const GAP: ((u8, u16), (u8, u16)) = ((1, 11), (1, 40));
     fn fill<P: Protocol>(me: &mut Actor<'_, P>) {
@@ -239,7 +242,7 @@ pub(super) fn phantom<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// Inserts a key of two unless the other one is there.
+/// Inserts one of two keys, unless the other key has a row.
 fn insert_unless_other<P: Protocol>(me: &mut Actor<'_, P>) {
     let (items, own) = (me.items(), me.number - 1);
     me.run(|tx| match items.get(tx, &(1 - own), Item::OTHER)? {
@@ -248,20 +251,20 @@ fn insert_unless_other<P: Protocol>(me: &mut Actor<'_, P>) {
     });
 }
 
-/// Demands that one of two keys is there.
+/// Asserts that exactly one of two keys has a row.
 fn one_of_two<P: Protocol>(me: &mut Actor<'_, P>) {
     let items = me.items();
     let rows = me.run(|tx| Ok((items.get(tx, &0, Item::COUNT)?, items.get(tx, &1, Item::COUNT)?)));
     assert!(matches!(rows, (Some(1), None) | (None, Some(1))), "{rows:?}");
 }
 
-/// Two threads miss one key each and insert the other's, and that is all.
+/// Each of two threads finds one key absent and inserts the other. There is no third thread.
 pub(super) fn missed_keys<P: Protocol>() -> Scene<P> {
     Scene::new("missed-keys").part(insert_unless_other).part(insert_unless_other).after(one_of_two)
 }
 
-/// Who misses a key inserts another, which the next one misses; a third thread inserts and gives
-/// up.
+/// Two threads each find one key absent and insert the other. A third thread inserts and rolls
+/// back.
 pub(super) fn absent_keys<P: Protocol>() -> Scene<P> {
     Scene::new("absent-keys")
         .part(insert_unless_other)
@@ -277,8 +280,8 @@ pub(super) fn absent_keys<P: Protocol>() -> Scene<P> {
         .after(one_of_two)
 }
 
-/// Two threads go through a range and fill it on the way, dividing what they have gone through; a
-/// third inserts only.
+/// Two threads scan a range and insert into it during the scan, which splits the leaves that they
+/// have scanned. A third thread only inserts.
 pub(super) fn own_split<P: Protocol>() -> Scene<P> {
     fn go_through<P: Protocol>(me: &mut Actor<'_, P>) {
         let (parcels, items, own) = (me.parcels(), me.items(), me.number);
@@ -315,13 +318,14 @@ pub(super) fn own_split<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// Rows go, one after another, and their weight goes to others, while scans both ways add up what
-/// is there.
+/// Rows are deleted one after another, and their weight is added to other rows. Meanwhile scans in
+/// both directions sum the weights.
 pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
     fn remove<P: Protocol>(me: &mut Actor<'_, P>, from: u16, to: u16) {
         let (parcels, items) = (me.parcels(), me.items());
         me.run(|tx| {
-            // Rests on what the other one has counted, which rests on the rows that are there.
+            // The delete depends on the count that the other thread has written. That count depends
+            // on the existing rows.
             items.get(tx, &9, Item::COUNT)?;
             let Some(weight) = parcels.get(tx, &(1, from), Parcel::WEIGHT)? else { return Ok(()) };
             parcels.delete(tx, &(1, from))?;
@@ -341,13 +345,14 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
                     .collect(),
                 _ => parcels.scan(tx, .., Parcel::WEIGHT).map(|row| row.map(|row| row.1)).collect(),
             };
-            // A transaction that writes is certified otherwise than one that does not.
+            // The transaction writes, since a writing transaction is validated in another way than
+            // a read-only one.
             items.put(tx, Item::new(own, 0))?;
             weights.map(|weights| weights.iter().sum::<i64>())
         });
         assert_eq!(sum, 50);
     }
-    /// The number of rows, by a group that is never updated.
+    /// Writes the number of rows to item 9. Reads only a group that is never updated.
     fn count<P: Protocol>(me: &mut Actor<'_, P>) {
         let (parcels, items) = (me.parcels(), me.items());
         me.run(|tx| {
@@ -377,8 +382,8 @@ pub(super) fn delete_in_scan<P: Protocol>() -> Scene<P> {
         .after(sum)
 }
 
-/// Two insert the same row with the same unique code, and delete it: each can say that it is there,
-/// neither that its code is taken.
+/// Two threads insert the same row with the same unique code, and delete it. An insert may fail
+/// because the row exists, but never because its code is taken.
 pub(super) fn twins<P: Protocol>() -> Scene<P> {
     fn turns<P: Protocol>(me: &mut Actor<'_, P>) {
         let (filed, items, own) = (me.filed(), me.items(), me.number);
@@ -393,7 +398,8 @@ pub(super) fn twins<P: Protocol>() -> Scene<P> {
         }
         me.run(|tx| items.insert(tx, Item::new(own, left)));
     }
-    // No history says what an insert or a delete that is done takes to be there.
+    // A history does not show whether a successful insert or delete assumed that the row exists. So
+    // the scene counts the rows.
     Scene::new("twins").part(turns).part(turns).shows("duplicate").after(|me| {
         let (filed, items) = (me.filed(), me.items());
         let left =
@@ -403,8 +409,8 @@ pub(super) fn twins<P: Protocol>() -> Scene<P> {
     })
 }
 
-/// A row changes its unique code while another one looks for the code, finds who has it, and gives
-/// it to a new row.
+/// One transaction changes the unique code of a row. Meanwhile other transactions look up a code,
+/// find the row that has it, and insert a new row with the same code.
 pub(super) fn indexes<P: Protocol>() -> Scene<P> {
     Scene::new("indexes")
         .before(|me| {
@@ -456,11 +462,11 @@ pub(super) fn indexes<P: Protocol>() -> Scene<P> {
         .shows("second of a code")
 }
 
-/// Says that it never fails, and does if the count is even.
+/// An updater that is declared total, but panics if the count is even.
 #[derive(Debug, Clone, Copy)]
 struct Breaks;
 
-/// What it panics with then.
+/// The payload of that panic.
 #[derive(Debug)]
 struct Deliberate;
 
@@ -479,9 +485,9 @@ impl Updater<Item> for Breaks {
     }
 }
 
-/// Two rows always say the same, whatever becomes of them: updates that cannot fail, which may be
-/// put off, in no order that commutes, and one that says so and does, while the rows go, come, are
-/// read, and are collected.
+/// Two rows must always have equal contents. Each transaction makes the same update on both. The
+/// updates are total, so they may be deferred, but they do not commute. One of them is declared
+/// total and panics. Meanwhile the rows are deleted, inserted and read, and garbage is collected.
 pub(super) fn put_off<P: Protocol>() -> Scene<P> {
     type Change<P> = fn(&Table<Item, Recorded<P>>, &Tx<'_, Recorded<P>>, u64) -> Result<(), Abort>;
     fn change<P: Protocol>(me: &mut Actor<'_, P>, change: Change<P>) {
@@ -532,7 +538,7 @@ pub(super) fn put_off<P: Protocol>() -> Scene<P> {
         })
 }
 
-/// A counter of updates that cannot fail is read meanwhile. None is lost.
+/// A counter gets total updates and is read at the same time. No update is lost.
 pub(super) fn counters<P: Protocol>() -> Scene<P> {
     fn count<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -548,7 +554,7 @@ pub(super) fn counters<P: Protocol>() -> Scene<P> {
     )
 }
 
-/// A row is deleted while it is updated without a look at it.
+/// A row is deleted while another transaction updates it blindly.
 pub(super) fn swept<P: Protocol>() -> Scene<P> {
     Scene::new("swept")
         .before(|me| me.fill(0..1, 0))

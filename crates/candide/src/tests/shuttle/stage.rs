@@ -1,4 +1,4 @@
-//! What scenes are made of and played on.
+//! The parts of scenes, and the stage on which a scene is played.
 
 use super::super::indexed_rows::{Filed, Parcel};
 use super::super::random_transactions::{Judge, Mix};
@@ -16,62 +16,62 @@ use candide_check::Options;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The bits of a seed that say how the database is built.
+/// Returns the bits of a seed that determine how the database is built.
 pub(super) fn options<P: Protocol>() -> u64 {
     if P::TIMESTAMPS.len() > 1 { 15 } else { 7 }
 }
 
-/// What happened in how many schedules.
+/// For each kind of event, the number of schedules in which it happened.
 pub(super) type Seen = Arc<Mutex<BTreeMap<&'static str, u64>>>;
 
-/// What one of the threads does.
+/// The part of one thread in a scene.
 pub(super) type Part<P> = fn(&mut Actor<'_, P>);
 
-/// A small program of a few threads. Its history is judged; what else must hold, it asserts.
+/// A scene: a small program of a few threads. Its history is judged. The scene itself asserts all
+/// other properties.
 pub(super) struct Scene<P: Protocol> {
     pub(super) name: &'static str,
     before: Part<P>,
     parts: Vec<Part<P>>,
     after: Part<P>,
-    /// What must have happened in one of many schedules.
+    /// The events of which each must have happened in at least one of many schedules.
     pub(super) shows: Vec<&'static str>,
 }
 
 impl<P: Protocol> Scene<P> {
-    /// A scene in which nothing happens yet. That transactions get into each other's way is the
-    /// least that it must show.
+    /// Makes a scene without parts. Its schedules must show at least a conflict.
     pub(super) fn new(name: &'static str) -> Scene<P> {
         Scene::peaceful(name).shows("conflict")
     }
 
-    /// The same, of transactions that may all come through.
+    /// Makes a scene without parts. All of its transactions may commit without a conflict.
     pub(super) fn peaceful(name: &'static str) -> Scene<P> {
         Scene { name, before: |_| {}, parts: Vec::new(), after: |_| {}, shows: Vec::new() }
     }
 
-    /// What is done before the parts begin.
+    /// Sets the actions before the parts begin.
     pub(super) fn before(self, before: Part<P>) -> Scene<P> {
         Scene { before, ..self }
     }
 
-    /// One more thread.
+    /// Adds a thread.
     pub(super) fn part(mut self, part: Part<P>) -> Scene<P> {
         self.parts.push(part);
         self
     }
 
-    /// What is done when the parts are over.
+    /// Sets the actions after the parts have ended.
     pub(super) fn after(self, after: Part<P>) -> Scene<P> {
         Scene { after, ..self }
     }
 
-    /// Asks for something to happen in some schedules.
+    /// Requires that the event `what` happens in some schedules.
     pub(super) fn shows(mut self, what: &'static str) -> Scene<P> {
         self.shows.push(what);
         self
     }
 
-    /// Plays it once and has its history judged.
+    /// Plays the scene once, and judges its history.
     pub(super) fn play(&self, seed: u64, seen: &Seen) {
         let stage = Stage::new(seed, seen.clone());
         stage.act(0, self.before);
@@ -86,7 +86,7 @@ impl<P: Protocol> Scene<P> {
     }
 }
 
-/// Where a scene is played.
+/// The stage: the database and the tables with which a scene is played.
 pub(super) struct Stage<P: Protocol> {
     pub(super) db: Database<Recorded<P>>,
     items: Table<Item, Recorded<P>>,
@@ -94,7 +94,7 @@ pub(super) struct Stage<P: Protocol> {
     filed: Table<Filed, Recorded<P>>,
     seed: u64,
     mix: OnceLock<Mix<P>>,
-    /// Where records of items have been.
+    /// The addresses at which records of items have been.
     places: Mutex<HashSet<u64>>,
     log: Mutex<Log>,
     seen: Seen,
@@ -109,8 +109,8 @@ impl<P: Protocol> Stage<P> {
             builder = builder.timestamps(P::TIMESTAMPS[1]);
         }
         let db: Database<Recorded<P>> = builder.build().unwrap();
-        // All of them now: who makes a table waits, as the system's threads do, for who goes
-        // through the list of tables.
+        // All tables are made now. A later call that makes a table could wait for a thread that
+        // goes through the list of tables, by a lock of the operating system.
         let options =
             if seed & 4 == 0 { TableOptions::default() } else { TableOptions::default().ordered() };
         let items = db.table_with("counters", options).unwrap();
@@ -147,7 +147,7 @@ impl<P: Protocol> Stage<P> {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner).entry(what).or_default() += 1;
     }
 
-    /// Demands that what has happened is what the protocol promises.
+    /// Asserts that the history keeps the promises of the protocol.
     fn judge(&self, name: &str) {
         if self.db.stats().retries > 0 {
             self.saw("conflict");
@@ -163,37 +163,37 @@ impl<P: Protocol> Stage<P> {
     }
 }
 
-/// One of the threads.
+/// A thread of a scene.
 pub(super) struct Actor<'a, P: Protocol> {
     pub(super) stage: &'a Stage<P>,
     pub(super) session: Session<Recorded<P>>,
-    /// Its place among the parts, from one.
+    /// The number of the thread's part, counted from one.
     pub(super) number: u64,
     pub(super) random: Random,
 }
 
 impl<'a, P: Protocol> Actor<'a, P> {
-    /// A table of items, with or without an order, as the schedule's seed has it.
+    /// Returns a table of items. The schedule's seed determines whether the table is ordered.
     pub(super) fn items(&self) -> Table<Item, Recorded<P>> {
         self.stage.items.clone()
     }
 
-    /// A table in the order of its keys.
+    /// Returns an ordered table.
     pub(super) fn parcels(&self) -> Table<Parcel, Recorded<P>> {
         self.stage.parcels.clone()
     }
 
-    /// A table with indexes.
+    /// Returns a table with indexes.
     pub(super) fn filed(&self) -> Table<Filed, Recorded<P>> {
         self.stage.filed.clone()
     }
 
-    /// Random transactions over few keys.
+    /// Returns the tables for random transactions over few keys.
     pub(super) fn mix(&self) -> &'a Mix<P> {
         self.stage.mix.get_or_init(|| Mix::new(self.stage.db.clone(), 4))
     }
 
-    /// Runs a transaction that has no outcome but a value.
+    /// Runs a transaction that must commit, and returns its value.
     pub(super) fn run<T>(
         &mut self,
         body: impl FnMut(&Tx<'_, Recorded<P>>) -> Result<T, Abort>,
@@ -212,20 +212,20 @@ impl<'a, P: Protocol> Actor<'a, P> {
         self.stage.pass();
     }
 
-    /// Does what the advancer does: an epoch passes, and the garbage of sessions that do nothing is
-    /// collected.
+    /// Does the work of the advancer: lets an epoch pass, and collects the garbage of idle
+    /// sessions.
     pub(super) fn advance(&self) {
         self.pass();
         self.collect();
     }
 
-    /// Collects the garbage of sessions that do nothing.
+    /// Collects the garbage of idle sessions.
     pub(super) fn collect(&self) {
         let inner = &self.stage.db.inner;
         inner.collect(inner.engine.epochs.now());
     }
 
-    /// Notes where an item's record is, and whether there was one before.
+    /// Records the address of an item's record, and whether another record was there before.
     pub(super) fn remember_place(&mut self, key: u64) {
         let (items, places) = (self.items(), &self.stage.places);
         let core = items.core();
@@ -241,13 +241,13 @@ impl<'a, P: Protocol> Actor<'a, P> {
         }
     }
 
-    /// What transactions of all threads have been played. Nothing may be done to the database
-    /// meanwhile.
+    /// Returns the log of the transactions of all threads, locked. The caller may not use the
+    /// database while it holds the log.
     pub(super) fn log(&self) -> MutexGuard<'a, Log> {
         self.stage.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that something has happened.
+    /// Records that the event `what` has happened.
     pub(super) fn saw(&self, what: &'static str) {
         self.stage.saw(what);
     }

@@ -1,6 +1,7 @@
-//! The scene: transactions of updates, drawn at random, whose values are judged: some order of
-//! them, which agrees with real time, must have made just what each has seen. Histories say who saw
-//! whose version, and not what is in one that was made of several.
+//! A scene of random transactions of updates, whose values are judged. Some serial order of the
+//! transactions that agrees with real time must explain all values that each of them has seen.
+//! Histories show which transaction saw whose version. They do not show the contents of a version
+//! that several deferred updates have made.
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
@@ -10,12 +11,12 @@ use crate::sync::Random;
 use crate::{Abort, Column, Refused, RunOptions, Table, Tx, Updater};
 use std::collections::BTreeMap;
 
-/// The rows that there may be.
+/// The number of keys.
 const ROWS: u64 = 2;
-/// As many transactions each thread runs.
+/// The number of transactions of each thread.
 const TURNS: usize = 3;
 
-/// What is done to one row.
+/// An operation on one row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     what: u64,
@@ -23,25 +24,25 @@ pub(super) struct Step {
     by: i64,
 }
 
-/// The first of these only read.
+/// The number of kinds of steps that only read. They have the lowest numbers.
 const READS: u64 = 3;
 const STEPS: u64 = 15;
 
-/// Count, small and other of each row that is there.
+/// The columns `count`, `small` and `other` of each existing row.
 type Rows = BTreeMap<u64, (i64, u8, u64)>;
 
-/// A transaction that is over, and what it has seen.
+/// A transaction that has ended, and the values that it has seen.
 #[derive(Debug)]
 pub(super) struct Played {
     steps: Vec<Step>,
-    /// Of each step up to the one that a guard refused, if one did.
+    /// The value that each step has seen. If a guard has refused a step, the values end there.
     seen: Vec<i64>,
     refused: bool,
     begun: u64,
     ended: u64,
 }
 
-/// What transactions have been played, and how many moments of theirs there were.
+/// The transactions that have been played, and the number of their begins and ends so far.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     moments: u64,
@@ -97,7 +98,8 @@ impl Step {
         }
     }
 
-    /// The same on rows as they are; `None` if a guard refuses it.
+    /// Does the step on `rows` and returns the value that it sees; `None` if a guard refuses the
+    /// step.
     fn replay(self, rows: &mut Rows) -> Option<i64> {
         let Step { what, key, by } = self;
         let new = (by, 7, 100);
@@ -140,7 +142,7 @@ impl Step {
     }
 }
 
-/// Whether a row that may be missing was updated.
+/// Returns whether a row was updated: `false` if the row was missing.
 fn unless_missing(updated: Result<(), Abort>) -> Result<bool, Abort> {
     match updated {
         Err(Abort::NotFound) => Ok(false),
@@ -148,7 +150,7 @@ fn unless_missing(updated: Result<(), Abort>) -> Result<bool, Abort> {
     }
 }
 
-/// Makes of the count what depends on what it was.
+/// An updater. The new count depends on the old count, and these updates do not commute.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wind(pub(super) i64);
 
@@ -170,7 +172,8 @@ impl Updater<Item> for Wind {
     }
 }
 
-/// Swaps two columns, as far as one has room for the other. Of no size.
+/// An updater without a value, of size zero. It swaps two columns, as far as the narrower column
+/// has room.
 #[derive(Debug, Clone, Copy)]
 struct Swap;
 
@@ -197,14 +200,15 @@ fn hot(columns: Option<(i64, u8)>) -> i64 {
 }
 
 impl Played {
-    /// The rows after it, if it sees on these what it has seen.
+    /// Returns the rows after the transaction, if on `rows` it sees the values that it has seen;
+    /// otherwise `None`.
     fn after(&self, rows: &Rows) -> Option<Rows> {
         let mut after = rows.clone();
         for (number, step) in self.steps.iter().enumerate() {
             match step.replay(&mut after) {
                 Some(seen) if self.seen.get(number).is_none_or(|&was| was == seen) => {}
                 Some(_) => return None,
-                // What came afterwards it has seen of what never was.
+                // The later steps of a refused transaction saw rows that never existed.
                 None => return self.refused.then(|| rows.clone()),
             }
         }
@@ -212,8 +216,8 @@ impl Played {
     }
 }
 
-/// Whether some order of these that agrees with real time is what has happened, and leads to
-/// `last`.
+/// Returns whether some serial order of the transactions in `left` agrees with real time, explains
+/// all values seen, and leads from `rows` to `last`.
 fn can_be_ordered(left: &mut Vec<&Played>, rows: &Rows, last: &Rows) -> bool {
     if left.is_empty() {
         return rows == last;
@@ -236,8 +240,8 @@ fn can_be_ordered(left: &mut Vec<&Played>, rows: &Rows, last: &Rows) -> bool {
     false
 }
 
-/// Updates of every kind, some of which are put off, while rows come and go, and others look at
-/// them now, and back.
+/// Updates of every kind, some of them deferred, while rows are inserted and deleted. Other
+/// transactions read the present rows and older versions.
 pub(super) fn values<P: Versioned>() -> Scene<P> {
     fn act<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();

@@ -1,4 +1,4 @@
-//! The scenes: looks at the database as it was, where protocols keep versions.
+//! Scenes of reads of older versions, for protocols that keep versions.
 
 use super::super::indexed_rows::Parcel;
 use super::super::rows::Item;
@@ -8,10 +8,11 @@ use crate::index::Found;
 use crate::protocols::Recorded;
 use crate::{Abort, Snapshot, Whole};
 
-/// The rows that all scenes here are about.
+/// The number of rows in the scenes of this file.
 const ROWS: u64 = 3;
 
-/// Moves all that one row has to another, or makes it, and deletes the one; the sum stays.
+/// Moves the whole count of row `from` to row `to`, which is inserted if it does not exist, and
+/// deletes row `from`. The sum stays the same.
 fn move_all<P: Protocol>(me: &mut Actor<'_, P>, from: u64, to: u64) {
     let items = me.items();
     me.run(|tx| {
@@ -24,7 +25,7 @@ fn move_all<P: Protocol>(me: &mut Actor<'_, P>, from: u64, to: u64) {
     });
 }
 
-/// The counts of all rows.
+/// Returns the counts of all rows; `None` for each row that does not exist.
 fn counts<P: Protocol>(
     items: &crate::Table<Item, Recorded<P>>,
     tx: &crate::Tx<'_, Recorded<P>>,
@@ -36,8 +37,8 @@ fn assert_whole(counts: &[Option<i64>]) {
     assert_eq!(counts.iter().flatten().sum::<i64>(), 30, "of different times: {counts:?}");
 }
 
-/// A snapshot is looked at again and again while rows move, go and come, and old versions are
-/// collected: it stays what it was.
+/// A snapshot is read several times, while rows are moved, deleted and inserted, and old versions
+/// are collected. The rows in the snapshot must not change.
 pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
     fn look<P: Versioned>(me: &mut Actor<'_, P>) {
         let (items, snapshot) = (me.items(), me.stage.db.snapshot());
@@ -69,8 +70,8 @@ pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
         .shows("burial")
 }
 
-/// What is parked for snapshots that close at any time is queued anew, collected by others, and
-/// reaped: all of it, and not twice.
+/// Garbage is parked for snapshots that may close at any time. It is queued again, collected by
+/// other sessions, and freed. All of it must be freed, and each part once.
 pub(super) fn parked<P: Versioned>() -> Scene<P> {
     fn churn<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -122,9 +123,9 @@ pub(super) fn parked<P: Versioned>() -> Scene<P> {
         .shows("burial")
 }
 
-/// Rows of a table in order go at one end and come at the other, and back again, while snapshots
-/// open and close that see those which have gone: each finds all of them, by their keys and both
-/// ways along.
+/// Rows of an ordered table are deleted at one end and inserted at the other, and back again.
+/// Meanwhile snapshots that still see the deleted rows open and close. Each snapshot must find all
+/// its rows, by their keys and by scans in both directions.
 pub(super) fn stowed<P: Versioned>() -> Scene<P> {
     fn move_on<P: Versioned>(me: &mut Actor<'_, P>) {
         let parcels = me.parcels();
@@ -197,9 +198,9 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
     if P::Versions::KEEPS_DELETED_INDEX { scene.shows("deleted_index") } else { scene }
 }
 
-/// Different columns of a row are written while an old snapshot and younger ones are open, and
-/// those who collect meet in its chain: what each snapshot sees stays whole, and nothing stays
-/// behind.
+/// Different columns of a row are written while an old snapshot and younger snapshots are open, and
+/// several sessions collect in the row's chain. Each snapshot must see a whole row, and no garbage
+/// may remain.
 pub(super) fn pruned<P: Versioned>() -> Scene<P> {
     fn write<P: Versioned>(me: &mut Actor<'_, P>, is_first: bool) {
         let items = me.items();
@@ -247,7 +248,7 @@ pub(super) fn pruned<P: Versioned>() -> Scene<P> {
                 assert_eq!(rows(snapshot), *seen, "a snapshot has changed");
             }
             if round % 2 == 1 {
-                // The first stays.
+                // The first snapshot stays open.
                 open.remove(1);
             }
         }
@@ -268,8 +269,8 @@ pub(super) fn pruned<P: Versioned>() -> Scene<P> {
         })
 }
 
-/// Rows that are written all the time are collected by all sessions, also while one is in the midst
-/// of reading what they were.
+/// All sessions collect the garbage of rows that are written all the time, even while a session is
+/// reading older versions of these rows.
 pub(super) fn hot<P: Versioned>() -> Scene<P> {
     fn write<P: Versioned>(me: &mut Actor<'_, P>) {
         let items = me.items();
@@ -313,11 +314,11 @@ pub(super) fn hot<P: Versioned>() -> Scene<P> {
                 "no snapshot is open, and something is kept"
             );
         });
-    // What is put aside in parts is each session's own.
+    // If versions are stored as undo records of parts of a row, each session keeps its own garbage.
     if P::Versions::SHORT_WORDS == 0 { scene.shows("hot") } else { scene }
 }
 
-/// Who only reads sees one moment, though it is not asked at the end whether that was so.
+/// A read-only transaction sees one moment, though it does not validate its reads at the end.
 pub(super) fn reports<P: Versioned>() -> Scene<P> {
     fn act<P: Versioned>(me: &mut Actor<'_, P>) {
         for (from, to) in [(0, 1), (1, 0)] {
@@ -341,11 +342,12 @@ pub(super) fn reports<P: Versioned>() -> Scene<P> {
     Scene::new("reports").before(|me| me.fill(0..ROWS, 10)).part(act).part(act).part(report)
 }
 
-/// Who might write, and reads, is overtaken by one commit after another: it moves on in time until
-/// it cannot any more.
+/// One commit after another overtakes a reading transaction that may still write. The transaction
+/// moves on in time until it cannot move on any more.
 pub(super) fn overtaken<P: Versioned>() -> Scene<P> {
     const ROWS: u64 = 4;
-    /// Rows that are never written, so that looking at all that was read takes a while.
+    /// The keys of rows that are never written. They make the revalidation of all reads take
+    /// longer.
     const STILL: std::ops::Range<u64> = ROWS..8;
     fn pay<P: Versioned>(me: &mut Actor<'_, P>, from: u64, to: u64) {
         let items = me.items();
@@ -368,8 +370,8 @@ pub(super) fn overtaken<P: Versioned>() -> Scene<P> {
             assert_eq!(counts.iter().sum::<i64>(), 80, "of different times: {counts:?}");
         }
     }
-    // Rows are read in the order of their keys: the second can move on while the first is what it
-    // was.
+    // Rows are read in the order of their keys. When the transaction reads the second row, it can
+    // move on as long as the first row is unchanged.
     let mut scene = Scene::new("overtaken").before(|me| me.fill(0..STILL.end, 10)).part(look);
     for _ in 0..3 {
         scene = scene.part(|me| pay(me, 2, 1));

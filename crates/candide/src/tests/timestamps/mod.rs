@@ -1,6 +1,8 @@
-//! Timestamps: what may commit before what has ended, and what must not.
+//! Tests of timestamps: which transactions may be serialized before transactions that have ended
+//! already, and which must not.
 //!
-//! Scripts are played exactly, one session's transactions inside the closure of another's.
+//! Scripts are run with exact interleavings: one session's transactions run inside the closure of
+//! another session's transaction.
 
 mod untimed;
 
@@ -17,7 +19,7 @@ use candide_check::Options;
 use std::sync::Barrier;
 use untimed::Untimed;
 
-/// A database in which time stands still, with items 1, 2 and 3 that count nothing.
+/// A database in which time stands still. Its items 1, 2 and 3 have the count zero.
 struct Scene<P: Protocol> {
     db: Database<P>,
     items: Table<Item, P>,
@@ -46,12 +48,12 @@ impl<P: Protocol> Scene<P> {
         self.db.inner.engine.epochs.pass();
     }
 
-    /// Gives item 1 timestamps far above those of everything else.
+    /// Gives item 1 timestamps far above those of all other items and nodes.
     fn age_item_1(&self, session: &mut Session<P>) {
         (0..20).for_each(|_| run(session, |tx| self.items.update(tx, &1, Item::COUNT.set(0))));
     }
 
-    /// Makes item 1, still in its first version, valid far beyond that.
+    /// Extends the first version of item 1, so that it is valid far beyond its write timestamp.
     fn extend_item_1(&self, session: &mut Session<P>) {
         (0..20).for_each(|_| run(session, |tx| self.items.update(tx, &3, Item::COUNT.add(1))));
         run(session, |tx| {
@@ -60,18 +62,19 @@ impl<P: Protocol> Scene<P> {
         });
     }
 
-    /// Above everything.
+    /// Overwrites item 1. The commit's timestamp is above all other timestamps.
     fn overwrite_item_1(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
         self.items.update(tx, &1, Item::COUNT.add(1))
     }
 }
 
-/// What tries to slip below a transaction: T3 has read item 1 as it was, when T1 overwrites it and
-/// misses something; others come in between; T2 makes what T1 missed, and T3 sees that. So T1 is
+/// A script in which a transaction tries to get a timestamp below that of an earlier one. T3 has
+/// read item 1. Then T1 overwrites item 1 and finds a key absent (`miss`). Then further
+/// transactions run (`between`). T2 inserts that key (`make`), and T3 reads it (`see`). So T1 comes
 /// before T2, T2 before T3, and T3 before T1.
 struct Script<P: Protocol> {
     name: &'static str,
-    /// Transactions before all that; an error takes one back.
+    /// The transactions before T3. If one returns an error, it is rolled back.
     before: Vec<Step<P>>,
     miss: Step<P>,
     between: Vec<Step<P>>,
@@ -79,7 +82,7 @@ struct Script<P: Protocol> {
     see: Step<P>,
 }
 
-/// Whether T3 commits although it has seen T2.
+/// Returns whether T3 commits although it has seen the write of T2.
 fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
     let scene = Scene::<P>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
@@ -87,8 +90,8 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
         let ended = other.run_with(ONCE(), |tx| step(&scene, tx));
         assert!(matches!(ended, Ok(()) | Err(Abort::NotFound)), "{}: {ended:?}", script.name);
     }
-    // What has been left absent is reaped when the next transaction of its session ends, which is
-    // T1.
+    // The records of absent rows are removed when the next transaction of their session ends. This
+    // is T1.
     scene.pass();
     scene.age_item_1(&mut session);
     let attempts = session.run(|tx| {
@@ -108,7 +111,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
     attempts == Ok(1)
 }
 
-/// Number `number` of district 1, and of a district of its own.
+/// Returns parcel `number` of district 1.
 fn parcel(number: u16) -> Parcel {
     Parcel::new(1, number)
 }
@@ -151,7 +154,7 @@ fn empty<P: Protocol>(
     numbers.try_for_each(|number| scene.parcels.delete(tx, &(1, number)))
 }
 
-/// The counter-example itself: a key without a record.
+/// The basic counter-example: the key has no record.
 fn missed_key<P: Protocol>() -> Script<P> {
     Script {
         name: "a key that was missed",
@@ -193,7 +196,8 @@ fn scanned_table<P: Protocol>() -> Script<P> {
     }
 }
 
-/// T1 meets the tombstone, which takes T1's timestamp with it when it is reaped.
+/// T1 finds the record of a deleted row. When the record is removed, T1's timestamp in it must not
+/// be lost.
 fn buried_tombstone<P: Protocol>() -> Script<P> {
     Script {
         name: "a row that was deleted, and reaped",
@@ -282,8 +286,8 @@ fn removed_leaf<P: Protocol>() -> Script<P> {
     }
 }
 
-/// The second of two leaves goes, and the root of the layer becomes the first, which T1 has gone
-/// to.
+/// The layer has two leaves. T1 has searched the first one. The second leaf is removed, and the
+/// first leaf becomes the root of the layer.
 fn taken_over_leaf<P: Protocol>() -> Script<P> {
     Script {
         name: "a leaf that became its layer's root",
@@ -345,7 +349,7 @@ fn ordered_index<P: Protocol>() -> Script<P> {
     }
 }
 
-/// T1 has not missed anything but read a row, which T2 replaces.
+/// T1 has found no key absent, but has read a row, which T2 replaces.
 fn read_row<P: Protocol>() -> Script<P> {
     Script {
         name: "a row that was read",
@@ -356,7 +360,7 @@ fn read_row<P: Protocol>() -> Script<P> {
     }
 }
 
-/// TicToc stops the script; without timestamps in nodes nothing does.
+/// Asserts that TicToc prevents T3's commit, and that without timestamps in nodes T3 commits.
 fn assert_stopped(timed: Script<TicToc>, untimed: Script<Untimed>) {
     assert!(!slips_below(&timed), "{}", timed.name);
     assert!(slips_below(&untimed), "{}: the script shows nothing", untimed.name);
@@ -409,7 +413,8 @@ fn no_update_commits_below_a_reader_of_its_row() {
     assert!(!slips_below::<TicToc>(&read_row()));
 }
 
-/// T2 holds the row when T1 reads it, far above where T2 would have been.
+/// T2 holds the row when T1 reads it. T1's timestamp is far above the timestamp that T2 would have
+/// got without this read.
 #[test]
 fn no_holder_commits_below_a_reader_of_its_row() {
     let scene = Scene::<TicToc>::new();
@@ -430,7 +435,7 @@ fn no_holder_commits_below_a_reader_of_its_row() {
     assert_eq!(ended, CONFLICT);
 }
 
-/// What T1 is shown by a guard that fails is as good as a read.
+/// The failure of a guard shows T1 the row's value, so it counts as a read.
 #[test]
 fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
     let scene = Scene::<TicToc>::new();
@@ -450,7 +455,7 @@ fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
     assert_eq!(ended, CONFLICT);
 }
 
-/// The same with a row that came and went within T1.
+/// Here T1 inserts and deletes the row within its transaction.
 #[test]
 fn no_insert_slips_below_one_that_was_taken_back() {
     let scene = Scene::<TicToc>::new();
@@ -470,14 +475,15 @@ fn no_insert_slips_below_one_that_was_taken_back() {
     assert_eq!(ended, CONFLICT);
 }
 
-/// A transaction that misses a key after its row was deleted comes after the delete, of which
-/// nothing but the node's nwts tells. W has read what the delete's transaction replaces, so it is
-/// before that; and T is before W, whose write it does not see.
+/// Transaction T finds a key absent after the key's row was deleted, so T comes after the delete.
+/// Only the node's nwts still shows the delete. W has read a row that the deleting transaction
+/// replaces, so W comes before the delete. T does not see W's write, so T comes before W. This is a
+/// cycle.
 #[test]
 fn a_reader_that_misses_a_key_comes_after_the_delete() {
     let scene = Scene::<TicToc>::new();
     run(&mut scene.session(), |tx| scene.items.insert(tx, Item::new(9, 1)));
-    // The delete will be far above W.
+    // The timestamp of the delete will be far above that of W.
     scene.age_item_1(&mut scene.session());
     let (begun, goes_on) = (Barrier::new(2), Barrier::new(2));
     let ended = std::thread::scope(|scope| {
@@ -515,7 +521,8 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
     assert_eq!(ended, CONFLICT);
 }
 
-/// Runs a commit in which another one steps in at a point of the validation.
+/// Runs a transaction that reads item 1 as it was and then item 3. The caller lets another
+/// transaction run at a point of the commit.
 fn read_old_and_new(scene: &Scene<TicToc>, session: &mut Session<TicToc>) -> Result<(), Abort> {
     session.run_with(ONCE(), |tx| {
         assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
@@ -555,7 +562,8 @@ fn a_version_that_is_about_to_be_replaced_is_not_extended() {
             result
         });
         read.wait();
-        // The writer has its timestamp, below the reader's, when the reader validates.
+        // When the reader validates, the writer already has its timestamp, which is below the
+        // reader's timestamp.
         let pause = move || {
             validated.wait();
             ended.wait();
@@ -587,8 +595,8 @@ fn a_value_is_that_of_the_timestamps_it_is_read_with() {
     assert!(matches!(seen, Ok([0, 0] | [1, 1]) | Err(Abort::AttemptsExhausted)), "{seen:?}");
 }
 
-/// Attempts of a transaction that reads item 1 and writes item 2, when item 1 is overwritten in
-/// between.
+/// Returns the number of attempts of a transaction that reads item 1 and writes item 2, if item 1
+/// is overwritten in between.
 fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)) -> u32 {
     let scene = Scene::<P>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
@@ -604,8 +612,8 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
     attempts.unwrap()
 }
 
-/// The schedule of the third figure of "Opportunities for Optimism": the second transaction ends
-/// later, and comes first.
+/// The schedule of the third figure of "Opportunities for Optimism": one transaction ends later
+/// than the other, but comes first in the serial order.
 #[test]
 fn a_reader_of_a_row_that_was_overwritten_since_may_come_first() {
     assert_eq!(attempts_after_overwrite::<Occ>(Scene::age_item_1), 2);
@@ -614,9 +622,9 @@ fn a_reader_of_a_row_that_was_overwritten_since_may_come_first() {
     assert_eq!(attempts_after_overwrite::<TicToc>(Scene::extend_item_1), 1);
 }
 
-/// R meets the record of a failed insert, then the row comes and goes. Its reaping has been waiting
-/// since before R began, but must not come before R's end: histories would take what R did not see
-/// for the delete.
+/// R finds the record of a failed insert. Then the row is inserted and deleted. The record has been
+/// queued for removal since before R began, but it must not be removed before R ends. Otherwise a
+/// history would take the absence that R saw to be the result of the delete.
 #[test]
 fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
     let scene = Scene::<Recorded<TicToc>>::new();
@@ -626,8 +634,8 @@ fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
         Err::<(), _>(Abort::NotFound)
     });
     assert_eq!(failed, Err(Abort::NotFound));
-    // A reader sees the two together, so that R's versions are of one time whatever becomes of
-    // them.
+    // This reader reads both keys. So the versions that R reads are valid at one common time,
+    // whatever happens to them later.
     run(&mut other, |tx| {
         assert_eq!(scene.items.get(tx, &9, ())?, None);
         scene.items.read(tx, &1, Item::COUNT).map(drop)

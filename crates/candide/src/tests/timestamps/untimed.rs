@@ -1,8 +1,8 @@
-//! TicToc without timestamps for absence: buckets and leaves have nothing but their versions, which
-//! are in commit order.
+//! TicToc without timestamps for absence. Buckets and leaves have only versions, which are in
+//! commit order.
 //!
-//! Such mixes have been published as serializable. They are not, as this one shows: each script of
-//! the tests beside it that TicToc stops gets through here.
+//! Such mixtures have been published as serializable. They are not, as this protocol shows: each
+//! script of the neighbouring tests that TicToc prevents commits under this protocol.
 
 use crate::Abort;
 use crate::access::{Intent, WriteSet};
@@ -18,7 +18,7 @@ use crate::schema::{Op, Words};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
-/// TicToc whose records and nodes inherit nothing from each other.
+/// TicToc, but records and nodes inherit no timestamps from each other.
 #[derive(Debug)]
 pub(super) struct Untimed;
 
@@ -118,7 +118,7 @@ impl Absence for Untimed {
         TicToc::init_absent_cell(&(), at);
     }
 
-    /// Absent from the beginning of time, and never seen.
+    /// Begins the record as absent since time zero, and never read.
     fn inherit_from_node(_clock: &(), _node: NodeAt, at: CellAt) {
         begin_in_time(at, [0, 0]);
     }

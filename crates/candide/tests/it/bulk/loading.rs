@@ -1,4 +1,4 @@
-//! Loading and clearing tables.
+//! Tests of loading and clearing tables.
 
 use super::{filled, rows};
 use crate::common::{Item, builder};
@@ -83,7 +83,7 @@ fn clearing_is_part_of_its_transaction<P: Protocol>() {
         table.delete(tx, &3)?;
         assert_eq!(table.clear(tx)?, 500, "what the transaction sees: one more and one less");
         assert_eq!(table.clear(tx)?, 0);
-        // Some are inserted again, and some of these deleted again.
+        // Some rows are inserted again, and some of these are deleted again.
         (0..500).step_by(3).try_for_each(|id| table.insert(tx, Item::new(id, 7)))?;
         (0..500).step_by(6).try_for_each(|id| table.delete(tx, &id))?;
         let there = |id: &u64| Ok(table.get(tx, id, ())?.is_some());

@@ -1,4 +1,5 @@
-//! Many rows at once: loading, clearing, exporting, importing, and iteration without transactions.
+//! Tests of many rows at once: loading, clearing, exporting, importing, and iteration without
+//! transactions.
 
 mod loading;
 mod raw_iteration;
@@ -7,7 +8,7 @@ mod streams;
 use crate::common::{Item, builder};
 use candide::{Database, LoadOptions, Protocol, Table};
 
-/// Builds a database with a table of so many items.
+/// Builds a database with a table of `rows` items.
 fn filled<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("items").unwrap();

@@ -1,10 +1,10 @@
-//! Iteration and exports outside of transactions.
+//! Tests of iteration and exports outside of transactions.
 
 use crate::common::{Coat, Item, Parcel, builder, ok, receive};
 use candide::{Abort, Database, Error, Occ, Protocol, StreamError, TableOptions};
 use std::thread;
 
-// Iteration outside transactions.
+// Tests of iteration outside of transactions.
 
 protocol_tests!(overlapping: raw_iteration_stays_right_when_the_table_is_restructured_meanwhile);
 /// An iteration whose callback changes the table.
@@ -23,7 +23,8 @@ fn raw_iteration_stays_right_when_the_table_is_restructured_meanwhile<P: Protoco
                 seen.push(*row);
             }
             if next < 1_500 {
-                // It leaves no row, but the table has changed.
+                // The refused transaction leaves no row, but it has changed the structure of the
+                // table.
                 let refused = session.run(|tx| {
                     (next..next + 100)
                         .try_for_each(|id| table.insert(tx, Coat { id, owner: 1, price: 2 }))?;
@@ -39,7 +40,7 @@ fn raw_iteration_stays_right_when_the_table_is_restructured_meanwhile<P: Protoco
     }
 }
 
-/// A writer that disturbs the export that writes to it.
+/// A writer that calls a function during the export that writes to it.
 struct Disturbing<F>(Vec<u8>, F);
 
 impl<F: FnMut()> std::io::Write for Disturbing<F> {

@@ -1,10 +1,10 @@
-//! Exports and imports.
+//! Tests of exports and imports.
 
 use super::{filled, rows};
 use crate::common::Item;
 use candide::{Abort, Error, Occ, Protocol, Record, StreamError, Whole};
 
-/// A writer that accepts some bytes, and then no more.
+/// A writer that accepts a given number of bytes, and then fails.
 struct Closed(usize);
 
 impl std::io::Write for Closed {
@@ -36,8 +36,8 @@ fn what_is_exported_is_what_is_imported<P: Protocol>() {
     }
 }
 
-/// Streams have the format in the documentation of `export`, word by word, so that old ones can
-/// always be read.
+/// Streams have exactly the format in the documentation of `export`, so that old streams can always
+/// be read.
 #[test]
 fn the_format_is_what_it_was() {
     let (db, table) = filled::<Occ>(0);
@@ -58,8 +58,8 @@ fn the_format_is_what_it_was() {
     let add = |sum: u64, word: &u64| (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
     begin.push(begin.iter().fold(0xcbf2_9ce4_8422_2325, add));
     let old_begin = [u64::from_le_bytes(*b"candide\x02"), begin[1], 1, 3];
-    // The count; the small number and the flag, in one word; the other number, in a group of its
-    // own.
+    // The count; the small number and the flag, which share one word; and the other number, which
+    // is in a separate group.
     let row = [5, u64::MAX, 7, 100];
     let rest =
         [&[1], &row[..], &[7_645_139_869_971_480_778], &[0, 1, 6_636_593_151_406_678_724]].concat();
@@ -92,14 +92,16 @@ fn a_damaged_stream_is_refused_wherever_it_is_damaged() {
     let stream = exported(3);
     (0..stream.len())
         .for_each(|length| is_refused(&stream[..length], &format!("cut after {length} bytes")));
-    // With one row, too: then one bit turns the number of rows into the end.
+    // The stream of one row is tried, too: there one bit turns the number of rows into the end
+    // mark.
     for stream in [exported(1), stream] {
         for (byte, bit) in (0..stream.len()).flat_map(|byte| [(byte, 1), (byte, 0x80)]) {
             let mut damaged = stream.clone();
             damaged[byte] ^= bit;
             is_refused(&damaged, &format!("bit {bit:#x} of byte {byte} of {}", stream.len()));
         }
-        // The uppermost bits of two words: a product turns them only into uppermost bits.
+        // The uppermost bits of two words are damaged: a multiplication maps such damage only to
+        // uppermost bits.
         let last_bytes = || (7..stream.len()).step_by(8);
         for (first, second) in
             last_bytes().flat_map(|first| last_bytes().map(move |second| (first, second)))

@@ -1,4 +1,5 @@
-//! Running tests under protocols, and what the engine's own tests share with these.
+//! Functions that run tests under protocols, and the modules that these tests share with the
+//! engine's own tests.
 
 #[path = "../../../src/tests/indexed_rows.rs"]
 mod indexed_rows;
@@ -25,11 +26,11 @@ use std::cell::{Cell, RefCell};
 thread_local! {
     /// The policy of the databases that a test builds.
     static POLICY: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
-    /// Whether they take timestamps from the system's clock.
+    /// Whether the databases that a test builds take timestamps from the system's clock.
     static BY_THE_CLOCK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a test whose databases have a policy.
+/// Runs a test. The databases that it builds have `policy`.
 pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
     POLICY.set(Some(Box::new(policy)));
     let result = test();
@@ -45,7 +46,8 @@ pub(crate) fn by_the_clock<T>(test: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Returns the policy of the databases that the test builds, the default if there is no other.
+/// Returns the policy of the databases that the test builds: the one set by `under`, or else the
+/// default.
 fn policy<P: Protocol>() -> P::Policy {
     POLICY.with_borrow(|policy| {
         policy.as_ref().and_then(|policy| policy.downcast_ref().cloned()).unwrap_or_default()
@@ -57,13 +59,13 @@ pub(crate) fn properties<P: Protocol>() -> Properties {
     P::properties(&policy::<P>())
 }
 
-/// Begins a database of the test's.
+/// Returns a builder for a database of the test.
 pub(crate) fn builder<P: Protocol>() -> Builder<P> {
     let builder = Database::<P>::builder().policy(policy::<P>());
     if BY_THE_CLOCK.get() { builder.timestamps(Timestamps::Clock) } else { builder }
 }
 
-/// Returns what a transaction gives that is not to fail.
+/// Returns the value of a transaction that must not fail.
 pub(crate) fn ok<T>(result: Result<T, Abort>) -> T {
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
@@ -75,7 +77,8 @@ pub(crate) fn scene<P: Protocol>() -> (Database<P>, Table<Seat, P>) {
     (db, table)
 }
 
-/// Returns so many, or a third of them if `CANDIDE_SHORT` is set: samples, rounds, milliseconds.
+/// Returns `of`, or a third of `of` if `CANDIDE_SHORT` is set. `of` is a number of samples, rounds
+/// or milliseconds.
 pub(crate) fn share(of: u64) -> u64 {
     if std::env::var_os("CANDIDE_SHORT").is_some() { of / 3 } else { of }
 }

@@ -1,4 +1,4 @@
-//! Indexes that are made while rows change.
+//! Tests of indexes that are created while rows change.
 
 use crate::common::{Random, Seat, builder, check_index, ok, scene, seat, share};
 use candide::{Abort, Database, IndexOptions, KeyColumn, Protocol, RunOptions};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 thread_local! {
-    /// A callback that runs once, when an index key is computed.
+    /// A callback that runs once, when an index key is next computed.
     static AT_KEY: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
@@ -47,7 +47,7 @@ fn a_row_changed_while_its_index_is_built_leaves_no_wrong_entry<P: Protocol>() {
                 index
             });
             begun.recv().unwrap();
-            // Row 10 has no entry yet; it gets one before this transaction commits.
+            // Row 10 has no entry yet. It gets one before this transaction commits.
             ok(writer.run(|tx| {
                 match change {
                     0 => drop(table.delete_if_present(tx, &(0, 10))?),
@@ -125,14 +125,14 @@ fn an_index_made_again_has_the_key_it_is_given<P: Protocol>() {
         }));
     assert_eq!(found, [false, true]);
     table.drop_index("by_part").unwrap();
-    // An index that was dropped leaves room for more.
+    // A dropped index leaves room for further indexes.
     for _ in 0..40 {
         table.create_index("by_part", Seat::SEAT, IndexOptions::ordered()).unwrap();
         table.drop_index("by_part").unwrap();
     }
 }
 
-/// Indexed columns are changed by `modify` and `put`, also while an index is added.
+/// `modify` and `put` can change indexed columns, even while an index is added.
 #[test]
 fn modify_is_not_refused_while_indexes_come_and_go() {
     let db = Database::new();
@@ -162,7 +162,7 @@ fn modify_is_not_refused_while_indexes_come_and_go() {
 }
 
 protocol_tests!(concurrent: an_index_that_can_be_read_is_right_however_it_came);
-/// Indexes that are added and dropped while rows change; a readable index is always right.
+/// Indexes are added and dropped while rows change. A readable index must always be right.
 fn an_index_that_can_be_read_is_right_however_it_came<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();

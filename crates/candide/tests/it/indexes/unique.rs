@@ -1,11 +1,11 @@
-//! Unique indexes under contention.
+//! Tests of unique indexes under contention.
 
 use crate::common::{Random, Seat, ok, seat, share};
 use candide::{Abort, Database, Error, IndexOptions, RunOptions};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// If two rows with one value are inserted while a unique index is built, either the index or a row
-/// is refused.
+/// Two rows with the same value are inserted while a unique index is built. Then either the index
+/// or one of the rows must be refused.
 #[test]
 fn no_duplicate_slips_into_a_unique_index_that_is_being_made() {
     let db = Database::new();

@@ -1,4 +1,4 @@
-//! Effects of transactions outside of the database.
+//! Tests of the effects of transactions outside of the database.
 
 use crate::common::{Item, builder};
 use candide::{Abort, Database, Protocol};

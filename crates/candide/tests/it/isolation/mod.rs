@@ -1,4 +1,4 @@
-//! What transactions see of themselves and of others.
+//! Tests of what transactions see of their own changes and of other transactions' changes.
 
 mod effects;
 mod scans;

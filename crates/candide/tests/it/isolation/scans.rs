@@ -1,4 +1,4 @@
-//! What scans give beside the changes of their own transaction.
+//! Tests of the results of scans beside changes of their own transaction.
 
 use crate::common::{CONFLICT, Coat, ONCE, Random, Seat, builder, ok, scene, seat, share};
 use candide::experiments::Factor;
@@ -6,7 +6,7 @@ use candide::{Abort, IndexOptions, Prefix, Protocol, RunOptions, Table, Tx, Whol
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-// Iterators after an error.
+// Tests of iterators after an error.
 
 protocol_tests!(all: a_scan_gives_one_error_and_then_nothing);
 fn a_scan_gives_one_error_and_then_nothing<P: Protocol>() {
@@ -55,7 +55,7 @@ fn a_loop_over_a_scan_that_skips_errors_ends<P: Protocol>() {
             assert!(errors < 5, "the scan goes on after a conflict");
         }
         for _ in 0..200 {
-            // Repeated until the attempt notices that it is doomed.
+            // The read is repeated until the attempt notices that it is doomed.
             let _ = table.get(tx, &(0, 1), Seat::OWNER);
         }
         let after = table.scan(tx, .., ()).take(5).filter(Result::is_err).count();
@@ -66,7 +66,7 @@ fn a_loop_over_a_scan_that_skips_errors_ends<P: Protocol>() {
     assert!(result == Ok(()) || result == CONFLICT);
 }
 
-// As of creation.
+// Tests that a scan shows the rows as they were when the scan was created.
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -77,7 +77,7 @@ enum Step {
     Delete,
 }
 
-/// Applies a step to the table and to the model; both must agree on the outcome.
+/// Applies a step to the table and to the model. Both must agree on the outcome.
 fn step<P: Protocol>(
     tx: &Tx<'_, P>,
     table: &Table<Seat, P>,
@@ -203,7 +203,7 @@ fn scans_of_one_transaction_see_it_as_it_was_when_each_was_made<P: Protocol>() {
 }
 
 protocol_tests!(concurrent: scans_count_what_moves);
-/// Scans of tokens that move between halls, forwards, backwards and by an index.
+/// Tokens move between halls. Scans, forwards, backwards and by an index, must count all tokens.
 fn scans_count_what_moves<P: Protocol>() {
     const TOKENS: u64 = 40;
     let db = builder::<P>().build().unwrap();
@@ -229,7 +229,7 @@ fn scans_count_what_moves<P: Protocol>() {
                         table.delete(tx, &key)?;
                         let to = if to > 2 { 3 + number % 50 } else { to };
                         table.insert(tx, seat(to, number, 7))?;
-                        // And one moves back.
+                        // One token moves back.
                         let back = table.scan_rev(tx, (3, 0).., ()).next().transpose()?;
                         if let Some((key, ())) = back
                             && number % 2 == 0
@@ -282,7 +282,7 @@ fn scans_count_what_moves<P: Protocol>() {
 }
 
 protocol_tests!(concurrent: a_scan_of_a_hash_table_bears_its_own_growth);
-/// A scan of a hash table whose own inserts make it grow more than once.
+/// A transaction scans a hash table and makes it grow more than once by its own inserts.
 fn a_scan_of_a_hash_table_bears_its_own_growth<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Coat>("coats").unwrap();

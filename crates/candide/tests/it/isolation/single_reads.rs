@@ -1,4 +1,4 @@
-//! Reads of one row, each a transaction by itself.
+//! Tests of single reads: each read of one row is a transaction.
 
 use crate::common::{Item, builder, properties, run};
 use candide::{Abort, Protocol, Whole};
@@ -24,7 +24,7 @@ fn a_foreign_table_is_refused_and_what_is_not_committed_is_not_read<P: Protocol>
     let mut foreign = other.session().unwrap();
     run(&mut session, |tx| items.insert(tx, Item::new(1, 3)));
     assert_eq!(items.get_now(&mut foreign, &1, Item::COUNT), Err(Abort::ForeignTable));
-    // In another's transaction, which has written and not committed.
+    // The read runs inside another session's transaction, which has written and not committed.
     let within = session.run(|tx| {
         items.update(tx, &1, Item::COUNT.add(1))?;
         Ok::<_, Abort>(items.get_now(&mut inner, &1, Item::COUNT))

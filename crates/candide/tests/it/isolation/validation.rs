@@ -1,4 +1,5 @@
-//! Transactions within others that read what those change.
+//! Tests of transactions that run inside others and change or read the rows that those read or
+//! change.
 
 use crate::common::{CONFLICT, Item, ONCE, builder};
 use candide::{
@@ -26,8 +27,8 @@ fn scene<P: Protocol>() -> Scene<P> {
 #[test]
 fn own_inserts_keep_own_absent_reads_and_others_spoil_them() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
-    // The transaction's own inserts do not invalidate its absent reads, of the same key or of
-    // another in the same bucket.
+    // The transaction's own inserts do not invalidate its reads of absent keys, neither of the same
+    // key nor of another key in the same bucket.
     first
         .run_with(ONCE(), |tx| {
             for key in 100..130 {
@@ -36,8 +37,8 @@ fn own_inserts_keep_own_absent_reads_and_others_spoil_them() {
             (100..130).try_for_each(|key| table.insert(tx, Item::new(key, 1)))
         })
         .unwrap();
-    // But others' commits of a key that was read absent do, even if the first transaction has
-    // linked its record.
+    // But a commit by another session that inserts such a key invalidates the read, even if the
+    // first transaction has linked the key's record.
     let overwritten = first.run_with(ONCE(), |tx| {
         assert_eq!(table.get(tx, &200, Item::COUNT)?, None);
         table.put(tx, Item::new(200, 1))?;
@@ -50,8 +51,8 @@ fn own_inserts_keep_own_absent_reads_and_others_spoil_them() {
 #[test]
 fn an_uncommitted_record_is_an_absence_that_is_observed() {
     let Scene { table, mut first, mut second, db } = scene::<Occ>();
-    // A inserts k (its record is linked); B sees no k and writes z; A, which read the old z,
-    // must not commit as well.
+    // Transaction A inserts key k, so k's record is linked. Transaction B finds k absent and writes
+    // row z. A has read the old z, so A must not commit as well.
     let mut inner = Ok(());
     let outer = first.run_with(ONCE(), |tx| {
         table.insert(tx, Item::new(50, 1))?;
@@ -63,14 +64,14 @@ fn an_uncommitted_record_is_an_absence_that_is_observed() {
         Ok(())
     });
     assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
-    // And the other way round: one that saw no k commits only if k is not inserted.
+    // The other way round: a transaction that found k absent commits only if k is not inserted.
     let outer = first.run_with(ONCE(), |tx| {
         assert_eq!(table.get(tx, &60, Item::COUNT)?, None);
         db.run(|tx| table.insert(tx, Item::new(60, 1)))?;
         table.update(tx, &1, Item::COUNT.add(1))
     });
     assert_eq!(outer, CONFLICT);
-    // And with the record of a deleted row.
+    // The same holds for the record of a deleted row.
     db.run(|tx| table.insert(tx, Item::new(70, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
     db.run(|tx| table.delete(tx, &70)).unwrap_or_else(|e: Abort| panic!("{e}"));
     let outer = first.run_with(ONCE(), |tx| {
@@ -108,8 +109,8 @@ fn a_delete_is_seen_by_readers_of_every_group() {
 
 #[test]
 fn existence_is_checked_when_an_update_commits() {
-    // A blind update observes nothing, but its row must exist when it commits, and the other
-    // way round.
+    // A blind update observes nothing, but its row must exist when the update commits. An insert's
+    // row must not exist when the insert commits.
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     let outer = first.run_with(ONCE(), |tx| {
         table.update(tx, &0, Item::COUNT.add(1))?;
@@ -128,8 +129,8 @@ fn existence_is_checked_when_an_update_commits() {
 #[test]
 fn what_is_shown_to_the_caller_is_true() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
-    // An error, a panic, a missing row, based on two reads of different times, never reach the
-    // caller.
+    // If an error, a panic or a missing row rests on two reads from different times, it never
+    // reaches the caller.
     for kind in 0..3 {
         let attempts = Cell::new(0);
         let result = first.run(|tx| {
@@ -153,7 +154,7 @@ fn what_is_shown_to_the_caller_is_true() {
         });
         assert_eq!((result, attempts.get()), (Ok(()), 2));
     }
-    // An error depends also on the row that an update found.
+    // An error also depends on the row that an update found.
     let attempts = Cell::new(0);
     let result: Result<(), Abort> = first.run(|tx| {
         attempts.set(tx.attempt());
@@ -164,7 +165,7 @@ fn what_is_shown_to_the_caller_is_true() {
         Err(if there { Abort::Duplicate } else { Abort::NotFound })
     });
     assert_eq!((result, attempts.get()), (Err(Abort::NotFound), 2));
-    // And a guard that failed before the error comes first.
+    // If a guard has failed before the error, the guard's failure is returned.
     let result: Result<(), Abort> = first.run(|tx| {
         table.update(tx, &3, Item::COUNT.sub(100).at_least(0))?;
         Err(Abort::NotFound)
@@ -175,8 +176,8 @@ fn what_is_shown_to_the_caller_is_true() {
 protocol_tests!(overlapping: a_loop_on_inconsistent_values_ends);
 fn a_loop_on_inconsistent_values_ends<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
-    // The first attempt would see rows 0 and 1 differ for ever; the periodic revalidation of
-    // the read set ends it.
+    // The first attempt would see different values of rows 0 and 1 for ever. The periodic
+    // revalidation of the read set ends the attempt.
     first
         .run(|tx| {
             let zero = table.read(tx, &0, Item::COUNT)?;
@@ -226,7 +227,7 @@ fn a_panic_leaves_the_database_as_if_the_transaction_had_never_been<P: Protocol>
         first.run(|tx| table.modify(tx, &0, Item::COUNT, |_| -> () { panic!("deliberate") }))
     }));
     assert!(caught.is_err());
-    // Nothing is locked, nothing has changed, and both sessions continue.
+    // No row is locked, no row has changed, and both sessions can continue.
     for session in [&mut second, &mut first] {
         session
             .run_with(ONCE(), |tx| {
@@ -243,8 +244,8 @@ fn a_panic_leaves_the_database_as_if_the_transaction_had_never_been<P: Protocol>
 
 #[test]
 fn blind_updates_do_not_conflict_and_none_is_lost() {
-    // Updates are evaluated on the row as it is when it is locked, not as it was when they were
-    // made.
+    // An update is evaluated on the row as it is when the commit has locked it, not as it was when
+    // the update was made.
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     let (inner_table, other) = (table.clone(), RefCell::new(Some(())));
     first

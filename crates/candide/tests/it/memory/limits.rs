@@ -1,18 +1,18 @@
-//! Limits on memory.
+//! Tests of limits on memory.
 
 use crate::common::{Item, Seat, builder, check_index, ok, seat};
 use candide::experiments::Factor;
 use candide::{Abort, IndexOptions, Protocol, TableOptions};
 
-/// Returns whether a transaction found at its commit that there is no room for a version, which
-/// happens only where versions are kept.
+/// Returns whether a transaction failed at its commit because it had no room for a version. This
+/// happens only under protocols that keep versions.
 fn fails_late<T>(name: &str, ended: &Result<T, Abort>) -> bool {
     let stores_in_place = ["occ", "tictoc", "serial"].contains(&name);
     !stores_in_place && matches!(ended, Err(Abort::MemoryLimit))
 }
 
 protocol_tests!(all: what_a_limit_refuses_has_not_begun);
-/// An operation that a limit refuses in the middle, which must leave no effect.
+/// A limit refuses an operation in the middle. The operation must leave no effect.
 fn what_a_limit_refuses_has_not_begun<P: Protocol>() {
     let db = builder::<P>().memory_limit(3 << 20).build().unwrap();
     let table = db.table::<Seat>("seats").unwrap();
@@ -36,7 +36,7 @@ fn what_a_limit_refuses_has_not_begun<P: Protocol>() {
     }
     let mut session = db.session().unwrap();
     check_index(&mut session, &table, &first);
-    // Changing a row needs room for entries, too.
+    // A change of a row needs room for index entries, too.
     let key = ok(session.run(|tx| Ok(table.iter(tx, ()).next().transpose()?.unwrap().0)));
     for owner in 1_000_000..1_000_050 {
         let changed =
@@ -52,9 +52,9 @@ fn what_a_limit_refuses_has_not_begun<P: Protocol>() {
 protocol_tests!(all: the_limit_holds_for_the_system_too);
 fn the_limit_holds_for_the_system_too<P: Protocol>() {
     let limit = 1 << 20;
-    // A hash table that grows finishes what it has begun: each of the nine buckets that an
-    // insert moves may take a line of 64 bytes more than it gives back later, and the last
-    // insert before the refusal may find the limit reached.
+    // A hash table that has begun to grow must finish, and may exceed the limit for that. Each of
+    // the nine buckets that an insert moves may take a line of 64 bytes more than it returns later.
+    // The last insert before the refusal may already find the limit reached.
     for (options, beyond) in
         [(TableOptions::default().ordered(), 0), (TableOptions::default(), 2 * 9 * 64)]
     {

@@ -1,4 +1,4 @@
-//! Memory that is given back, and limits on it.
+//! Tests of the release of memory and of its limits.
 
 mod limits;
 mod release;

@@ -1,4 +1,4 @@
-//! Memory and databases that are given back.
+//! Tests that memory and databases are released.
 
 use crate::common::{Item, builder, eventually, share};
 use candide::{Abort, Database, Protocol, Table};
@@ -24,13 +24,13 @@ fn deleted_rows_are_freed_while_their_session_idles<P: Protocol>() {
                 .run(|tx| table.delete(tx, &(round * 1_000 + key)))
                 .unwrap_or_else(|e: Abort| panic!("{e}"));
         }
-        // The session is idle now, and does not collect.
+        // The session is idle now, so it does not collect its garbage itself.
         eventually("collection for an idle session", || db.memory().garbage == 0);
         if round == 1 {
             reserved = db.memory().reserved_bytes;
         }
     }
-    // The size of the index depends on where the tombstones were when it grew.
+    // The size of the index depends on the places of the deleted rows' records when it grew.
     assert!(
         db.memory().reserved_bytes <= 2 * reserved,
         "{} after {reserved}",
@@ -55,8 +55,8 @@ fn a_queue_has_a_flat_footprint<P: Protocol>() {
             })
             .unwrap_or_else(|e: Abort| panic!("{e}"));
         if key % 250 == 0 {
-            // A busy machine may not have let the advancer run; how much garbage there is at
-            // once must not depend on that.
+            // A busy machine may not have let the advancer run. The test waits here, so that the
+            // amount of garbage does not depend on this.
             eventually("the bound", || {
                 db.memory().garbage < 750 || session.run(|_| Ok::<_, Abort>(())).is_err()
             });
@@ -77,8 +77,8 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
-    // One session idles, one dies by a panic, one with its thread, one is used while its thread
-    // ends.
+    // One session is idle, one is dropped by a panic, one is dropped at the end of its thread, and
+    // one is used while its thread ends.
     let mut idle = db.session().unwrap();
     idle.run(|tx| table.read(tx, &1, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
     std::thread::scope(|scope| {
@@ -108,7 +108,8 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
         thread_local! {
             static KEPT: std::cell::RefCell<Option<Box<dyn std::any::Any>>> = const { std::cell::RefCell::new(None) };
         }
-        // Registered before the cached session's list, so destroyed in either order.
+        // This value is registered before the thread's list of cached sessions. The two may be
+        // destroyed in either order.
         KEPT.with(|kept| *kept.borrow_mut() = Some(Box::new(AtThreadEnd(inner_db.clone(), inner_table.clone()))));
         inner_db.run(|tx| inner_table.read(tx, &1, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
     })

@@ -1,4 +1,4 @@
-//! Wrong use, and the errors that answer it.
+//! Tests of wrong use, and of the errors that report it.
 
 use crate::common::{Item, Parcel, builder};
 use candide::{
@@ -6,7 +6,7 @@ use candide::{
     Record, RunOptions, Serial, TableOptions, Text,
 };
 
-/// A row type of the same shape as another.
+/// A row type with the same columns as another row type.
 #[derive(Debug, Clone, Copy)]
 struct Impostor {
     id: u64,
@@ -28,7 +28,7 @@ impl Record for Impostor {
     }
 }
 
-/// A row type with the same name as another, of another module.
+/// A row type of another module, with the same name as another row type.
 mod elsewhere {
     #[derive(Debug, Clone, Copy, candide::Record)]
     pub(super) struct Item {
@@ -60,7 +60,7 @@ fn misuse_is_answered_precisely_and_changes_nothing<P: Protocol>() {
     assert_eq!(db.run(|tx| foreign.insert(tx, Item::new(1, 1))), Err(Abort::ForeignTable));
     assert_eq!(db.run(|tx| foreign.find_many(tx, &[1, 2]).map(drop)), Err(Abort::ForeignTable));
 
-    // Another database inside a transaction is fine; the same one is not.
+    // Inside a transaction, a program can use another database, but not the same database.
     let nested: Result<(), Abort> = db.run(|tx| {
         table.put(tx, Item::new(1, 1))?;
         other.run(|tx| foreign.put(tx, Item::new(1, 1)))?;
@@ -212,7 +212,7 @@ fn a_capacity_beyond_all_memory_is_an_error() {
 }
 
 protocol_tests!(overlapping: an_index_of_another_database_is_refused_as_such);
-/// An index of another database, which may be ahead in time.
+/// A transaction uses an index of another database, whose time may be ahead.
 fn an_index_of_another_database_is_refused_as_such<P: Protocol>() {
     let (db, other) = (builder::<P>().build().unwrap(), builder::<P>().build().unwrap());
     let parcels = other.table::<Parcel>("parcels").unwrap();

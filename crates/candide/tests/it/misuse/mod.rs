@@ -1,4 +1,4 @@
-//! Wrong use: an error says what would be right, and nothing is left behind.
+//! Tests of wrong use: the error describes the right use, and the wrong use has no effect.
 
 mod answers;
 mod panics;

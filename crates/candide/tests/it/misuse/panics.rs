@@ -1,11 +1,11 @@
-//! Panics in a program's own code.
+//! Tests of panics in a program's own code.
 
 use crate::common::{Item, Parcel, builder};
 use candide::{Abort, Column, Database, LoadOptions, Protocol, Refused, Updater};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An error type whose conversion from the engine's panics.
+/// An error type. Its conversion from the engine's error panics.
 #[derive(Debug)]
 struct Bomb;
 
@@ -17,8 +17,7 @@ impl From<Abort> for Bomb {
 
 protocol_tests!(all: a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction);
 fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol>() {
-    // The conversion of an outcome is the user's code, and may panic: by then the attempt is
-    // over.
+    // The conversion of an outcome is the user's code, and may panic. The attempt is over by then.
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
@@ -29,7 +28,7 @@ fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol
     assert!(caught.is_err());
     assert_eq!(db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))), Ok::<_, Abort>(()));
     assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(1));
-    // A panic of an updater ends the transaction even if the closure catches everything it can.
+    // A panic of an updater ends the transaction, even if the closure catches the panic.
     let caught = catch_unwind(AssertUnwindSafe(|| {
         db.run(|tx| {
             let _ = catch_unwind(AssertUnwindSafe(|| table.update_with(tx, &1, Boom)));

@@ -1,4 +1,4 @@
-//! Updaters that refuse and updaters that are wrong.
+//! Tests of updaters that refuse, and of updaters that are wrong.
 
 use crate::common::{Item, Seat, builder, ok, scene, seat};
 use candide::{Abort, Column, IndexOptions, Protocol, Refused, Updater};
@@ -54,7 +54,7 @@ fn an_updater_is_held_to_being_total<P: Protocol>() {
         }))
     };
     let refusals = match P::NAME {
-        // The failure of a deferred update is found when its caller has returned.
+        // The failure of a deferred update is found only after the transaction has returned.
         "mvto" => {
             assert!(matches!(bold(), Ok(Ok(()))));
             vec![looks()]

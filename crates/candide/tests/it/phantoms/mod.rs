@@ -1,3 +1,3 @@
-//! Rows that come where a transaction has looked.
+//! Tests of phantoms: rows that appear where a transaction has searched.
 
 mod packed_keys;

@@ -1,15 +1,15 @@
-//! Scans of one part of a table beside inserts into the next.
+//! Tests of scans of one part of a table beside inserts into the next part.
 
 use crate::common::{Item, Order, builder};
 use candide::{Abort, Mvcc, Mvto, Occ, Prefix, Protocol, RunOptions, TableOptions, TicToc};
 
-/// One attempt, so that a conflict shows.
+/// Options for one attempt, so that a conflict is returned as an error.
 const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
-/// Returns whether one transaction can scan a district while another inserts an order into the next
-/// one.
+/// Returns whether one transaction can scan a district while another transaction inserts an order
+/// into the next district.
 fn districts_are_apart<P: Protocol>(
     aware: bool,
     other: u32,
@@ -42,8 +42,8 @@ fn districts_are_apart<P: Protocol>(
     outer == Ok(())
 }
 
-/// A scan of the orders of one district meets inserts into the next one only if the keys'
-/// components share words.
+/// A scan of the orders of one district conflicts with inserts into the next district only if the
+/// keys' components share words.
 #[test]
 fn adjacent_districts_conflict_only_with_packed_keys() {
     for reverse in [false, true] {

@@ -1,4 +1,4 @@
-//! Conflicts as programs are told of them.
+//! Tests of the reports of conflicts to programs.
 
 use crate::common::{Item, Parcel};
 use candide::{Abort, Conflict, Database, Occ, RunOptions, TableOptions, Tx};
@@ -18,7 +18,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
         let mut seen = Vec::<Option<Conflict>>::new();
         unwrap(session.run(|tx| {
             seen.push(tx.last_conflict());
-            // Adapts: locks the row that changed.
+            // The attempt adapts: it locks the row that has changed.
             match tx.last_conflict() {
                 Some(conflict) if conflict.key == Some(vec![0]) => {
                     _ = table.read_for_update(tx, &0, Item::COUNT)?;
@@ -33,7 +33,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
                 }
                 _ => {}
             }
-            // A conflict of this attempt does not replace the one before.
+            // A conflict of this attempt does not yet replace the conflict of the attempt before.
             assert_eq!(tx.last_conflict(), *seen.last().unwrap());
             table.update(tx, &0, Item::OTHER.add(1))
         }));
@@ -79,7 +79,8 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
         unwrap(db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0)))));
         let (mut session, told) = (db.session().unwrap(), RefCell::new(Vec::new()));
         let tell = |conflict: &Conflict| {
-            // Meanwhile no session is locked out, and this is not a part of the transaction.
+            // During the callback no session is locked out. The callback is not part of the
+            // transaction.
             let mut other = db.session().unwrap();
             unwrap(other.run(|tx| table.update(tx, &0, Item::COUNT.add(1))));
             let nested = db.run(|_| Ok::<_, Abort>(()));
@@ -90,7 +91,7 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
         let mut other = db.session().unwrap();
         let mut attempts = 0;
         let mut body = |tx: &Tx<'_, Occ>| {
-            // The callback was called for the attempts before.
+            // The callback has been called once for each earlier attempt.
             assert_eq!(told.borrow().len(), attempts);
             let id = attempts as u64;
             attempts += 1;

@@ -1,4 +1,4 @@
-//! Counts of commits and of failed attempts.
+//! Tests of the counts of commits and of failed attempts.
 
 use crate::common::{Item, builder};
 use candide::{Abort, Column, Occ, Refused, RunOptions, Session, Stats, Tx, Updater};
@@ -38,7 +38,7 @@ fn attempts_are_counted_by_what_they_ended_in() {
     let counts =
         |stats: &Stats| stats.abort_reasons().filter(|(_, count)| *count > 0).collect::<Vec<_>>();
 
-    // Conflicts: two attempts, and one refusal to make a third.
+    // Two attempts end in conflicts, and the third attempt is refused.
     type Body<'a> = &'a dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>;
     let read_changed: Body<'_> = &|tx| {
         items.read(tx, &1, Item::OTHER)?;
@@ -71,14 +71,14 @@ fn attempts_are_counted_by_what_they_ended_in() {
             counts(&stats),
             [(Abort::Locked.name(), 2), (Abort::AttemptsExhausted.name(), 1)]
         );
-        // On the holder's thread it would wait for itself.
+        // On the holder's thread, the transaction would wait for itself.
         let stats = locked(&mut session, Abort::Nested);
         assert_eq!(counts(&stats), [(Abort::Locked.name(), 1), (Abort::Nested.name(), 1)]);
         Ok(())
     }));
 
-    // Outcomes of updates are found by the engine; any other abort that a closure returns counts as
-    // its own error.
+    // The engine finds the outcomes of updates, and counts them by cause. Any other abort that a
+    // closure returns counts as the closure's own error.
     let guard: Body<'_> = &|tx| items.update(tx, &1, Item::COUNT.sub(1).at_least(0));
     let overflow: Body<'_> = &|tx| items.update(tx, &1, Item::OTHER.sub(1_000));
     for (cause, body) in [(Abort::Guard, guard), (Abort::Overflow, overflow)] {

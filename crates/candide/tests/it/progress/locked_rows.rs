@@ -1,4 +1,4 @@
-//! Rows that transactions lock when they read them.
+//! Tests of rows that transactions lock when they read them.
 
 use crate::common::{Item, builder, eventually_with};
 use candide::experiments::Factor;
@@ -6,7 +6,7 @@ use candide::{Abort, Protocol, RunOptions, Tx, Whole};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One attempt, so that a conflict shows.
+/// Options for one attempt, so that a conflict is returned as an error.
 const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 
 protocol_tests!(all: a_read_for_update_sees_what_a_read_sees);
@@ -25,7 +25,7 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
         let count = |key: u64| {
             db.run(|tx| table.get(tx, &key, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"))
         };
-        // Twice, and by parts.
+        // The row is read for update twice, and in parts.
         run(&mut |tx| {
             assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
             assert_eq!(table.read_for_update(tx, &0, Whole)?, Item::new(0, 0));
@@ -35,7 +35,8 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
             table.update(tx, &0, Item::OTHER.add(1))
         });
         assert_eq!(count(0), Some(1));
-        // After updates of its own, of a part or of all; before its own delete, and after.
+        // The row is read for update after the transaction's own updates of a part or of the whole
+        // row, and before and after its own delete.
         run(&mut |tx| {
             table.update(tx, &0, Item::COUNT.add(1))?;
             assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 2);
@@ -50,7 +51,8 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
             Ok(())
         });
         assert_eq!([count(0), count(1), count(2), count(3)], [Some(2), Some(0), None, Some(4)]);
-        // Deleted and inserted again, held before and in between.
+        // The row is deleted and inserted again. It is read for update before the delete, and
+        // between the two.
         run(&mut |tx| {
             table.read_for_update(tx, &3, Item::COUNT)?;
             table.delete(tx, &3)?;
@@ -60,7 +62,8 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
             Ok(())
         });
         assert_eq!(count(3), Some(5));
-        // Without a record, inserted by itself, and with the record of a deleted row.
+        // A key without a record, whose row the transaction itself inserts; and a key with the
+        // record of a deleted row.
         run(&mut |tx| {
             assert_eq!(table.get_for_update(tx, &50, Item::COUNT)?, None);
             let row = table.find(tx, &50)?;
@@ -73,7 +76,8 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
             table.insert(tx, Item::new(2, 9))
         });
         assert_eq!([count(50), count(2)], [Some(2), Some(9)]);
-        // Inserted and deleted: it never existed.
+        // The transaction inserts and deletes the row. So the row never existed for other
+        // transactions.
         run(&mut |tx| {
             table.insert(tx, Item::new(60, 1))?;
             assert_eq!(table.read_for_update(tx, &60, Item::COUNT)?, 1);
@@ -99,7 +103,7 @@ fn rows_locked_in_opposite_orders_stop_no_commit_for_ever<P: Protocol>() {
             let (db, table, rounds) = (db.clone(), table.clone(), rounds.clone());
             std::thread::spawn(move || {
                 let mut session = db.session().unwrap();
-                // Pairs in opposite orders, and a circle of three.
+                // The threads lock pairs of rows in opposite orders, and three rows in a circle.
                 let keys = [[0, 1], [1, 0], [1, 2], [2, 0]][thread as usize];
                 for _ in 0..ROUNDS {
                     session
@@ -141,7 +145,7 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
                 scope.spawn(move || {
                     let mut session = db.session().unwrap();
                     for round in 0..ROUNDS {
-                        // Some write without reading.
+                        // Some transactions write without reading.
                         let blind = (round + thread) % 8 == 0;
                         session
                             .run(|tx| {
@@ -153,8 +157,8 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
                                     true => row.read_for_update(Item::COUNT)?,
                                     false => row.read(Item::COUNT)?,
                                 };
-                                // A computation, now and then long enough to lose the
-                                // processor.
+                                // The transaction computes. Sometimes this takes so long that the
+                                // thread loses the processor.
                                 if round % 4 == 0 {
                                     std::thread::yield_now();
                                 }

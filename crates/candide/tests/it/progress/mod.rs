@@ -1,4 +1,4 @@
-//! Waits and retries that end, and what programs are told of them.
+//! Tests that waits and retries end, and of the reports about them to programs.
 
 mod conflicts;
 mod counts;

@@ -1,4 +1,4 @@
-//! Attempts and waits that end.
+//! Tests of the ends of attempts and waits.
 
 use crate::common::{Item, builder, receive};
 use candide::{Abort, Database, Exclusion, RunOptions, Serial};
@@ -13,7 +13,7 @@ fn attempts_and_deadlines_end_retrying() {
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let mut hopeless = |options: RunOptions<'_>| {
         session.run_with(options, |tx| {
-            // The deadline comes before others give way.
+            // The deadline passes before other transactions give way.
             std::thread::sleep(Duration::from_millis(1));
             table.read(tx, &1, Item::COUNT)?;
             other.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;

@@ -1,3 +1,3 @@
-//! What snapshots see.
+//! Tests of the rows that snapshots see.
 
 mod moves;

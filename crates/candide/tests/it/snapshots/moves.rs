@@ -1,4 +1,4 @@
-//! Snapshots of rows that move while they are looked at.
+//! Tests of snapshots of rows that move while the snapshots are read.
 
 use crate::common::{Item, Random, builder, ok};
 use candide::{Versioned, Whole};
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 protocol_tests!(versioned: a_snapshot_sees_every_row_that_moves_once);
 fn a_snapshot_sees_every_row_that_moves_once<P: Versioned>() {
-    /// The number of rows, the amount in each, and the number of threads that move it.
+    /// The number of rows, the amount in each row, and the number of threads that move rows and
+    /// amounts.
     const ROWS: u64 = 64;
     const EACH: i64 = 100;
     const WRITERS: u64 = 3;

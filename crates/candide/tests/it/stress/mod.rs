@@ -1,3 +1,3 @@
-//! More threads than cores.
+//! Tests with more threads than cores.
 
 mod totals;

@@ -1,4 +1,4 @@
-//! Sums, exclusion and keys under more threads than cores.
+//! Tests of sums, mutual exclusion and keys, with more threads than cores.
 
 use crate::common::{Item, Random, builder};
 use candide::{Abort, Protocol, TableOptions, Whole};
@@ -43,7 +43,7 @@ fn transfers_conserve_money_and_never_overdraw<P: Protocol>() {
                     });
                     assert_eq!(sum, Ok(100 * ACCOUNTS as i64));
                 } else if round % 5 == 1 {
-                    // Reads and writes back.
+                    // This transaction reads the amounts and writes them back.
                     let moved = session.run(|tx| {
                         if table.read(tx, &from, Item::COUNT)? >= amount {
                             table.modify(tx, &from, Item::COUNT, |count| *count -= amount)?;
@@ -83,7 +83,8 @@ fn no_increment_is_lost<P: Protocol>() {
                     let rows = table.find_many(tx, &keys)?;
                     rows[0].update(Item::COUNT.add(1))?;
                     rows[1].modify(Item::COUNT, |count| *count += 1)?;
-                    // The other group of the same rows, which those transactions do not use.
+                    // The update is of the other group of the same rows. The transactions above do
+                    // not use that group.
                     rows[0].update((Item::OTHER.add(1), Item::SMALL.set(3)))?;
                     Ok::<_, Abort>(())
                 })
@@ -235,8 +236,8 @@ fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
                     table.update(tx, &0, Item::OTHER.set(sum as u64))
                 })
                 .unwrap_or_else(|e: Abort| panic!("{e}"));
-            // 32 attempts until it asks for the token; a few more for commits on their way and
-            // a late claim.
+            // After 32 attempts the transaction asks for the token. It may need a few more
+            // attempts, for commits in progress and if it gets the token late.
             assert!(attempts < 200, "{attempts} attempts");
         }
         done.store(true, Ordering::Relaxed);
