@@ -28,6 +28,17 @@ pub(crate) struct Options {
     pub(crate) memory_limit_bytes: usize,
     /// The source of timestamps; `None` if the default is used or the protocol draws none.
     pub(crate) timestamps: Option<Timestamps>,
+    /// Whether commits are counted that OCC would have aborted.
+    pub(crate) counts_stale: bool,
+}
+
+impl Options {
+    /// Returns whether commits are counted that OCC would have aborted, which only builds for
+    /// experiments can do.
+    #[inline(always)]
+    pub(crate) fn counts_stale(&self) -> bool {
+        cfg!(any(test, feature = "experiments")) && self.counts_stale
+    }
 }
 
 /// What all transactions of a database share.

@@ -44,8 +44,11 @@ pub struct Attempt {
     /// A timestamp that was drawn before anything is locked: a deliberate defect of tests.
     pub(super) drawn_early: Option<u64>,
     /// Whether the attempt has read a replaced version, so that it can commit only without writes.
-    /// It notes no further reads then.
+    /// It notes no further reads then, unless `keeps_reads`.
     pub(super) only_reads: bool,
+    /// Whether the attempt goes on to note reads although it only reads, because the database
+    /// counts commits that OCC would abort. Meaningful only if `only_reads`.
+    pub(super) keeps_reads: bool,
     /// The number of attempts left that do not go on as readers of old versions.
     pub(super) refresh_attempts_left: u8,
     /// Blocks for undo records.

@@ -40,8 +40,11 @@ pub struct Attempt {
     /// Whether the attempt has read a replaced version, so that it can commit only without writes.
     pub(super) only_reads: bool,
     /// Whether the attempt reads at a time before which all commits have ended, so that it notes no
-    /// reads.
+    /// reads, unless `keeps_reads`.
     pub(super) reads_settled: bool,
+    /// Whether the attempt notes reads nevertheless: the database counts commits that OCC would
+    /// abort. Meaningful only if `reads_settled`.
+    pub(super) keeps_reads: bool,
     /// The number of attempts left that do not go on as readers of old versions.
     pub(super) refresh_attempts_left: u8,
     /// Blocks for the versions that do not go into their records.
