@@ -28,6 +28,8 @@ pub struct Variant {
     pub timestamps: Option<Timestamps>,
     /// Bad choices.
     pub factors: Vec<Factor>,
+    /// Whether commits are counted that OCC would have aborted.
+    pub counts_stale: bool,
 }
 
 /// The parameters of a load.
@@ -242,6 +244,11 @@ impl<W: Workload + 'static> Job for Fill<'_, W> {
 }
 
 impl Variant {
+    /// Returns whether commits are counted that OCC would have aborted, and there may be some.
+    pub(crate) fn finds_stale_commits(&self) -> bool {
+        self.counts_stale && self.protocol.properties().commits_stale()
+    }
+
     /// Returns an empty database that is set up in this way.
     fn build<P: Protocol>(&self, policy: P::Policy) -> Result<Database<P>, Error> {
         let builder = Database::<P>::builder().policy(policy);
@@ -250,7 +257,8 @@ impl Variant {
             .timestamps
             .into_iter()
             .fold(builder, |builder, timestamps| builder.timestamps(timestamps));
-        builder.factors(self.factors.iter().copied()).build()
+        let builder = builder.factors(self.factors.iter().copied());
+        builder.count_stale_commits(self.counts_stale).build()
     }
 }
 

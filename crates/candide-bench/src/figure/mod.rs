@@ -6,7 +6,7 @@ mod mocc;
 mod optimism;
 mod size;
 
-use candide_harness::figure::Outline;
+use candide_harness::figure::{Outline, Shown};
 use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding, free_memory};
 
 use crate::cli::{FigureName, ReproduceArgs};
@@ -41,7 +41,7 @@ impl Reproduction {
     /// Returns the plan that follows from the arguments on this machine.
     pub(crate) fn plan(args: &ReproduceArgs) -> Result<Self, Failure> {
         let cores = Cores::allowed();
-        let only_most = args.figure == FigureName::SeparateEffects;
+        let only_most = matches!(args.figure, FigureName::SeparateEffects | FigureName::SetSizes);
         let mut threads = args.threads.clone();
         if threads.is_empty() {
             threads = if only_most { vec![cores.count()] } else { up_to(cores.count()) };
@@ -58,6 +58,10 @@ impl Reproduction {
             FigureName::Protocols => optimism::protocols(&bounds),
             FigureName::HighContention => optimism::high_contention(&bounds),
             FigureName::SeparateEffects => optimism::separate_effects(&bounds),
+            FigureName::SetSizes => optimism::set_sizes(&bounds),
+            FigureName::Reordering => optimism::reordering(&bounds),
+            FigureName::ThreeTimestamps => optimism::three_timestamps(&bounds),
+            FigureName::Indexes => optimism::indexes(&bounds),
             FigureName::Granularity => granularity::outline(&bounds),
             FigureName::TpccMocc => mocc::outline(&bounds),
         };
@@ -87,6 +91,7 @@ impl Reproduction {
             rate: None,
             slice: None,
             hottest: false,
+            set_sizes: outline.shows != Shown::Throughput,
             force: args.force,
             profile: Profile::Paper,
         };

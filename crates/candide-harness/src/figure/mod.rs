@@ -15,7 +15,7 @@ use crate::report::Report;
 use crate::room::expect_room;
 use crate::suite::admit;
 pub(crate) use outcome::{Figure, MeasuredLine, Point};
-pub use outline::{Case, Line, Outline, Panel, Published, Workload, plain};
+pub use outline::{Case, Line, Outline, Panel, Published, Shown, Workload, plain};
 
 impl Outline {
     /// Finds out whether there is memory enough, unless it does not matter.
