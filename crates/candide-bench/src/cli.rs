@@ -361,6 +361,18 @@ pub(crate) struct Common {
     #[arg(help_heading = RESULTS, long)]
     pub(crate) hottest: bool,
 
+    /// Also report the sizes of read and write sets by transaction type. The session's counters are
+    /// read after each transaction, which takes a little time. (Files have the sizes of all types
+    /// together in any case)
+    #[arg(help_heading = RESULTS, long)]
+    pub(crate) set_sizes: bool,
+
+    /// Also report which share of the committed transactions OCC would have aborted, as --set-sizes
+    /// by type: a version that the transaction had read was replaced, or was being replaced, when
+    /// it was validated. That is for `tictoc`, `mvcc` and `mvto`, and takes time at each commit
+    #[arg(help_heading = RESULTS, long)]
+    pub(crate) would_abort: bool,
+
     /// Write the results to this file as JSON
     #[arg(help_heading = RESULTS, long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -396,6 +408,7 @@ impl Common {
             ts: are_on(&self.ts),
             timestamps: each_once(&self.timestamps),
             factors: each_once(&self.factors),
+            counts_stale: self.would_abort,
         }
     }
 
@@ -411,6 +424,7 @@ impl Common {
             slice: self.slice,
             hottest: self.hottest,
             reserve: self.reserve.is_on(),
+            set_sizes: self.set_sizes || self.would_abort,
             force: self.force,
             profile: self.profile,
         }

@@ -97,6 +97,8 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
         "grown_bytes",
         "fresh_bytes",
         "abort_reasons",
+        "read_set",
+        "write_set",
         "transactions",
         "memory_bytes",
         "rss_bytes",

@@ -175,6 +175,71 @@ fn grains_are_compared_with_the_coarse() {
 }
 
 #[test]
+fn read_sets_are_compared_by_transaction_type() {
+    let (printed, report) = assert_whole("set-sizes", "VLDB 2020, section 6.3", &[4, 4, 4]);
+    let (lines, results) = (list(&report["figure"]["lines"]), list(&report["results"]));
+    assert_eq!(results.len(), 4, "counted three times, run once");
+    for (index, line) in lines.iter().enumerate() {
+        let (point, result) = (&line["points"][0], &results[index % 4]);
+        let counted = match line["counted"].as_str() {
+            Some(kind) => &result["transactions"][kind],
+            None => result,
+        };
+        assert_eq!(point["read_set"], counted["read_set"], "{line}");
+        assert_eq!(point["read_set_of_base"].is_number(), index % 4 > 0, "{line}");
+    }
+    let read_set = |line: usize| number(&lines[line]["points"][0]["read_set"]);
+    for kind in [4, 8] {
+        assert!(read_set(kind + 1) < read_set(kind), "commit-time updates read less: {report}");
+    }
+    assert_eq!(lines[5]["published"]["read_set_of_base"], 0.7);
+    assert_eq!(lines[9]["published"]["read_set_of_base"], 0.5);
+    assert!(printed.contains("cu: 50 % smaller") && printed.contains("of the base"), "{printed}");
+}
+
+#[test]
+fn reordering_is_of_protocols_that_reorder() {
+    let (printed, report) = assert_whole("reordering", "VLDB 2020, section 5.1", &[3, 3]);
+    for line in list(&report["figure"]["lines"]) {
+        let share = number(&line["points"][0]["occ_would_abort"]);
+        assert!((0.0..=1.0).contains(&share), "{line}");
+        assert_eq!(
+            line["published"]["occ_would_abort"] == 0.47,
+            line["label"] == "mvto" && !line["counted"].is_null()
+        );
+    }
+    let mvcc = &report["figure"]["lines"][5];
+    assert_eq!(
+        (&mvcc["label"], &mvcc["counted"]),
+        (&"mvcc".into(), &"new-order and payment".into())
+    );
+    assert_eq!(number(&mvcc["points"][0]["occ_would_abort"]), 0.0, "both write");
+    assert!(printed.contains("47 % at 12 threads"), "{printed}");
+}
+
+#[test]
+fn three_timestamps_are_compared_with_two() {
+    let (_, report) = assert_whole("three-timestamps", "VLDB 2020, section 6.2", &[12, 12]);
+    let results = list(&report["results"]).iter();
+    let settings = results.map(|result| {
+        let layout = result["params"]["layout"].as_str().expect("text");
+        (result["ts"] == true, layout.ends_with("3 timestamps"))
+    });
+    let settings: Vec<_> = settings.collect();
+    assert!(settings.chunks(3).all(|three| three == [(true, false), (false, false), (true, true)]));
+}
+
+#[test]
+fn trees_are_compared_with_hash_indexes() {
+    let (_, report) = assert_whole("indexes", "VLDB 2020, section 4.4", &[2, 2, 2]);
+    let results = list(&report["results"]).iter();
+    let factors: Vec<_> = results.map(|result| list(&result["factors"]).len()).collect();
+    assert_eq!(factors, [0, 1, 0, 1, 0, 1]);
+    let published = &report["figure"]["lines"][1]["published"];
+    assert_eq!(published["of_base"], Value::from(vec![0.0, 0.4]));
+}
+
+#[test]
 fn rounds_are_as_many_as_asked_and_warehouses_as_threads() {
     let (printed, report) = reproduce("tpcc-mocc --threads 3,1 --runs 2");
     let [line] = list(&report["figure"]["lines"]) else { panic!("one line") };

@@ -28,6 +28,8 @@ pub struct Variant {
     pub timestamps: Option<Timestamps>,
     /// The bad design choices whose cost is measured.
     pub factors: Vec<Factor>,
+    /// Whether commits are counted that OCC would have aborted.
+    pub counts_stale: bool,
 }
 
 /// The parameters of a load.
@@ -254,6 +256,11 @@ impl<W: Workload + 'static> Job for Fill<'_, W> {
 }
 
 impl Variant {
+    /// Returns whether commits are counted that OCC would have aborted, and there may be some.
+    pub(crate) fn finds_stale_commits(&self) -> bool {
+        self.counts_stale && self.protocol.properties().commits_stale()
+    }
+
     /// Returns an empty database with this setting and the protocol's `policy`.
     fn build<P: Protocol>(
         &self,
@@ -266,7 +273,8 @@ impl Variant {
             .timestamps
             .into_iter()
             .fold(builder, |builder, timestamps| builder.timestamps(timestamps));
-        builder.factors(self.factors.iter().copied()).build_unless(&interrupt::is_pressed)
+        let builder = builder.factors(self.factors.iter().copied());
+        builder.count_stale_commits(self.counts_stale).build_unless(&interrupt::is_pressed)
     }
 }
 

@@ -19,6 +19,7 @@ use crate::hottest::{self, Probes};
 use crate::measurement::Footprint;
 use crate::pace::{self, Pace};
 use crate::progress::Clock;
+use crate::sets::SetSums;
 use crate::slices::{RunSlice, Slices};
 use crate::timeline::Phase;
 
@@ -50,6 +51,9 @@ pub(crate) struct Timing {
     pub(crate) slice: Option<Duration>,
     /// Whether threads occasionally read the workload's hottest row.
     pub(crate) hottest: bool,
+    /// Whether the session's counters are read after every transaction, so that the sizes of read
+    /// and write sets are known by transaction type.
+    pub(crate) set_sizes: bool,
 }
 
 /// The results of one run.
@@ -60,6 +64,8 @@ pub(crate) struct Run {
     pub(crate) kinds: Vec<Kind>,
     /// Aborted attempts by the engine's reason.
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
+    /// The read and write sets of all committed transactions.
+    pub(crate) sets: SetSums,
     /// The causes of aborted attempts: the row and the conflicting transaction types; `None` if the
     /// workload does not find them out.
     pub(crate) causes: Option<Causes>,
@@ -92,6 +98,8 @@ pub(crate) struct Kind {
     /// The nanoseconds from the first attempt to the end of each transaction. If a rate was given,
     /// they are from the transaction's intended beginning instead.
     pub(crate) latency: Histogram<u64>,
+    /// The read and write sets of the committed transactions, if they are counted by type.
+    pub(crate) sets: SetSums,
 }
 
 impl Kind {
@@ -100,7 +108,7 @@ impl Kind {
         // an hour is more than any transaction takes, even with the time it waits to begin if the
         // rate is too high.
         let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("bounds in order");
-        Kind { committed: 0, aborted: 0, user_aborted: 0, latency }
+        Kind { committed: 0, aborted: 0, user_aborted: 0, latency, sets: SetSums::default() }
     }
 
     /// Counts one transaction and records its latency.
@@ -119,6 +127,7 @@ impl Kind {
     pub(crate) fn clear(&mut self) {
         (self.committed, self.aborted, self.user_aborted) = (0, 0, 0);
         self.latency.reset();
+        self.sets = SetSums::default();
     }
 
     /// Adds the results of another thread or run.
@@ -127,6 +136,7 @@ impl Kind {
         self.aborted += other.aborted;
         self.user_aborted += other.user_aborted;
         self.latency.add(&other.latency).expect("all have the same bounds");
+        self.sets.merge(other.sets);
     }
 }
 
@@ -137,6 +147,7 @@ impl Run {
             elapsed: Duration::ZERO,
             kinds: (0..kinds).map(|_| Kind::new()).collect(),
             abort_reasons: BTreeMap::new(),
+            sets: SetSums::default(),
             causes: None,
             hottest: None,
             phases: Vec::new(),
@@ -164,6 +175,7 @@ impl Run {
         for (&reason, count) in &other.abort_reasons {
             *self.abort_reasons.entry(reason).or_default() += count;
         }
+        self.sets.merge(other.sets);
         if let Some(causes) = &other.causes {
             self.causes.get_or_insert_default().merge(causes);
         }
@@ -381,6 +393,8 @@ fn repeat(
     run.hottest = timing.hottest.then(Probes::new);
     let mut until_look = hottest::EVERY;
     let mut before: Option<Stats> = None;
+    // The counters after the transaction before, if they are read after each.
+    let mut last: Option<Stats> = None;
     let mut share = None;
     let mut first_second_ends = None;
     let mut begin = Instant::now();
@@ -403,6 +417,7 @@ fn repeat(
         }
         if order == MEASURE && before.is_none() {
             before = Some(worker.stats());
+            last = before.filter(|_| timing.set_sizes);
             // The causes of the warm-up are dropped.
             drop(worker.take_causes());
             if timeline.is_none() {
@@ -433,6 +448,10 @@ fn repeat(
             if step.committed && first_second_ends.is_some_and(|ends| end < ends) {
                 *run.first_second.get_or_insert_default() += 1;
             }
+            if let Some(last) = &mut last {
+                let before = std::mem::replace(last, worker.stats());
+                run.kinds[step.kind].sets.add(&before, last);
+            }
             if let (Some(timeline), Some(phase)) = (timeline, run.phases.last_mut()) {
                 phase.record(&step, end - phase_begun, timeline.slice);
             }
@@ -444,6 +463,7 @@ fn repeat(
                 if until_look == 0 {
                     until_look = hottest::EVERY;
                     probes.look(worker)?;
+                    last = last.map(|_| worker.stats());
                     begin = Instant::now();
                     continue;
                 }
@@ -471,6 +491,10 @@ fn repeat(
             }
         }
         run.causes = worker.take_causes();
+        run.sets.add(&before, &after);
+        if let Some(probes) = &run.hottest {
+            run.sets.subtract(probes.sets);
+        }
     }
     Ok(run)
 }
@@ -503,6 +527,9 @@ mod tests {
     impl Worker for Fake<'_> {
         fn step(&mut self) -> Result<Step, Abort> {
             self.steps += 1;
+            self.stats.commits += 1;
+            self.stats.read_set += 3;
+            self.stats.write_set += 1;
             self.stats.aborts[Abort::ReadChanged as usize] += 1;
             if self.steps == STEPS {
                 self.orders.store(STOP, Ordering::Relaxed);
@@ -527,6 +554,8 @@ mod tests {
     impl Probe for FakeProbe<'_> {
         fn read(&mut self) -> Result<(), Abort> {
             let begun = Instant::now();
+            self.stats.commits += 1;
+            self.stats.read_set += 100;
             self.stats.aborts[Abort::Locked as usize] += 2;
             thread::sleep(Duration::from_millis(50));
             self.looked.set(self.looked.get() + begun.elapsed());
@@ -545,7 +574,15 @@ mod tests {
             (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Barrier::of(1));
         let signals = Signals { orders: &orders, member: &meeting.member(), measured: &measured };
         let (warmup, duration) = (Duration::ZERO, Duration::MAX);
-        let timing = Timing { warmup, duration, timeline: None, rate: None, slice: None, hottest };
+        let timing = Timing {
+            warmup,
+            duration,
+            timeline: None,
+            rate: None,
+            slice: None,
+            hottest,
+            set_sizes: true,
+        };
         let (looked, begun) = (Cell::new(Duration::ZERO), Instant::now());
         let mut worker =
             Fake { orders: &orders, steps: 0, stats: Stats::default(), looked: &looked };
@@ -559,6 +596,10 @@ mod tests {
         let (run, took) = repeated(true);
         assert_eq!((run.committed(), run.kinds[0].aborted), (STEPS, STEPS));
         assert_eq!(run.abort_reasons, BTreeMap::from([(Abort::ReadChanged.name(), STEPS)]));
+        for sums in [run.sets, run.kinds[0].sets] {
+            let sets = sums.averages(false).expect("some committed");
+            assert_eq!((sets.read_set, sets.write_set), (3.0, 1.0));
+        }
         // The reads of the hottest row take long and must not count in the latencies. So the
         // latencies add up to no more than the time of the run without these reads, even on a busy
         // machine. Recorded latencies are exact to a hundredth.
@@ -621,6 +662,7 @@ mod tests {
                 rate: None,
                 slice: None,
                 hottest: false,
+                set_sizes: false,
             };
             let clock = Clock::new(&agenda, "unprepared", duration);
             let run = || run(&Unprepared, 1, 3, &timing, &Cores::allowed(), &clock).is_ok();

@@ -33,6 +33,9 @@ pub struct Rules {
     pub slice: Option<Duration>,
     /// Whether threads occasionally read the workload's hottest row.
     pub hottest: bool,
+    /// Whether the sizes of read and write sets are counted by transaction type, which takes a
+    /// little time after each transaction.
+    pub set_sizes: bool,
     /// Whether each database reserves the memory that its workload is estimated to take.
     pub reserve: bool,
     /// Whether to run workloads even if they are estimated to take more memory than is free.
@@ -105,7 +108,7 @@ impl<'a> Experiment<'a> {
         rules: &Rules,
         agenda: &Agenda,
     ) -> Result<Turn, Failure> {
-        let Rules { cores, warmup, duration, seed, rate, slice, hottest, .. } = rules;
+        let Rules { cores, warmup, duration, seed, rate, slice, hottest, set_sizes, .. } = rules;
         let site = match &self.site {
             Some(site) => site,
             None => {
@@ -124,8 +127,15 @@ impl<'a> Experiment<'a> {
         let title = format!("{name} {protocol}, {threads} threads");
         let timeline = self.workload.timeline();
         let (warmup, duration) = (*warmup, *duration);
-        let timing =
-            Timing { warmup, duration, timeline, rate: *rate, slice: *slice, hottest: *hottest };
+        let timing = Timing {
+            warmup,
+            duration,
+            timeline,
+            rate: *rate,
+            slice: *slice,
+            hottest: *hottest,
+            set_sizes: *set_sizes,
+        };
         let clock = Clock::new(agenda, &title, warmup + duration);
         let run =
             driver::run(&**site, self.workload.kinds().len(), threads, &timing, cores, &clock)?;

@@ -7,6 +7,8 @@ use candide_workloads::{Failure, Worker};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::sets::SetSums;
+
 /// The number of measured transactions after which a thread reads the hottest row. These reads
 /// count neither as transactions nor in latencies. But they take time, so that slightly fewer
 /// transactions commit.
@@ -22,6 +24,8 @@ pub(crate) struct Probes {
     /// The numbers of read attempts that a conflict has aborted, by reason, in the order of the
     /// engine's statistics.
     aborts: Vec<u64>,
+    /// The read and write sets of the reads.
+    pub(crate) sets: SetSums,
 }
 
 impl Probes {
@@ -30,7 +34,7 @@ impl Probes {
         // With three digits, counts up to two thousand are exact. More versions than the bound do
         // not fit into memory.
         let versions = Histogram::new_with_bounds(1, 1 << 36, 3).expect("bounds in order");
-        Probes { reads, versions, longest: 0, aborts: Vec::new() }
+        Probes { reads, versions, longest: 0, aborts: Vec::new(), sets: SetSums::default() }
     }
 
     /// Makes `worker` read the hottest row of its workload.
@@ -45,13 +49,10 @@ impl Probes {
             let versions = probe.versions()? as u64;
             self.enter(took.as_nanos() as u64, versions);
         }
-        let aborts = worker
-            .stats()
-            .aborts
-            .into_iter()
-            .zip(before.aborts)
-            .map(|(after, before)| after - before);
-        add(&mut self.aborts, aborts);
+        let after = worker.stats();
+        let aborts = after.aborts.into_iter().zip(before.aborts);
+        add(&mut self.aborts, aborts.map(|(after, before)| after - before));
+        self.sets.add(&before, &after);
         Ok(())
     }
 
@@ -72,6 +73,7 @@ impl Probes {
         self.versions.add(&other.versions).expect("all have the same bounds");
         self.longest = self.longest.max(other.longest);
         add(&mut self.aborts, other.aborts.iter().copied());
+        self.sets.merge(other.sets);
     }
 }
 

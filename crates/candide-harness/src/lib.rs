@@ -33,6 +33,7 @@ mod progress;
 mod registry;
 mod report;
 mod room;
+mod sets;
 mod sink;
 mod slices;
 mod suite;

@@ -11,6 +11,7 @@ use crate::any_workload::{AnyWorkload, Variant};
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
 use crate::hottest::Hottest;
+use crate::sets::SetSizes;
 use crate::slices::NumberedSlice;
 use crate::timeline::Timeslices;
 
@@ -65,6 +66,9 @@ pub(crate) struct Measurement {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ended_early: bool,
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
+    /// The sizes of read and write sets; `None` if nothing committed.
+    #[serde(flatten)]
+    pub(crate) sets: Option<SetSizes>,
     /// The aborted attempts by their causes, the most frequent first; `None` if causes were not
     /// requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,10 +104,14 @@ pub(crate) struct Transactions {
     pub(crate) p99_us: f64,
     pub(crate) p999_us: f64,
     pub(crate) max_us: f64,
+    /// The sizes of read and write sets; `None` if they were not counted by type.
+    #[serde(flatten)]
+    pub(crate) sets: Option<SetSizes>,
 }
 
 impl Transactions {
-    pub(crate) fn new(kind: &Kind) -> Self {
+    /// Returns the results of a type; `counts_stale` says whether stale commits were counted.
+    pub(crate) fn new(kind: &Kind, counts_stale: bool) -> Self {
         let micros = |nanos: u64| nanos as f64 / 1e3;
         let quantile = |quantile| micros(kind.latency.value_at_quantile(quantile));
         Transactions {
@@ -114,6 +122,7 @@ impl Transactions {
             p99_us: quantile(0.99),
             p999_us: quantile(0.999),
             max_us: micros(kind.latency.max()),
+            sets: kind.sets.averages(counts_stale),
         }
     }
 }
@@ -221,6 +230,7 @@ impl Measurement {
             params["rate"] = rate.into();
         }
         let kinds = workload.kinds();
+        let counts_stale = variant.finds_stale_commits();
         let mut total = Run::new(kinds.len());
         runs.iter().for_each(|run| total.merge(run));
         let sum = |count: fn(&Kind) -> u64| total.kinds.iter().map(count).sum();
@@ -257,10 +267,13 @@ impl Measurement {
             grown_bytes: total.grown_bytes,
             fresh_bytes: total.fresh_bytes,
             ended_early: total.ended_early,
-            transactions: ended.map(|(&name, kind)| (name, Transactions::new(kind))).collect(),
+            transactions: ended
+                .map(|(&name, kind)| (name, Transactions::new(kind, counts_stale)))
+                .collect(),
             timeline: workload.timeline().map(|timeline| Timeslices::new(&timeline, &total.phases)),
             slices: slices.collect(),
             abort_reasons: total.abort_reasons,
+            sets: total.sets.averages(counts_stale),
             causes: total.causes.map(|causes| {
                 causes
                     .by_frequency()

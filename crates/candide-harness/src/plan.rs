@@ -23,6 +23,8 @@ pub struct Matrix {
     pub timestamps: Vec<Timestamps>,
     /// The bad design choices that apply to every combination.
     pub factors: Vec<Factor>,
+    /// Whether all combinations count commits that OCC would have aborted.
+    pub counts_stale: bool,
 }
 
 /// One database, loaded once and run with each of the thread counts.
@@ -61,7 +63,9 @@ impl Plan {
                 for &ts in &matrix.ts {
                     for timestamps in protocol.timestamps(&matrix.timestamps) {
                         let factors = matrix.factors.clone();
-                        let variant = Variant { protocol, cu, ts, timestamps, factors };
+                        let counts_stale = matrix.counts_stale;
+                        let variant =
+                            Variant { protocol, cu, ts, timestamps, factors, counts_stale };
                         plan.cases.push(Case { variant, threads: threads.clone() });
                     }
                 }

@@ -108,7 +108,7 @@ impl Slices {
             let from_s = index as f64 * length;
             let duration_s =
                 if index + 1 == count { elapsed.as_secs_f64() - from_s } else { length };
-            RunSlice { from_s, duration_s, all: Transactions::new(kind), footprint }
+            RunSlice { from_s, duration_s, all: Transactions::new(kind, false), footprint }
         };
         kinds.iter().zip(footprints).enumerate().map(slice).collect()
     }

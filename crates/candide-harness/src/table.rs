@@ -31,6 +31,9 @@ pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if looks_at_hottest(report) {
         writeln!(out, "\n{HOTTEST_TITLE}\n{}", hottest(report))?;
     }
+    if report.figure.is_none() && counts_sets(report) {
+        writeln!(out, "\n{SETS_TITLE}\n{}", sets(report))?;
+    }
     if report.results.iter().any(|result| result.timeline.is_some()) {
         writeln!(out, "\n{TIMELINE_TITLE}\n{}", timelines(report))?;
     }
@@ -62,19 +65,29 @@ pub(crate) fn say_failures(report: &Report) {
 fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n{}", figure.title, figure.source)?;
     for panel in figure.lines.chunk_by(|one, next| one.panel == next.panel) {
-        let mut table = table(&FIGURE_HEADER, 1..7);
+        let [first @ .., last] = FIGURE_HEADER;
+        let shown = figure.shows.columns();
+        let header = [&first[..], shown, &[last]].concat();
+        let mut table = table(&header, 1..7 + shown.len());
+        let has_base = panel.iter().any(|line| line.base.is_some());
         for line in panel {
             let published = line.published.as_ref().map_or("", |published| published.text);
             // The claim is about the paper's number of threads. The point nearest to it is the last
             // one.
-            let last = line.points.len().saturating_sub(1);
+            let nearest = line.points.len().saturating_sub(1);
             let rows = line.points.iter().enumerate();
             table.add_rows(rows.map(|(index, point)| {
-                let is_base = line.base.is_none() && panel.len() > 1;
+                let is_base = line.base.is_none() && has_base;
                 let held = results[point.result].consistency.failed.is_empty();
                 let label =
                     if held { line.label.clone() } else { format!("{}: FAILED", line.label) };
-                figure_row(label, point, is_base, if index == last { published } else { "" })
+                let [first @ .., last] = figure_row(
+                    label,
+                    point,
+                    is_base,
+                    if index == nearest { published } else { "" },
+                );
+                first.into_iter().chain(figure.shows.cells(point)).chain([last])
             }));
         }
         writeln!(out, "\n{}\n{table}", panel[0].panel)?;
@@ -250,6 +263,38 @@ pub(crate) fn hottest_row(result: &Measurement) -> Option<[String; 8]> {
     ])
 }
 
+/// Returns whether the sizes of read and write sets were counted by transaction type.
+pub(crate) fn counts_sets(report: &Report) -> bool {
+    let mut transactions = report.results.iter().flat_map(|result| result.transactions.values());
+    transactions.any(|kind| kind.sets.is_some())
+}
+
+/// What is said of the table of read and write sets.
+pub(crate) const SETS_TITLE: &str = "Read and write sets: entries for each committed transaction, on average, and the share of the \
+     commits that OCC would have aborted, if it was asked for. Counting takes time after each \
+     transaction, so throughput is a little lower than otherwise";
+
+/// The columns of [`sets_rows`].
+pub(crate) const SETS_HEADER: [&str; 5] =
+    ["setting", "transaction", "read set", "write set", "occ would abort"];
+
+/// One row for all transaction types of a setting, and one for each type.
+pub(crate) fn sets_rows(result: &Measurement) -> impl Iterator<Item = [String; 5]> {
+    let kinds = result.transactions.iter().map(|(name, kind)| (*name, kind.sets));
+    let all = [("all", result.sets)].into_iter().chain(kinds);
+    all.filter_map(|(name, sets)| {
+        let sets = sets?;
+        let would_abort = sets.occ_would_abort;
+        Some([
+            label(result),
+            name.to_string(),
+            format!("{:.2}", sets.read_set),
+            format!("{:.2}", sets.write_set),
+            would_abort.map_or_else(String::new, |share| format!("{:.2} %", share * 100.0)),
+        ])
+    })
+}
+
 /// The heading of the table of [`timeline_rows`].
 pub(crate) const TIMELINE_TITLE: &str = "Over time: txn/s in the fifths of each phase";
 
@@ -389,6 +434,12 @@ fn causes(report: &Report) -> Table {
 fn hottest(report: &Report) -> Table {
     let mut table = table(&HOTTEST_HEADER, 2..8);
     table.add_rows(report.results.iter().filter_map(hottest_row));
+    table
+}
+
+fn sets(report: &Report) -> Table {
+    let mut table = table(&SETS_HEADER, 2..5);
+    table.add_rows(report.results.iter().flat_map(sets_rows));
     table
 }
 

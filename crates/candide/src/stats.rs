@@ -18,6 +18,32 @@ pub struct Stats {
     pub user_errors: u64,
     /// The number of attempts that were made because the previous attempt had a conflict.
     pub retries: u64,
+    /// The number of entries in the read sets of all committed transactions: the column groups
+    /// (whole rows, without timestamp splitting) and the index nodes whose versions the protocol
+    /// noted in order to validate them. A group that is read twice has two entries, also if the
+    /// second read is that of an update without
+    /// [commit-time updates](crate::Builder::commit_time_updates). Reads of a transaction's own
+    /// writes have none, and neither have the assumptions of blind writes. The average is this
+    /// number divided by `commits`.
+    ///
+    /// A protocol that validates nothing ([`Serial`](crate::Serial)) notes nothing. The protocols
+    /// with versions note nothing in read-only transactions and in snapshots, and
+    /// [`Mvcc`](crate::Mvcc) notes nothing more once a transaction has read an old version.
+    pub read_set: u64,
+    /// The number of entries in the write sets of all committed transactions: the column groups
+    /// (or whole rows) that they wrote, each counted once in a transaction, entries of secondary
+    /// indexes included. [`Serial`](crate::Serial) writes in place and counts none.
+    pub write_set: u64,
+    /// The number of committed transactions that optimistic concurrency control would have aborted
+    /// because of their reads. When such a transaction was validated, a column group (or whole row)
+    /// that it had read had a newer version, or another commit was installing one; or an index node
+    /// that it had searched in vain had changed. OCC as in Silo validates exactly this, also for
+    /// transactions that only read. Versions that the transaction itself wrote do not count.
+    ///
+    /// Counted under [`TicToc`](crate::TicToc), [`Mvcc`](crate::Mvcc) and [`Mvto`](crate::Mvto),
+    /// and only if the database was built to (`Builder::count_stale_commits`, with the feature
+    /// `experiments`); otherwise zero.
+    pub stale_commits: u64,
     /// One count for each reason, in the order of [`Abort::ALL`]. A conflict is counted for each
     /// attempt that ended in it, and so is an update's [`Abort::Guard`] or [`Abort::Overflow`].
     /// [`Abort::AttemptsExhausted`] and [`Abort::DeadlinePassed`] are counted for each transaction
@@ -47,6 +73,9 @@ impl Stats {
         self.commits += other.commits;
         self.user_errors += other.user_errors;
         self.retries += other.retries;
+        self.read_set += other.read_set;
+        self.write_set += other.write_set;
+        self.stale_commits += other.stale_commits;
         for (sum, count) in self.aborts.iter_mut().zip(other.aborts) {
             *sum += count;
         }
@@ -61,6 +90,9 @@ pub(crate) struct Counters(CachePadded<Words>);
 #[derive(Debug)]
 struct Words {
     commits: AtomicU64,
+    read_set: AtomicU64,
+    write_set: AtomicU64,
+    stale_commits: AtomicU64,
     user_errors: AtomicU64,
     retries: AtomicU64,
     aborts: [AtomicU64; Abort::ALL.len()],
@@ -70,6 +102,9 @@ impl Counters {
     pub(crate) fn new() -> Counters {
         Counters(CachePadded::new(Words {
             commits: AtomicU64::new(0),
+            read_set: AtomicU64::new(0),
+            write_set: AtomicU64::new(0),
+            stale_commits: AtomicU64::new(0),
             user_errors: AtomicU64::new(0),
             retries: AtomicU64::new(0),
             aborts: std::array::from_fn(|_| AtomicU64::new(0)),
@@ -78,19 +113,31 @@ impl Counters {
 
     #[inline]
     pub(crate) fn committed(&self) {
-        count(&self.0.commits);
+        count(&self.0.commits, 1);
+    }
+
+    /// Adds the sizes of a committed transaction's read set and write set.
+    #[inline]
+    pub(crate) fn observed_and_wrote(&self, read_set: usize, write_set: usize) {
+        count(&self.0.read_set, read_set as u64);
+        count(&self.0.write_set, write_set as u64);
+    }
+
+    /// Counts a commit that OCC would have aborted.
+    pub(crate) fn stale_commit(&self) {
+        count(&self.0.stale_commits, 1);
     }
 
     pub(crate) fn user_error(&self) {
-        count(&self.0.user_errors);
+        count(&self.0.user_errors, 1);
     }
 
     pub(crate) fn retried(&self) {
-        count(&self.0.retries);
+        count(&self.0.retries, 1);
     }
 
     pub(crate) fn aborted(&self, abort: Abort) {
-        count(&self.0.aborts[abort as usize]);
+        count(&self.0.aborts[abort as usize], 1);
     }
 
     pub(crate) fn read(&self) -> Stats {
@@ -99,6 +146,9 @@ impl Counters {
             commits: read(&self.0.commits),
             user_errors: read(&self.0.user_errors),
             retries: read(&self.0.retries),
+            read_set: read(&self.0.read_set),
+            write_set: read(&self.0.write_set),
+            stale_commits: read(&self.0.stale_commits),
             aborts: std::array::from_fn(|index| read(&self.0.aborts[index])),
         }
     }
@@ -160,8 +210,8 @@ impl TallyPart {
     }
 }
 
-/// Adds one. The caller is the only writer, so no read-modify-write is needed.
+/// Adds `more`. The caller is the only writer, so no read-modify-write is needed.
 #[inline(always)]
-fn count(word: &AtomicU64) {
-    word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+fn count(word: &AtomicU64, more: u64) {
+    word.store(word.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }

@@ -70,6 +70,15 @@ pub(crate) enum FigureName {
     /// Commit-time updates and timestamp splitting, each alone and together: Figure 12g of the same
     /// paper
     SeparateEffects,
+    /// Read sets of TPC-C with and without the two: its section 6.3
+    SetSizes,
+    /// The share of commits that OCC would have aborted, under protocols that may commit before a
+    /// transaction that has ended: its section 5.1
+    Reordering,
+    /// Three timestamps to a row, two, and one: its section 6.2
+    ThreeTimestamps,
+    /// Hash indexes and trees: its section 4.4
+    Indexes,
     /// One timestamp per row against several: Figures 2 and 3 of the study of timestamp granularity
     /// (2018)
     Granularity,

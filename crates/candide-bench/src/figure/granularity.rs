@@ -1,7 +1,7 @@
 //! "The Impact of Timestamp Granularity in Optimistic Concurrency Control" (2018): Figures 2 and 3.
 
 use candide_harness::Variant;
-use candide_harness::figure::{Outline, Panel, Published, Workload, plain};
+use candide_harness::figure::{Outline, Panel, Published, Shown, Workload, plain};
 use candide_workloads::tpcc::{Mix, Tpcc};
 use candide_workloads_keys::measured::ycsb_narrow;
 use candide_workloads_tpcc::measured::tpcc;
@@ -17,6 +17,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         title: "One timestamp to a row (coarse), and several (fine)",
         source: "Huang et al., The Impact of Timestamp Granularity in Optimistic Concurrency Control, 2018, Figures 2 and 3",
         measured: "measured there with up to 128 threads on eight Xeons of 192 cores together, runs of 15 s, the median of 7",
+        shows: Shown::Throughput,
         cases: Vec::new(),
         lines: Vec::new(),
         deviations: Vec::new(),

@@ -2,7 +2,7 @@
 //! Cores" (VLDB 2016): Table 3.
 
 use candide_harness::Variant;
-use candide_harness::figure::{Outline, Panel, Published, Workload, plain};
+use candide_harness::figure::{Outline, Panel, Published, Shown, Workload, plain};
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads_tpcc::measured::tpcc;
 
@@ -14,6 +14,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         title: "TPC-C with as many warehouses as threads, as it was measured for MOCC",
         source: "Wang and Kimura, VLDB 2016, Table 3",
         measured: "measured there with 288 cores of sixteen Xeons E7-8890, runs of 10 s, the mean of 10",
+        shows: Shown::Throughput,
         cases: Vec::new(),
         lines: Vec::new(),
         deviations: Vec::new(),
@@ -26,9 +27,9 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
     let variant = Variant { cu: true, ts: true, ..plain("occ") };
     let published = Published {
         text: "FOEDUS, also occ: 16.9 ± 0.14 million on 288 cores, 59 thousand each; 0.12 % aborted",
-        of_base: None,
         throughput_tps: Some(16.9e6),
         abort_ratio: Some(0.0012),
+        ..Published::default()
     };
     outline.line(&panel, "occ", &variant, None, Some(published));
     outline.deviations.extend(

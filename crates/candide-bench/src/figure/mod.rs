@@ -7,7 +7,7 @@ mod optimism;
 mod size;
 
 use candide::experiments::free_memory;
-use candide_harness::figure::Outline;
+use candide_harness::figure::{Outline, Shown};
 use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding};
 
 use crate::cli::{FigureName, ReproduceArgs};
@@ -42,7 +42,7 @@ impl Reproduction {
     /// Returns the plan for the figure in `args`, sized for this machine.
     pub(crate) fn plan(args: &ReproduceArgs) -> Result<Self, Failure> {
         let cores = Cores::allowed();
-        let only_most = args.figure == FigureName::SeparateEffects;
+        let only_most = matches!(args.figure, FigureName::SeparateEffects | FigureName::SetSizes);
         let mut threads = args.threads.clone();
         if threads.is_empty() {
             threads = if only_most { vec![cores.count()] } else { up_to(cores.count()) };
@@ -59,6 +59,10 @@ impl Reproduction {
             FigureName::Protocols => optimism::protocols(&bounds),
             FigureName::HighContention => optimism::high_contention(&bounds),
             FigureName::SeparateEffects => optimism::separate_effects(&bounds),
+            FigureName::SetSizes => optimism::set_sizes(&bounds),
+            FigureName::Reordering => optimism::reordering(&bounds),
+            FigureName::ThreeTimestamps => optimism::three_timestamps(&bounds),
+            FigureName::Indexes => optimism::indexes(&bounds),
             FigureName::Granularity => granularity::outline(&bounds),
             FigureName::TpccMocc => mocc::outline(&bounds),
         };
@@ -89,6 +93,7 @@ impl Reproduction {
             slice: None,
             hottest: false,
             reserve: true,
+            set_sizes: outline.shows != Shown::Throughput,
             force: args.force,
             profile: Profile::Paper,
         };

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::wikipedia::Wikipedia;
-use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Ycsb};
+use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Word, Ycsb};
 
 /// The memory that tables may take.
 pub(super) struct Room {
@@ -20,11 +20,12 @@ pub(super) struct Room {
 /// The number of bytes that one core loads in a few seconds.
 const CORE_BYTES: u64 = 1 << 30;
 
-/// The bytes that one warehouse takes, one wide row, one narrow row, one item with its bids, and
-/// one page. They include the versions that a protocol may keep.
+/// The bytes that one warehouse takes, one wide row, one narrow row, one word, one item with its
+/// bids, and one page. They include the versions that a protocol may keep.
 const WAREHOUSE_BYTES: u64 = 250_000_000;
 const WIDE_BYTES: u64 = 2_600;
 const NARROW_BYTES: u64 = 700;
+const WORD_BYTES: u64 = 200;
 const ITEM_BYTES: u64 = 8_000;
 const PAGE_BYTES: u64 = 500_000;
 
@@ -71,6 +72,11 @@ impl Room {
     /// Returns YCSB with narrow columns, with fewer rows than published if these do not fit.
     pub(super) fn narrow(&self) -> Ycsb<Narrow> {
         self.rows(Ycsb::granularity(Contention::High), NARROW_BYTES)
+    }
+
+    /// Words by their keys, as STO's indexes were measured.
+    pub(super) fn words(&self) -> Ycsb<Word> {
+        self.rows(Ycsb::index(), WORD_BYTES)
     }
 
     fn rows<L: Layout>(&self, published: Ycsb<L>, bytes: u64) -> Ycsb<L> {
@@ -169,9 +175,10 @@ mod tests {
         assert_eq!(room.tpcc(Tpcc::published(), 1).validate(), Ok(()));
         assert_eq!(room.ycsb(Mode::A).validate(), Ok(()));
         assert_eq!(room.narrow().validate(), Ok(()));
+        assert_eq!(room.words().validate(), Ok(()));
         assert_eq!(room.rubis().validate(), Ok(()));
         assert_eq!(room.wikipedia().validate(), Ok(()));
-        assert_eq!(room.into_reduced().len(), 5, "each is admitted");
+        assert_eq!(room.into_reduced().len(), 6, "each is admitted");
         let room = Room::new(u64::MAX, 64, None);
         assert_eq!((room.ycsb(Mode::A).rows, room.wikipedia().pages), (10_000_000, 10_000));
         assert_eq!(room.into_reduced(), Vec::<String>::new());

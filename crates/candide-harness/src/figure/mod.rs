@@ -15,7 +15,7 @@ use crate::report::Report;
 use crate::room::expect_room;
 use crate::suite::admit;
 pub(crate) use outcome::{Figure, MeasuredLine, Point};
-pub use outline::{Case, Line, Outline, Panel, Published, Workload, plain};
+pub use outline::{Case, Line, Outline, Panel, Published, Shown, Workload, plain};
 
 impl Outline {
     /// Returns an error if a case is estimated to take more memory than is free, unless

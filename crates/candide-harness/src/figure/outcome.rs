@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::outline::{Outline, Published};
+use super::outline::{Outline, Published, Shown};
 use crate::driver::Run;
 use crate::experiment::Experiment;
 use crate::measurement::median;
+use crate::sets::{SetSizes, SetSums};
 
 /// A measured figure. The names of the fields are the interface to other programs.
 #[derive(Debug, Serialize)]
@@ -14,6 +15,9 @@ pub(crate) struct Figure {
     pub(crate) title: &'static str,
     pub(crate) source: &'static str,
     pub(crate) lines: Vec<MeasuredLine>,
+    /// What is shown beside throughput.
+    #[serde(skip)]
+    pub(crate) shows: Shown,
     /// The deviations from the published figure.
     pub(crate) deviations: Vec<String>,
 }
@@ -24,9 +28,9 @@ pub(crate) struct MeasuredLine {
     /// The title of the line's panel.
     pub(crate) panel: &'static str,
     pub(crate) label: String,
-    /// The transaction type that is counted; `None` if all types are.
+    /// The transaction types that are counted; `None` if all types are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) counted: Option<&'static str>,
+    pub(crate) counted: Option<String>,
     /// The label of the line of the same panel with which this line is compared; `None` if it is
     /// not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,6 +54,12 @@ pub(crate) struct Point {
     pub(crate) of_base: Option<f64>,
     /// The share of attempts that were aborted.
     pub(crate) abort_ratio: f64,
+    /// The sizes of read and write sets, over all rounds; `None` if they were not counted.
+    #[serde(flatten)]
+    pub(crate) sets: Option<SetSizes>,
+    /// The size of the read set, relative to the line it is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) read_set_of_base: Option<f64>,
     /// The index of the full result in the list of results.
     pub(crate) result: usize,
     /// The index of the case, and the index of the number of threads within the case.
@@ -68,20 +78,25 @@ impl Figure {
                 .iter()
                 .flat_map(|&case| (0..experiments[case].len()).map(move |index| (case, index)));
             let points = all.filter_map(|of| {
-                let (threads, runs) = experiments[of.0].runs(of.1);
-                let kind = line.counted.map(|name| {
-                    let kinds = experiments[of.0].workload.kinds();
-                    kinds
-                        .iter()
-                        .position(|&kind| kind == name)
-                        .expect("figures count types that there are")
-                });
-                Point::new(of, threads, runs, kind)
+                let experiment = &experiments[of.0];
+                let (threads, runs) = experiment.runs(of.1);
+                let kinds = experiment.workload.kinds();
+                let place = |name: &&str| {
+                    let place = kinds.iter().position(|kind| kind == name);
+                    place.expect("figures count types that there are")
+                };
+                let counted: Vec<usize> = line.counted.iter().map(place).collect();
+                let mut point = Point::new(of, threads, runs, &counted)?;
+                if outline.shows != Shown::Throughput {
+                    let counts_stale = experiment.variant.finds_stale_commits();
+                    point.sets = sums(runs, &counted).averages(counts_stale);
+                }
+                Some(point)
             });
             let mut line = MeasuredLine {
                 panel: line.panel,
                 label: line.label.clone(),
-                counted: line.counted,
+                counted: (!line.counted.is_empty()).then(|| line.counted.join(" and ")),
                 base: line.base.map(|base| outline.lines[base].label.clone()),
                 published: line.published.clone(),
                 points: points.collect(),
@@ -91,8 +106,8 @@ impl Figure {
             }
             lines.push(line);
         }
-        let &Outline { name, title, source, .. } = outline;
-        Figure { name, title, source, lines, deviations: outline.deviations.clone() }
+        let &Outline { name, title, source, shows, .. } = outline;
+        Figure { name, title, source, lines, shows, deviations: outline.deviations.clone() }
     }
 
     /// Records that the measurement of `case` with its number `index` of threads is at `result` in
@@ -104,15 +119,18 @@ impl Figure {
 }
 
 impl Point {
-    /// Makes the point of `runs`, which counts only transaction type number `kind`, if given.
-    /// Returns `None` if there are no runs.
-    fn new(of: (usize, usize), threads: usize, runs: &[Run], kind: Option<usize>) -> Option<Point> {
+    /// Makes the point of `runs`, which counts the transaction types in `counted`; all types if it
+    /// is empty. Returns `None` if there are no runs.
+    fn new(of: (usize, usize), threads: usize, runs: &[Run], counted: &[usize]) -> Option<Point> {
         if runs.is_empty() {
             return None;
         }
-        let counted = |run: &Run| match kind {
-            None => (run.committed(), run.kinds.iter().map(|kind| kind.aborted).sum()),
-            Some(kind) => (run.kinds[kind].committed, run.kinds[kind].aborted),
+        let counted = |run: &Run| {
+            let kinds = run.kinds.iter().enumerate();
+            kinds
+                .filter(|(number, _)| counted.is_empty() || counted.contains(number))
+                .map(|(_, kind)| (kind.committed, kind.aborted))
+                .fold((0, 0), |sum: (u64, u64), counts| (sum.0 + counts.0, sum.1 + counts.1))
         };
         let rate = |run: &Run| counted(run).0 as f64 / run.elapsed.as_secs_f64();
         let tps_runs: Vec<f64> = runs.iter().map(rate).collect();
@@ -127,6 +145,8 @@ impl Point {
             tps_runs,
             of_base: None,
             abort_ratio: if attempts == 0 { 0.0 } else { aborted as f64 / attempts as f64 },
+            sets: None,
+            read_set_of_base: None,
             result: 0,
             of,
         })
@@ -137,6 +157,11 @@ impl Point {
         let rounds = self.tps_runs.iter().zip(&base.tps_runs).filter(|(_, base)| **base > 0.0);
         let ratios: Vec<f64> = rounds.map(|(ours, base)| ours / base).collect();
         self.of_base = (!ratios.is_empty()).then(|| median(&ratios));
+        if let (Some(ours), Some(base)) = (self.sets, base.sets)
+            && base.read_set > 0.0
+        {
+            self.read_set_of_base = Some(ours.read_set / base.read_set);
+        }
     }
 
     /// Returns the throughput of the slowest and of the fastest round.
@@ -145,6 +170,50 @@ impl Point {
             .iter()
             .fold((f64::INFINITY, 0.0), |(low, high), &tps| (tps.min(low), tps.max(high)))
     }
+}
+
+impl Shown {
+    /// Returns the columns that show it.
+    pub(crate) fn columns(self) -> &'static [&'static str] {
+        match self {
+            Shown::Throughput => &[],
+            Shown::SetSizes => &["read set", "of the base", "write set"],
+            Shown::StaleCommits => &["occ would abort"],
+        }
+    }
+
+    /// Returns the cells of the columns, for a point.
+    pub(crate) fn cells(self, point: &Point) -> Vec<String> {
+        let text =
+            |value: Option<f64>, format: fn(f64) -> String| value.map_or_else(String::new, format);
+        let decimal = |value: f64| format!("{value:.2}");
+        let sets = point.sets;
+        match self {
+            Shown::Throughput => Vec::new(),
+            Shown::SetSizes => vec![
+                text(sets.map(|sets| sets.read_set), decimal),
+                text(point.read_set_of_base, decimal),
+                text(sets.map(|sets| sets.write_set), decimal),
+            ],
+            Shown::StaleCommits => {
+                vec![text(sets.and_then(|sets| sets.occ_would_abort), |share| {
+                    format!("{:.2} %", share * 100.0)
+                })]
+            }
+        }
+    }
+}
+
+/// Returns the sums over the transaction types that are `counted`; over all, if it is empty.
+fn sums(runs: &[Run], counted: &[usize]) -> SetSums {
+    let mut sums = SetSums::default();
+    for run in runs {
+        match counted {
+            [] => sums.merge(run.sets),
+            counted => counted.iter().for_each(|&kind| sums.merge(run.kinds[kind].sets)),
+        }
+    }
+    sums
 }
 
 #[cfg(test)]
@@ -171,18 +240,19 @@ mod tests {
         // The machine was slow in the second round.
         let base = [run([80, 20], 0), run([8, 2], 0), run([160, 40], 0)];
         let other = [run([40, 20], 40), run([4, 1], 0), run([40, 10], 0)];
-        let point = |runs: &[Run], kind| Point::new((0, 0), 2, runs, kind).expect("runs");
-        let (base_all, mut all) = (point(&base, None), point(&other, None));
+        let point =
+            |runs: &[Run], counted: &[usize]| Point::new((0, 0), 2, runs, counted).expect("runs");
+        let (base_all, mut all) = (point(&base, &[]), point(&other, &[]));
         all.compare(&[base_all]);
         assert_eq!((all.throughput_tps, all.range()), (50.0, (5.0, 60.0)));
         assert_eq!(all.of_base, Some(0.5), "of 0.6, 0.5 and 0.25");
         assert_eq!(all.abort_ratio, 40.0 / 155.0);
-        let (base_second, mut second) = (point(&base, Some(1)), point(&other, Some(1)));
+        let (base_second, mut second) = (point(&base, &[1]), point(&other, &[1]));
         second.compare(&[base_second]);
         assert_eq!(
             (second.throughput_tps, second.of_base, second.abort_ratio),
             (10.0, Some(0.5), 0.0)
         );
-        assert!(Point::new((0, 0), 2, &[], None).is_none());
+        assert!(Point::new((0, 0), 2, &[], &[]).is_none());
     }
 }

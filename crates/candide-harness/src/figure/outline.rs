@@ -15,12 +15,25 @@ pub struct Outline {
     pub source: &'static str,
     /// The machine and the method of the published measurement.
     pub measured: &'static str,
+    /// What it shows beside throughput.
+    pub shows: Shown,
     /// The cases that are run.
     pub cases: Vec<Case>,
     /// The lines that are shown.
     pub lines: Vec<Line>,
     /// The deviations from the published figure.
     pub deviations: Vec<String>,
+}
+
+/// What a figure shows beside throughput and aborted attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Nothing.
+    Throughput,
+    /// The sizes of read and write sets.
+    SetSizes,
+    /// The share of commits that OCC would have aborted.
+    StaleCommits,
 }
 
 /// A workload and a variant that are run.
@@ -41,8 +54,8 @@ pub struct Line {
     pub label: String,
     /// The indexes of the cases whose results make up the line.
     pub cases: Vec<usize>,
-    /// The transaction type that is counted; `None` if all types are.
-    pub counted: Option<&'static str>,
+    /// The transaction types that are counted; all types if the list is empty.
+    pub counted: &'static [&'static str],
     /// The index of the line with which this line is compared; `None` if it is not compared.
     pub base: Option<usize>,
     /// The claim of the paper's text about the line; `None` if the text has none.
@@ -50,7 +63,7 @@ pub struct Line {
 }
 
 /// A claim of the paper's text about a line. (The heights of bars are not in the text.)
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Published {
     /// The claim in words, with the number of threads to which it applies.
     pub text: &'static str,
@@ -63,22 +76,38 @@ pub struct Published {
     /// The share of attempts that were aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub abort_ratio: Option<f64>,
+    /// The size of the read set, relative to the line it is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_set_of_base: Option<f64>,
+    /// The share of commits that OCC would have aborted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub occ_would_abort: Option<f64>,
 }
 
 impl Published {
     /// Returns a claim in words without numbers.
     pub fn words(text: &'static str) -> Option<Published> {
-        Some(Published { text, of_base: None, throughput_tps: None, abort_ratio: None })
+        Some(Published { text, ..Published::default() })
     }
 
     /// Returns a claim about the ratio to the base, which is between `from` and `to`.
     pub fn ratio(from: f64, to: f64, text: &'static str) -> Option<Published> {
-        Some(Published { text, of_base: Some([from, to]), throughput_tps: None, abort_ratio: None })
+        Some(Published { text, of_base: Some([from, to]), ..Published::default() })
     }
 
     /// Returns a claim about the share of attempts that were aborted.
     pub fn aborted(ratio: f64, text: &'static str) -> Option<Published> {
-        Some(Published { text, of_base: None, throughput_tps: None, abort_ratio: Some(ratio) })
+        Some(Published { text, abort_ratio: Some(ratio), ..Published::default() })
+    }
+
+    /// Makes it of the size of the read set, relative to the base.
+    pub fn read_set(ratio: f64, text: &'static str) -> Option<Published> {
+        Some(Published { text, read_set_of_base: Some(ratio), ..Published::default() })
+    }
+
+    /// Makes it of the share of commits that OCC would have aborted.
+    pub fn would_abort(share: f64, text: &'static str) -> Option<Published> {
+        Some(Published { text, occ_would_abort: Some(share), ..Published::default() })
     }
 }
 
@@ -125,10 +154,26 @@ impl Outline {
             panel: panel.title,
             label: label.into(),
             cases,
-            counted: None,
+            counted: &[],
             base,
             published,
         });
+        self.lines.len() - 1
+    }
+
+    /// Adds a line of the same cases as line `of`, in which some transaction types are counted
+    /// (all, if `counted` is empty). Returns its number.
+    pub fn line_again(
+        &mut self,
+        of: usize,
+        panel: &'static str,
+        counted: &'static [&'static str],
+        base: Option<usize>,
+        published: Option<Published>,
+    ) -> usize {
+        let Line { label, cases, .. } = &self.lines[of];
+        let (label, cases) = (label.clone(), cases.clone());
+        self.lines.push(Line { panel, label, cases, counted, base, published });
         self.lines.len() - 1
     }
 }
@@ -146,5 +191,6 @@ pub fn plain(protocol: &str) -> Variant {
         ts: false,
         timestamps: protocol.timestamps(&[])[0],
         factors: Vec::new(),
+        counts_stale: false,
     }
 }

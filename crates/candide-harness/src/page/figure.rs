@@ -26,7 +26,7 @@ const RATIOS: &str = "Ratios are to the line of the same panel that has none, wi
 /// Returns the section; `None` if the report reproduces no figure.
 pub(crate) fn figure(report: &Report) -> Option<String> {
     let figure = report.figure.as_ref()?;
-    let panels: String = panels(figure).map(|panel| part(report, panel)).collect();
+    let panels: String = panels(figure).map(|panel| part(report, figure, panel)).collect();
     let ratios = if figure.lines.iter().any(|line| line.base.is_some()) { RATIOS } else { "" };
     let body = format!(
         "<p>{}. What its text says of a line stands beside it; heights of bars and lines are not in a text. {ratios}</p>\n{panels}\
@@ -43,22 +43,30 @@ fn panels(figure: &Figure) -> impl Iterator<Item = &[MeasuredLine]> {
 }
 
 /// Returns the chart and the table of a panel.
-fn part(report: &Report, lines: &[MeasuredLine]) -> String {
+fn part(report: &Report, figure: &Figure, lines: &[MeasuredLine]) -> String {
     let rows = lines.iter().flat_map(|line| {
         let last = line.points.len().saturating_sub(1);
-        line.points.iter().enumerate().map(move |(index, point)| row(line, point, index == last))
+        line.points
+            .iter()
+            .enumerate()
+            .map(move |(index, point)| row(figure, line, point, index == last))
     });
     let title = lines[0].panel;
-    charts::figure::chart(report, lines) + &table(title, &HEADER, rows)
+    let [first @ .., last] = HEADER;
+    let shown: Vec<String> =
+        figure.shows.columns().iter().map(|column| format!("{column} ")).collect();
+    let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+    let header = [&first[..], &shown, &[last]].concat();
+    charts::figure::chart(report, lines) + &table(title, &header, rows)
 }
 
-fn row(line: &MeasuredLine, point: &Point, is_last: bool) -> Row {
+fn row(figure: &Figure, line: &MeasuredLine, point: &Point, is_last: bool) -> Row {
     let (slowest, fastest) = point.range();
     let ratio = point.of_base.map_or(String::new(), times);
     // The claim is about the paper's number of threads. The point nearest to it is the last one.
     let published =
         line.published.as_ref().filter(|_| is_last).map_or("", |published| published.text);
-    let cells = vec![
+    let mut cells = vec![
         Cell::text(line.label.clone()),
         Cell::derived(point.threads.to_string()),
         Cell::derived(rate(point.throughput_tps)),
@@ -66,7 +74,8 @@ fn row(line: &MeasuredLine, point: &Point, is_last: bool) -> Row {
         Cell::derived(rate(fastest)),
         Cell::derived(ratio),
         Cell::derived(percent(point.abort_ratio)),
-        Cell::text(published),
     ];
+    cells.extend(figure.shows.cells(point).into_iter().map(Cell::derived));
+    cells.push(Cell::text(published));
     Row { result: point.result, cells }
 }

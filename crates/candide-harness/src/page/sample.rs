@@ -33,6 +33,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         p99_us: 2.0,
         p999_us: 3.0,
         max_us: 4.0,
+        sets: None,
     };
     Measurement {
         variety: String::new(),
@@ -56,6 +57,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         grown_bytes: 3 << 20,
         fresh_bytes: 1 << 20,
         abort_reasons: BTreeMap::from([("locked", 2)]),
+        sets: None,
         causes: None,
         hottest: None,
         transactions: BTreeMap::from([("<kind>", kind)]),

@@ -7,10 +7,11 @@ use super::markup::{Cell, Row, escape, folded, table};
 use super::number::{count, counted, decimal, mebibytes, percent, rate};
 use crate::measurement::{Aborted, Measurement, Transactions, plain};
 use crate::report::Report;
+use crate::sets::SetSizes;
 use crate::slices::NumberedSlice;
 use crate::table::{
-    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, MEBIBYTE, finds_causes,
-    looks_at_hottest,
+    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, MEBIBYTE, SETS_TITLE, counts_sets,
+    finds_causes, looks_at_hottest,
 };
 use crate::timeline::NamedPhase;
 
@@ -41,6 +42,12 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
         tables.push(folded(
             "The hottest row",
             &format!("<p>{}.</p>\n{}", escape(HOTTEST_TITLE), hottest(comparisons)),
+        ));
+    }
+    if counts_sets(report) {
+        tables.push(folded(
+            "Read and write sets",
+            &format!("<p>{}.</p>\n{}", escape(SETS_TITLE), sets(comparisons)),
         ));
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
@@ -237,6 +244,29 @@ fn hottest(comparisons: &[Comparison<'_>]) -> String {
             optional(hottest.versions_p99.map(count), "versions_p99"),
             optional(hottest.versions_max.map(count), "versions_max"),
         ]]
+    })
+}
+
+fn sets(comparisons: &[Comparison<'_>]) -> String {
+    let columns = ["transaction", "read set ", "write set ", "OCC would abort "];
+    of_results("Read and write sets", &columns, comparisons, |Entry { result, .. }| {
+        let cells = |name: &str, path: &str, sets: SetSizes| {
+            let number = |text: String, field: &str| Cell::number(text, &format!("{path}{field}"));
+            vec![
+                Cell::text(name),
+                number(decimal(sets.read_set), "read_set"),
+                number(decimal(sets.write_set), "write_set"),
+                match sets.occ_would_abort {
+                    Some(share) => number(percent(share), "occ_would_abort"),
+                    None => Cell::derived("not counted"),
+                },
+            ]
+        };
+        let all = result.sets.map(|sets| cells("all", "", sets));
+        let kinds = result.transactions.iter().filter_map(|(name, kind)| {
+            kind.sets.map(|sets| cells(name, &format!("transactions/{name}/"), sets))
+        });
+        all.into_iter().chain(kinds).collect()
     })
 }
 

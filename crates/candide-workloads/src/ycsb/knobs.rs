@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::layout::{Joint, Layout, Narrow, Single, Values, Wide, Word, describe};
+use super::layout::{Joint, Layout, Narrow, Single, Values, Wide, WideInThirds, Word, describe};
 use crate::workload::{require, require_theta, require_transactions};
 
 /// The largest number of operations that a transaction may have.
@@ -222,6 +222,26 @@ impl Ycsb {
             Mode::A => mix,
             Mode::B => Ycsb { writes: Writes::Probability(0.05), theta: 0.8, ..mix },
             Mode::C => mix.two_reads(),
+        }
+    }
+
+    /// Returns the same workload with three timestamps to a row.
+    pub fn in_thirds(self) -> Ycsb<WideInThirds> {
+        Ycsb {
+            name: self.name,
+            layout: WideInThirds,
+            rows: self.rows,
+            operations: self.operations,
+            writes: self.writes,
+            access: self.access,
+            read_only: self.read_only,
+            theta: self.theta,
+            sorted: self.sorted,
+            distinct: self.distinct,
+            ordered: self.ordered,
+            transactions: self.transactions,
+            verify: self.verify,
+            differences: self.differences,
         }
     }
 }

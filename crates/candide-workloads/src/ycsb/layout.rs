@@ -87,6 +87,20 @@ impl Layout for Wide {
     const GROUPS: &'static [Group] = &[Group::new("even", 65), Group::new("odd", 65)];
 }
 
+/// Ten columns of 100 bytes under three timestamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WideInThirds;
+
+impl Layout for WideInThirds {
+    type Value = Bytes<100>;
+    type Values = [Self::Value; 10];
+    type Index = Hashed;
+    type Image = [u64; 130];
+    const NAME: &'static str = "ThirdsRow";
+    const GROUPS: &'static [Group] =
+        &[Group::new("first", 52), Group::new("second", 39), Group::new("third", 39)];
+}
+
 /// Ten columns of 10 bytes, the even ones under one timestamp and the odd ones under another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Narrow;

@@ -5,6 +5,7 @@
 //! | | layout | operations |
 //! |---|---|---|
 //! | [`Ycsb::published`], A, B and C of STOv2 (VLDB 2020) | [`Wide`] | 16 or 2, blind writes |
+//! | the same, by [`Ycsb::in_thirds`] | [`WideInThirds`] | 16 or 2, blind writes |
 //! | [`Ycsb::granularity`], of the study of timestamp granularity (2018) | [`Narrow`] | 16 or 2, blind writes |
 //! | [`Ycsb::hot`], of MOCC (VLDB 2016) | [`Joint`] | 10 on fifty rows, of which the first ones read and write |
 //! | [`Ycsb::dbx1000`] | [`Joint`] | 16, few of them writes, which are blind |
@@ -30,7 +31,8 @@ use crate::replay::{Replay, Stopped};
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload, rng};
 pub use knobs::{Access, Contention, Mode, OPERATIONS_MAX, Verify, Writes, Ycsb};
 pub use layout::{
-    COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Single, Value, Values, Wide, Word,
+    COLUMNS_MAX, Joint, JointInOrder, Layout, Narrow, Single, Value, Values, Wide, WideInThirds,
+    Word,
 };
 pub(crate) use operation::Operation;
 use row::Pool;

@@ -1,10 +1,10 @@
-//! YCSB with narrow columns and on a few rows: their checks hold after honest runs, and fail after
-//! dishonest ones.
+//! YCSB with narrow columns, with three timestamps to a row, and on a few rows: their checks hold
+//! after honest runs, and fail after dishonest ones.
 
 use candide::{Abort, Database, Occ, Protocol, Whole};
 use candide_workloads::ycsb::{
-    Access, Contention, Joint, Layout, Narrow, UserRow, Value, Values, Verify, Writes, Ycsb,
-    YcsbTables,
+    Access, Contention, Joint, Layout, Mode, Narrow, UserRow, Value, Values, Verify, WideInThirds,
+    Writes, Ycsb, YcsbTables,
 };
 use candide_workloads::{Loaded, Worker, Workload};
 
@@ -33,6 +33,17 @@ fn narrow_checks_hold_under_every_protocol_and_switch() {
         .flat_map(|&contention| verifications.map(|verify| narrow(contention, verify)))
         .collect();
     for workload in workloads {
+        assert_holds(&workload, THREADS, 200, |_, _| {});
+    }
+}
+
+#[test]
+fn checks_of_three_timestamps_hold_under_every_protocol_and_switch() {
+    assert_eq!(WideInThirds::GROUPS.len(), 3);
+    for verify in [Verify::Increment, Verify::Tag] {
+        let workload =
+            Ycsb { rows: 103, transactions: 200, verify, ..Ycsb::published(Mode::A) }.in_thirds();
+        assert_eq!(workload.name, "ycsb-a");
         assert_holds(&workload, THREADS, 200, |_, _| {});
     }
 }

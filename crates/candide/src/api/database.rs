@@ -80,6 +80,7 @@ impl<P: Protocol> Database<P> {
                 factors: Factors::default(),
                 memory_limit_bytes: usize::MAX,
                 timestamps: None,
+                counts_stale: false,
             },
             policy: P::Policy::default(),
             seed: None,
@@ -269,6 +270,15 @@ impl<P: Protocol> Builder<P> {
     #[must_use]
     pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
         self.options.factors = factors.into_iter().fold(self.options.factors, Factors::with);
+        self
+    }
+
+    /// Sets whether to count the transactions that commit although OCC would have aborted them
+    /// ([`Stats::stale_commits`](crate::Stats::stale_commits)); off by default. Each commit then
+    /// looks at its read set once more, and transactions that read old versions note their reads.
+    #[must_use]
+    pub fn count_stale_commits(mut self, on: bool) -> Self {
+        self.options.counts_stale = on;
         self
     }
 }

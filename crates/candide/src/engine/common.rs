@@ -31,6 +31,17 @@ pub(crate) struct Options {
     /// The chosen source of timestamps; `None` if the default is used or the protocol draws no
     /// timestamps.
     pub(crate) timestamps: Option<Timestamps>,
+    /// Whether commits are counted that OCC would have aborted.
+    pub(crate) counts_stale: bool,
+}
+
+impl Options {
+    /// Returns whether commits are counted that OCC would have aborted, which only builds for
+    /// experiments can do.
+    #[inline(always)]
+    pub(crate) fn counts_stale(&self) -> bool {
+        cfg!(any(test, feature = "experiments")) && self.counts_stale
+    }
 }
 
 /// The parts of a database that all of its transactions share, including the protocol's clock.

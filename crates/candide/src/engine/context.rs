@@ -65,6 +65,16 @@ impl<'a, P: Parts> Context<'a, P> {
         Abort::Phantom
     }
 
+    /// Notes whether OCC would abort the commit at hand, if the database counts such commits. A
+    /// protocol that may commit what OCC would abort calls this for each attempt that it has
+    /// validated.
+    #[inline(always)]
+    pub(crate) fn note_staleness(&mut self, is_stale: impl FnOnce() -> bool) {
+        if self.engine.options.counts_stale() {
+            self.local.note_staleness(is_stale());
+        }
+    }
+
     /// Refuses to start a writing commit while another session holds the token, unless this
     /// transaction has already waited for the token as long as it must.
     #[inline]

@@ -34,7 +34,15 @@ impl Properties {
             applies_at_once: P::InPlace::APPLIES_AT_ONCE,
             keeps_deleted_index: P::Versions::KEEPS_DELETED_INDEX,
             opaque_by_looks: P::OPAQUE_BY_LOOKS,
+            commits_stale: P::COMMITS_STALE,
         }
+    }
+
+    /// Returns whether transactions may commit that OCC would abort, so that
+    /// [`Stats::stale_commits`](crate::Stats::stale_commits) can be more than zero.
+    #[cfg(any(test, feature = "experiments"))]
+    pub fn commits_stale(&self) -> bool {
+        self.commits_stale
     }
 
     /// Returns the sources from which timestamps can be drawn, the default first; empty if the
@@ -95,6 +103,11 @@ pub trait Protocol: Absence {
     /// protocol draws no timestamps.
     #[doc(hidden)]
     const TIMESTAMPS: &'static [Timestamps] = &[];
+
+    /// Whether an attempt may commit although a version that it has read was replaced before. The
+    /// protocol then calls [`Context::note_staleness`].
+    #[doc(hidden)]
+    const COMMITS_STALE: bool = false;
 
     /// The number of words in a cell.
     #[doc(hidden)]
@@ -278,6 +291,14 @@ pub trait Protocol: Absence {
         attempt: &mut Self::Attempt,
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort>;
+
+    /// Returns the number of observations that the attempt has noted for validation: units and
+    /// index nodes. After a commit, the number is still that of the committed attempt.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn read_set_size(_attempt: &Self::Attempt) -> usize {
+        0
+    }
 
     /// Ends the attempt without effect.
     #[doc(hidden)]

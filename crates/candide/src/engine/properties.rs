@@ -29,6 +29,12 @@ pub struct Properties {
     pub(crate) keeps_deleted_index: bool,
     /// [`Protocol::OPAQUE_BY_LOOKS`](super::Protocol::OPAQUE_BY_LOOKS).
     pub(crate) opaque_by_looks: bool,
+    /// [`Protocol::COMMITS_STALE`](super::Protocol::COMMITS_STALE).
+    #[cfg_attr(
+        not(any(test, feature = "experiments")),
+        expect(dead_code, reason = "for experiments")
+    )]
+    pub(crate) commits_stale: bool,
 }
 
 impl Properties {

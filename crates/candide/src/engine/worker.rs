@@ -69,6 +69,9 @@ pub(crate) struct Local {
     pub(crate) is_raw: bool,
     /// The units that earlier attempts of the current transaction wanted to lock.
     pub(crate) wanted: Wanted,
+    /// Whether OCC would have aborted the last commit; false if the database does not count such
+    /// commits.
+    is_stale: bool,
 }
 
 impl Local {
@@ -90,11 +93,25 @@ impl Local {
             has_yielded: false,
             is_raw: false,
             wanted: Wanted::default(),
+            is_stale: false,
         }
     }
 }
 
 impl Local {
+    /// Returns whether OCC would have aborted the last commit, which only builds for experiments
+    /// find out.
+    #[inline(always)]
+    pub(crate) fn is_stale(&self) -> bool {
+        cfg!(any(test, feature = "experiments")) && self.is_stale
+    }
+
+    /// Notes whether OCC would have aborted the commit at hand.
+    #[cold]
+    pub(crate) fn note_staleness(&mut self, is_stale: bool) {
+        self.is_stale = is_stale;
+    }
+
     /// Returns whether the session has left queue entries or memory that its garbage must take
     /// over.
     #[inline]

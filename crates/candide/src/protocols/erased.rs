@@ -249,6 +249,8 @@ pub trait Running: Send {
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort>;
     #[doc(hidden)]
+    fn read_set_size(&self) -> usize;
+    #[doc(hidden)]
     fn abort(&mut self, context: &mut Context<'_, Erased>, writes: &mut WriteSet);
     #[doc(hidden)]
     fn validate_without_writes(
@@ -663,6 +665,10 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::commit(&mut inner(context), &mut self.0, writes)
     }
 
+    fn read_set_size(&self) -> usize {
+        P::read_set_size(&self.0)
+    }
+
     fn abort(&mut self, context: &mut Context<'_, Erased>, writes: &mut WriteSet) {
         P::abort(&mut inner(context), &mut self.0, writes);
     }
@@ -813,6 +819,10 @@ impl Protocol for Erased {
         writes: &mut WriteSet,
     ) -> Result<Committed, Abort> {
         attempt.commit(context, writes)
+    }
+
+    fn read_set_size(attempt: &Self::Attempt) -> usize {
+        attempt.read_set_size()
     }
 
     fn abort(

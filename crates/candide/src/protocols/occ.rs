@@ -369,6 +369,11 @@ impl Protocol for Occ {
         committed
     }
 
+    #[inline(always)]
+    fn read_set_size(attempt: &Attempt) -> usize {
+        attempt.reads.len() + attempt.nodes.len()
+    }
+
     fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         attempt.held.give_back(context, release_cell);
     }

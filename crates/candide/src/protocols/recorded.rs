@@ -590,6 +590,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         result
     }
 
+    fn read_set_size(attempt: &Self::Attempt) -> usize {
+        P::read_set_size(&attempt.inner)
+    }
+
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Self::Attempt, writes: &mut WriteSet) {
         P::abort(&mut inner(context), &mut attempt.inner, writes);
         Self::end(context, attempt, false, std::iter::empty());

@@ -233,6 +233,7 @@ impl Protocol for TicToc {
     const CELL_WORDS: usize = 2;
     const NODE_WORDS: usize = 2;
     const SINGLE_READ_COMMITS: bool = true;
+    const COMMITS_STALE: bool = true;
     type Versions = NoVersions;
     type InPlace = Deferred;
 
@@ -326,6 +327,11 @@ impl Protocol for TicToc {
         };
         cell_lock::end(context, &mut attempt.held, release_held);
         committed
+    }
+
+    #[inline(always)]
+    fn read_set_size(attempt: &Attempt) -> usize {
+        attempt.reads.len() + attempt.nodes.len()
     }
 
     fn abort(context: &mut Context<'_, TicToc>, attempt: &mut Attempt, _writes: &mut WriteSet) {
@@ -497,7 +503,9 @@ fn commit_reads(
     attempt: &mut Attempt,
     writes: &WriteSet,
 ) -> Result<Committed, Abort> {
-    certify(context, attempt, writes).map(|_| Committed { version: 0 })
+    certify(context, attempt, writes)?;
+    context.note_staleness(|| is_stale(attempt, writes));
+    Ok(Committed { version: 0 })
 }
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the cells
@@ -513,6 +521,7 @@ fn commit(
     // 2 timestamp, 3 validate
     let cts =
         certify(context, attempt, writes).inspect_err(|_| release(context, writes.items()))?;
+    context.note_staleness(|| is_stale(attempt, writes));
 
     // 4 evaluate
     if let Err(failure) = evaluate(writes) {
@@ -578,6 +587,17 @@ fn certify(
         }
     }
     Ok(cts)
+}
+
+/// Returns whether OCC would abort the attempt: a version that it has read was replaced, or another
+/// commit is about to replace one. (`certify` has found the nodes unchanged.)
+#[cold]
+fn is_stale(attempt: &Attempt, writes: &WriteSet) -> bool {
+    attempt.reads.iter().any(|read| {
+        let tid = Tid(read.at.cell_word(RTS).load(Ordering::Acquire)); // E3
+        let is_replaced = read.at.cell_word(WTS).load(Ordering::Relaxed) != read.wts;
+        is_replaced || tid.has(Tid::INSTALL) && writes.find(read.at).is_none()
+    })
 }
 
 /// Returns the timestamp up to which the locked version of an item is valid.

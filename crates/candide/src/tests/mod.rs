@@ -65,6 +65,8 @@ mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod snapshots;
 #[cfg(not(any(loom, shuttle)))]
+mod stale_commits;
+#[cfg(not(any(loom, shuttle)))]
 mod starvation;
 #[cfg(not(any(loom, shuttle)))]
 mod table_model;

@@ -280,6 +280,7 @@ impl<P: Protocol> TxnRunner<P> {
             Found::Nothing { .. } => None,
         };
         if seen.is_some() {
+            self.public.counters.observed_and_wrote(P::read_set_size(&state.attempt), 0);
             self.public.counters.committed();
         }
         seen.map(|seen| seen.present)
@@ -386,6 +387,11 @@ impl<P: Protocol> TxnRunner<P> {
         let ended = match result {
             Ok(Ok(value)) => match commit(state, engine) {
                 Verdict::Stands => {
+                    let (read_set, write_set) = state.set_sizes();
+                    self.public.counters.observed_and_wrote(read_set, write_set);
+                    if state.worker.local.is_stale() {
+                        self.public.counters.stale_commit();
+                    }
                     self.end(engine, Counters::committed);
                     return Ok(value);
                 }

@@ -910,6 +910,12 @@ impl<P: Protocol> State<P> {
         P::commit(context, &mut self.attempt, &mut self.writes)
     }
 
+    /// Returns the sizes of the read set and of the write set.
+    #[inline(always)]
+    pub(crate) fn set_sizes(&self) -> (usize, usize) {
+        (P::read_set_size(&self.attempt), self.writes.items().len())
+    }
+
     /// Ends the attempt without effect, after validating what the closure saw. Returns the outcome
     /// of an operation that failed before the closure's error; `None` if no operation failed.
     ///

@@ -10,11 +10,17 @@ pub mod measured {
     use candide_harness::{AnyWorkload, measurable};
     use candide_workloads::micro::{Predicate, Ranges};
     use candide_workloads::two_tables::{LongScan, Shifting};
-    use candide_workloads::ycsb::{Joint, Narrow, Single, Word, Ycsb};
+    use candide_workloads::ycsb::{Joint, Narrow, Single, WideInThirds, Word, Ycsb};
 
     /// Makes YCSB measurable.
     #[inline(never)]
     pub fn ycsb(workload: Ycsb) -> Box<dyn AnyWorkload> {
+        measurable(workload)
+    }
+
+    /// Makes YCSB with three timestamps to a row measurable.
+    #[inline(never)]
+    pub fn ycsb_thirds(workload: Ycsb<WideInThirds>) -> Box<dyn AnyWorkload> {
         measurable(workload)
     }
 

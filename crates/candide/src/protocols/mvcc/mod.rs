@@ -167,13 +167,19 @@ impl Attempt {
 }
 
 impl Attempt {
+    /// Returns whether the attempt notes what it reads.
+    #[inline(always)]
+    fn notes_reads(&self) -> bool {
+        !self.only_reads || self.keeps_reads
+    }
+
     /// Adds a unit to the read set with the version in its TID word, `word`, which is the newest at
     /// the attempt's time.
     #[inline(always)]
     fn observe(&mut self, at: CellAt, word: Tid) -> Seen {
         debug_assert!(word.ts() <= self.time, "MV4: the newest version at the attempt's time");
         let present = !word.has(Tid::ABSENT);
-        if !self.only_reads && (present || !mutant(Mutant::TombstoneUnobserved)) {
+        if self.notes_reads() && (present || !mutant(Mutant::TombstoneUnobserved)) {
             self.reads.push((at, word));
         }
         Seen { present, version: word.ts() }
@@ -187,6 +193,7 @@ impl Protocol for Mvcc {
     const CELL_WORDS: usize = undo_record::CELL_WORDS;
     const NODE_WORDS: usize = 0;
     const SINGLE_READ_COMMITS: bool = true;
+    const COMMITS_STALE: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter];
     type Versions = Self;
     type InPlace = Deferred;
@@ -214,7 +221,8 @@ impl Protocol for Mvcc {
             ReadView::Current | ReadView::AtBegin => context.clock.now(), // MV3
         };
         if context.local.read_view != ReadView::Current {
-            (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
+            attempt.refresh_attempts_left = 0;
+            only_read(context, attempt);
         }
     }
 
@@ -317,12 +325,18 @@ impl Protocol for Mvcc {
     ) -> Result<Committed, Abort> {
         let result = if writes.is_empty() {
             attempt.refresh_attempts_left = 0;
+            context.note_staleness(|| is_stale(attempt));
             Ok(Committed { version: 0 })
         } else {
             commit(context, attempt, writes)
         };
         cell_lock::end(context, &mut attempt.held, release_cell);
         result
+    }
+
+    #[inline(always)]
+    fn read_set_size(attempt: &Attempt) -> usize {
+        attempt.reads.len() + attempt.nodes.len()
     }
 
     fn abort(context: &mut Context<'_, Mvcc>, attempt: &mut Attempt, _writes: &mut WriteSet) {
@@ -358,7 +372,7 @@ impl Absence for Mvcc {
         attempt: &mut Attempt,
         missing: Missing<'_>,
     ) -> Result<(), Abort> {
-        if !attempt.only_reads {
+        if attempt.notes_reads() {
             attempt.nodes.observe(missing);
         }
         Ok(())
@@ -491,11 +505,15 @@ fn read_older(
     Words::Shared(at.payload()).extend(at.payload_words(), image);
     let seen = undos.inspect(|undo| undo.put_back(image)).last().filter(|undo| undo.ts() <= *time);
     let present = seen.is_some_and(|undo| !undo.is_absent());
+    let version = seen.map_or(0, Undo::ts);
     if present {
         copy(Words::Own(image));
     }
     pass(Point::Copied);
-    Seen { present, version: seen.map_or(0, Undo::ts) }
+    if attempt.notes_reads() {
+        attempt.reads.push((at, Tid::of_ts(version)));
+    }
+    Seen { present, version }
 }
 
 /// Waits until a commit to a cell has ended; returns the cell's word afterwards.
@@ -521,7 +539,7 @@ fn await_install(
         // began, or no open snapshot sees the row; and an insert of the key since then draws a
         // later timestamp, since otherwise the new record would have been found.
         context.local.conflict = None;
-        attempt.only_reads = true;
+        only_read(context, attempt);
         return Ok(Tid(at.cell_word(0).load(Ordering::Acquire))); // E3
     }
     awaited
@@ -554,8 +572,13 @@ fn meet_newer(
         }
     }
     context.local.conflict = None;
-    attempt.only_reads = true;
+    only_read(context, attempt);
     Ok(word)
+}
+
+/// Makes the attempt one that only reads.
+fn only_read(context: &Context<'_, Mvcc>, attempt: &mut Attempt) {
+    (attempt.only_reads, attempt.keeps_reads) = (true, context.engine.options.counts_stale());
 }
 
 /// Moves the attempt's time forward to the present, if its read set is still valid at that time.
@@ -668,14 +691,30 @@ fn look_at_all(
     attempt: &Attempt,
     is_own: impl Fn(CellAt) -> bool,
 ) -> Result<(), Abort> {
-    // Relaxed: all stores that must be visible are visible since the load of the counter (E15).
-    for &(at, seen) in attempt.reads.iter().filter(|read| says_otherwise(read)) {
-        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        if !word.same_version(seen) || is_locked_by_another(word, || is_own(at)) {
-            return Err(context.conflict(Abort::ReadChanged, at));
-        }
+    match first_changed(attempt, is_own) {
+        Some(at) => Err(context.conflict(Abort::ReadChanged, at)),
+        None => attempt.nodes.validate(context),
     }
-    attempt.nodes.validate(context)
+}
+
+/// Returns the first unit in the read set whose version is no longer the newest, or is being
+/// replaced by another commit.
+#[inline(always)]
+fn first_changed(attempt: &Attempt, is_own: impl Fn(CellAt) -> bool) -> Option<CellAt> {
+    // Relaxed: all stores that must be visible are visible since the load of the counter (E15).
+    let mut doubtful = attempt.reads.iter().filter(|read| says_otherwise(read));
+    let changed = doubtful.find(|&&(at, seen)| {
+        let word = Tid(at.cell_word(0).load(Ordering::Relaxed));
+        !word.same_version(seen) || is_locked_by_another(word, || is_own(at))
+    });
+    changed.map(|&(at, _)| at)
+}
+
+/// Returns whether OCC would abort the attempt, which has written nothing. (It would abort no
+/// attempt that has written and commits here: such an attempt is validated as under OCC.)
+#[cold]
+fn is_stale(attempt: &Attempt) -> bool {
+    first_changed(attempt, |_| false).is_some() || attempt.nodes.first_changed().is_some()
 }
 
 /// Runs the phases of a commit. On return, whether the commit has succeeded or failed, only the
@@ -697,6 +736,7 @@ fn commit(
         .and_then(|()| have_room(context, attempt))
         .and_then(|()| look_at_all(context, attempt, |at| writes.find(at).is_some()))
         .inspect_err(|_| release(context, writes.items()))?;
+    context.note_staleness(|| false);
 
     // 4 evaluate
     if let Err(failure) = evaluate(writes) {

@@ -208,6 +208,12 @@ impl Attempt {
         self.has_staged || self.refresh_attempts_left > 0 || !self.held.is_empty()
     }
 
+    /// Returns whether the attempt notes what it reads.
+    #[inline(always)]
+    fn notes_reads(&self) -> bool {
+        !self.reads_settled || self.keeps_reads
+    }
+
     /// Copies `seen`, the version of the unit `at` that the attempt sees, and adds it to the read
     /// set.
     #[inline(always)]
@@ -227,7 +233,7 @@ impl Attempt {
             copy(Words::Shared(version.payload()));
         }
         pass(Point::Copied);
-        if !self.reads_settled && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
+        if self.notes_reads() && (present.is_some() || !mutant(Mutant::TombstoneUnobserved)) {
             self.reads.push((at, seen.map_or(VersionId::NONE, Version::id)));
         }
         Seen { present: present.is_some(), version: stamp.map_or(0, Stamp::ts) }
@@ -264,6 +270,7 @@ impl Protocol for Mvto {
     const OPAQUE: bool = false;
     const CELL_WORDS: usize = version_chain::CHAIN_WORDS;
     const NODE_WORDS: usize = 0;
+    const COMMITS_STALE: bool = true;
     const TIMESTAMPS: &'static [Timestamps] = &[Timestamps::Counter, Timestamps::Clock];
     type Versions = Self;
     type InPlace = Deferred;
@@ -419,6 +426,11 @@ impl Protocol for Mvto {
         result
     }
 
+    #[inline(always)]
+    fn read_set_size(attempt: &Attempt) -> usize {
+        attempt.reads.len() + attempt.nodes.len()
+    }
+
     fn abort(context: &mut Context<'_, Mvto>, attempt: &mut Attempt, _writes: &mut WriteSet) {
         // There is no version to unlink: only a commit links versions, and a commit that fails has
         // unlinked them.
@@ -458,7 +470,7 @@ impl Absence for Mvto {
         attempt: &mut Attempt,
         missing: Missing<'_>,
     ) -> Result<(), Abort> {
-        if !attempt.reads_settled {
+        if attempt.notes_reads() {
             attempt.nodes.observe(missing);
         }
         Ok(())
@@ -517,6 +529,7 @@ impl Absence for Mvto {
 #[cold]
 fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {
     (attempt.only_reads, attempt.refresh_attempts_left) = (true, 0);
+    attempt.keeps_reads = context.engine.options.counts_stale();
     if context.local.read_view == ReadView::AtBegin && !mutant(Mutant::UnsettledSnapshot) {
         context.clock.await_settled(&mut attempt.others, attempt.time);
     }
@@ -818,6 +831,23 @@ fn is_linked_before(stamp: Stamp, before: u64) -> bool {
     stamp.ts() < before && !stamp.is_aborted() && !is_ignored
 }
 
+/// Returns whether OCC would abort the attempt: of a unit that it has read another version is the
+/// newest, committed or pending, or a node has changed. The attempt's own versions have the
+/// timestamp `own`.
+#[cold]
+fn is_stale(attempt: &Attempt, own: Option<u64>) -> bool {
+    let is_others = |version: &Version<'_>| {
+        let stamp = version.stamp();
+        !stamp.is_aborted() && Some(stamp.ts()) != own
+    };
+    let is_replaced = |&(at, seen): &(CellAt, VersionId)| {
+        let newest = at.newest_linked(at.chain_word());
+        let newest = newest.and_then(|newest| newest.and_older().find(is_others));
+        newest.map_or(VersionId::NONE, Version::id) != seen
+    };
+    attempt.reads.iter().any(is_replaced) || attempt.nodes.first_changed().is_some()
+}
+
 /// Raises the read timestamps of the read set (TO3). The caller issues a fence afterwards.
 fn raise_reads(attempt: &Attempt, to: u64) {
     for (at, seen) in &attempt.reads {
@@ -839,6 +869,7 @@ fn commit_reads(
         }
         look_at_all(context, attempt, attempt.time + 1, false)?;
     }
+    context.note_staleness(|| is_stale(attempt, None));
     Ok(Committed { version: 0 })
 }
 
@@ -914,6 +945,7 @@ fn commit_at(
     for index in 0..writes.items().len() {
         look_below(context, attempt, writes, index, ts).map_err(Failure::Outcome)?;
     }
+    context.note_staleness(|| is_stale(attempt, Some(ts)));
 
     // 5 evaluate
     evaluate(writes)?;

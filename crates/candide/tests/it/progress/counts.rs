@@ -1,7 +1,9 @@
 //! Tests of the counts of commits and of failed attempts.
 
-use crate::common::{Item, builder};
-use candide::{Abort, Column, Occ, Refused, RunOptions, Session, Stats, Tx, Updater};
+use crate::common::{Item, builder, run};
+use candide::{
+    Abort, Column, Occ, Protocol, Refused, RunOptions, Serial, Session, Stats, Tx, Updater, Whole,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -152,4 +154,64 @@ fn the_panic_of_an_updater_is_counted() {
         catch_unwind(AssertUnwindSafe(|| session.run(|tx| items.update_with(tx, &1, Boom))));
     assert!(ended.is_err());
     assert_eq!((session.stats().commits, session.stats().user_errors), (1, 1));
+}
+
+protocol_tests!(all: sets_are_counted_when_their_transactions_commit);
+fn sets_are_counted_when_their_transactions_commit<P: Protocol>() {
+    let has_sets = P::NAME != Serial::NAME;
+    for (splitting, blind) in [(true, true), (true, false), (false, true), (false, false)] {
+        let builder = builder::<P>().timestamp_splitting(splitting).commit_time_updates(blind);
+        let db = builder.build().unwrap();
+        let items = db.table::<Item>("items").unwrap();
+        let mut session = db.session().unwrap();
+        let units = if splitting { 2 } else { 1 };
+        let mut before = session.stats();
+        let mut added = |session: &Session<P>, expected: (u64, u64), what: &str| {
+            let after = session.stats();
+            let counted = (after.read_set - before.read_set, after.write_set - before.write_set);
+            before = after;
+            let expected = if has_sets { expected } else { (0, 0) };
+            assert_eq!(counted, expected, "{} {splitting} {blind}: {what}", P::NAME);
+        };
+
+        run(&mut session, |tx| (1..=4).try_for_each(|id| items.put(tx, Item::new(id, 0))));
+        added(&session, (0, 4 * units), "puts");
+        run(&mut session, |tx| {
+            items.read(tx, &1, Item::COUNT)?;
+            items.read(tx, &2, Whole)?;
+            items.get(tx, &9, ()).map(drop)
+        });
+        added(&session, (1 + units + 1, 0), "two rows and an absent one");
+        run(&mut session, |tx| items.update(tx, &3, Item::COUNT.add(1)));
+        added(&session, (if blind { 0 } else { 1 }, 1), "an update");
+        run(&mut session, |tx| items.modify(tx, &3, Item::COUNT, |count| *count += 1));
+        added(&session, (if blind { 1 } else { 2 }, 1), "a modification");
+        assert_eq!(items.get_now(&mut session, &4, Item::COUNT), Ok(Some(0)));
+        added(&session, (1, 0), "a read by itself");
+
+        let refused = session.run(|tx| {
+            items.modify(tx, &3, Item::COUNT, |count| *count += 1)?;
+            Err::<(), _>(Abort::Duplicate)
+        });
+        assert_eq!(refused, Err(Abort::Duplicate));
+        added(&session, (0, 0), "an error of the closure");
+    }
+}
+
+protocol_tests!(overlapping: sets_of_failed_attempts_are_not_counted);
+fn sets_of_failed_attempts_are_not_counted<P: Protocol>() {
+    let db = builder::<P>().build().unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    let [mut session, mut other] = [(); 2].map(|()| db.session().unwrap());
+    run(&mut other, |tx| items.insert(tx, Item::new(1, 0)));
+    unwrap(session.run(|tx| {
+        let count = items.read(tx, &1, Item::COUNT)?;
+        if tx.attempt() == 1 {
+            other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)))?;
+        }
+        items.update(tx, &1, Item::COUNT.set(count + 10))
+    }));
+    let stats = session.stats();
+    assert_eq!((stats.commits, stats.retries), (1, 1), "{}", P::NAME);
+    assert_eq!((stats.read_set, stats.write_set), (1, 1), "{}", P::NAME);
 }
