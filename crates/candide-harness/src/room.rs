@@ -43,8 +43,8 @@ fn excess(size: Size, threads: usize, remedy: Option<&str>, free: u64) -> Option
     })
 }
 
-/// Returns the number of bytes to reserve for a database: an estimate of its tables, and of the rows
-/// that `threads` threads insert in `duration`. At most half of the `free` bytes.
+/// Returns the number of bytes to reserve for a database: an estimate of its tables, and of the
+/// rows that `threads` threads insert in `duration`. At most half of the `free` bytes.
 pub(crate) fn reserve(
     size: Size,
     keeps_versions: bool,

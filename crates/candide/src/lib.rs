@@ -136,8 +136,8 @@ pub use stats::Stats;
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
 
-/// Choices that benchmarks compare: basis factors and sources of timestamps; and the free memory, by
-/// which benchmarks choose their sizes. They exist only in builds with the cargo feature
+/// Choices that benchmarks compare: basis factors and sources of timestamps; and the free memory,
+/// by which benchmarks choose their sizes. They exist only in builds with the cargo feature
 /// `experiments`. By default no bad factor is chosen. No choice changes the guarantees.
 /// [`Builder::factors`], [`Builder::timestamps`] and [`TableOptions::contention_aware_keys`] take
 /// these choices.

@@ -386,8 +386,8 @@ impl<P: Protocol> Builder<P> {
     ///
     /// # Errors
     /// [`Error::ReserveAboveLimit`] or [`Error::ReserveAboveFree`], before any memory is touched.
-    /// Otherwise only the choice of a source of timestamps, which is for experiments, can be refused.
-    /// A memory limit that is too low is found when tables are created.
+    /// Otherwise only the choice of a source of timestamps, which is for experiments, can be
+    /// refused. A memory limit that is too low is found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
         self.build_unless(&|| false)
     }
