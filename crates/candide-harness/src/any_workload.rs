@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 
 use candide::experiments::{Factor, Timestamps};
-use candide::{Database, Error, Protocol, Session};
+use candide::{Database, Erased, Error, Protocol, Session};
 use candide_workloads::{Consistency, Loaded, Loading, Size, Timeline, Worker, Workload};
 
 use crate::affinity::Cores;
@@ -242,6 +242,12 @@ impl<W: Workload + 'static> Job for Fill<'_, W> {
 }
 
 impl Variant {
+    /// Checks that a database can be set up in this way.
+    pub(crate) fn validate(&self) -> Result<(), Failure> {
+        let built = self.build::<Erased>(self.protocol.erased());
+        built.map(drop).map_err(|error| Failure::Usage(error.to_string()))
+    }
+
     /// Returns an empty database that is set up in this way.
     fn build<P: Protocol>(&self, policy: P::Policy) -> Result<Database<P>, Error> {
         let builder = Database::<P>::builder().policy(policy);

@@ -61,6 +61,7 @@ impl Plan {
                     for timestamps in protocol.timestamps(&matrix.timestamps) {
                         let factors = matrix.factors.clone();
                         let variant = Variant { protocol, cu, ts, timestamps, factors };
+                        variant.validate()?;
                         plan.cases.push(Case { variant, threads: threads.clone() });
                     }
                 }

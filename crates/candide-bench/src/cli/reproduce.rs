@@ -57,7 +57,7 @@ pub(crate) struct ReproduceArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureName {
     /// What each choice below the protocol is worth, in TPC-C: Figure 4 of "Opportunities for
-    /// Optimism" (VLDB 2020)
+    /// Optimism" (VLDB 2020); with `jemalloc` if the command was built with `--features jemalloc`
     Factors,
     /// Deliveries with and without keys that keep districts apart: its Figure 6
     Delivery,

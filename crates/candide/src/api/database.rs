@@ -9,7 +9,7 @@ use crate::engine::{Common, Engine, Hot, Options, Properties, Protocol, ReadView
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
-use crate::memory::Memory;
+use crate::memory::{Allocator, Memory};
 use crate::protocols::DefaultProtocol;
 #[cfg(any(test, feature = "history"))]
 use crate::protocols::recorded::{Batch, Recorded};
@@ -331,8 +331,9 @@ impl<P: Protocol> Builder<P> {
     /// Makes the database.
     ///
     /// # Errors
-    /// Only a source of timestamps can be refused, which is a choice for experiments. Limits that
-    /// cannot work are found when tables are created.
+    /// Only choices for experiments can be refused: a source of timestamps that the protocol cannot
+    /// use, an allocator that this build does not have, or two allocators. Limits that cannot work
+    /// are found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
         let mut properties = P::properties(&self.policy);
         properties.opaque &= self.options.opaque || !properties.opaque_by_looks;
@@ -351,9 +352,14 @@ impl<P: Protocol> Builder<P> {
             None if MODELLED => Epochs::manual(1),
             None => Epochs::of_process(),
         };
+        #[cfg(any(test, feature = "experiments"))]
+        check_allocators(self.options.factors)?;
+        let is_chosen = |factor: &Factor| self.options.factors.has(*factor);
+        let chosen = Factor::ALL.into_iter().filter(is_chosen).find_map(Allocator::of);
+        let memory = Memory::new(self.options.memory_limit_bytes);
         // A sanitizer watches the system's allocations, and knows nothing of blocks within them.
-        let system = cfg!(sanitized) || self.options.factors.has(Factor::SystemAllocator);
-        let memory = Arc::new(Memory::new(self.options.memory_limit_bytes).by_system(system));
+        let default = cfg!(sanitized).then_some(Allocator::System);
+        let memory = Arc::new(memory.by_allocator(chosen.or(default)));
         let seed = self.seed.unwrap_or_else(Random::process_seed);
         let catalog = Catalog::new(&memory, seed);
         let engine = Engine {
@@ -372,5 +378,17 @@ impl<P: Protocol> Builder<P> {
             clock: P::clock(&self.policy, timestamps, &epochs),
         };
         Ok(Database { inner: Inner::new(engine, catalog) })
+    }
+}
+
+/// Checks that the factors choose at most one allocator, which this build has.
+#[cfg(any(test, feature = "experiments"))]
+fn check_allocators(factors: Factors) -> Result<(), Error> {
+    let is_chosen = |factor: &Factor| factor.is_allocator() && factors.has(*factor);
+    let chosen: Vec<Factor> = Factor::ALL.into_iter().filter(is_chosen).collect();
+    match *chosen {
+        [first, second, ..] => Err(Error::TwoAllocators { first, second }),
+        [wanted] if !wanted.is_available() => Err(Error::NoAllocator { wanted }),
+        _ => Ok(()),
     }
 }

@@ -5,7 +5,7 @@
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
 //! * [`Cache`]: a session's few free blocks of one slab, so that most allocations use no shared
 //!   memory.
-//! * `SystemBlocks`: blocks from the system's allocator, for comparison.
+//! * `SingleBlocks`: blocks from another [`Allocator`], for comparison.
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
 //!
 //! A block consists of 64-bit atomic words only. This makes optimistic reading sound
@@ -23,6 +23,7 @@ pub(crate) use array::WordArray;
 pub(crate) use region::Memory;
 pub(crate) use slab::{Cache, Slab, SlabId};
 
+use crate::factor::Factor;
 use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::ptr::NonNull;
 
@@ -35,6 +36,31 @@ const LINE_WORDS: usize = 8;
 /// An allocation refused by the memory limit of the database or by the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfMemory;
+
+/// An allocator from which blocks come one by one, instead of from slabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allocator {
+    System,
+    #[cfg(feature = "mimalloc")]
+    Mimalloc,
+    #[cfg(feature = "jemalloc")]
+    Jemalloc,
+}
+
+impl Allocator {
+    /// Returns the allocator that a factor chooses; `None` if the factor chooses none, or one that
+    /// this build has not got.
+    pub(crate) fn of(factor: Factor) -> Option<Allocator> {
+        match factor {
+            Factor::SystemAllocator => Some(Allocator::System),
+            #[cfg(feature = "mimalloc")]
+            Factor::Mimalloc => Some(Allocator::Mimalloc),
+            #[cfg(feature = "jemalloc")]
+            Factor::Jemalloc => Some(Allocator::Jemalloc),
+            _ => None,
+        }
+    }
+}
 
 /// The address of a block's first word.
 ///

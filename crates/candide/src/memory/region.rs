@@ -1,6 +1,6 @@
 //! Regions of memory from the operating system, the count of bytes, and the limit.
 
-use super::OutOfMemory;
+use super::{Allocator, OutOfMemory};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// The size and alignment of a chunk, in bytes: one huge page.
@@ -15,8 +15,8 @@ const REGION_BYTES: usize = 16 * CHUNK_BYTES;
 #[derive(Debug)]
 pub(crate) struct Memory {
     limit_bytes: usize,
-    /// Whether blocks come from the system's allocator one by one.
-    by_system: bool,
+    /// The allocator from which blocks come one by one. `None` if blocks come from slabs.
+    allocator: Option<Allocator>,
     /// The number of bytes handed out to slabs and arrays. Written when a span, a chunk or an array
     /// is taken or returned.
     reserved_bytes: AtomicUsize,
@@ -35,17 +35,17 @@ struct Carving {
 impl Memory {
     pub(crate) fn new(limit_bytes: usize) -> Memory {
         let carving = Mutex::new(Carving::default());
-        Memory { limit_bytes, by_system: false, reserved_bytes: AtomicUsize::new(0), carving }
+        Memory { limit_bytes, allocator: None, reserved_bytes: AtomicUsize::new(0), carving }
     }
 
-    /// Sets whether blocks come from the system's allocator one by one.
-    pub(crate) fn by_system(self, on: bool) -> Memory {
-        Memory { by_system: on, ..self }
+    /// Sets the allocator from which blocks come one by one.
+    pub(crate) fn by_allocator(self, allocator: Option<Allocator>) -> Memory {
+        Memory { allocator, ..self }
     }
 
-    /// Returns whether blocks come from the system's allocator one by one.
-    pub(super) fn is_by_system(&self) -> bool {
-        self.by_system
+    /// Returns the allocator from which blocks come one by one.
+    pub(super) fn allocator(&self) -> Option<Allocator> {
+        self.allocator
     }
 
     /// Returns the number of bytes handed out to slabs and arrays.

@@ -1,6 +1,6 @@
 //! Blocks of one size, and a session's cache of them.
 
-use super::{Block, Memory, OutOfMemory, WORD_BYTES};
+use super::{Allocator, Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::{AtomicUsize, MODELLED, Mutex, Ordering, lock};
 use std::sync::{Arc, Weak};
 
@@ -34,7 +34,7 @@ impl Slab {
             block_words: words,
             memory: memory.clone(),
             reserved_bytes: AtomicUsize::new(0),
-            store: Mutex::new(Store::new(words, memory.is_by_system())),
+            store: Mutex::new(Store::new(words, memory.allocator())),
         })
     }
 
@@ -101,10 +101,10 @@ impl Cache {
     fn new(slab: &Arc<Slab>) -> Cache {
         // Under a model a cache takes one block at a time, so that sessions take the block freed
         // last next.
-        let by_system = slab.memory.is_by_system();
-        let max = if MODELLED || by_system { 1 } else { REFILL_BLOCKS_MAX };
+        let one_by_one = slab.memory.allocator().is_some();
+        let max = if MODELLED || one_by_one { 1 } else { REFILL_BLOCKS_MAX };
         let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, max);
-        let kept_blocks = if by_system { 0 } else { 2 * refill_blocks };
+        let kept_blocks = if one_by_one { 0 } else { 2 * refill_blocks };
         Cache { slab: Arc::downgrade(slab), free: Vec::new(), refill_blocks, kept_blocks }
     }
 
@@ -228,7 +228,7 @@ use real::Store;
 mod real {
     use super::*;
     use crate::memory::region::{CHUNK_BYTES, SPAN_BYTES};
-    use crate::memory::system::SystemBlocks;
+    use crate::memory::system::SingleBlocks;
 
     /// The free blocks of a slab, and the unused rest of its newest span or chunk.
     #[derive(Debug)]
@@ -238,14 +238,14 @@ mod real {
         /// The unused rest of a span or chunk taken beyond the memory limit. Only callers that may
         /// exceed the limit take blocks from it.
         beyond: std::ops::Range<usize>,
-        /// The blocks from the system's allocator. `None` if blocks are cut from spans and chunks.
-        system: Option<SystemBlocks>,
+        /// The blocks from an allocator. `None` if blocks are cut from spans and chunks.
+        single: Option<SingleBlocks>,
     }
 
     impl Store {
-        pub(super) fn new(block_words: usize, by_system: bool) -> Store {
-            let system = by_system.then(|| SystemBlocks::new(block_words));
-            Store { free: Vec::new(), fresh: 0..0, beyond: 0..0, system }
+        pub(super) fn new(block_words: usize, allocator: Option<Allocator>) -> Store {
+            let single = allocator.map(|allocator| SingleBlocks::new(block_words, allocator));
+            Store { free: Vec::new(), fresh: 0..0, beyond: 0..0, single }
         }
 
         pub(super) fn is_empty(&self, beyond_limit: bool) -> bool {
@@ -278,20 +278,20 @@ mod real {
         }
 
         /// Takes a block back. Returns the number of bytes that the slab thereby returns to the
-        /// system; zero if the slab keeps the block.
+        /// allocator; zero if the slab keeps the block.
         pub(super) fn push(&mut self, block: Block) -> usize {
-            let Some(system) = &mut self.system else {
+            let Some(single) = &mut self.single else {
                 self.free.push(block);
                 return 0;
             };
-            system.free(block);
-            system.block_bytes()
+            single.free(block);
+            single.block_bytes()
         }
     }
 
     impl Slab {
         /// Takes more memory: a span while the slab and its blocks are small, and a chunk once the
-        /// slab has a megabyte. If blocks come from the system's allocator, takes one block.
+        /// slab has a megabyte. If blocks come from an allocator one by one, takes one block.
         pub(super) fn grow(
             &self,
             store: &mut Store,
@@ -299,14 +299,14 @@ mod real {
         ) -> Result<(), OutOfMemory> {
             let small = self.reserved_bytes() < CHUNK_BYTES / 2
                 && self.block_words * WORD_BYTES <= SPAN_BYTES / 4;
-            let bytes = match &store.system {
-                Some(system) => system.block_bytes(),
+            let bytes = match &store.single {
+                Some(single) => single.block_bytes(),
                 None if small => SPAN_BYTES,
                 None => CHUNK_BYTES,
             };
             let is_beyond = self.memory.reserve_for(bytes, beyond_limit)?;
-            let taken = match &mut store.system {
-                Some(system) => system.allocate().map(|block| store.free.push(block)),
+            let taken = match &mut store.single {
+                Some(single) => single.allocate().map(|block| store.free.push(block)),
                 None => self.memory.carve(bytes).map(|start| {
                     let rest = if is_beyond { &mut store.beyond } else { &mut store.fresh };
                     *rest = start..start + bytes;
@@ -336,7 +336,7 @@ mod modelled {
 
     impl Store {
         /// Makes an empty store. A model allocates blocks one by one, whatever the parameters.
-        pub(super) fn new(_block_words: usize, _by_system: bool) -> Store {
+        pub(super) fn new(_block_words: usize, _allocator: Option<Allocator>) -> Store {
             Store::default()
         }
 
