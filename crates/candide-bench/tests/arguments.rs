@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use candide::experiments::Factor;
+
 /// Asserts that `arguments` are refused in `words`.
 fn assert_refused(arguments: &str, words: &str) {
     let output = Command::new(env!("CARGO_BIN_EXE_candide"))
@@ -44,6 +46,20 @@ fn unknown_names_are_answered_with_the_known_ones() {
         "reproduce figure-4",
         "[possible values: factors, delivery, protocols, high-contention, separate-effects, set-sizes, reordering, three-timestamps, indexes, granularity, tpcc-mocc]",
     );
+}
+
+#[test]
+fn allocators_are_chosen_one_at_a_time_among_those_of_the_build() {
+    assert_refused(
+        "bench ycsb --factor mimalloc,sorted-locks,system-allocator",
+        "a database has one allocator, not both system-allocator and mimalloc; choose one of them",
+    );
+    if !Factor::Jemalloc.is_available() {
+        assert_refused(
+            "bench ycsb --factor jemalloc",
+            "this build has no jemalloc; build with the cargo feature `jemalloc`",
+        );
+    }
 }
 
 #[test]

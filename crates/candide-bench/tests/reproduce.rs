@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use candide::experiments::Factor;
 use serde_json::Value;
 
 /// Runs `candide reproduce` with `arguments` at the smallest size, and gives what it printed and
@@ -96,16 +97,18 @@ fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) 
 
 #[test]
 fn each_factor_is_alone_and_compared_with_none() {
-    let (printed, report) = assert_whole("factors", "VLDB 2020, Figure 4", &[8, 8]);
+    let available = Factor::ALL.into_iter().filter(|factor| factor.is_available());
+    let lines = 1 + available.count();
+    let (printed, report) = assert_whole("factors", "VLDB 2020, Figure 4", &[lines, lines]);
     for (index, result) in list(&report["results"]).iter().enumerate() {
         assert_eq!(
             list(&result["factors"]).len(),
-            usize::from(index % 8 > 0),
+            usize::from(index % lines > 0),
             "{}",
             result["factors"]
         );
         assert_eq!((&result["cu"], &result["ts"]), (&false.into(), &false.into()));
-        assert_eq!(number(&result["params"]["warehouses"]), if index < 8 { 1.0 } else { 2.0 });
+        assert_eq!(number(&result["params"]["warehouses"]), if index < lines { 1.0 } else { 2.0 });
     }
     let of_base = &report["figure"]["lines"][2]["published"];
     assert_eq!(
@@ -116,6 +119,11 @@ fn each_factor_is_alone_and_compared_with_none() {
         printed
             .lines()
             .any(|line| line.contains("system-allocator") && line.contains("1/1.6 (glibc)")),
+        "{printed}"
+    );
+    assert_ne!(
+        Factor::Jemalloc.is_available(),
+        printed.contains("jemalloc is left out"),
         "{printed}"
     );
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 
 use candide::experiments::{Factor, Timestamps};
-use candide::{Database, Error, MemoryUse, Protocol, Session};
+use candide::{Database, Erased, Error, MemoryUse, Protocol, Session};
 use candide_workloads::{Consistency, Loaded, Loading, Size, Timeline, Worker, Workload};
 
 use crate::affinity::Cores;
@@ -256,6 +256,12 @@ impl<W: Workload + 'static> Job for Fill<'_, W> {
 }
 
 impl Variant {
+    /// Checks that a database can be set up in this way.
+    pub(crate) fn validate(&self) -> Result<(), Failure> {
+        let built = self.build::<Erased>(self.protocol.erased(), 0);
+        built.map(drop).map_err(|error| Failure::Usage(error.to_string()))
+    }
+
     /// Returns whether commits are counted that OCC would have aborted, and there may be some.
     pub(crate) fn finds_stale_commits(&self) -> bool {
         self.counts_stale && self.protocol.properties().commits_stale()

@@ -66,6 +66,7 @@ impl Plan {
                         let counts_stale = matrix.counts_stale;
                         let variant =
                             Variant { protocol, cu, ts, timestamps, factors, counts_stale };
+                        variant.validate()?;
                         plan.cases.push(Case { variant, threads: threads.clone() });
                     }
                 }

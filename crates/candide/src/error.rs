@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 #[cfg(any(test, feature = "experiments"))]
-use crate::timestamps::Timestamps;
+use crate::{factor::Factor, timestamps::Timestamps};
 use std::fmt;
 
 /// The reason why an operation or a transaction has failed.
@@ -227,6 +227,20 @@ pub enum Error {
         /// The source that the caller asked for.
         wanted: Timestamps,
     },
+    /// Two allocators were chosen. Choose one of them.
+    #[cfg(any(test, feature = "experiments"))]
+    TwoAllocators {
+        /// One of them.
+        first: Factor,
+        /// Another one.
+        second: Factor,
+    },
+    /// This build has no such allocator. Build with the cargo feature of the allocator's name.
+    #[cfg(any(test, feature = "experiments"))]
+    NoAllocator {
+        /// The allocator that was asked for.
+        wanted: Factor,
+    },
     /// The protocol allows one session at a time, and one exists. Drop it first, or choose another
     /// protocol.
     SecondSession {
@@ -307,6 +321,14 @@ impl fmt::Display for Error {
             #[cfg(any(test, feature = "experiments"))]
             Error::Timestamps { protocol, wanted } => {
                 write!(f, "protocol {protocol} draws no timestamps from the {wanted}; leave that to the protocol")
+            }
+            #[cfg(any(test, feature = "experiments"))]
+            Error::TwoAllocators { first, second } => {
+                write!(f, "a database has one allocator, not both {first} and {second}; choose one of them")
+            }
+            #[cfg(any(test, feature = "experiments"))]
+            Error::NoAllocator { wanted } => {
+                write!(f, "this build has no {wanted}; build with the cargo feature `{wanted}`")
             }
             Error::NotQuiescent => f.write_str("transactions are running; end them before a raw iteration"),
             Error::IndexExists { table, index } => {

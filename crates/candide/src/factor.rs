@@ -5,10 +5,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A choice that is known to be bad, for measuring the benefit of the good alternative. Most of
-/// these choices are in "Opportunities for Optimism" (VLDB 2020), section 4. The guarantees are the
-/// same under every choice. A database that makes none of these choices pays nothing for their
-/// existence.
+/// A choice that differs from the default, for measuring the benefit of the default. Most of these
+/// choices are known to be bad, and are in "Opportunities for Optimism" (VLDB 2020), section 4. The
+/// guarantees are the same under every choice. A database that makes none of these choices pays
+/// nothing for their existence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Factor {
@@ -19,6 +19,12 @@ pub enum Factor {
     /// Without this factor they come from the database's own slabs, and each session keeps a few
     /// free blocks. (The factor does not affect the arrays of hash indexes, since they are few.)
     SystemAllocator,
+    /// As [`Factor::SystemAllocator`], but the allocator is mimalloc. Only builds with the cargo
+    /// feature `mimalloc` have it.
+    Mimalloc,
+    /// As [`Factor::SystemAllocator`], but the allocator is jemalloc. Only builds with the cargo
+    /// feature `jemalloc` have it.
+    Jemalloc,
     /// A conflict unwinds the stack, from the operation that found the conflict out of the closure,
     /// instead of being returned as an error.
     UnwindingAborts,
@@ -38,9 +44,11 @@ pub enum Factor {
 
 impl Factor {
     /// All factors.
-    pub const ALL: [Factor; 7] = [
+    pub const ALL: [Factor; 9] = [
         Factor::NoBackoff,
         Factor::SystemAllocator,
+        Factor::Mimalloc,
+        Factor::Jemalloc,
         Factor::UnwindingAborts,
         Factor::OrderedOnly,
         Factor::ContendedKeys,
@@ -54,12 +62,32 @@ impl Factor {
         match self {
             Factor::NoBackoff => "no-backoff",
             Factor::SystemAllocator => "system-allocator",
+            Factor::Mimalloc => "mimalloc",
+            Factor::Jemalloc => "jemalloc",
             Factor::UnwindingAborts => "unwinding-aborts",
             Factor::OrderedOnly => "ordered-only",
             Factor::ContendedKeys => "contended-keys",
             Factor::SortedLocks => "sorted-locks",
             Factor::FixedHash => "fixed-hash",
         }
+    }
+}
+
+#[cfg(any(test, feature = "experiments"))]
+impl Factor {
+    /// Returns whether this build can choose the factor. It cannot choose an allocator whose cargo
+    /// feature is off.
+    pub const fn is_available(self) -> bool {
+        match self {
+            Factor::Mimalloc => cfg!(feature = "mimalloc"),
+            Factor::Jemalloc => cfg!(feature = "jemalloc"),
+            _ => true,
+        }
+    }
+
+    /// Returns whether the factor chooses an allocator.
+    pub(crate) const fn is_allocator(self) -> bool {
+        matches!(self, Factor::SystemAllocator | Factor::Mimalloc | Factor::Jemalloc)
     }
 }
 
@@ -84,7 +112,7 @@ impl FromStr for Factor {
 
 /// The factors that a database was built with.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Factors(u8);
+pub(crate) struct Factors(u16);
 
 impl Factors {
     #[cfg(any(test, feature = "experiments"))]

@@ -58,7 +58,8 @@ pub(crate) struct ReproduceArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureName {
     /// The effect of each design choice below the protocol, in TPC-C: Figure 4 of "Opportunities
-    /// for Optimism" (VLDB 2020)
+    /// for Optimism" (VLDB 2020); with `jemalloc` if the command was built with `--features
+    /// jemalloc`
     Factors,
     /// Deliveries with and without keys that keep districts apart: Figure 6 of the same paper
     Delivery,

@@ -9,7 +9,7 @@ use crate::engine::{Common, Engine, Hot, Options, Properties, Protocol, ReadView
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
-use crate::memory::{Memory, NotReserved};
+use crate::memory::{Allocator, Memory, NotReserved};
 use crate::protocols::DefaultProtocol;
 #[cfg(any(test, feature = "history"))]
 use crate::protocols::recorded::{Batch, Recorded};
@@ -386,8 +386,9 @@ impl<P: Protocol> Builder<P> {
     ///
     /// # Errors
     /// [`Error::ReserveAboveLimit`] or [`Error::ReserveAboveFree`], before any memory is touched.
-    /// Otherwise only the choice of a source of timestamps, which is for experiments, can be
-    /// refused. A memory limit that is too low is found when tables are created.
+    /// Otherwise only choices for experiments can be refused: a source of timestamps that the
+    /// protocol cannot use, an allocator that this build does not have, or two allocators. A memory
+    /// limit that is too low is found when tables are created.
     pub fn build(self) -> Result<Database<P>, Error> {
         self.build_unless(&|| false)
     }
@@ -415,11 +416,15 @@ impl<P: Protocol> Builder<P> {
             None if MODELLED => Epochs::manual(1),
             None => Epochs::of_process(),
         };
+        #[cfg(any(test, feature = "experiments"))]
+        check_allocators(self.options.factors)?;
+        let is_chosen = |factor: &Factor| self.options.factors.has(*factor);
+        let chosen = Factor::ALL.into_iter().filter(is_chosen).find_map(Allocator::of);
+        let memory = Memory::new(self.options.memory_limit_bytes);
         // A sanitizer watches the system's allocations, and knows nothing of blocks within them.
-        let system = cfg!(sanitized) || self.options.factors.has(Factor::SystemAllocator);
-        let limit_bytes = self.options.memory_limit_bytes;
-        let memory = Arc::new(Memory::new(limit_bytes).by_system(system));
-        let bytes = self.reserve_bytes;
+        let default = cfg!(sanitized).then_some(Allocator::System);
+        let memory = Arc::new(memory.by_allocator(chosen.or(default)));
+        let (bytes, limit_bytes) = (self.reserve_bytes, self.options.memory_limit_bytes);
         memory.touch_reserve(bytes, stopped).map_err(|reason| match reason {
             NotReserved::AboveLimit => Error::ReserveAboveLimit { bytes, limit_bytes },
             NotReserved::AboveFree(free_bytes) => Error::ReserveAboveFree { bytes, free_bytes },
@@ -443,5 +448,17 @@ impl<P: Protocol> Builder<P> {
             clock: P::clock(&self.policy, timestamps, &epochs),
         };
         Ok(Database { inner: Inner::new(engine, catalog) })
+    }
+}
+
+/// Checks that the factors choose at most one allocator, which this build has.
+#[cfg(any(test, feature = "experiments"))]
+fn check_allocators(factors: Factors) -> Result<(), Error> {
+    let is_chosen = |factor: &Factor| factor.is_allocator() && factors.has(*factor);
+    let chosen: Vec<Factor> = Factor::ALL.into_iter().filter(is_chosen).collect();
+    match *chosen {
+        [first, second, ..] => Err(Error::TwoAllocators { first, second }),
+        [wanted] if !wanted.is_available() => Err(Error::NoAllocator { wanted }),
+        _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@
 //! * [`Slab`]: blocks of one size for one owner (a table's records, an index's overflow lines).
 //! * [`Cache`]: a session's few free blocks of one slab, so that most allocations use no shared
 //!   memory.
-//! * `SystemBlocks`: blocks from the system's allocator, for comparing slabs with it.
+//! * `SingleBlocks`: blocks from another [`Allocator`], for comparing slabs with it.
 //! * [`WordArray`]: one large zeroed array (the buckets of an index).
 //!
 //! A block consists of 64-bit atomic words only. So an optimistic read of a block that another
@@ -34,6 +34,7 @@ pub(crate) use reserve::NotReserved;
 pub(crate) use slab::{Cache, Slab, SlabId};
 pub(crate) use supply::Memory;
 
+use crate::factor::Factor;
 use crate::sync::{AtomicU64, MODELLED, Ordering, prefetch};
 use std::ptr::NonNull;
 
@@ -46,6 +47,31 @@ const LINE_WORDS: usize = 8;
 /// An allocation refused by the memory limit of the database or by the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfMemory;
+
+/// An allocator from which blocks come one by one, instead of from slabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allocator {
+    System,
+    #[cfg(feature = "mimalloc")]
+    Mimalloc,
+    #[cfg(feature = "jemalloc")]
+    Jemalloc,
+}
+
+impl Allocator {
+    /// Returns the allocator that a factor chooses; `None` if the factor chooses none, or one that
+    /// this build has not got.
+    pub(crate) fn of(factor: Factor) -> Option<Allocator> {
+        match factor {
+            Factor::SystemAllocator => Some(Allocator::System),
+            #[cfg(feature = "mimalloc")]
+            Factor::Mimalloc => Some(Allocator::Mimalloc),
+            #[cfg(feature = "jemalloc")]
+            Factor::Jemalloc => Some(Allocator::Jemalloc),
+            _ => None,
+        }
+    }
+}
 
 /// The address of a block's first word.
 ///

@@ -1,6 +1,6 @@
 //! Slabs, which hold blocks of one size; and a session's caches of free blocks.
 
-use super::{Block, Memory, OutOfMemory, WORD_BYTES};
+use super::{Allocator, Block, Memory, OutOfMemory, WORD_BYTES};
 use crate::sync::{AtomicUsize, MODELLED, Mutex, Ordering, lock};
 use std::sync::{Arc, Weak};
 
@@ -35,7 +35,7 @@ impl Slab {
             block_words: words,
             memory: memory.clone(),
             reserved_bytes: AtomicUsize::new(0),
-            store: Mutex::new(Store::new(words, memory.is_by_system())),
+            store: Mutex::new(Store::new(words, memory.allocator())),
         })
     }
 
@@ -103,10 +103,10 @@ impl Cache {
     fn new(slab: &Arc<Slab>) -> Cache {
         // Under a model a cache takes one block at a time, so that the block freed last is the next
         // one that a session takes.
-        let by_system = slab.memory.is_by_system();
-        let max = if MODELLED || by_system { 1 } else { REFILL_BLOCKS_MAX };
+        let one_by_one = slab.memory.allocator().is_some();
+        let max = if MODELLED || one_by_one { 1 } else { REFILL_BLOCKS_MAX };
         let refill_blocks = (REFILL_BYTES / (slab.block_words * WORD_BYTES)).clamp(1, max);
-        let kept_blocks = if by_system { 0 } else { 2 * refill_blocks };
+        let kept_blocks = if one_by_one { 0 } else { 2 * refill_blocks };
         Cache { slab: Arc::downgrade(slab), free: Vec::new(), refill_blocks, kept_blocks }
     }
 
@@ -231,7 +231,7 @@ mod real {
     use super::*;
     use crate::memory::region::CHUNK_BYTES;
     use crate::memory::supply::SPAN_BYTES;
-    use crate::memory::system::SystemBlocks;
+    use crate::memory::system::SingleBlocks;
 
     /// The free blocks of a slab, and the unused rest of its newest span or chunk.
     #[derive(Debug)]
@@ -241,14 +241,14 @@ mod real {
         /// The unused rest of a span or chunk taken beyond the memory limit. Only callers that may
         /// exceed the limit take blocks from it.
         beyond: std::ops::Range<usize>,
-        /// The blocks from the system's allocator. `None` if blocks are cut from spans and chunks.
-        system: Option<SystemBlocks>,
+        /// The blocks from an allocator. `None` if blocks are cut from spans and chunks.
+        single: Option<SingleBlocks>,
     }
 
     impl Store {
-        pub(super) fn new(block_words: usize, by_system: bool) -> Store {
-            let system = by_system.then(|| SystemBlocks::new(block_words));
-            Store { free: Vec::new(), fresh: 0..0, beyond: 0..0, system }
+        pub(super) fn new(block_words: usize, allocator: Option<Allocator>) -> Store {
+            let single = allocator.map(|allocator| SingleBlocks::new(block_words, allocator));
+            Store { free: Vec::new(), fresh: 0..0, beyond: 0..0, single }
         }
 
         pub(super) fn is_empty(&self, beyond_limit: bool) -> bool {
@@ -282,20 +282,20 @@ mod real {
         }
 
         /// Returns a block to the store. The result is the number of bytes that the slab thereby
-        /// returns to the system; zero if the slab keeps the block.
+        /// returns to the allocator; zero if the slab keeps the block.
         pub(super) fn push(&mut self, block: Block) -> usize {
-            let Some(system) = &mut self.system else {
+            let Some(single) = &mut self.single else {
                 self.free.push(block);
                 return 0;
             };
-            system.free(block);
-            system.block_bytes()
+            single.free(block);
+            single.block_bytes()
         }
     }
 
     impl Slab {
         /// Takes more memory for the slab: a span while the slab and its blocks are small, and a
-        /// chunk once the slab has a megabyte. If blocks come from the system's allocator, this
+        /// chunk once the slab has a megabyte. If blocks come from an allocator one by one, this
         /// function takes one block.
         pub(super) fn grow(
             &self,
@@ -304,14 +304,14 @@ mod real {
         ) -> Result<(), OutOfMemory> {
             let small = self.reserved_bytes() < CHUNK_BYTES / 2
                 && self.block_words * WORD_BYTES <= SPAN_BYTES / 4;
-            let bytes = match &store.system {
-                Some(system) => system.block_bytes(),
+            let bytes = match &store.single {
+                Some(single) => single.block_bytes(),
                 None if small => SPAN_BYTES,
                 None => CHUNK_BYTES,
             };
             let is_beyond = self.memory.reserve_for(bytes, beyond_limit)?;
-            let taken = match &mut store.system {
-                Some(system) => system.allocate().map(|block| store.free.push(block)),
+            let taken = match &mut store.single {
+                Some(single) => single.allocate().map(|block| store.free.push(block)),
                 None => self.memory.carve(bytes).map(|start| {
                     let rest = if is_beyond { &mut store.beyond } else { &mut store.fresh };
                     *rest = start..start + bytes;
@@ -341,7 +341,7 @@ mod modelled {
 
     impl Store {
         /// Makes an empty store. A model allocates blocks one by one, whatever the parameters.
-        pub(super) fn new(_block_words: usize, _by_system: bool) -> Store {
+        pub(super) fn new(_block_words: usize, _allocator: Option<Allocator>) -> Store {
             Store::default()
         }
 

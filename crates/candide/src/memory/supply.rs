@@ -1,11 +1,11 @@
 //! The memory of one database: chunks, the count of bytes, and the limit.
 
-use super::OutOfMemory;
 use super::free::free_memory;
 use super::growth::{Demand, Growth};
 use super::provider::{self, Growing};
 use super::region::{CHUNK_BYTES, Region, give_back, touch};
 use super::reserve::{NotReserved, touched_region};
+use super::{Allocator, OutOfMemory};
 use crate::sync::{AtomicUsize, MODELLED, Mutex, Ordering, lock};
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ const REGION_BYTES: usize = 16 * CHUNK_BYTES;
 #[derive(Debug)]
 pub(crate) struct Memory {
     limit_bytes: usize,
-    /// Whether blocks come from the system's allocator one by one.
-    by_system: bool,
+    /// The allocator from which blocks come one by one. `None` if blocks come from slabs.
+    allocator: Option<Allocator>,
     /// The number of bytes handed out to slabs and arrays. Written when a span, a chunk or an array
     /// is taken or returned.
     reserved_bytes: AtomicUsize,
@@ -59,7 +59,7 @@ impl Memory {
     pub(crate) fn new(limit_bytes: usize) -> Memory {
         Memory {
             limit_bytes,
-            by_system: false,
+            allocator: None,
             reserved_bytes: AtomicUsize::new(0),
             ready_bytes: AtomicUsize::new(0),
             fresh_bytes: AtomicUsize::new(0),
@@ -67,14 +67,14 @@ impl Memory {
         }
     }
 
-    /// Sets whether blocks come from the system's allocator one by one.
-    pub(crate) fn by_system(self, on: bool) -> Memory {
-        Memory { by_system: on, ..self }
+    /// Sets the allocator from which blocks come one by one.
+    pub(crate) fn by_allocator(self, allocator: Option<Allocator>) -> Memory {
+        Memory { allocator, ..self }
     }
 
-    /// Returns whether blocks come from the system's allocator one by one.
-    pub(super) fn is_by_system(&self) -> bool {
-        self.by_system
+    /// Returns the allocator from which blocks come one by one.
+    pub(super) fn allocator(&self) -> Option<Allocator> {
+        self.allocator
     }
 
     /// Returns the number of bytes handed out to slabs and arrays.
@@ -107,7 +107,7 @@ impl Memory {
             return Err(NotReserved::AboveFree(Some(free)));
         }
         let padded = bytes.checked_next_multiple_of(CHUNK_BYTES).ok_or(OutOfMemory)?;
-        if padded == 0 || MODELLED || self.by_system {
+        if padded == 0 || MODELLED || self.allocator.is_some() {
             return Ok(());
         }
         let region = touched_region(padded, stopped)?;

@@ -6,7 +6,7 @@ use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
 use crate::experiments::Factor;
 use crate::protocols::{Occ, TicToc};
-use crate::{Abort, Database, IndexOptions, Session, Table, TableOptions};
+use crate::{Abort, Database, Error, IndexOptions, Session, Table, TableOptions};
 use std::cell::Cell;
 
 /// A database with items. Explicit calls move its epochs.
@@ -47,9 +47,15 @@ impl<P: Protocol> Scene<P> {
     }
 }
 
-protocol_tests!(all: the_system_gets_its_memory_back);
-fn the_system_gets_its_memory_back<P: Protocol>() {
-    for factor in [None, Some(Factor::SystemAllocator)] {
+/// The allocators that this build can choose in place of slabs.
+fn allocators() -> impl Iterator<Item = Factor> {
+    let allocators = [Factor::SystemAllocator, Factor::Mimalloc, Factor::Jemalloc];
+    allocators.into_iter().filter(|factor| factor.is_available())
+}
+
+protocol_tests!(all: allocators_get_their_memory_back);
+fn allocators_get_their_memory_back<P: Protocol>() {
+    for factor in std::iter::once(None).chain(allocators().map(Some)) {
         let mut scene = scene::<P>(factor, TableOptions::default().ordered());
         let before = scene.db.memory().reserved_bytes;
         scene.insert(0..5_000);
@@ -62,13 +68,40 @@ fn the_system_gets_its_memory_back<P: Protocol>() {
         assert_eq!(
             after < before + (full - before) / 2,
             goes_back,
-            "{}: {before}, {full}, {after}",
+            "{}, {factor:?}: {before}, {full}, {after}",
             P::NAME
         );
         scene.insert(0..5_000);
         let rows = run(&mut scene.session, |tx| Ok(scene.items.iter(tx, ()).count()));
         assert_eq!(rows, 5_000);
     }
+}
+
+#[test]
+fn a_database_has_one_allocator() {
+    let refused = |factors: &[Factor]| {
+        Database::<Occ>::builder().factors(factors.iter().copied()).build().err()
+    };
+    for factor in allocators() {
+        assert_eq!(refused(&[factor, Factor::NoBackoff]), None);
+    }
+    let two = refused(&[Factor::Jemalloc, Factor::NoBackoff, Factor::SystemAllocator]).unwrap();
+    assert_eq!(
+        two,
+        Error::TwoAllocators { first: Factor::SystemAllocator, second: Factor::Jemalloc }
+    );
+    assert_eq!(
+        two.to_string(),
+        "a database has one allocator, not both system-allocator and jemalloc; choose one of them"
+    );
+    for wanted in [Factor::Mimalloc, Factor::Jemalloc] {
+        let expected = (!wanted.is_available()).then_some(Error::NoAllocator { wanted });
+        assert_eq!(refused(&[wanted]), expected);
+    }
+    assert_eq!(
+        Error::NoAllocator { wanted: Factor::Jemalloc }.to_string(),
+        "this build has no jemalloc; build with the cargo feature `jemalloc`"
+    );
 }
 
 /// A value that records whether an unwinding has dropped it.

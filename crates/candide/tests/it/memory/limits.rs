@@ -49,8 +49,15 @@ fn what_a_limit_refuses_has_not_begun<P: Protocol>() {
     check_index(&mut session, &table, &first);
 }
 
-protocol_tests!(all: the_limit_holds_for_the_system_too);
-fn the_limit_holds_for_the_system_too<P: Protocol>() {
+protocol_tests!(all: the_limit_holds_for_other_allocators_too);
+fn the_limit_holds_for_other_allocators_too<P: Protocol>() {
+    let allocators = [Factor::SystemAllocator, Factor::Mimalloc, Factor::Jemalloc];
+    for allocator in allocators.into_iter().filter(|factor| factor.is_available()) {
+        the_limit_holds_for::<P>(allocator);
+    }
+}
+
+fn the_limit_holds_for<P: Protocol>(allocator: Factor) {
     let limit = 1 << 20;
     // A hash table that has begun to grow must finish, and may exceed the limit for that. Each of
     // the nine buckets that an insert moves may take a line of 64 bytes more than it returns later.
@@ -58,14 +65,14 @@ fn the_limit_holds_for_the_system_too<P: Protocol>() {
     for (options, beyond) in
         [(TableOptions::default().ordered(), 0), (TableOptions::default(), 2 * 9 * 64)]
     {
-        let builder = builder::<P>().memory_limit(limit).factors([Factor::SystemAllocator]);
+        let builder = builder::<P>().memory_limit(limit).factors([allocator]);
         let db = builder.build().unwrap();
         let items = db.table_with("items", options).unwrap();
         let refused =
             (0..100_000).find_map(|key| db.run(|tx| items.insert(tx, Item::new(key, 0))).err());
         assert_eq!(refused, Some(Abort::MemoryLimit));
         let reserved = db.memory().reserved_bytes;
-        assert!(reserved <= limit + beyond, "{}: {reserved} bytes", P::NAME);
+        assert!(reserved <= limit + beyond, "{}, {allocator}: {reserved} bytes", P::NAME);
         assert_eq!(db.run(|tx| items.get(tx, &0, ())), Ok::<_, Abort>(Some(())));
     }
 }
