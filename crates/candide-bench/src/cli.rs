@@ -171,9 +171,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = whole::<usize>, default_value_t = 8)]
     pub(crate) operations: usize,
 
-    /// Without --strict: a transaction may still precede another in the serial order if it begins
-    /// at most this many moments after the end of the other. Every beginning or end of a
-    /// transaction is a moment
+    /// Without --strict: if transaction B begins after the end of transaction A, B may still
+    /// precede A in the serial order, unless more than this many moments lie between. Every
+    /// beginning or end of a transaction is a moment
     #[arg(long, value_parser = whole::<u64>, value_name = "MOMENTS", default_value_t = 1_000_000)]
     pub(crate) horizon: u64,
 

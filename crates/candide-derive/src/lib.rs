@@ -167,11 +167,11 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
     record.map_or_else(syn::Error::into_compile_error, |record| record.expand()).into()
 }
 
-/// Makes a struct, or an enum without fields, a key: of tables and of indexes.
+/// Makes a struct, or an enum without fields, usable as a key of tables and indexes.
 ///
 /// A struct, with names or without, is a composite: its components are compared one after another.
-/// They have types that implement `Key`, texts and other composites included, and 32 words together
-/// at most. Tuples of the first components are prefixes:
+/// The type of each component implements `Key`, as texts and other composites do. All components
+/// together take at most 32 words. Tuples of the first components are prefixes:
 ///
 /// ```
 /// use candide::{Abort, Database, Key, Prefix, Record, Text};
@@ -202,9 +202,9 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A struct of one field is as good a column as its field, and an index can keep it. Of an enum,
-/// the order is that of the declaration; an enum with discriminants declares them in their order.
-/// It is a type for columns, too, and takes as few bits as its variants need:
+/// A struct of one field can be a column wherever the field could be one, and an index can contain
+/// it. The values of an enum are ordered as they are declared. If an enum has discriminants, they
+/// must ascend. An enum can also be a column, which takes as few bits as its variants need:
 ///
 /// ```
 /// use candide::{Field, IndexOf, Key, Ordered, Record};

@@ -1,7 +1,8 @@
 //! A barrier at which the threads of a run wait until the timekeeper lets them go on.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
-use std::time::Instant;
+
+use quanta::Instant;
 
 /// A barrier that no longer waits for a thread once that thread has ended, by return or by panic.
 pub(crate) struct Barrier {

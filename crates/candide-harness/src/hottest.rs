@@ -1,10 +1,9 @@
 //! Reads of a workload's hottest row by the threads that run its transactions. They measure how
 //! long a read of this row takes, and how many versions the row has.
 
-use std::time::Instant;
-
 use candide_workloads::{Failure, Worker};
 use hdrhistogram::Histogram;
+use quanta::Instant;
 use serde::Serialize;
 
 use crate::sets::SetSums;

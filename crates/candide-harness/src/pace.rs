@@ -1,7 +1,9 @@
 //! Beginning transactions at a given rate, independently of how long each transaction takes.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use quanta::Instant;
 
 /// The time before an intended beginning at which a thread stops sleeping and only reads the clock.
 /// If sleeps are [exact](be_exact), they end 3 µs late at the median and 30 µs late once in a

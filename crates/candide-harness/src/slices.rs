@@ -5,9 +5,10 @@
 //! These are in `timeline.rs`.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use candide_workloads::Step;
+use quanta::Instant;
 use serde::Serialize;
 
 use crate::driver::Kind;

@@ -51,7 +51,7 @@ pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints the invariants that did not hold to standard error.
+/// Prints, to standard error, the invariants that did not hold.
 pub(crate) fn say_failures(report: &Report) {
     for result in &report.results {
         for failure in &result.consistency.failed {

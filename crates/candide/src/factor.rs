@@ -78,11 +78,9 @@ impl Factor {
     /// Returns whether this build can choose the factor. It cannot choose an allocator whose cargo
     /// feature is off.
     pub const fn is_available(self) -> bool {
-        match self {
-            Factor::Mimalloc => cfg!(feature = "mimalloc"),
-            Factor::Jemalloc => cfg!(feature = "jemalloc"),
-            _ => true,
-        }
+        let is_missing = matches!(self, Factor::Mimalloc) && cfg!(not(feature = "mimalloc"))
+            || matches!(self, Factor::Jemalloc) && cfg!(not(feature = "jemalloc"));
+        !is_missing
     }
 
     /// Returns whether the factor chooses an allocator.

@@ -293,7 +293,7 @@ impl Keys {
 enum Given {
     /// As many as the transaction's size, of rows that are there.
     Present,
-    /// As many, of rows that are not, unless they have been inserted.
+    /// The same operations on rows that do not exist, unless this run has inserted them.
     Absent,
     /// One, of a row that is there.
     One,

@@ -132,7 +132,8 @@ impl<K: Key> Map<K> for Candide<K> {
 pub(crate) enum Shape {
     /// One random word.
     OneWord,
-    /// A group of `rows / 100`, a part of 10, a number. Each part of a group has about 10 numbers.
+    /// The key is (group, part, number), with `rows / 100` groups and 10 parts in each group. Each
+    /// part has about 10 numbers.
     ManyGroups,
     /// A group of 10, a part of 10, a random word.
     FewGroups,

@@ -57,7 +57,7 @@ fn no_peer_lets_write_skew_through() {
 }
 
 /// Returns the fault that a workload finds in a peer; `None` if it finds none. On a busy machine,
-/// transactions may conflict only after many attempts.
+/// it can take many attempts until transactions conflict.
 fn found(peer: &dyn Contender, workload: Choice) -> Option<String> {
     let job = draw(workload, 4);
     // The attempts take a minute, and more on a busy machine.

@@ -38,8 +38,8 @@ const HOT_SHARE: f64 = 0.9;
 pub enum Customers {
     /// A Zipf distribution with this exponent; 0 is uniform.
     Theta(f64),
-    /// Nine in ten customers are drawn from the first accounts, of which this is the number. The
-    /// others are drawn from the remaining accounts.
+    /// The number of hot accounts. Nine in ten customers are drawn from these first accounts, and
+    /// the others from the remaining accounts.
     Hotspot(u64),
 }
 

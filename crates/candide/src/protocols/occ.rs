@@ -172,8 +172,8 @@ impl Attempt {
         }
     }
 
-    /// Returns the TID word of a cell for an operation that tells the closure only whether the row
-    /// exists.
+    /// Returns the TID word of a cell, for operations that tell the transaction's closure whether
+    /// the row exists and nothing else.
     #[inline(always)]
     fn ask(&self, at: CellAt) -> Tid {
         // Acquire: if the view moves forward, everything that the writer stored before it released

@@ -105,7 +105,7 @@ impl UserUpdate {
     ///
     /// # Safety
     /// [`UserUpdate::write`] has written `head` and the value behind it, for an updater of this
-    /// unit. No thread writes the value's words during the call, in the sense of [`read_as_is`].
+    /// unit. During the call, no thread writes the value's words, as [`read_as_is`] requires.
     pub(crate) unsafe fn read<'a>(
         head: u64,
         words: &'a [AtomicU64],

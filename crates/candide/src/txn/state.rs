@@ -589,8 +589,8 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    /// Completes [`State::admit_update`] for a unit that is in the write set (item `own`), or that
-    /// must be observed (`None`).
+    /// Completes [`State::admit_update`] for a unit. `own` is the unit's item in the write set; if
+    /// `own` is `None`, the unit must be observed.
     #[inline(never)]
     fn look_before_update(
         &mut self,

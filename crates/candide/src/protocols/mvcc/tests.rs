@@ -276,8 +276,8 @@ fn the_end_of_thinning_wakes_what_waits_for_the_unit() {
     });
 }
 
-/// One session prunes a chain for a snapshot, which closes meanwhile. Another session has an entry
-/// of the same chain, and knows of no open snapshot.
+/// One session prunes a chain and keeps the versions that an open snapshot needs. The snapshot
+/// closes meanwhile. Another session has an entry of the same chain, and knows of no open snapshot.
 #[test]
 fn a_version_that_a_reader_walks_over_is_not_freed() {
     let (db, items, mut session) = by_hand::<Mvcc>();

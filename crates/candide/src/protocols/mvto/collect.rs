@@ -226,7 +226,8 @@ fn reap<'a>(
 }
 
 /// Latches another unit of a record that is to be marked as dead. Returns `None` if the unit has an
-/// entry of its own, which would dangle, or if an insert of the row has linked a version.
+/// entry of its own, which would dangle after the record's end, or if an insert of the row has
+/// linked a version.
 fn latch_dying<'a>(
     context: &mut Context<'_, Mvto>,
     at: &'a CellAt,

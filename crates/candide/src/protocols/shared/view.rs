@@ -111,8 +111,8 @@ struct KnownExistence {
     said: Tid,
 }
 
-/// The number of rounds of one revalidation. A round is repeated if other sessions have meanwhile
-/// written rows of which only the existence is known.
+/// The largest number of rounds of one revalidation. Another round follows if other sessions have
+/// meanwhile written rows of which the attempt has read only whether they exist.
 const LOOKS_AT_ONCE: u32 = 8;
 
 /// The reason why a view cannot move forward.
