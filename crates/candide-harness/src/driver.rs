@@ -378,8 +378,9 @@ struct Signals<'a> {
 /// The clock is read once per transaction: the end of a transaction is the beginning of the next
 /// one. If a pace is given, the intended beginning is used instead. Reading the clock costs about
 /// 8 ns where the processor's counter can be used, and 25 ns otherwise (measured on a virtualized
-/// x86-64), while a transaction takes half a microsecond or more. This cost is the same under every protocol. A read of the hottest row takes place between two
-/// transactions. So with a pace, the latency of the next transaction may include that read.
+/// x86-64), while a transaction takes half a microsecond or more. This cost is the same under every
+/// protocol. A read of the hottest row takes place between two transactions. So with a pace, the
+/// latency of the next transaction may include that read.
 fn repeat(
     worker: &mut dyn Worker,
     kinds: usize,
