@@ -1,4 +1,5 @@
-//! Tests of the release of memory and of its limits.
+//! Tests of the release of memory, of its limits and of the reserve.
 
 mod limits;
 mod release;
+mod reserve;
