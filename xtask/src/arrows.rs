@@ -18,6 +18,7 @@ const LAYERS: &[&str] = &[
     "sync",
     "timestamps",
     "factor",
+    "waiting",
     "error",
     "stats",
     "memory",

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candide::experiments::{Factor, Timestamps};
-use candide_harness::{Choices, Cores, Matrix, Profile, Rules, each_once};
+use candide_harness::{Choices, Cores, Matrix, Profile, Rules, Waits, each_once};
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -39,7 +39,9 @@ pub(crate) use wikipedia::WikipediaArgs;
 pub(crate) use ycsb_hot::YcsbHotArgs;
 pub(crate) use ycsb_narrow::YcsbNarrowArgs;
 
-use values::{duration, number, positive, positive_duration, rate, threads, weights, whole};
+use values::{
+    backoff, duration, number, positive, positive_duration, rate, threads, weights, whole,
+};
 
 /// The exit statuses of the command. docs/correctness.md repeats these words.
 const EXIT_STATUS: &str = "\
@@ -314,6 +316,17 @@ pub(crate) struct Common {
     #[arg(help_heading = DATABASE, long = "factor", value_delimiter = ',')]
     pub(crate) factors: Vec<Factor>,
 
+    /// Bounds of the random pause after a conflict: the first conflict of a transaction has the
+    /// bound FIRST, and each further conflict doubles the bound, up to MAX. At most 1s [default:
+    /// 2us..200us]
+    #[arg(help_heading = DATABASE, long, value_name = "FIRST..MAX", value_parser = backoff, allow_hyphen_values = true)]
+    backoff: Option<(Duration, Duration)>,
+
+    /// Number of times that a thread checks a lock before it sleeps, from 1 to 1000000 [default:
+    /// 64]
+    #[arg(help_heading = DATABASE, long, value_name = "COUNT", value_parser = whole::<u32>)]
+    spin_rounds: Option<u32>,
+
     /// Numbers of threads, separated by commas
     #[arg(help_heading = RUNS, long, value_parser = threads, value_delimiter = ',', default_value = "1,2", allow_hyphen_values = true)]
     pub(crate) threads: Vec<usize>,
@@ -411,6 +424,7 @@ impl Common {
             timestamps: each_once(&self.timestamps),
             factors: each_once(&self.factors),
             counts_stale: self.would_abort,
+            waits: Waits { backoff: self.backoff, spin_rounds: self.spin_rounds },
         }
     }
 

@@ -42,7 +42,7 @@ mod timeline;
 
 pub use affinity::Cores;
 pub use any_workload::{
-    AnyWorkload, FillError, LoadedDatabase, PreparedWorker, Variant, measurable,
+    AnyWorkload, FillError, LoadedDatabase, PreparedWorker, Variant, Waits, measurable,
 };
 pub use experiment::Rules;
 pub use failure::Failure;

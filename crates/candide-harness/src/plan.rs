@@ -3,7 +3,7 @@
 
 use candide::experiments::{Factor, Timestamps};
 
-use crate::any_workload::Variant;
+use crate::any_workload::{Variant, Waits};
 use crate::failure::Failure;
 use crate::registry::{Choice, Choices};
 
@@ -25,6 +25,8 @@ pub struct Matrix {
     pub factors: Vec<Factor>,
     /// Whether all combinations count commits that OCC would have aborted.
     pub counts_stale: bool,
+    /// The lengths of waits that apply to every combination.
+    pub waits: Waits,
 }
 
 /// One database, loaded once and run with each of the thread counts.
@@ -63,9 +65,9 @@ impl Plan {
                 for &ts in &matrix.ts {
                     for timestamps in protocol.timestamps(&matrix.timestamps) {
                         let factors = matrix.factors.clone();
-                        let counts_stale = matrix.counts_stale;
+                        let Matrix { counts_stale, waits, .. } = *matrix;
                         let variant =
-                            Variant { protocol, cu, ts, timestamps, factors, counts_stale };
+                            Variant { protocol, cu, ts, timestamps, factors, counts_stale, waits };
                         variant.validate()?;
                         plan.cases.push(Case { variant, threads: threads.clone() });
                     }

@@ -108,6 +108,7 @@ mod sync;
 mod tests;
 mod timestamps;
 mod txn;
+mod waiting;
 
 pub use api::LoadOptions;
 pub use api::Scan;
@@ -136,14 +137,14 @@ pub use stats::Stats;
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
 
-/// Choices that benchmarks compare: basis factors and sources of timestamps; and the free memory,
-/// by which benchmarks choose their sizes. They exist only in builds with the cargo feature
-/// `experiments`. By default no bad factor is chosen. No choice changes the guarantees.
-/// [`Builder::factors`], [`Builder::timestamps`] and [`TableOptions::contention_aware_keys`] take
-/// these choices.
+/// Choices that benchmarks compare: basis factors, lengths of waits and sources of timestamps; and
+/// the free memory, by which benchmarks choose their sizes. They exist only in builds with the
+/// cargo feature `experiments`. By default no bad factor is chosen. No choice changes the
+/// guarantees. [`Builder::factors`], [`Builder::waiting`], [`Builder::timestamps`] and
+/// [`TableOptions::contention_aware_keys`] take these choices.
 ///
 /// ```
-/// use candide::experiments::{Factor, Timestamps};
+/// use candide::experiments::{Factor, Timestamps, Waiting};
 /// use candide::{Database, Error, Mvto, Occ};
 ///
 /// let by_clock = Database::<Mvto>::builder().timestamps(Timestamps::Clock);
@@ -151,6 +152,9 @@ pub use txn::{RunOptions, Tx};
 /// # let _ = db;
 /// let none = Database::<Occ>::builder().timestamps(Timestamps::Clock).build();
 /// assert!(matches!(none, Err(Error::Timestamps { protocol: "occ", .. })));
+/// let waiting = Waiting { spin_rounds: 16, ..Waiting::default() };
+/// let db = Database::<Occ>::builder().waiting(waiting).build()?;
+/// # let _ = db;
 /// # Ok::<(), Error>(())
 /// ```
 #[cfg(any(test, feature = "experiments"))]
@@ -158,6 +162,7 @@ pub mod experiments {
     pub use crate::factor::Factor;
     pub use crate::memory::free_memory;
     pub use crate::timestamps::Timestamps;
+    pub use crate::waiting::Waiting;
 }
 
 #[doc = include_str!("../GUIDE.md")]

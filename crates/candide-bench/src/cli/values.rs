@@ -72,6 +72,16 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// Parses the first and the largest bound of pauses, with two dots between them. The database
+/// checks the ranges of both.
+pub(super) fn backoff(text: &str) -> Result<(Duration, Duration), String> {
+    let bounds = text.split_once("..");
+    bounds.and_then(|(first, max)| duration(first).ok().zip(duration(max).ok())).ok_or_else(|| {
+        "expected two times, each with its unit, and two dots between them, such as 2us..200us"
+            .to_string()
+    })
+}
+
 /// Parses `N` weights, one for each transaction type.
 pub(super) fn weights<const N: usize>(list: &str) -> Result<[u32; N], String> {
     let weights: Option<Vec<u32>> =
@@ -112,6 +122,17 @@ mod tests {
         assert_eq!((number("-0.5"), number("2")), (Ok(-0.5), Ok(2.0)));
         for text in ["x", "", "nan", "inf"] {
             assert_eq!(number(text), Err("expected a number, such as 0.5".to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_of_pauses_are_two_times() {
+        let micros = Duration::from_micros;
+        assert_eq!(backoff("2us..200us"), Ok((micros(2), micros(200))));
+        assert_eq!(backoff("1ns..1s"), Ok((Duration::from_nanos(1), micros(1_000_000))));
+        for text in ["", "..", "2us", "2us..", "..2us", "2..200", "2us-200us", "2us..3us..4us"] {
+            let refused = backoff(text).expect_err(text);
+            assert!(refused.ends_with("such as 2us..200us"), "{text}: {refused}");
         }
     }
 

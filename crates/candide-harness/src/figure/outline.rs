@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::any_workload::{AnyWorkload, Variant};
+use crate::any_workload::{AnyWorkload, Variant, Waits};
 use crate::registry::Choice;
 
 /// A figure before it is measured.
@@ -192,5 +192,6 @@ pub fn plain(protocol: &str) -> Variant {
         timestamps: protocol.timestamps(&[])[0],
         factors: Vec::new(),
         counts_stale: false,
+        waits: Waits::default(),
     }
 }

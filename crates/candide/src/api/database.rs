@@ -19,6 +19,7 @@ use crate::stats::Stats;
 use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
 use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
+use crate::waiting::Waiting;
 use std::sync::{Arc, RwLock};
 
 /// An in-memory database. The protocol `P` makes its transactions serializable.
@@ -81,6 +82,7 @@ impl<P: Protocol> Database<P> {
                 memory_limit_bytes: usize::MAX,
                 timestamps: None,
                 counts_stale: false,
+                waiting: Waiting::default(),
             },
             policy: P::Policy::default(),
             seed: None,
@@ -266,6 +268,13 @@ impl<P: Protocol> Builder<P> {
         self
     }
 
+    /// Sets the lengths of waits. [`Builder::build`] refuses values that are out of range.
+    #[must_use]
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.options.waiting = waiting;
+        self
+    }
+
     /// Adds `factors`, which are bad choices, to those already chosen.
     #[must_use]
     pub fn factors(mut self, factors: impl IntoIterator<Item = Factor>) -> Self {
@@ -387,8 +396,9 @@ impl<P: Protocol> Builder<P> {
     /// # Errors
     /// [`Error::ReserveAboveLimit`] or [`Error::ReserveAboveFree`], before any memory is touched.
     /// Otherwise only choices for experiments can be refused: a source of timestamps that the
-    /// protocol cannot use, an allocator that this build does not have, or two allocators. A memory
-    /// limit that is too low is found when tables are created.
+    /// protocol cannot use, an allocator that this build does not have, two allocators, or lengths
+    /// of waits that are out of range. A memory limit that is too low is found when tables are
+    /// created.
     pub fn build(self) -> Result<Database<P>, Error> {
         self.build_unless(&|| false)
     }
@@ -407,6 +417,8 @@ impl<P: Protocol> Builder<P> {
         {
             return Err(Error::Timestamps { protocol: properties.name, wanted });
         }
+        #[cfg(any(test, feature = "experiments"))]
+        self.options.waiting.check().map_err(|problem| Error::Waiting { problem })?;
         let timestamps =
             self.options.timestamps.unwrap_or_else(|| timestamps::first_of(properties.timestamps));
         let id = process_unique();
@@ -441,7 +453,7 @@ impl<P: Protocol> Builder<P> {
                 memory,
                 tables: RwLock::new(Vec::new()).into(),
                 token: Token::new(),
-                parking: Parking::new(),
+                parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),
             },

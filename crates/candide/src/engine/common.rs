@@ -12,6 +12,7 @@ use crate::factor::Factors;
 use crate::memory::Memory;
 use crate::sync::{AtomicU64, Ordering, Parking, Turns};
 use crate::timestamps::Timestamps;
+use crate::waiting::Waiting;
 use crossbeam_utils::CachePadded;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -33,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) timestamps: Option<Timestamps>,
     /// Whether commits are counted that OCC would have aborted.
     pub(crate) counts_stale: bool,
+    /// The lengths of waits, which only builds for experiments can change.
+    pub(crate) waiting: Waiting,
 }
 
 impl Options {

@@ -80,6 +80,8 @@ pub(crate) mod transactions;
 mod versions;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod waiting;
+#[cfg(not(any(loom, shuttle)))]
+mod waiting_options;
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use crate::timestamps::by_the_clock;

@@ -33,10 +33,6 @@ const TOKEN_ATTEMPTS: u32 = 32;
 /// The longest time that a transaction waits for the holder of the token. The holder may be stuck
 /// in its closure, or may be waiting for this very transaction.
 const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
-/// The bounds of the random backoff. The bound of a pause is `BACKOFF_FIRST`, doubled with each
-/// conflict, but at most `BACKOFF_MAX`.
-const BACKOFF_FIRST: Duration = Duration::from_micros(1);
-const BACKOFF_MAX: Duration = Duration::from_micros(200);
 /// The longest pause that is spun. For a shorter pause, a system call would take longer than the
 /// pause.
 const SPUN_MAX: Duration = Duration::from_micros(20);
@@ -332,7 +328,8 @@ impl<P: Protocol> TxnRunner<P> {
         }
         if !waits_for_locks && !engine.options.factors.has(Factor::NoBackoff) {
             engine.parking.wake_unwoken();
-            pause(&mut self.state.get_mut().worker.local.random, conflicts);
+            let bound = engine.options.waiting.backoff(conflicts);
+            pause(&mut self.state.get_mut().worker.local.random, bound);
         }
         None
     }
@@ -618,13 +615,11 @@ fn commit_error<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdic
     }
 }
 
-/// Pauses for a random time; `failed` is the number of the transaction's conflicts so far. Nothing
-/// is locked or pinned meanwhile.
-fn pause(random: &mut Random, failed: u32) {
+/// Pauses for a random time below `bound`. Nothing is locked or pinned meanwhile.
+fn pause(random: &mut Random, bound: Duration) {
     if MODELLED {
         return thread::yield_now();
     }
-    let bound = (BACKOFF_FIRST * (1 << failed.min(10))).min(BACKOFF_MAX);
     let wait = Duration::from_nanos(random.below(bound.as_nanos() as u64));
     if wait > SPUN_MAX {
         return sleep(wait);
