@@ -10,8 +10,8 @@ use crate::report::Report;
 use crate::sets::SetSizes;
 use crate::slices::NumberedSlice;
 use crate::table::{
-    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, MEBIBYTE, SETS_TITLE, counts_sets,
-    finds_causes, looks_at_hottest,
+    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, MEBIBYTE, SETS_TITLE, finds_causes,
+    looks_at_hottest,
 };
 use crate::timeline::NamedPhase;
 
@@ -44,7 +44,7 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
             &format!("<p>{}.</p>\n{}", escape(HOTTEST_TITLE), hottest(comparisons)),
         ));
     }
-    if counts_sets(report) {
+    if report.results.iter().any(|result| result.sets.is_some()) {
         tables.push(folded(
             "Read and write sets",
             &format!("<p>{}.</p>\n{}", escape(SETS_TITLE), sets(comparisons)),
@@ -110,6 +110,7 @@ fn throughput(comparisons: &[Comparison<'_>]) -> String {
     let columns = [
         "txn/s, median ",
         "each run ",
+        "first second ",
         "committed ",
         "aborted ",
         "of attempts ",
@@ -121,6 +122,10 @@ fn throughput(comparisons: &[Comparison<'_>]) -> String {
         vec![vec![
             Cell::number(rate(result.throughput_tps), "throughput_tps"),
             Cell::numbers(&runs, "tps_runs"),
+            match result.first_second_tps {
+                Some(tps) => Cell::number(rate(tps), "first_second_tps"),
+                None => Cell::derived("not measured"),
+            },
             Cell::number(count(result.committed), "committed"),
             Cell::number(count(result.aborted), "aborted"),
             Cell::number(percent(result.abort_ratio()), "abort_rate"),
@@ -166,6 +171,8 @@ fn memory(comparisons: &[Comparison<'_>]) -> String {
         "database, MiB ",
         "process, MiB ",
         "in huge pages, MiB ",
+        "taken while measured, MiB ",
+        "of it fresh, MiB ",
         "invariants examined ",
         "failed ",
     ];
@@ -174,6 +181,8 @@ fn memory(comparisons: &[Comparison<'_>]) -> String {
             optional_mebibytes(Some(result.memory.footprint.memory_bytes), "memory_bytes"),
             optional_mebibytes(result.memory.footprint.rss_bytes, "rss_bytes"),
             optional_mebibytes(result.memory.huge_page_bytes, "huge_page_bytes"),
+            optional_mebibytes(Some(result.grown_bytes), "grown_bytes"),
+            optional_mebibytes(Some(result.fresh_bytes), "fresh_bytes"),
             Cell::number(count(result.consistency.checked as u64), "consistency/checked"),
             Cell::derived(count(result.consistency.failed.len() as u64)),
         ]]
