@@ -110,6 +110,7 @@ mod timestamps;
 mod txn;
 mod waiting;
 
+pub use api::Entry;
 pub use api::LoadOptions;
 pub use api::Scan;
 pub use api::Session;

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod database;
+mod entry;
 mod health;
 mod index;
 mod index_changes;
@@ -15,6 +16,7 @@ mod table;
 
 pub use bulk::LoadOptions;
 pub use database::{Builder, Database, MemoryUse};
+pub use entry::Entry;
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use index::{Index, IndexOptions, IndexScan};
 pub use scan::Scan;

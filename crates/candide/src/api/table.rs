@@ -750,6 +750,32 @@ impl<R: Record, P: Protocol> std::fmt::Display for Row<'_, R, P> {
     }
 }
 
+impl<'t, R: Record, P: Protocol> Row<'t, R, P> {
+    /// Returns a handle for what a lookup of `key` has found.
+    #[inline(always)]
+    pub(super) fn found(
+        table: &'t Table<R, P>,
+        tx: &'t Tx<'_, P>,
+        key: R::Key,
+        found: Found,
+    ) -> Row<'t, R, P> {
+        Row { table, tx, key, found }
+    }
+
+    /// Inserts `row` at `place`, which the lookup of this handle's key has found. Looks the key up
+    /// again if `row` has another key, if the key had a record, or if the place has changed.
+    pub(super) fn insert_at_place(&self, row: &R, place: &mut Place) -> Result<(), Abort> {
+        let Row { table, tx, .. } = *self;
+        let is_own_place = matches!(self.found, Found::Nothing { .. })
+            && row.key().words().as_ref() == self.key.words().as_ref();
+        if !is_own_place {
+            return table.insert(tx, *row);
+        }
+        let is_inserted = table.insert_near(tx, row, place)?;
+        if is_inserted { Ok(()) } else { Err(Abort::Duplicate) }
+    }
+}
+
 impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// Returns the key.
     pub fn key(&self) -> &R::Key {
