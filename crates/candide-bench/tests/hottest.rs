@@ -1,44 +1,12 @@
 //! What is reported of the hottest row, if it is asked for, and that it is kept apart from
 //! everything else.
 
+mod common;
+
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use common::{bench, number};
 use serde_json::Value;
-
-fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Runs `candide bench` with `arguments`, and gives what it printed, the page, and its results.
-fn bench(arguments: &str, name: &str) -> (String, String, Vec<Value>) {
-    let (json, page) = (file(name).with_extension("json"), file(name).with_extension("html"));
-    let output = Command::new(env!("CARGO_BIN_EXE_candide"))
-        .arg("bench")
-        .args(arguments.split(' '))
-        .arg("--json")
-        .arg(&json)
-        .arg("--report")
-        .arg(&page)
-        .output()
-        .expect("starts");
-    let message = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
-    let report: Value =
-        serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
-    let results = report["results"].as_array().expect("a list").clone();
-    (
-        String::from_utf8(output.stdout).expect("text"),
-        fs::read_to_string(page).expect("written"),
-        results,
-    )
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
-}
 
 /// Asserts that looks at the hottest row were taken as often as they should be, by `threads`
 /// threads in `runs` runs, and that nothing else has them in its counts.

@@ -1,50 +1,19 @@
 //! The sizes of read and write sets, and the commits that OCC would have aborted, as they are
 //! reported.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod common;
 
-use serde_json::Value;
+use common::{bench, number};
 
-fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Runs `candide bench` with `arguments`, and returns what it printed, the page, and its results.
-fn bench(arguments: &str, name: &str) -> (String, String, Vec<Value>) {
-    let (json, page) = (file(name).with_extension("json"), file(name).with_extension("html"));
-    let output = Command::new(env!("CARGO_BIN_EXE_candide"))
-        .arg("bench")
-        .args(arguments.split(' '))
-        .args(["--duration", "300ms", "--warmup", "20ms", "--runs", "2", "--json"])
-        .arg(&json)
-        .arg("--report")
-        .arg(&page)
-        .output()
-        .expect("starts");
-    let message = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
-    let report: Value =
-        serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
-    let results = report["results"].as_array().expect("a list").clone();
-    (
-        String::from_utf8(output.stdout).expect("text"),
-        fs::read_to_string(page).expect("written"),
-        results,
-    )
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
-}
+/// The times of the runs.
+const TIMING: &str = "--duration 300ms --warmup 20ms --runs 2";
 
 #[test]
 fn sets_have_the_sizes_that_the_workload_gives_them() {
     // 16 operations, each a read of one unit or a blind write of one; a transaction is read-only
     // once in 65,536.
     let size = "ycsb --rows 2000 --transactions 1000 --threads 1,2 --protocol all --cu on,off";
-    let (printed, page, results) = bench(&format!("{size} --set-sizes"), "sets");
+    let (printed, page, results) = bench(&format!("{size} --set-sizes {TIMING}"), "sets");
     for result in &results {
         let kind = &result["transactions"]["read-write"];
         let label = format!("{} cu {}", result["protocol"], result["cu"]);
@@ -72,7 +41,7 @@ fn sets_have_the_sizes_that_the_workload_gives_them() {
 #[test]
 fn sets_of_all_types_together_are_always_in_the_json_and_on_the_page() {
     let size = "ycsb --rows 2000 --transactions 1000 --threads 1";
-    let (printed, page, results) = bench(size, "no-sets");
+    let (printed, page, results) = bench(&format!("{size} {TIMING}"), "no-sets");
     assert!(number(&results[0]["read_set"]) > 0.0);
     assert!(results[0]["transactions"]["read-write"].get("read_set").is_none());
     assert!(results[0].get("occ_would_abort").is_none());
@@ -82,7 +51,7 @@ fn sets_of_all_types_together_are_always_in_the_json_and_on_the_page() {
 #[test]
 fn commits_that_occ_would_abort_are_counted_where_there_can_be_some() {
     let size = "ycsb --rows 100 --transactions 500 --threads 3 --protocol all --would-abort";
-    let (printed, page, results) = bench(size, "would-abort");
+    let (printed, page, results) = bench(&format!("{size} {TIMING}"), "would-abort");
     for result in &results {
         let protocol = result["protocol"].as_str().expect("a name");
         let can = ["tictoc", "mvcc", "mvto"].contains(&protocol);

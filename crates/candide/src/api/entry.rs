@@ -46,9 +46,8 @@ impl<R: Record, P: Protocol> Entry<'_, R, P> {
 }
 
 impl<P: Protocol> Tx<'_, P> {
-    /// Returns handles on the records of two keys, of two tables or of one. The cache misses of the
-    /// lookups overlap, so this takes less time than two calls of [`Table::find`] if the tables are
-    /// larger than the caches.
+    /// Returns handles on the records of two keys, of two tables or of one. The lookups take turns,
+    /// so that their cache misses can overlap.
     ///
     /// The lookups observe nothing. Operations on the handles find out whether the rows exist.
     ///

@@ -61,7 +61,6 @@ pub(super) fn touched_region(
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn every_chunk_is_touched_unless_stopped() {
