@@ -35,7 +35,8 @@ fn tables_and_indexes_take_the_reserve_first() {
     assert_eq!(after.fresh_bytes, 0, "{after:?}");
     insert(&db, 10_000..40_000).unwrap();
     let after = db.memory();
-    assert!(after.fresh_bytes > 0, "the reserve is used up: {after:?}");
+    // How much of it was fresh depends on how soon the provider has run.
+    assert!(after.reserved_bytes > 40 * MIB, "more than the reserve: {after:?}");
 }
 
 #[test]
