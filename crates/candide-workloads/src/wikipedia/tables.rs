@@ -69,7 +69,7 @@ impl<P: Protocol> Tables<P> {
             });
             let parts = self.parts.find_many(tx, &keys)?;
             for part in parts.iter().take((count - first) as usize) {
-                content.extend_from_slice(part.read(Part::BYTES)?.as_bytes());
+                part.append_bytes(Part::BYTES, content)?;
             }
         }
         content.truncate(len as usize);
@@ -87,7 +87,7 @@ impl<P: Protocol> Tables<P> {
         self.texts
             .insert(tx, Article { id, flags: text("utf-8"), page, len: content.len() as u32 })?;
         let part = |(number, bytes): (u32, &[u8])| {
-            let bytes = Bytes::from_fn(|index| bytes.get(index).copied().unwrap_or(0));
+            let bytes = Bytes::padded(bytes).expect("a chunk is as long as a part");
             Part { text: id, number, bytes }
         };
         self.parts.insert_many(tx, (0..).zip(content.chunks(PART_BYTES)).map(part))

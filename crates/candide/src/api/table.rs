@@ -10,8 +10,8 @@ use crate::index::{Found, Place};
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{
-    Buffer, DryRun, ImageSink, Key, Projection, Record, Shown, Unit, Units, Update, Updater, Words,
-    store_in,
+    Buffer, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, Projection, Record, Shown, Unit,
+    Units, Update, Updater, Words, store_in,
 };
 use crate::shared::Inner;
 use crate::txn::{FreeColumnsOnly, InsertTarget, Stager, State, Tx};
@@ -856,6 +856,46 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     #[inline]
     pub fn read<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
         self.get(projection)?.ok_or(Abort::NotFound)
+    }
+
+    /// Appends the bytes of a column to `to`. They are copied once; [`Row::read`] copies them
+    /// several times, since it returns them by value. A closure that runs again appends again, so
+    /// it should begin with an empty buffer.
+    ///
+    /// ```
+    /// # use candide::{Bytes, Database, Record};
+    /// # #[derive(Record, Debug, Clone, Copy)]
+    /// # struct Part { #[key] number: u64, bytes: Bytes<1024> }
+    /// let db = Database::new();
+    /// let parts = db.table::<Part>("parts")?;
+    /// let part = |number| Part { number, bytes: Bytes::new([number as u8; 1024]) };
+    /// db.run(|tx| parts.insert_many(tx, (0..3).map(part)))?;
+    /// let mut content = Vec::new();
+    /// db.run(|tx| {
+    ///     content.clear();
+    ///     let found = parts.find_many(tx, &[0, 1, 2])?;
+    ///     found.iter().try_for_each(|part| part.append_bytes(Part::BYTES, &mut content))
+    /// })?;
+    /// assert_eq!(content[2047..2049], [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if there is no row, and those of
+    /// [every operation](Table#errors-of-every-operation). `to` then stays the same.
+    pub fn append_bytes<const N: usize, A: ColumnKind>(
+        &self,
+        column: Column<R, Bytes<N>, A>,
+        to: &mut Vec<u8>,
+    ) -> Result<(), Abort> {
+        let state = &mut *self.tx.state.borrow_mut();
+        state.enter(self.tx.engine)?;
+        let record = self.record_now(state)?.ok_or(Abort::NotFound)?;
+        let unit = self.table.core.layout.only_unit_of(column.column_groups());
+        let unit = unit.expect("a column is in one group");
+        let place = (column.word_in_row() - unit.start(), N);
+        let is_there = state.append_bytes(self.tx.engine, unit.of(record), place, to)?;
+        if is_there { Ok(()) } else { Err(Abort::NotFound) }
     }
 
     /// As [`Table::get_for_update`].

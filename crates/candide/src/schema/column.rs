@@ -130,7 +130,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
 
     /// Returns the number of the column's first word, among the words of a row.
     #[inline(always)]
-    fn word_in_row(&self) -> usize {
+    pub(crate) fn word_in_row(&self) -> usize {
         let start = if R::GROUPS.len() > 1 {
             Self::STARTS[usize::from(self.group) % GROUPS_MAX]
         } else {

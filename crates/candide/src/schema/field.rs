@@ -326,6 +326,19 @@ impl<const N: usize> Bytes<N> {
         Bytes(bytes)
     }
 
+    /// Returns `bytes`, followed by zeros; `None` if there are more than `N` bytes.
+    ///
+    /// ```
+    /// # use candide::Bytes;
+    /// assert_eq!(Bytes::<4>::padded(b"ab"), Some(Bytes::new(*b"ab\0\0")));
+    /// assert_eq!(Bytes::<4>::padded(b"abcde"), None);
+    /// ```
+    pub fn padded(bytes: &[u8]) -> Option<Bytes<N>> {
+        let mut padded = Bytes::default();
+        padded.0.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(padded)
+    }
+
     /// Returns the bytes `f(0)`, `f(1)`, …
     pub fn from_fn(f: impl FnMut(usize) -> u8) -> Bytes<N> {
         Bytes(std::array::from_fn(f))

@@ -44,6 +44,17 @@ impl Words<'_> {
         }
     }
 
+    /// Copies bytes of the unit, from the first byte of word `first` on, until `into` is full.
+    #[inline(always)]
+    pub(crate) fn copy_bytes(&self, first: usize, into: &mut [u8]) {
+        let (whole, rest) = into.as_chunks_mut::<8>();
+        self.copy(first, whole.len(), |index, word| whole[index] = word.to_le_bytes());
+        if !rest.is_empty() {
+            let last = self.get(first + whole.len()).to_le_bytes();
+            rest.copy_from_slice(&last[..rest.len()]);
+        }
+    }
+
     /// Appends the unit's `count` words to `sink`.
     #[inline]
     pub(crate) fn extend(&self, count: usize, sink: &mut Vec<u64>) {

@@ -286,6 +286,28 @@ impl<P: Protocol> State<P> {
         }
     }
 
+    /// Appends `count` bytes of a unit, from its word `first` on, to `to`. Returns whether the row
+    /// exists; if not, or if the read fails, `to` stays the same.
+    pub(crate) fn append_bytes(
+        &mut self,
+        engine: &Engine<P>,
+        at: CellAt,
+        (first, count): (usize, usize),
+        to: &mut Vec<u8>,
+    ) -> Result<bool, Abort> {
+        let before = to.len();
+        to.resize(before + count, 0);
+        let mut copy = |from: Words<'_>| from.copy_bytes(first, &mut to[before..]);
+        let is_there = match self.read_at_once(at, &mut copy) {
+            Some(is_there) => Ok(is_there),
+            None => self.read(engine, at, copy),
+        };
+        if is_there != Ok(true) {
+            to.truncate(before);
+        }
+        is_there
+    }
+
     /// Reads units of a record as [`State::read`] does. Calls `copy` with each unit and its words,
     /// perhaps several times; the words of the last call are consistent.
     #[inline(never)]
