@@ -10,8 +10,13 @@
 //!
 //! The difference between the two totals, divided by the difference between the numbers of
 //! transactions, is the cost of one transaction. The costs of loading and of drawing the inputs
-//! cancel out. The second argument is a mix of YCSB or one of the following. `tpcc` runs the
-//! transactions of TPC-C in a small company. `empty` runs transactions that do nothing, in an
+//! cancel out. With the options `--cache-sim=yes --D1=49152,12,64 --LL=2097152,16,64`, callgrind
+//! also counts the misses of the first cache and of a last one of 2 MiB.
+//!
+//! The second argument is a mix of YCSB or one of the following. `tpcc` runs the transactions of
+//! TPC-C in a small company. A mix of YCSB and `tpcc` take a fourth argument, `full`: then tables
+//! have the size that `candide bench` gives them. `rubis`, `wikipedia` and `smallbank` always have
+//! that size. `empty` runs transactions that do nothing, in an
 //! explicit session; `empty-cached` runs them in the session that `Database::run` keeps for the
 //! thread. The next three use an ordered table with 8-byte keys, which were inserted in random
 //! order: `find-10` reads a word of each of ten random rows, and `scan-10` and `scan-1000` read a
@@ -22,7 +27,10 @@ use candide::{
     Abort, Builder, Bytes, Database, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, TicToc,
     Tx,
 };
+use candide_workloads::rubis::Rubis;
+use candide_workloads::smallbank::SmallBank;
 use candide_workloads::tpcc::Tpcc;
+use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::hint::black_box;
@@ -30,24 +38,36 @@ use std::hint::black_box;
 /// The number of rows: few enough to load quickly under an emulator. Keys are as skewed as in the
 /// full table.
 const ROWS: u64 = 10_000;
+/// The number of rows of YCSB in `candide bench`.
+const FULL_ROWS: u64 = 1_000_000;
 /// The number of inputs, which are replayed in a cycle. Drawing more inputs would dominate the run.
 const INPUTS: usize = 5_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [protocol, mode, transactions] = arguments.as_slice() else {
-        return Err("expected three arguments: occ|tictoc|mvcc|mvto|serial|global-lock \
-             a|b|c|tpcc|empty|empty-cached|find-10|scan-10|scan-1000|insert|insert-many TRANSACTIONS"
-            .into());
+    let (protocol, mode, transactions, full) = match arguments.as_slice() {
+        [protocol, mode, transactions] => (protocol, mode, transactions, false),
+        [protocol, mode, transactions, size] if size == "full" => {
+            (protocol, mode, transactions, true)
+        }
+        _ => {
+            return Err("expected arguments: occ|tictoc|mvcc|mvto|serial|global-lock \
+                 a|b|c|tpcc|rubis|wikipedia|smallbank|empty|empty-cached|find-10|scan-10|scan-1000|\
+                 insert|insert-many TRANSACTIONS [full]"
+                .into());
+        }
     };
     let transactions = transactions.parse()?;
     match protocol.as_str() {
-        "occ" => run(&Database::<Occ>::builder(), mode, transactions),
-        "tictoc" => run(&Database::<TicToc>::builder(), mode, transactions),
-        "mvcc" => run(&Database::<Mvcc>::builder(), mode, transactions),
-        "mvto" => run(&Database::<Mvto>::builder(), mode, transactions),
-        "serial" => run(&Database::<Serial>::builder(), mode, transactions),
-        "global-lock" => run(&Database::<Serial>::builder().policy(Exclusion::GlobalLock), mode, transactions),
+        "occ" => run(&Database::<Occ>::builder(), mode, transactions, full),
+        "tictoc" => run(&Database::<TicToc>::builder(), mode, transactions, full),
+        "mvcc" => run(&Database::<Mvcc>::builder(), mode, transactions, full),
+        "mvto" => run(&Database::<Mvto>::builder(), mode, transactions, full),
+        "serial" => run(&Database::<Serial>::builder(), mode, transactions, full),
+        "global-lock" => {
+            let builder = Database::<Serial>::builder().policy(Exclusion::GlobalLock);
+            run(&builder, mode, transactions, full)
+        }
         other => {
             Err(format!("no protocol is called {other:?}; expected occ, tictoc, mvcc, mvto, serial or global-lock")
                 .into())
@@ -59,6 +79,7 @@ fn run<P: Protocol>(
     builder: &Builder<P>,
     mode: &str,
     transactions: u64,
+    full: bool,
 ) -> Result<(), Box<dyn std::error::Error>> {
     match mode {
         "empty" => {
@@ -97,18 +118,19 @@ fn run<P: Protocol>(
         "insert-many" => {
             return enter_lines(builder, transactions, |lines, tx, new| lines.insert_many(tx, new));
         }
+        "rubis" => return repeat(builder, &Rubis::strict(), transactions),
+        "wikipedia" => return repeat(builder, &Wikipedia::strict(), transactions),
+        "smallbank" => return repeat(builder, &SmallBank::bench_base(), transactions),
+        "tpcc" => {
+            let full_company = Tpcc { audit_every: 0, ..Tpcc::strict() };
+            let small = Tpcc { customers: 300, items: 10_000, ..full_company.clone() };
+            return repeat(builder, if full { &full_company } else { &small }, transactions);
+        }
         _ => {}
     }
-    if mode == "tpcc" {
-        let company = Tpcc { customers: 300, items: 10_000, audit_every: 0, ..Tpcc::strict() };
-        return repeat(builder, &company, transactions);
-    }
     let mode: Mode = mode.parse()?;
-    repeat(
-        builder,
-        &Ycsb { rows: ROWS, transactions: INPUTS, ..Ycsb::published(mode) },
-        transactions,
-    )
+    let rows = if full { FULL_ROWS } else { ROWS };
+    repeat(builder, &Ycsb { rows, transactions: INPUTS, ..Ycsb::published(mode) }, transactions)
 }
 
 fn repeat<P: Protocol, W: Workload>(
