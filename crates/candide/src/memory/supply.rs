@@ -102,14 +102,16 @@ impl Memory {
         if bytes > self.limit_bytes {
             return Err(NotReserved::AboveLimit);
         }
-        let free = free_memory();
-        if let Some(free) = free.filter(|&free| bytes as u64 > free) {
-            return Err(NotReserved::AboveFree(Some(free)));
-        }
-        let padded = bytes.checked_next_multiple_of(CHUNK_BYTES).ok_or(OutOfMemory)?;
-        if padded == 0 || MODELLED || self.allocator.is_some() {
+        if bytes == 0 {
             return Ok(());
         }
+        if let Some(free) = free_memory().filter(|&free| bytes as u64 > free) {
+            return Err(NotReserved::AboveFree(Some(free)));
+        }
+        if MODELLED || self.allocator.is_some() {
+            return Ok(());
+        }
+        let padded = bytes.checked_next_multiple_of(CHUNK_BYTES).ok_or(OutOfMemory)?;
         let region = touched_region(padded, stopped)?;
         let mut chunks = lock(&self.chunks);
         debug_assert!(chunks.reserve.is_empty(), "there is one reserve");
