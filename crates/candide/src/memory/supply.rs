@@ -190,7 +190,9 @@ impl Memory {
             Demand::None => {}
             Demand::Watch => {
                 let memory: Arc<dyn Growing> = self.clone();
-                provider::watch(Arc::downgrade(&memory));
+                if !provider::watch(Arc::downgrade(&memory)) {
+                    chunks.growth.end_watch();
+                }
             }
             Demand::Hurry => provider::hurry(),
         }
@@ -413,5 +415,24 @@ mod tests {
         memory.reserve(24 * CHUNK_BYTES).unwrap();
         memory.provide();
         assert_eq!(memory.ready_bytes() == 0, cfg!(target_os = "linux"));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_refused_thread_is_started_later() {
+        use crate::memory::crowd::{Crowd, alone};
+        alone("memory::supply::tests::a_refused_thread_is_started_later", || {
+            let memory = Arc::new(Memory::new(usize::MAX));
+            take(&memory, 3);
+            let crowd = Crowd::new();
+            take(&memory, 1);
+            drop(crowd);
+            let is_touched_ahead = |_| {
+                take(&memory, 1);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                memory.ready_bytes() > 0
+            };
+            assert!((0..5_000).any(is_touched_ahead));
+        });
     }
 }
