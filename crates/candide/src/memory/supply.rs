@@ -231,6 +231,12 @@ impl Memory {
         used.saturating_add(more) <= self.limit_bytes
     }
 
+    /// Touches chunks until `target` chunks are touched, but no more than `target`: if the database
+    /// takes chunks as fast as this function touches them, other databases have their turn, too.
+    fn touch_ahead(&self, target: usize) {
+        let _ = (0..target).all(|_| self.touch_next(target));
+    }
+
     /// Touches one more chunk ahead of demand. Returns whether it has done so; if not, there are
     /// `target` touched chunks already, the limit leaves no room, or the system refuses memory.
     fn touch_next(&self, target: usize) -> bool {
@@ -274,7 +280,7 @@ impl Growing for Memory {
             while self.return_last() {}
             return false;
         };
-        while self.touch_next(target) {}
+        self.touch_ahead(target);
         // An array may have taken what the limit left.
         while !self.has_room(0) && self.return_last() {}
         true
@@ -317,6 +323,7 @@ impl Chunks {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::sync::AtomicBool;
 
     #[test]
     fn the_limit_is_exact() {
@@ -415,6 +422,29 @@ mod tests {
         memory.reserve(24 * CHUNK_BYTES).unwrap();
         memory.provide();
         assert_eq!(memory.ready_bytes() == 0, cfg!(target_os = "linux"));
+    }
+
+    #[test]
+    fn a_database_that_grows_fast_does_not_keep_the_provider() {
+        let memory = unwatched(usize::MAX);
+        let (is_over, both_begin) = (AtomicBool::new(false), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                both_begin.wait();
+                let mut taken = 0;
+                while taken < 100 && !is_over.load(Ordering::Relaxed) {
+                    if memory.ready_bytes() > 0 {
+                        take(&memory, 1);
+                        taken += 1;
+                    }
+                }
+            });
+            both_begin.wait();
+            memory.touch_ahead(16);
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let touched = memory.reserved_bytes() - memory.fresh_bytes() + memory.ready_bytes();
+        assert!(touched <= 16 * CHUNK_BYTES, "{touched} bytes");
     }
 
     #[cfg(target_os = "linux")]
