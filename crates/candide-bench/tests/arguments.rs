@@ -164,6 +164,10 @@ fn contradictions_are_explained() {
         "--timestamps means nothing to occ, mvcc; it is for mvto",
     );
     assert_refused(
+        "bench ycsb --factor fixed-hash,no-backoff --backoff 1us..5us",
+        "--backoff means nothing with --factor no-backoff, under which there are no pauses; leave out one of them",
+    );
+    assert_refused(
         "bench tpcc --like dbx1000 --mix full",
         "the mix must be two, even or new-order",
     );

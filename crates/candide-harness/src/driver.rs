@@ -569,22 +569,26 @@ mod tests {
         }
     }
 
+    /// Returns the timing of a run that begins at once and measures nothing besides.
+    fn timing(duration: Duration) -> Timing {
+        Timing {
+            warmup: Duration::ZERO,
+            duration,
+            timeline: None,
+            rate: None,
+            slice: None,
+            hottest: false,
+            set_sizes: false,
+        }
+    }
+
     /// Runs a fake worker. Returns its results, and the time of the run without the reads of the
     /// hottest row.
     fn repeated(hottest: bool) -> (Run, Duration) {
         let (orders, measured, meeting) =
             (AtomicU8::new(MEASURE), OnceLock::from(Instant::now()), Barrier::of(1));
         let signals = Signals { orders: &orders, member: &meeting.member(), measured: &measured };
-        let (warmup, duration) = (Duration::ZERO, Duration::MAX);
-        let timing = Timing {
-            warmup,
-            duration,
-            timeline: None,
-            rate: None,
-            slice: None,
-            hottest,
-            set_sizes: true,
-        };
+        let timing = Timing { hottest, set_sizes: true, ..timing(Duration::MAX) };
         let (looked, begun) = (Cell::new(Duration::ZERO), Instant::now());
         let mut worker =
             Fake { orders: &orders, steps: 0, stats: Stats::default(), looked: &looked };
@@ -656,17 +660,8 @@ mod tests {
         let (ended, told) = std::sync::mpsc::channel();
         thread::spawn(move || {
             let agenda = Agenda::new(1, Duration::ZERO);
-            let (warmup, duration) = (Duration::ZERO, Duration::from_secs(36_000));
-            let timing = Timing {
-                warmup,
-                duration,
-                timeline: None,
-                rate: None,
-                slice: None,
-                hottest: false,
-                set_sizes: false,
-            };
-            let clock = Clock::new(&agenda, "unprepared", duration);
+            let timing = timing(Duration::from_secs(36_000));
+            let clock = Clock::new(&agenda, "unprepared", timing.duration);
             let run = || run(&Unprepared, 1, 3, &timing, &Cores::allowed(), &clock).is_ok();
             let panicked = panic::catch_unwind(panic::AssertUnwindSafe(run)).is_err();
             ended.send(panicked).expect("the receiver listens");

@@ -46,6 +46,12 @@ pub(crate) struct Plan {
 impl Plan {
     /// Returns every requested combination that can be run, or an error if there is none.
     pub(crate) fn new(matrix: &Matrix, cores: usize) -> Result<Plan, Failure> {
+        if matrix.waits.backoff.is_some() && matrix.factors.contains(&Factor::NoBackoff) {
+            return Err(Failure::Usage(
+                "--backoff means nothing with --factor no-backoff, under which there are no pauses; leave out one of them"
+                    .to_string(),
+            ));
+        }
         let asked = &matrix.threads;
         let mut plan = Plan { cases: Vec::new(), notes: Vec::new() };
         for &protocol in &matrix.protocols.0 {

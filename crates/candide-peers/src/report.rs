@@ -73,7 +73,7 @@ impl Machine {
         let asked =
             std::env::var("GLIBC_TUNABLES").is_ok_and(|tunables| tunables.contains("hugetlb=1"));
         (self.huge_pages.contains("[madvise]") && !asked).then(|| {
-            "huge pages go to those who ask, and only Candide does; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 in the \
+            "only memory that asks for huge pages gets them, and only Candide asks; GLIBC_TUNABLES=glibc.malloc.hugetlb=1 in the \
              environment lets the others ask, too"
                 .to_string()
         })

@@ -23,7 +23,7 @@ pub struct Options {
     )]
     pub(crate) workload: Vec<Choice>,
 
-    /// Who takes part: names separated by commas, or `all` that are built in
+    /// Stores to compare, separated by commas, or `all` that are built in
     #[arg(long, value_parser = peer, value_delimiter = ',', default_value = "all", value_name = "NAME")]
     pub(crate) peers: Vec<String>,
 

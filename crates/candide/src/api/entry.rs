@@ -40,8 +40,7 @@ impl<R: Record, P: Protocol> Entry<'_, R, P> {
     /// # Errors
     /// As [`Table::insert`].
     pub fn insert(self, row: R) -> Result<(), Abort> {
-        let Entry { row: handle, mut place } = self;
-        handle.insert_at_place(&row, &mut place)
+        self.row.insert_at_place(&row, self.place)
     }
 }
 

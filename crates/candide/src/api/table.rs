@@ -762,16 +762,13 @@ impl<'t, R: Record, P: Protocol> Row<'t, R, P> {
         Row { table, tx, key, found }
     }
 
-    /// Inserts `row` at `place`, which the lookup of this handle's key has found. Looks the key up
-    /// again if `row` has another key, if the key had a record, or if the place has changed.
-    pub(super) fn insert_at_place(&self, row: &R, place: &mut Place) -> Result<(), Abort> {
-        let Row { table, tx, .. } = *self;
-        let is_own_place = matches!(self.found, Found::Nothing { .. })
-            && row.key().words().as_ref() == self.key.words().as_ref();
-        if !is_own_place {
-            return table.insert(tx, *row);
+    /// Inserts `row`, if possible at `place`, which the lookup of this handle's key has found.
+    pub(super) fn insert_at_place(&self, row: &R, mut place: Place) -> Result<(), Abort> {
+        if row.key().words().as_ref() != self.key.words().as_ref() {
+            // The place proves nothing about other keys.
+            place = Place::default();
         }
-        let is_inserted = table.insert_near(tx, row, place)?;
+        let is_inserted = self.table.insert_near(self.tx, row, &mut place)?;
         if is_inserted { Ok(()) } else { Err(Abort::Duplicate) }
     }
 }

@@ -58,13 +58,18 @@ impl Growth {
         if self.is_watched { Demand::Watch } else { Demand::None }
     }
 
+    /// Notes that the database is not watched any longer, or could not be watched.
+    pub(super) fn end_watch(&mut self) {
+        (self.rate, self.quiet_ticks, self.is_watched) = (0, 0, false);
+    }
+
     /// Ends a tick. Returns the number of touched chunks that there should be; `None` if the
     /// database has not grown for a second, so that it need not be watched any longer.
     pub(super) fn tick(&mut self) -> Option<usize> {
         let taken = std::mem::take(&mut self.taken_in_tick);
         self.quiet_ticks = if taken == 0 { self.quiet_ticks + 1 } else { 0 };
         if self.quiet_ticks >= QUIET_TICKS {
-            (self.rate, self.quiet_ticks, self.is_watched) = (0, 0, false);
+            self.end_watch();
             return None;
         }
         // The average of about the last sixteen ticks, but never below that of this tick by more

@@ -17,6 +17,8 @@
 //! that they could free.
 
 mod array;
+#[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
+mod crowd;
 mod free;
 mod growth;
 mod provider;

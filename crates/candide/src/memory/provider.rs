@@ -28,18 +28,17 @@ struct Provider {
 
 static PROVIDER: Mutex<Provider> = Mutex::new(Provider { begun: Vec::new(), thread: None });
 
-/// Makes the provider call [`Growing::provide`] regularly, from soon on. If the system refuses to
-/// start a thread, nothing is touched ahead.
-pub(super) fn watch(memory: Weak<dyn Growing>) {
+/// Makes the provider call [`Growing::provide`] regularly, from soon on. Returns whether it will:
+/// not if the system refuses to start the thread.
+pub(super) fn watch(memory: Weak<dyn Growing>) -> bool {
     let mut provider = PROVIDER.lock().unwrap_or_else(PoisonError::into_inner);
-    provider.begun.push(memory);
     if provider.thread.is_none() {
         let started = std::thread::Builder::new().name("candide-memory".into()).spawn(run);
-        match started {
-            Ok(handle) => provider.thread = Some(handle.thread().clone()),
-            Err(_) => provider.begun.clear(),
-        }
+        let Ok(handle) = started else { return false };
+        provider.thread = Some(handle.thread().clone());
     }
+    provider.begun.push(memory);
+    true
 }
 
 /// Makes the provider look at all growing memory now.

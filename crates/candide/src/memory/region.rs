@@ -86,10 +86,9 @@ impl Region {
         let address = start.next_multiple_of(CHUNK_BYTES);
         let trim = |from: usize, to: usize| {
             if from < to {
+                // In a process with too many mappings this fails, and untouched addresses are lost.
                 // SAFETY: `from..to` lies in the mapping just made, outside the part that is kept.
-                let unmapped =
-                    unsafe { munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
-                unmapped.expect("unmapping part of an own mapping succeeds");
+                let _ = unsafe { munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
             }
         };
         trim(start, address);
@@ -118,14 +117,14 @@ impl Drop for Region {
 
 #[cfg(not(target_os = "linux"))]
 impl Region {
-    fn layout(bytes: usize) -> std::alloc::Layout {
-        std::alloc::Layout::from_size_align(bytes, CHUNK_BYTES)
-            .expect("a region's size is far below isize::MAX")
+    fn layout(bytes: usize) -> Result<std::alloc::Layout, OutOfMemory> {
+        std::alloc::Layout::from_size_align(bytes, CHUNK_BYTES).map_err(|_| OutOfMemory)
     }
 
     pub(super) fn map(bytes: usize) -> Result<Region, OutOfMemory> {
+        let layout = Region::layout(bytes)?;
         // SAFETY: the layout's size is not zero.
-        let start = unsafe { std::alloc::alloc_zeroed(Region::layout(bytes)) };
+        let start = unsafe { std::alloc::alloc_zeroed(layout) };
         if start.is_null() {
             return Err(OutOfMemory);
         }
@@ -136,12 +135,28 @@ impl Region {
 #[cfg(not(target_os = "linux"))]
 impl Drop for Region {
     fn drop(&mut self) {
+        let start = std::ptr::with_exposed_provenance_mut(self.address);
+        let layout = Region::layout(self.bytes).expect("`map` has made this layout");
         // SAFETY: `map` has allocated the memory with the same layout.
-        unsafe {
-            std::alloc::dealloc(
-                std::ptr::with_exposed_provenance_mut(self.address),
-                Region::layout(self.bytes),
-            )
-        };
+        unsafe { std::alloc::dealloc(start, layout) };
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::memory::crowd::{Crowd, alone};
+
+    #[test]
+    fn a_process_with_too_many_mappings_is_refused_regions_and_does_not_panic() {
+        alone(
+            "memory::region::tests::a_process_with_too_many_mappings_is_refused_regions_and_does_not_panic",
+            || {
+                let crowd = Crowd::new();
+                (1..40).for_each(|chunks| drop(Region::map(chunks * CHUNK_BYTES)));
+                drop(crowd);
+                assert!(Region::map(CHUNK_BYTES).is_ok());
+            },
+        );
     }
 }

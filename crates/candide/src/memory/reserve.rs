@@ -75,6 +75,9 @@ mod tests {
         assert!(asked.load(Ordering::Relaxed) > 40);
         assert_eq!(count_to(20), Err(NotReserved::Stopped));
         assert_eq!(count_to(0), Err(NotReserved::Stopped));
-        assert_eq!(touched_region(1 << 60, &|| false).err(), Some(NotReserved::AboveFree(None)));
+        for bytes in [1 << 60, 1 << 63] {
+            let refused = touched_region(bytes, &|| false).err();
+            assert_eq!(refused, Some(NotReserved::AboveFree(None)));
+        }
     }
 }

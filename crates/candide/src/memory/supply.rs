@@ -102,14 +102,16 @@ impl Memory {
         if bytes > self.limit_bytes {
             return Err(NotReserved::AboveLimit);
         }
-        let free = free_memory();
-        if let Some(free) = free.filter(|&free| bytes as u64 > free) {
-            return Err(NotReserved::AboveFree(Some(free)));
-        }
-        let padded = bytes.checked_next_multiple_of(CHUNK_BYTES).ok_or(OutOfMemory)?;
-        if padded == 0 || MODELLED || self.allocator.is_some() {
+        if bytes == 0 {
             return Ok(());
         }
+        if let Some(free) = free_memory().filter(|&free| bytes as u64 > free) {
+            return Err(NotReserved::AboveFree(Some(free)));
+        }
+        if MODELLED || self.allocator.is_some() {
+            return Ok(());
+        }
+        let padded = bytes.checked_next_multiple_of(CHUNK_BYTES).ok_or(OutOfMemory)?;
         let region = touched_region(padded, stopped)?;
         let mut chunks = lock(&self.chunks);
         debug_assert!(chunks.reserve.is_empty(), "there is one reserve");
@@ -188,7 +190,9 @@ impl Memory {
             Demand::None => {}
             Demand::Watch => {
                 let memory: Arc<dyn Growing> = self.clone();
-                provider::watch(Arc::downgrade(&memory));
+                if !provider::watch(Arc::downgrade(&memory)) {
+                    chunks.growth.end_watch();
+                }
             }
             Demand::Hurry => provider::hurry(),
         }
@@ -225,6 +229,12 @@ impl Memory {
     fn has_room(&self, more: usize) -> bool {
         let used = self.reserved_bytes().saturating_add(self.ready_bytes());
         used.saturating_add(more) <= self.limit_bytes
+    }
+
+    /// Touches chunks until `target` chunks are touched, but no more than `target`: if the database
+    /// takes chunks as fast as this function touches them, other databases have their turn, too.
+    fn touch_ahead(&self, target: usize) {
+        let _ = (0..target).all(|_| self.touch_next(target));
     }
 
     /// Touches one more chunk ahead of demand. Returns whether it has done so; if not, there are
@@ -270,7 +280,7 @@ impl Growing for Memory {
             while self.return_last() {}
             return false;
         };
-        while self.touch_next(target) {}
+        self.touch_ahead(target);
         // An array may have taken what the limit left.
         while !self.has_room(0) && self.return_last() {}
         true
@@ -313,6 +323,7 @@ impl Chunks {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::sync::AtomicBool;
 
     #[test]
     fn the_limit_is_exact() {
@@ -411,5 +422,47 @@ mod tests {
         memory.reserve(24 * CHUNK_BYTES).unwrap();
         memory.provide();
         assert_eq!(memory.ready_bytes() == 0, cfg!(target_os = "linux"));
+    }
+
+    #[test]
+    fn a_database_that_grows_fast_does_not_keep_the_provider() {
+        let memory = unwatched(usize::MAX);
+        let (is_over, both_begin) = (AtomicBool::new(false), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                both_begin.wait();
+                let mut taken = 0;
+                while taken < 100 && !is_over.load(Ordering::Relaxed) {
+                    if memory.ready_bytes() > 0 {
+                        take(&memory, 1);
+                        taken += 1;
+                    }
+                }
+            });
+            both_begin.wait();
+            memory.touch_ahead(16);
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let touched = memory.reserved_bytes() - memory.fresh_bytes() + memory.ready_bytes();
+        assert!(touched <= 16 * CHUNK_BYTES, "{touched} bytes");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_refused_thread_is_started_later() {
+        use crate::memory::crowd::{Crowd, alone};
+        alone("memory::supply::tests::a_refused_thread_is_started_later", || {
+            let memory = Arc::new(Memory::new(usize::MAX));
+            take(&memory, 3);
+            let crowd = Crowd::new();
+            take(&memory, 1);
+            drop(crowd);
+            let is_touched_ahead = |_| {
+                take(&memory, 1);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                memory.ready_bytes() > 0
+            };
+            assert!((0..5_000).any(is_touched_ahead));
+        });
     }
 }

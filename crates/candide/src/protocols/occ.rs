@@ -107,6 +107,7 @@
 //! * `ReadChanged`, `Phantom`: the view cannot move forward, or phase 3 fails.
 //! * `ExistenceChanged`: phase 1 fails, or the view cannot move forward.
 //! * `RecordRemoved`: a record is dead, in phase 1 or at a read.
+//! * `VersionsExhausted`: phase 2 finds no larger version, and the epoch has reached its maximum.
 //! * `Guard`, `Overflow`: phase 4 fails. These outcomes are definite.
 //!
 //! # Costs

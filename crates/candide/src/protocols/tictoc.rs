@@ -106,6 +106,7 @@
 //! * `Phantom`: a node changed.
 //! * `ExistenceChanged`: phase 1 fails.
 //! * `RecordRemoved`: a record is dead, in phase 1 or at a read.
+//! * `VersionsExhausted`: phase 2 finds no larger timestamp.
 //! * `Guard`, `Overflow`: phase 4 fails. These outcomes are definite.
 //!
 //! # Costs

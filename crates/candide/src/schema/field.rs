@@ -12,7 +12,7 @@ pub trait Buffer: Copy {
     /// A buffer of zeros.
     const ZERO: Self;
 
-    /// Stores word `index`; a word beyond the buffer is ignored.
+    /// Stores word `index`, one of the words of the buffer's type. May panic at another `index`.
     fn set(&mut self, index: usize, word: u64);
 
     /// Returns the buffer as words; an empty slice if the buffer does not consist of words.

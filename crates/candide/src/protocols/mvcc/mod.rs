@@ -101,8 +101,8 @@
 //! `Locked`: a lock was not released in time, in phase 1, at a read, or at a read for update.
 //! `ReadChanged`: phase 3, or a version read was replaced before the attempt met a newer one, and
 //! it had written, or wanted to afterwards. `Phantom`: a node read was changed likewise.
-//! `ExistenceChanged`, `RecordRemoved`: phase 1. `MemoryLimit`: staging. `Guard`, `Overflow`: phase
-//! 4, definite.
+//! `ExistenceChanged`, `RecordRemoved`: phase 1. `VersionsExhausted`: phase 2, if the timestamp is
+//! too large for a cell. `MemoryLimit`: staging. `Guard`, `Overflow`: phase 4, definite.
 //!
 //! # Costs
 //! One counter, which every begin reads and every writing commit changes. A commit copies the words

@@ -1,6 +1,6 @@
 //! Tests of lookups in two tables at once, and of the insertion of rows through their handles.
 
-use crate::common::{Item, Order, builder, run};
+use crate::common::{Item, Order, Seat, builder, run, scene, seat};
 use candide::{Abort, Protocol, Record, Table, Tx};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,6 +102,22 @@ fn the_place_of_a_handle_may_change_before_the_insertion<P: Protocol>() {
         Ok(())
     });
     assert_eq!(orders.len_estimate(), 103);
+}
+
+protocol_tests!(all: a_row_with_another_key_is_not_inserted_at_the_place_of_the_handle);
+/// The key of the row agrees with that of the handle in the word by which the place is found.
+fn a_row_with_another_key_is_not_inserted_at_the_place_of_the_handle<P: Protocol>() {
+    let (db, seats) = scene::<P>();
+    let mut session = db.session().unwrap();
+    let read = run(&mut session, |tx| {
+        for hall in [1, 2] {
+            seats.insert_many(tx, [seat(hall, 1, 0), seat(hall, 3, 0)])?;
+        }
+        let (entry, _) = tx.find_both((&seats, &(1, 2)), (&seats, &(1, 4)))?;
+        entry.insert(seat(2, 2, 5))?;
+        Ok([seats.get(tx, &(1, 2), Seat::OWNER)?, seats.get(tx, &(2, 2), Seat::OWNER)?])
+    });
+    assert_eq!(read, [None, Some(5)], "{}", P::NAME);
 }
 
 protocol_tests!(concurrent: handles_of_many_threads_insert_each_key_once);
