@@ -110,7 +110,6 @@ mod timestamps;
 mod txn;
 mod waiting;
 
-pub use api::Entry;
 pub use api::LoadOptions;
 pub use api::Scan;
 pub use api::Session;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candide::{Abort, Column, Protocol, Record, Refused, Session, Stats, Tx, Updater};
+use candide::{Abort, Column, Protocol, Refused, Session, Stats, Tx, Updater};
 
 use super::Rubis;
 use super::request::Request;
@@ -139,16 +139,13 @@ impl<P: Protocol> Worker for RubisWorker<P> {
 
 impl<P: Protocol> Auction<P> {
     fn place_bid(&self, tx: &Tx<'_, P>, bid: Bid) -> Result<(), Abort> {
-        let (item, place) = tx.find_both((&self.items, &bid.item), (&self.bids, &bid.key()))?;
-        item.update((Item::MAX_BID.max(bid.max_bid), Item::BIDS.add(1)))?;
-        place.insert(bid)
+        self.items.update(tx, &bid.item, (Item::MAX_BID.max(bid.max_bid), Item::BIDS.add(1)))?;
+        self.bids.insert(tx, bid)
     }
 
     fn buy_now(&self, tx: &Tx<'_, P>, purchase: Purchase, sell: Sell) -> Result<(), Abort> {
-        let places = ((&self.items, &purchase.item), (&self.purchases, &purchase.key()));
-        let (item, place) = tx.find_both(places.0, places.1)?;
-        item.update_with(sell)?;
-        place.insert(purchase)
+        self.items.update_with(tx, &purchase.item, sell)?;
+        self.purchases.insert(tx, purchase)
     }
 
     fn view_item(&self, tx: &Tx<'_, P>, item: u64) -> Result<(), Abort> {

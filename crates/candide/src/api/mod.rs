@@ -2,7 +2,6 @@
 
 mod bulk;
 mod database;
-mod entry;
 mod health;
 mod index;
 mod index_changes;
@@ -16,7 +15,6 @@ mod table;
 
 pub use bulk::LoadOptions;
 pub use database::{Builder, Database, MemoryUse};
-pub use entry::Entry;
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use index::{Index, IndexOptions, IndexScan};
 pub use scan::Scan;

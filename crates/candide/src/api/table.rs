@@ -750,29 +750,6 @@ impl<R: Record, P: Protocol> std::fmt::Display for Row<'_, R, P> {
     }
 }
 
-impl<'t, R: Record, P: Protocol> Row<'t, R, P> {
-    /// Returns a handle for what a lookup of `key` has found.
-    #[inline(always)]
-    pub(super) fn found(
-        table: &'t Table<R, P>,
-        tx: &'t Tx<'_, P>,
-        key: R::Key,
-        found: Found,
-    ) -> Row<'t, R, P> {
-        Row { table, tx, key, found }
-    }
-
-    /// Inserts `row`, if possible at `place`, which the lookup of this handle's key has found.
-    pub(super) fn insert_at_place(&self, row: &R, mut place: Place) -> Result<(), Abort> {
-        if row.key().words().as_ref() != self.key.words().as_ref() {
-            // The place proves nothing about other keys.
-            place = Place::default();
-        }
-        let is_inserted = self.table.insert_near(self.tx, row, &mut place)?;
-        if is_inserted { Ok(()) } else { Err(Abort::Duplicate) }
-    }
-}
-
 impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// Returns the key.
     pub fn key(&self) -> &R::Key {

@@ -5,7 +5,6 @@ mod hash;
 mod node;
 mod ordered;
 mod table_index;
-mod together;
 
 pub(crate) use deleted_index::DeletedIndex;
 pub(crate) use hash::{HashIndex, Size};
@@ -14,4 +13,3 @@ pub use node::{NodeAt, NodeChange};
 pub use ordered::Direction;
 pub(crate) use ordered::{OrderedIndex, Place, Start};
 pub(crate) use table_index::{Cursor, TableIndex};
-pub(crate) use together::Lookup;

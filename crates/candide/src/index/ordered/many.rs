@@ -3,13 +3,13 @@
 #![forbid(unsafe_code)]
 
 use super::node::{DEAD, INNER, Node, Value};
-use super::{Found, Near, OrderedIndex, Place, Spot, look};
+use super::{Found, OrderedIndex, look};
 use crate::record::RecordAt;
 use crate::sync::prefetch;
 
 /// The state of one lookup. The node or record that its next step reads is being prefetched.
 #[derive(Clone, Copy)]
-pub(crate) struct Descent {
+struct Descent {
     node: Node,
     /// The inner node above `node`, with the version at which it was passed; `None` at a layer's
     /// root.
@@ -18,16 +18,6 @@ pub(crate) struct Descent {
     /// A record whose key remains to be compared, and the version of `node`, the leaf that holds
     /// its slot.
     candidate: Option<(RecordAt, u64)>,
-}
-
-impl Descent {
-    /// Returns the place where to link a record with `key`, after the last step has found that the
-    /// key has none in the leaf `node` of this version.
-    fn place(&self, key: &[u64], version: u64) -> Place {
-        let slice = key[self.depth];
-        let spot = Spot { leaf: self.node, version, low: slice, high: slice };
-        Place(Some(Near { spot, depth: self.depth, record: None }))
-    }
 }
 
 impl OrderedIndex {
@@ -61,29 +51,6 @@ impl OrderedIndex {
             (root, depth) = (next, depth + 1);
         }
         (root, depth)
-    }
-
-    /// Returns the beginning of a lookup.
-    pub(crate) fn begin_descent(&self) -> Descent {
-        Descent { node: self.root(), above: None, depth: 0, candidate: None }
-    }
-
-    /// Advances a lookup by one node, as [`OrderedIndex::step`] does. If the lookup ends there and
-    /// has found no record, also returns where to link one.
-    pub(crate) fn step_to_place(
-        &self,
-        key: &[u64],
-        descent: &mut Descent,
-    ) -> Option<(Found, Place)> {
-        let found = self.step(key, descent)?;
-        let place = match found {
-            // The lookup may have been repeated, and then have ended in another leaf.
-            Found::Nothing { node, version } if node == descent.node.handle() => {
-                descent.place(key, version)
-            }
-            _ => Place::default(),
-        };
-        Some((found, place))
     }
 
     /// Advances a lookup by one node. Returns the result if the lookup ends there. If a node on the

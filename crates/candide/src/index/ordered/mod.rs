@@ -85,7 +85,6 @@ mod tests;
 
 pub(crate) use cursor::Cursor;
 pub use cursor::Direction;
-pub(crate) use many::Descent;
 
 use super::node::{Advance, Found, Linked, NodeAt, NodeChange};
 use crate::memory::{Cache, OutOfMemory, Slab};

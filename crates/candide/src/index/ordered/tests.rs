@@ -14,7 +14,6 @@ mod dying_leaves;
 mod inheritance;
 mod model;
 mod phantoms;
-mod places;
 mod restructuring;
 
 /// Leaves with the versions at which they were observed.

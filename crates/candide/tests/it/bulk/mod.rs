@@ -1,8 +1,7 @@
-//! Tests of many rows at once: lookups in several tables, reads into buffers, loading, clearing,
-//! exporting, importing, and iteration without transactions.
+//! Tests of many rows at once: reads into buffers, loading, clearing, exporting, importing, and
+//! iteration without transactions.
 
 mod bytes;
-mod entries;
 mod loading;
 mod raw_iteration;
 mod streams;

@@ -59,10 +59,6 @@ fn misuse_is_answered_precisely_and_changes_nothing<P: Protocol>() {
     let foreign = other.table::<Item>("rows").unwrap();
     assert_eq!(db.run(|tx| foreign.insert(tx, Item::new(1, 1))), Err(Abort::ForeignTable));
     assert_eq!(db.run(|tx| foreign.find_many(tx, &[1, 2]).map(drop)), Err(Abort::ForeignTable));
-    for (first, second) in [(&table, &foreign), (&foreign, &table)] {
-        let found = db.run(|tx| tx.find_both((first, &1), (second, &1)).map(drop));
-        assert_eq!(found, Err(Abort::ForeignTable));
-    }
 
     // Inside a transaction, a program can use another database, but not the same database.
     let nested: Result<(), Abort> = db.run(|tx| {
