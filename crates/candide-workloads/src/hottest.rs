@@ -3,7 +3,8 @@
 
 use std::hint::black_box;
 
-use candide::{Abort, Protocol, Record, Session, Table, Whole};
+use candide::experiments::TableWords;
+use candide::{Abort, Key, Protocol, Record, Session, Table};
 
 /// If rows are drawn uniformly from at most this many, all of them count as hot.
 const FEW: u64 = 100;
@@ -31,19 +32,37 @@ pub(crate) fn probe<'a, R: Record, P: Protocol>(
     table: &'a Table<R, P>,
     key: R::Key,
 ) -> Option<Box<dyn Probe + 'a>> {
-    Some(Box::new(HotRow { session, table, key }))
+    Some(probe_in_words(session, table.as_words(), key.words().as_ref()))
 }
 
-struct HotRow<'a, R: Record, P: Protocol> {
+/// Does the work of [`probe`] that does not depend on the row type.
+#[inline(never)]
+fn probe_in_words<'a, P: Protocol>(
     session: &'a mut Session<P>,
-    table: &'a Table<R, P>,
-    key: R::Key,
+    table: TableWords<'a, P>,
+    key: &[u64],
+) -> Box<dyn Probe + 'a> {
+    Box::new(HotRow { session, table, key: key.to_vec(), row: Vec::with_capacity(ROW_WORDS) })
 }
 
-impl<R: Record, P: Protocol> Probe for HotRow<'_, R, P> {
+/// The number of words for which a probe makes room before it reads. The read of a larger row takes
+/// memory.
+const ROW_WORDS: usize = 256;
+
+struct HotRow<'a, P: Protocol> {
+    session: &'a mut Session<P>,
+    table: TableWords<'a, P>,
+    key: Vec<u64>,
+    /// The row that was read last.
+    row: Vec<u64>,
+}
+
+impl<P: Protocol> Probe for HotRow<'_, P> {
     fn read(&mut self) -> Result<(), Abort> {
-        black_box(self.session.run_read_only(|tx| self.table.read(tx, &self.key, Whole))?);
-        Ok(())
+        let HotRow { session, table, key, row } = self;
+        let is_there = session.run_read_only(|tx| table.get(tx, key, row))?;
+        black_box(row);
+        if is_there { Ok(()) } else { Err(Abort::NotFound) }
     }
 
     fn versions(&mut self) -> Result<usize, Abort> {

@@ -237,10 +237,26 @@ impl Way {
         units: &PlacedUnits,
         copy: &mut dyn FnMut(Unit, Words<'_>),
     ) -> Result<Option<RecordAt>, Abort> {
-        match self.go_on(tx, table, units, None, copy) {
-            None => self.end().map_or(Ok(None), Err),
+        let mut begun = None;
+        if let Some(placed) = &units.only {
+            let state = &mut *tx.state.borrow_mut();
+            let Some(record) = self.step(tx, state, table) else { return self.over() };
+            let copy_only = |from: Words<'_>| units.all.for_each(|unit| copy(unit, from));
+            match state.read_at_once(placed.of(record), copy_only) {
+                Some(true) => return Ok(Some(record)),
+                Some(false) => {}
+                None => begun = Some((record, units.all)),
+            }
+        }
+        match self.go_on(tx, table, units, begun, copy) {
+            None => self.over(),
             record => Ok(record),
         }
+    }
+
+    /// Ends the scan. Returns the scan's error, or `None` as the next row.
+    fn over(&mut self) -> Result<Option<RecordAt>, Abort> {
+        self.end().map_or(Ok(None), Err)
     }
 
     #[inline(never)]
