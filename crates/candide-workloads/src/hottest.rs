@@ -6,6 +6,8 @@ use std::hint::black_box;
 use candide::experiments::TableWords;
 use candide::{Abort, Key, Protocol, Record, Session, Table};
 
+use crate::read_back::load;
+
 /// If rows are drawn uniformly from at most this many, all of them count as hot.
 const FEW: u64 = 100;
 
@@ -32,8 +34,14 @@ pub(crate) fn probe<'a, R: Record, P: Protocol>(
     table: &'a Table<R, P>,
     key: R::Key,
 ) -> Option<Box<dyn Probe + 'a>> {
-    Some(probe_in_words(session, table.as_words(), key.words().as_ref()))
+    let make = |key: &[u64], row: &[u64]| {
+        black_box(load::<R>(key, row));
+    };
+    Some(probe_in_words(session, table.as_words(), key.words().as_ref(), make))
 }
+
+/// A function that makes a row of its words, as a program that reads the row would.
+type Make = fn(&[u64], &[u64]);
 
 /// Does the work of [`probe`] that does not depend on the row type.
 #[inline(never)]
@@ -41,8 +49,10 @@ fn probe_in_words<'a, P: Protocol>(
     session: &'a mut Session<P>,
     table: TableWords<'a, P>,
     key: &[u64],
+    make: Make,
 ) -> Box<dyn Probe + 'a> {
-    Box::new(HotRow { session, table, key: key.to_vec(), row: Vec::with_capacity(ROW_WORDS) })
+    let (key, row) = (key.to_vec(), Vec::with_capacity(ROW_WORDS));
+    Box::new(HotRow { session, table, key, row, make })
 }
 
 /// The number of words for which a probe makes room before it reads. The read of a larger row takes
@@ -55,14 +65,17 @@ struct HotRow<'a, P: Protocol> {
     key: Vec<u64>,
     /// The row that was read last.
     row: Vec<u64>,
+    make: Make,
 }
 
 impl<P: Protocol> Probe for HotRow<'_, P> {
     fn read(&mut self) -> Result<(), Abort> {
-        let HotRow { session, table, key, row } = self;
-        let is_there = session.run_read_only(|tx| table.get(tx, key, row))?;
-        black_box(row);
-        if is_there { Ok(()) } else { Err(Abort::NotFound) }
+        let HotRow { session, table, key, row, make } = self;
+        if !session.run_read_only(|tx| table.get(tx, key, row))? {
+            return Err(Abort::NotFound);
+        }
+        make(key, row);
+        Ok(())
     }
 
     fn versions(&mut self) -> Result<usize, Abort> {

@@ -74,7 +74,7 @@ impl<R: Record<Index = Ordered>> Rows<'_, R> {
 }
 
 /// Returns the row with these words.
-fn load<R: Record>(key: &[u64], row: &[u64]) -> R {
+pub(crate) fn load<R: Record>(key: &[u64], row: &[u64]) -> R {
     R::load(&R::Key::from_words(key), row)
 }
 
