@@ -3,7 +3,10 @@
 
 use std::hint::black_box;
 
-use candide::{Abort, Protocol, Record, Session, Table, Whole};
+use candide::experiments::TableWords;
+use candide::{Abort, Key, Protocol, Record, Session, Table};
+
+use crate::read_back::load;
 
 /// If rows are drawn uniformly from at most this many, all of them count as hot.
 const FEW: u64 = 100;
@@ -31,18 +34,47 @@ pub(crate) fn probe<'a, R: Record, P: Protocol>(
     table: &'a Table<R, P>,
     key: R::Key,
 ) -> Option<Box<dyn Probe + 'a>> {
-    Some(Box::new(HotRow { session, table, key }))
+    let make = |key: &[u64], row: &[u64]| {
+        black_box(load::<R>(key, row));
+    };
+    Some(probe_in_words(session, table.as_words(), key.words().as_ref(), make))
 }
 
-struct HotRow<'a, R: Record, P: Protocol> {
+/// A function that makes a row of its words, as a program that reads the row would.
+type Make = fn(&[u64], &[u64]);
+
+/// Does the work of [`probe`] that does not depend on the row type.
+#[inline(never)]
+fn probe_in_words<'a, P: Protocol>(
     session: &'a mut Session<P>,
-    table: &'a Table<R, P>,
-    key: R::Key,
+    table: TableWords<'a, P>,
+    key: &[u64],
+    make: Make,
+) -> Box<dyn Probe + 'a> {
+    let (key, row) = (key.to_vec(), Vec::with_capacity(ROW_WORDS));
+    Box::new(HotRow { session, table, key, row, make })
 }
 
-impl<R: Record, P: Protocol> Probe for HotRow<'_, R, P> {
+/// The number of words for which a probe makes room before it reads. The read of a larger row takes
+/// memory.
+const ROW_WORDS: usize = 256;
+
+struct HotRow<'a, P: Protocol> {
+    session: &'a mut Session<P>,
+    table: TableWords<'a, P>,
+    key: Vec<u64>,
+    /// The row that was read last.
+    row: Vec<u64>,
+    make: Make,
+}
+
+impl<P: Protocol> Probe for HotRow<'_, P> {
     fn read(&mut self) -> Result<(), Abort> {
-        black_box(self.session.run_read_only(|tx| self.table.read(tx, &self.key, Whole))?);
+        let HotRow { session, table, key, row, make } = self;
+        if !session.run_read_only(|tx| table.get(tx, key, row))? {
+            return Err(Abort::NotFound);
+        }
+        make(key, row);
         Ok(())
     }
 

@@ -2,111 +2,178 @@
 //! see what any later program would see. Raw iteration also sees rows that no lookup finds.
 
 use std::cell::RefCell;
-use std::ops::Bound;
+use std::marker::PhantomData;
+use std::ops::{Bound, ControlFlow};
 
-use candide::{Abort, Error, Ordered, Protocol, Record, Session, Table, Whole};
+use candide::experiments::TableWords;
+use candide::{Abort, Error, Key, Ordered, Protocol, Record, Session, Table};
 
 use crate::load::run_unmeasured;
 
 /// The number of keys, or of scanned rows, per reading transaction.
 const BATCH: usize = 64;
 
-/// The ways in which a check reads a table. The trait does not depend on the protocol, so that
+/// The ways in which a check reads a table. The type does not depend on the protocol, so that
 /// checks are compiled once.
-pub(crate) trait Rows<R: Record> {
-    /// Looks up `keys` by transactions and passes each row that exists to `visit`, in the order of
-    /// `keys`.
-    fn by_keys(
-        &self,
-        keys: &mut dyn Iterator<Item = R::Key>,
-        visit: &mut dyn FnMut(&R),
-    ) -> Result<(), Abort>;
-
-    /// Passes all rows to `visit` by raw iteration, including rows that no lookup finds. Returns
-    /// the number of rows.
-    fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error>;
-}
-
-/// The ways in which a check reads an ordered table.
-pub(crate) trait OrderedRows<R: Record<Index = Ordered>>: Rows<R> {
-    /// Scans the range between `from` and `to` by transactions and passes the rows to `visit`, in
-    /// the order of their keys.
-    fn by_scans(
-        &self,
-        from: Bound<R::Key>,
-        to: Bound<R::Key>,
-        visit: &mut dyn FnMut(&R),
-    ) -> Result<(), Abort>;
+pub(crate) struct Rows<'a, R> {
+    words: Box<dyn RowWords + 'a>,
+    row: PhantomData<fn() -> R>,
 }
 
 /// Returns the means to read the rows of `table`, by transactions of `session`.
 pub(crate) fn rows<'a, R: Record, P: Protocol>(
     table: &'a Table<R, P>,
     session: &'a RefCell<Session<P>>,
-) -> TableRows<'a, R, P> {
-    TableRows { table, session }
+) -> Rows<'a, R> {
+    Rows { words: in_words(table.as_words(), session), row: PhantomData }
 }
 
-/// A table, and the session in which its rows are read.
-pub(crate) struct TableRows<'a, R: Record, P: Protocol> {
-    table: &'a Table<R, P>,
+/// Does the work of [`rows`] that does not depend on the row type.
+#[inline(never)]
+fn in_words<'a, P: Protocol>(
+    table: TableWords<'a, P>,
     session: &'a RefCell<Session<P>>,
+) -> Box<dyn RowWords + 'a> {
+    Box::new(Words { table, session })
 }
 
-impl<R: Record, P: Protocol> Rows<R> for TableRows<'_, R, P> {
-    #[inline(never)]
-    fn by_keys(
+impl<R: Record> Rows<'_, R> {
+    /// Looks up `keys` by transactions and passes each row that exists to `visit`, in the order of
+    /// `keys`.
+    pub(crate) fn by_keys(
         &self,
         keys: &mut dyn Iterator<Item = R::Key>,
         visit: &mut dyn FnMut(&R),
     ) -> Result<(), Abort> {
-        let mut session = self.session.borrow_mut();
-        let (mut batch, mut found) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
-        loop {
-            batch.clear();
-            batch.extend(keys.take(BATCH));
-            if batch.is_empty() {
-                return Ok(());
-            }
-            run_unmeasured(&mut session, &mut |tx| {
-                found.clear();
-                for key in &batch {
-                    if let Some(row) = self.table.get(tx, key, Whole)? {
-                        found.push(row);
-                    }
-                }
-                Ok(())
-            })?;
-            found.iter().for_each(&mut *visit);
-        }
+        let next = &mut |words: &mut Vec<u64>| {
+            let key = keys.next();
+            key.inspect(|key| words.extend_from_slice(key.words().as_ref())).is_some()
+        };
+        self.words.by_keys(next, &mut |key, row| visit(&load(key, row)))
     }
 
-    fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error> {
-        self.table.for_each_quiescent(visit)
+    /// Passes all rows to `visit` by raw iteration, including rows that no lookup finds. Returns
+    /// the number of rows.
+    pub(crate) fn by_iteration(&self, visit: &mut dyn FnMut(&R)) -> Result<usize, Error> {
+        self.words.by_iteration(&mut |key, row| visit(&load(key, row)))
     }
 }
 
-impl<R: Record<Index = Ordered>, P: Protocol> OrderedRows<R> for TableRows<'_, R, P> {
-    #[inline(never)]
-    fn by_scans(
+impl<R: Record<Index = Ordered>> Rows<'_, R> {
+    /// Scans the range between `from` and `to` by transactions and passes the rows to `visit`, in
+    /// the order of their keys.
+    pub(crate) fn by_scans(
         &self,
         from: Bound<R::Key>,
         to: Bound<R::Key>,
         visit: &mut dyn FnMut(&R),
     ) -> Result<(), Abort> {
+        let [from, to] = [from, to].map(|bound| bound.map(|key| key.words().as_ref().to_vec()));
+        self.words.by_scans(from, to, &mut |key, row| visit(&load(key, row)))
+    }
+}
+
+/// Returns the row with these words.
+pub(crate) fn load<R: Record>(key: &[u64], row: &[u64]) -> R {
+    R::load(&R::Key::from_words(key), row)
+}
+
+/// A function that is passed rows, each as the words of its key and its other words.
+type Visit<'a> = dyn FnMut(&[u64], &[u64]) + 'a;
+
+/// The ways of [`Rows`] to read a table, with rows as words. The trait does not depend on the row
+/// type, so that it is implemented once for each protocol.
+trait RowWords {
+    /// Reads the rows whose keys `next` writes. `next` is passed an empty vector, and returns
+    /// `false` if there are no more keys.
+    fn by_keys(
+        &self,
+        next: &mut dyn FnMut(&mut Vec<u64>) -> bool,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Abort>;
+
+    fn by_iteration(&self, visit: &mut Visit<'_>) -> Result<usize, Error>;
+
+    fn by_scans(
+        &self,
+        from: Bound<Vec<u64>>,
+        to: Bound<Vec<u64>>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Abort>;
+}
+
+/// A table, and the session in which its rows are read.
+struct Words<'a, P: Protocol> {
+    table: TableWords<'a, P>,
+    session: &'a RefCell<Session<P>>,
+}
+
+/// A key that a transaction has looked up, and its row.
+#[derive(Clone, Default)]
+struct Looked {
+    key: Vec<u64>,
+    row: Vec<u64>,
+    is_there: bool,
+}
+
+impl<P: Protocol> RowWords for Words<'_, P> {
+    fn by_keys(
+        &self,
+        next: &mut dyn FnMut(&mut Vec<u64>) -> bool,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Abort> {
         let mut session = self.session.borrow_mut();
-        let (mut from, mut found) = (from, Vec::with_capacity(BATCH));
+        let mut batch = vec![Looked::default(); BATCH];
         loop {
+            let mut count = 0;
+            for Looked { key, .. } in &mut batch {
+                key.clear();
+                if !next(key) {
+                    break;
+                }
+                count += 1;
+            }
+            if count == 0 {
+                return Ok(());
+            }
             run_unmeasured(&mut session, &mut |tx| {
-                found.clear();
-                for row in self.table.scan(tx, (from, to), Whole).take(BATCH) {
-                    found.push(row?.1);
+                for Looked { key, row, is_there } in &mut batch[..count] {
+                    *is_there = self.table.get(tx, key, row)?;
                 }
                 Ok(())
             })?;
-            let Some(last) = found.last() else { return Ok(()) };
-            from = Bound::Excluded(R::key(last));
-            found.iter().for_each(&mut *visit);
+            let there = batch[..count].iter().filter(|looked| looked.is_there);
+            there.for_each(|looked| visit(&looked.key, &looked.row));
+        }
+    }
+
+    fn by_iteration(&self, visit: &mut Visit<'_>) -> Result<usize, Error> {
+        self.table.for_each_quiescent(visit)
+    }
+
+    fn by_scans(
+        &self,
+        mut from: Bound<Vec<u64>>,
+        to: Bound<Vec<u64>>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Abort> {
+        let mut session = self.session.borrow_mut();
+        let mut found = Vec::with_capacity(BATCH);
+        loop {
+            run_unmeasured(&mut session, &mut |tx| {
+                found.clear();
+                let range = [&from, &to].map(|bound| bound.as_ref().map(Vec::as_slice));
+                self.table.scan(tx, range.into(), &mut |key, row| {
+                    found.push((key.to_vec(), row.to_vec()));
+                    match found.len() {
+                        BATCH => ControlFlow::Break(()),
+                        _ => ControlFlow::Continue(()),
+                    }
+                })
+            })?;
+            let Some((last, _)) = found.last() else { return Ok(()) };
+            from = Bound::Excluded(last.clone());
+            found.iter().for_each(|(key, row)| visit(key, row));
         }
     }
 }

@@ -174,7 +174,7 @@ struct Sleep {
 
 /// A database whose idle sessions may have left garbage. The advancer calls `collect` after each
 /// pass.
-pub(crate) trait Collect: Send + Sync + std::fmt::Debug {
+pub(crate) trait Collect: Send + Sync {
     /// Collects the garbage of each session whose last pin was taken before `idle_before`, if that
     /// pin has ended or is only for memory. Returns whether any session of the database has garbage
     /// left.

@@ -137,11 +137,11 @@ pub use stats::Stats;
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
 
-/// Choices that benchmarks compare: basis factors, lengths of waits and sources of timestamps; and
-/// the free memory, by which benchmarks choose their sizes. They exist only in builds with the
-/// cargo feature `experiments`. By default no bad factor is chosen. No choice changes the
-/// guarantees. [`Builder::factors`], [`Builder::waiting`], [`Builder::timestamps`] and
-/// [`TableOptions::contention_aware_keys`] take these choices.
+/// Choices that benchmarks compare: basis factors, lengths of waits and sources of timestamps; the
+/// free memory, by which benchmarks choose their sizes; and rows as words, which their checks read.
+/// They exist only in builds with the cargo feature `experiments`. By default no bad factor is
+/// chosen. No choice changes the guarantees. [`Builder::factors`], [`Builder::waiting`],
+/// [`Builder::timestamps`] and [`TableOptions::contention_aware_keys`] take these choices.
 ///
 /// ```
 /// use candide::experiments::{Factor, Timestamps, Waiting};
@@ -159,6 +159,7 @@ pub use txn::{RunOptions, Tx};
 /// ```
 #[cfg(any(test, feature = "experiments"))]
 pub mod experiments {
+    pub use crate::api::TableWords;
     pub use crate::factor::Factor;
     pub use crate::memory::free_memory;
     pub use crate::timestamps::Timestamps;

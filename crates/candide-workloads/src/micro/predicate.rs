@@ -173,7 +173,7 @@ impl<P: Protocol> Loaded<P> for PredicateTables<P> {
     }
 }
 
-fn settle(table: &dyn Rows<Balance>, rows: u64, due: i128) -> Result<Consistency, Failure> {
+fn settle(table: &Rows<'_, Balance>, rows: u64, due: i128) -> Result<Consistency, Failure> {
     let (mut looked_up, mut iterated) = (Sum::default(), Sum::default());
     table.by_keys(&mut (0..rows), &mut |row| looked_up.count(row))?;
     table.by_iteration(&mut |row| iterated.count(row))?;

@@ -9,7 +9,7 @@ use super::Rubis;
 use super::contents::Contents;
 use super::tables::{Auction, Bid, Item, Purchase};
 use super::transactions::Tally;
-use crate::read_back::{OrderedRows, Rows, rows};
+use crate::read_back::{Rows, rows};
 use crate::{Consistency, Failure};
 
 /// Compares the tables with one another, with the loaded rows and with the tally of committed
@@ -26,9 +26,9 @@ pub(super) fn check<P: Protocol>(
 }
 
 fn settle(
-    items: &dyn Rows<Item>,
-    bids: &dyn OrderedRows<Bid>,
-    purchases: &dyn OrderedRows<Purchase>,
+    items: &Rows<'_, Item>,
+    bids: &Rows<'_, Bid>,
+    purchases: &Rows<'_, Purchase>,
     knobs: &Rubis,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {

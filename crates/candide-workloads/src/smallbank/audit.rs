@@ -8,12 +8,12 @@ use super::tables::{Account, Balance, Bank, Customer, name_of};
 use crate::read_back::{Rows, fingerprint, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, through traits that do not depend on the protocol.
+/// The tables, by means that do not depend on the protocol.
 struct Tables<'a> {
-    accounts: &'a dyn Rows<Account>,
-    customers: &'a dyn Rows<Customer>,
-    savings: &'a dyn Rows<Balance>,
-    checking: &'a dyn Rows<Balance>,
+    accounts: Rows<'a, Account>,
+    customers: Rows<'a, Customer>,
+    savings: Rows<'a, Balance>,
+    checking: Rows<'a, Balance>,
 }
 
 /// Compares the tables with the number of `customers`, and with the `money` in cents that should be
@@ -26,10 +26,10 @@ pub(super) fn check<P: Protocol>(
 ) -> Result<Consistency, Failure> {
     let session = &RefCell::new(session);
     let tables = Tables {
-        accounts: &rows(&bank.accounts, session),
-        customers: &rows(&bank.customers, session),
-        savings: &rows(&bank.savings, session),
-        checking: &rows(&bank.checking, session),
+        accounts: rows(&bank.accounts, session),
+        customers: rows(&bank.customers, session),
+        savings: rows(&bank.savings, session),
+        checking: rows(&bank.checking, session),
     };
     settle(&tables, customers, money)
 }

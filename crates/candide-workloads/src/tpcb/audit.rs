@@ -9,15 +9,15 @@ use super::TpcB;
 use super::contents::Contents;
 use super::tables::{Account, Bank, Branch, History, Teller};
 use super::worker::Tally;
-use crate::read_back::{OrderedRows, Rows, rows};
+use crate::read_back::{Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, through traits that do not depend on the protocol.
+/// The tables, by means that do not depend on the protocol.
 struct Tables<'a> {
-    branches: &'a dyn Rows<Branch>,
-    tellers: &'a dyn Rows<Teller>,
-    accounts: &'a dyn Rows<Account>,
-    history: &'a dyn OrderedRows<History>,
+    branches: Rows<'a, Branch>,
+    tellers: Rows<'a, Teller>,
+    accounts: Rows<'a, Account>,
+    history: Rows<'a, History>,
 }
 
 /// Compares the tables with one another, with the loaded rows and with the tally of committed
@@ -31,10 +31,10 @@ pub(super) fn check<P: Protocol>(
 ) -> Result<Consistency, Failure> {
     let session = &RefCell::new(session);
     let tables = Tables {
-        branches: &rows(&bank.branches, session),
-        tellers: &rows(&bank.tellers, session),
-        accounts: &rows(&bank.accounts, session),
-        history: &rows(&bank.history, session),
+        branches: rows(&bank.branches, session),
+        tellers: rows(&bank.tellers, session),
+        accounts: rows(&bank.accounts, session),
+        history: rows(&bank.history, session),
     };
     settle(&tables, knobs, workers, tally)
 }

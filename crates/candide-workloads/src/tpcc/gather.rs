@@ -13,21 +13,21 @@ use super::rows::{
 use super::tables::Tables;
 use super::{Tpcc, text};
 use crate::Failure;
-use crate::read_back::{OrderedRows, Rows, rows};
+use crate::read_back::{Rows, rows};
 
-/// The tables, through traits that do not depend on the protocol.
+/// The tables, by means that do not depend on the protocol.
 pub(super) struct Reader<'a> {
-    items: &'a dyn Rows<Item>,
-    stocks: &'a dyn Rows<Stock>,
-    warehouses: &'a dyn Rows<Warehouse>,
-    districts: &'a dyn Rows<District>,
-    customers: &'a dyn Rows<Customer>,
-    namesakes: &'a dyn Rows<Namesakes>,
-    history: &'a dyn OrderedRows<History>,
-    orders: &'a dyn OrderedRows<Order>,
-    new_orders: &'a dyn OrderedRows<NewOrder>,
-    customer_orders: &'a dyn OrderedRows<CustomerOrder>,
-    order_lines: &'a dyn OrderedRows<OrderLine>,
+    items: Rows<'a, Item>,
+    stocks: Rows<'a, Stock>,
+    warehouses: Rows<'a, Warehouse>,
+    districts: Rows<'a, District>,
+    customers: Rows<'a, Customer>,
+    namesakes: Rows<'a, Namesakes>,
+    history: Rows<'a, History>,
+    orders: Rows<'a, Order>,
+    new_orders: Rows<'a, NewOrder>,
+    customer_orders: Rows<'a, CustomerOrder>,
+    order_lines: Rows<'a, OrderLine>,
 }
 
 /// Reads the contents by transactions and by raw iteration.
@@ -39,17 +39,17 @@ pub(super) fn read<P: Protocol>(
 ) -> Result<(Contents, Contents), Failure> {
     let session = &RefCell::new(session);
     let reader = Reader {
-        items: &rows(&tables.items, session),
-        stocks: &rows(&tables.stocks, session),
-        warehouses: &rows(&tables.warehouses, session),
-        districts: &rows(&tables.districts, session),
-        customers: &rows(&tables.customers, session),
-        namesakes: &rows(&tables.namesakes, session),
-        history: &rows(&tables.history, session),
-        orders: &rows(&tables.orders, session),
-        new_orders: &rows(&tables.new_orders, session),
-        customer_orders: &rows(&tables.customer_orders, session),
-        order_lines: &rows(&tables.order_lines, session),
+        items: rows(&tables.items, session),
+        stocks: rows(&tables.stocks, session),
+        warehouses: rows(&tables.warehouses, session),
+        districts: rows(&tables.districts, session),
+        customers: rows(&tables.customers, session),
+        namesakes: rows(&tables.namesakes, session),
+        history: rows(&tables.history, session),
+        orders: rows(&tables.orders, session),
+        new_orders: rows(&tables.new_orders, session),
+        customer_orders: rows(&tables.customer_orders, session),
+        order_lines: rows(&tables.order_lines, session),
     };
     Ok((reader.looked_up(knobs, orders)?, reader.iterated(knobs, orders)?))
 }

@@ -185,7 +185,7 @@ impl<P: Protocol> Loader<'_, P> {
             let mut rows = Vec::with_capacity(BATCH);
             for &id in ids {
                 let name = self.name_of(id);
-                let row = self.customer(warehouse, district, id, name);
+                let row = customer(&mut self.rng, warehouse, district, id, name);
                 names[usize::from(name)].push(row);
                 let number =
                     u64::from(district - 1) * u64::from(self.knobs.customers) + u64::from(id);
@@ -209,7 +209,7 @@ impl<P: Protocol> Loader<'_, P> {
             self.loaded(rows.len())?;
         }
         let rows: Vec<Namesakes> =
-            (0..).zip(names).map(|(name, people)| self.namesakes(name, people)).collect();
+            (0..).zip(names).map(|(name, people)| namesakes(self.knobs, name, people)).collect();
         for rows in rows.chunks(BATCH) {
             run_unmeasured(self.session, &mut |tx| {
                 self.tables.namesakes.insert_many(tx, rows.iter().copied())
@@ -223,56 +223,6 @@ impl<P: Protocol> Loader<'_, P> {
     fn name_of(&mut self, id: CustomerId) -> u16 {
         let names = self.knobs.names();
         if id <= names { id - 1 } else { text::name_given(&mut self.rng, names) }
-    }
-
-    fn customer(
-        &mut self,
-        warehouse: WarehouseId,
-        district: DistrictId,
-        id: CustomerId,
-        name: u16,
-    ) -> Customer {
-        let rng = &mut self.rng;
-        Customer {
-            warehouse,
-            district,
-            id,
-            first: text::letters(rng, 8, 16),
-            middle: Bytes::new(*b"OE"),
-            last: text::last_name(name),
-            street_1: text::letters(rng, 10, 20),
-            street_2: text::letters(rng, 10, 20),
-            city: text::letters(rng, 10, 20),
-            state: text::state(rng),
-            zip: text::zip(rng),
-            phone: text::phone(rng),
-            since: DATE,
-            credit: Bytes::new(if rng.u32(..10) == 0 { *b"BC" } else { *b"GC" }),
-            credit_limit: 5_000_000,
-            discount: rng.u16(0..=5000),
-            balance: -FIRST_PAYMENT,
-            ytd_payment: FIRST_PAYMENT,
-            payments: 1,
-            deliveries: 0,
-            data: text::padded_letters(rng, 300),
-        }
-    }
-
-    /// Returns the list of the customers of a name. There is at least one.
-    fn namesakes(&self, name: u16, mut people: Vec<Customer>) -> Namesakes {
-        if self.knobs.sorted_names {
-            people.sort_by_key(|person| (person.first, person.id));
-        } else {
-            people.reverse();
-        }
-        // The most frequent names have about fifty customers, and [`NAMESAKES_MAX`] is more than
-        // ten standard deviations above that.
-        assert!(people.len() <= NAMESAKES_MAX, "{} customers have one name", people.len());
-        let mut customers = [0; NAMESAKES_MAX];
-        customers.iter_mut().zip(&people).for_each(|(id, person)| *id = person.id);
-        let Customer { warehouse, district, .. } = people[0];
-        let name = NameKey { warehouse, district, last: text::last_name(name) };
-        Namesakes { name, count: people.len() as u16, customers }
     }
 
     fn orders(&mut self, warehouse: WarehouseId, district: DistrictId) -> Result<(), Failure> {
@@ -325,5 +275,55 @@ impl<P: Protocol> Loader<'_, P> {
             self.loaded(rows.len())?;
         }
         Ok(())
+    }
+}
+
+/// Returns the list of the customers of a name. There is at least one.
+fn namesakes(knobs: &Tpcc, name: u16, mut people: Vec<Customer>) -> Namesakes {
+    if knobs.sorted_names {
+        people.sort_by_key(|person| (person.first, person.id));
+    } else {
+        people.reverse();
+    }
+    // The most frequent names have about fifty customers, and [`NAMESAKES_MAX`] is more than
+    // ten standard deviations above that.
+    assert!(people.len() <= NAMESAKES_MAX, "{} customers have one name", people.len());
+    let mut customers = [0; NAMESAKES_MAX];
+    customers.iter_mut().zip(&people).for_each(|(id, person)| *id = person.id);
+    let Customer { warehouse, district, .. } = people[0];
+    let name = NameKey { warehouse, district, last: text::last_name(name) };
+    Namesakes { name, count: people.len() as u16, customers }
+}
+
+/// Returns a customer as it is before the run.
+fn customer(
+    rng: &mut Rng,
+    warehouse: WarehouseId,
+    district: DistrictId,
+    id: CustomerId,
+    name: u16,
+) -> Customer {
+    Customer {
+        warehouse,
+        district,
+        id,
+        first: text::letters(rng, 8, 16),
+        middle: Bytes::new(*b"OE"),
+        last: text::last_name(name),
+        street_1: text::letters(rng, 10, 20),
+        street_2: text::letters(rng, 10, 20),
+        city: text::letters(rng, 10, 20),
+        state: text::state(rng),
+        zip: text::zip(rng),
+        phone: text::phone(rng),
+        since: DATE,
+        credit: Bytes::new(if rng.u32(..10) == 0 { *b"BC" } else { *b"GC" }),
+        credit_limit: 5_000_000,
+        discount: rng.u16(0..=5000),
+        balance: -FIRST_PAYMENT,
+        ytd_payment: FIRST_PAYMENT,
+        payments: 1,
+        deliveries: 0,
+        data: text::padded_letters(rng, 300),
     }
 }

@@ -10,16 +10,16 @@ use super::contents::Contents;
 use super::tables::{AreaCode, Caller, Contest, Contestant, InState, StateCount, Vote, states};
 use super::worker::Done;
 use super::{TELEPHONES, Voter};
-use crate::read_back::{OrderedRows, Rows, rows};
+use crate::read_back::{Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, through traits that do not depend on the protocol.
+/// The tables, by means that do not depend on the protocol.
 struct Tables<'a> {
-    contestants: &'a dyn Rows<Contestant>,
-    area_codes: &'a dyn Rows<AreaCode>,
-    votes: &'a dyn OrderedRows<Vote>,
-    callers: &'a dyn Rows<Caller>,
-    state_counts: &'a dyn Rows<StateCount>,
+    contestants: Rows<'a, Contestant>,
+    area_codes: Rows<'a, AreaCode>,
+    votes: Rows<'a, Vote>,
+    callers: Rows<'a, Caller>,
+    state_counts: Rows<'a, StateCount>,
 }
 
 /// Compares the counts with the votes, and both with the loaded rows and the committed votes.
@@ -31,11 +31,11 @@ pub(super) fn check<P: Protocol>(
 ) -> Result<Consistency, Failure> {
     let session = &RefCell::new(session);
     let tables = Tables {
-        contestants: &rows(&contest.contestants, session),
-        area_codes: &rows(&contest.area_codes, session),
-        votes: &rows(&contest.votes, session),
-        callers: &rows(&contest.callers, session),
-        state_counts: &rows(&contest.state_counts, session),
+        contestants: rows(&contest.contestants, session),
+        area_codes: rows(&contest.area_codes, session),
+        votes: rows(&contest.votes, session),
+        callers: rows(&contest.callers, session),
+        state_counts: rows(&contest.state_counts, session),
     };
     settle(&tables, knobs, done)
 }

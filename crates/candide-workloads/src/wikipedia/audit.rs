@@ -15,21 +15,21 @@ use super::rows::{
 use super::tables::{EditNumbers, parts_of};
 use super::watching::talk_about;
 use super::{Site, Wikipedia};
-use crate::read_back::{OrderedRows, Rows, rows};
+use crate::read_back::{Rows, rows};
 use crate::{Consistency, Failure};
 
-/// The tables, through traits that do not depend on the protocol.
+/// The tables, by means that do not depend on the protocol.
 struct Tables<'a> {
-    users: &'a dyn Rows<User>,
-    pages: &'a dyn Rows<Page>,
-    page_names: &'a dyn Rows<NamedPage>,
-    revisions: &'a dyn Rows<Revision>,
-    texts: &'a dyn Rows<Article>,
-    parts: &'a dyn Rows<Part>,
-    recent_changes: &'a dyn Rows<RecentChange>,
-    log: &'a dyn Rows<LogEntry>,
-    watches: &'a dyn OrderedRows<Watch>,
-    watchers: &'a dyn OrderedRows<Watcher>,
+    users: Rows<'a, User>,
+    pages: Rows<'a, Page>,
+    page_names: Rows<'a, NamedPage>,
+    revisions: Rows<'a, Revision>,
+    texts: Rows<'a, Article>,
+    parts: Rows<'a, Part>,
+    recent_changes: Rows<'a, RecentChange>,
+    log: Rows<'a, LogEntry>,
+    watches: Rows<'a, Watch>,
+    watchers: Rows<'a, Watcher>,
 }
 
 /// Compares the tables with one another, and with the account of loaded rows and committed
@@ -41,16 +41,16 @@ pub(super) fn check<P: Protocol>(
 ) -> Result<Consistency, Failure> {
     let (session, of) = (&RefCell::new(session), &site.tables);
     let tables = Tables {
-        users: &rows(&of.users, session),
-        pages: &rows(&of.pages, session),
-        page_names: &rows(&of.page_names, session),
-        revisions: &rows(&of.revisions, session),
-        texts: &rows(&of.texts, session),
-        parts: &rows(&of.parts, session),
-        recent_changes: &rows(&of.recent_changes, session),
-        log: &rows(&of.log, session),
-        watches: &rows(&of.watches, session),
-        watchers: &rows(&of.watchers, session),
+        users: rows(&of.users, session),
+        pages: rows(&of.pages, session),
+        page_names: rows(&of.page_names, session),
+        revisions: rows(&of.revisions, session),
+        texts: rows(&of.texts, session),
+        parts: rows(&of.parts, session),
+        recent_changes: rows(&of.recent_changes, session),
+        log: rows(&of.log, session),
+        watches: rows(&of.watches, session),
+        watchers: rows(&of.watchers, session),
     };
     settle(&tables, &site.knobs, &site.names, &site.numbers.next(), account)
 }

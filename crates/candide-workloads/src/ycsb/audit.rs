@@ -49,7 +49,7 @@ pub(super) fn check<P: Protocol, L: Layout>(
 }
 
 fn settle<L: Layout>(
-    table: &dyn Rows<UserRow<L>>,
+    table: &Rows<'_, UserRow<L>>,
     knobs: &Ycsb<L>,
     tally: &Tally,
 ) -> Result<Consistency, Failure> {

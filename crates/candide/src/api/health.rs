@@ -10,7 +10,7 @@ use crate::epoch::Moment;
 use crate::error::Abort;
 use crate::schema::Record;
 use crate::sync::lock;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 /// The state of a database at one moment: the memory that it has taken, and the sessions and
 /// snapshots that delay the freeing of memory. See [`Database::health`].
@@ -198,12 +198,6 @@ impl<R: Record, P: Protocol> Table<R, P> {
         session: &mut Session<P>,
         key: &R::Key,
     ) -> Result<Option<usize>, Abort> {
-        if !Arc::ptr_eq(self.inner(), session.inner()) {
-            return Err(Abort::ForeignTable);
-        }
-        self.in_words(key, |key| {
-            self.core().check_key(key);
-            session.versions_of(self.core(), key)
-        })
+        self.in_words(key, |key| session.versions_of(self.inner(), self.core(), key))
     }
 }

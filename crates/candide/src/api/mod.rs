@@ -12,6 +12,8 @@ mod session;
 mod snapshot;
 mod stream;
 mod table;
+#[cfg(any(test, feature = "experiments"))]
+mod table_words;
 
 pub use bulk::LoadOptions;
 pub use database::{Builder, Database, MemoryUse};
@@ -24,3 +26,5 @@ pub use session::Session;
 pub use snapshot::Snapshot;
 pub use stream::StreamError;
 pub use table::{Row, Table};
+#[cfg(any(test, feature = "experiments"))]
+pub use table_words::TableWords;

@@ -31,10 +31,7 @@ pub(crate) fn for_each_row<P: Protocol>(
         // record. So the read set stays small, and nothing stays locked.
         let is_there = P::InPlace::enter(&engine.clock, None).and_then(|()| {
             state.begin(engine);
-            let copy = &mut |unit: Unit, from: Words<'_>| {
-                let (start, count) = unit.image_range(table.groups);
-                from.copy(0, count, |word, value| image[start + word] = value);
-            };
+            let copy = &mut |unit: Unit, from: Words<'_>| copy_unit(table, unit, from, &mut image);
             // Deferred updaters may run in this read. If one panics, the attempt has to end
             // nevertheless.
             let read = || state.read_units(engine, table, (record, units), copy);
@@ -53,6 +50,12 @@ pub(crate) fn for_each_row<P: Protocol>(
         }
     });
     if failed { Err(Error::NotQuiescent) } else { Ok(count) }
+}
+
+/// Copies the words of a unit to their places among all words of the row.
+pub(super) fn copy_unit(table: &TableCore, unit: Unit, from: Words<'_>, row: &mut [u64]) {
+    let (start, count) = unit.image_range(table.groups);
+    from.copy(0, count, |word, value| row[start + word] = value);
 }
 
 /// A pinned session for raw iteration, during which the advancer collects no garbage of the

@@ -237,10 +237,26 @@ impl Way {
         units: &PlacedUnits,
         copy: &mut dyn FnMut(Unit, Words<'_>),
     ) -> Result<Option<RecordAt>, Abort> {
-        match self.go_on(tx, table, units, None, copy) {
-            None => self.end().map_or(Ok(None), Err),
+        let mut begun = None;
+        if let Some(placed) = &units.only {
+            let state = &mut *tx.state.borrow_mut();
+            let Some(record) = self.step(tx, state, table) else { return self.over() };
+            let copy_only = |from: Words<'_>| units.all.for_each(|unit| copy(unit, from));
+            match state.read_at_once(placed.of(record), copy_only) {
+                Some(true) => return Ok(Some(record)),
+                Some(false) => {}
+                None => begun = Some((record, units.all)),
+            }
+        }
+        match self.go_on(tx, table, units, begun, copy) {
+            None => self.over(),
             record => Ok(record),
         }
+    }
+
+    /// Ends the scan. Returns the scan's error, or `None` as the next row.
+    fn over(&mut self) -> Result<Option<RecordAt>, Abort> {
+        self.end().map_or(Ok(None), Err)
     }
 
     #[inline(never)]
@@ -278,7 +294,7 @@ impl Way {
             None => self.advance(tx, state, table)?,
         };
         if state.needs_deleted_index() {
-            advance = self.merge(state, table, advance);
+            advance = self.merge(table, advance, &|record| state.is_older(table, record));
         }
         match advance {
             Advance::Next(record) => {
@@ -320,16 +336,17 @@ impl Way {
     }
 
     /// For a scan that reads at a mark in the past, merges the records at hand with records of the
-    /// index of deleted records. The latter lie between the last record returned and the last
-    /// record at hand; their number is limited. Called when the scan has reached a record of the
-    /// index, or the end of the index. Returns the first record of the result.
+    /// index of deleted records for which `is_older` returns `true`. The latter lie between the
+    /// last record returned and the last record at hand; their number is limited. Called when the
+    /// scan has reached a record of the index, or the end of the index. Returns the first record of
+    /// the result.
     #[cold]
     #[inline(never)]
-    fn merge<P: Protocol>(
+    fn merge(
         &mut self,
-        state: &State<P>,
         table: &TableCore,
         advance: Advance,
+        is_older: &dyn Fn(RecordAt) -> bool,
     ) -> Advance {
         let Some(deleted_index) =
             table.deleted_index().filter(|deleted_index| !deleted_index.is_empty())
@@ -360,8 +377,7 @@ impl Way {
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
         }
-        let is_whole = deleted_index
-            .list(range, direction, &mut self.merged, |record| state.is_older(table, record));
+        let is_whole = deleted_index.list(range, direction, &mut self.merged, is_older);
         let Some(&until) = self.merged.last() else { return advance };
         let at_hand = std::iter::from_fn(|| Cursor::at_hand(&mut self.cursor));
         let place = self.waiting.len();

@@ -198,11 +198,20 @@ impl<P: Protocol> Session<P> {
 
     /// Returns the length of the longest version chain among the units of the row with this key;
     /// `None` if there is no such row.
+    ///
+    /// # Errors
+    /// As [`Table::versions_of`](super::table::Table::versions_of). `inner` is the table's
+    /// database.
     pub(crate) fn versions_of(
         &mut self,
+        inner: &Arc<Inner<P>>,
         table: &TableCore,
         key: &[u64],
     ) -> Result<Option<usize>, Abort> {
+        if !Arc::ptr_eq(inner, &self.inner) {
+            return Err(Abort::ForeignTable);
+        }
+        table.check_key(key);
         let engine = &self.inner.engine;
         let core: &mut TxnRunner<P> = &mut self.core;
         P::InPlace::enter(&engine.clock, None)?;

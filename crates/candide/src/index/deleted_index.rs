@@ -102,7 +102,7 @@ impl DeletedIndex {
         range: WordRange,
         direction: Direction,
         into: &mut Vec<RecordAt>,
-        is_wanted: impl Fn(RecordAt) -> bool,
+        is_wanted: &dyn Fn(RecordAt) -> bool,
     ) -> bool {
         let most = into.len() + PREFETCH_BATCH;
         let mut cursor = self.records.cursor(range, direction);

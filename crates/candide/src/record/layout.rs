@@ -9,10 +9,14 @@
 
 use crate::memory::{Block, Cache, OutOfMemory, Slab};
 use crate::schema::KeyPacking;
+#[cfg(any(test, feature = "experiments"))]
+use crate::schema::WordRange;
 use crate::schema::start_of;
 use crate::schema::{Group, Key};
 use crate::schema::{KeyWords, Unit, Units};
 use crate::sync::{AtomicU64, Ordering, prefetch};
+#[cfg(any(test, feature = "experiments"))]
+use std::ops::Bound;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -428,6 +432,27 @@ impl Layout {
     pub(crate) fn unpacked_key(&self, record: RecordAt) -> KeyWords {
         let kept = record.key_words(self.key_words());
         self.packing.map_or(kept, |packing| packing.unpack(kept.as_slice()))
+    }
+
+    /// Calls `f` with a key as the table keeps it, packed or not. `key` is the unpacked key.
+    #[cfg(any(test, feature = "experiments"))]
+    pub(crate) fn in_kept_words<T>(&self, key: &[u64], f: impl FnOnce(&[u64]) -> T) -> T {
+        match self.packing {
+            None => f(key),
+            Some(packing) => f(packing.pack(key).as_slice()),
+        }
+    }
+
+    /// Returns a range of keys in the words of keys as the table keeps them, packed or not. The
+    /// bounds are unpacked keys.
+    #[cfg(any(test, feature = "experiments"))]
+    pub(crate) fn kept_range(&self, from: Bound<&[u64]>, to: Bound<&[u64]>) -> WordRange {
+        match self.packing {
+            None => WordRange::between_words(from, to, self.key_words()),
+            Some(packing) => {
+                WordRange::between_words(from, to, packing.components()).packed(&packing)
+            }
+        }
     }
 
     /// Returns the number of words of a record.

@@ -94,6 +94,21 @@ impl WordRange {
         WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
     }
 
+    /// Returns the keys of `count` words between two bounds.
+    #[cfg(any(test, feature = "experiments"))]
+    pub(crate) fn between_words(
+        lower: Bound<&[u64]>,
+        upper: Bound<&[u64]>,
+        count: usize,
+    ) -> WordRange {
+        let edge = |bound, rest| match bound {
+            Bound::Included(words) => Edge::at(words, count, rest, true),
+            Bound::Excluded(words) => Edge::at(words, count, rest, false),
+            Bound::Unbounded => Edge::at(&[], count, rest, true),
+        };
+        WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
+    }
+
     /// Returns the keys of `count` words that begin with a key of this range.
     pub(crate) fn of_longer_keys(&self, count: usize) -> WordRange {
         let longer = |edge: &Edge, rest| Edge::at(edge.words(), count, rest, edge.included);

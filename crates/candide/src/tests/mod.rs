@@ -71,6 +71,8 @@ mod starvation;
 #[cfg(not(any(loom, shuttle)))]
 mod table_model;
 #[cfg(not(any(loom, shuttle)))]
+mod table_words;
+#[cfg(not(any(loom, shuttle)))]
 mod timelines;
 #[cfg(not(any(loom, shuttle)))]
 mod timestamps;

@@ -1,0 +1,133 @@
+//! Rows as words: reads of tables whose row type the caller does not know.
+
+#![forbid(unsafe_code)]
+
+use super::quiescent::{copy_unit, for_each_row};
+use super::scan::Way;
+use super::session::Session;
+use super::table::Table;
+use crate::engine::{Missing, Protocol, TableCore};
+use crate::error::{Abort, Error};
+use crate::index::{Direction, Found};
+use crate::schema::{Record, Unit, Words, image_words};
+use crate::shared::Inner;
+use crate::txn::Tx;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+/// A function that a scan calls with the words of a key and the other words of the row. It returns
+/// whether the scan goes on.
+type Visit<'a> = dyn FnMut(&[u64], &[u64]) -> ControlFlow<()> + 'a;
+
+/// The rows of a table, as words. Its code is compiled once for each protocol, and not for each row
+/// type. So it suits checks, which take less time to run than to compile.
+///
+/// A row consists of the words of its key, as [`Key::words`](crate::Key::words) returns them, and
+/// of the words that [`Record::store`] writes. Reads take the same steps as those of the
+/// [`Table`], and have the same errors.
+pub struct TableWords<'a, P: Protocol> {
+    inner: &'a Arc<Inner<P>>,
+    core: &'a TableCore,
+}
+
+impl<P: Protocol> Clone for TableWords<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Protocol> Copy for TableWords<'_, P> {}
+
+impl<P: Protocol> std::fmt::Debug for TableWords<'_, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableWords").field("table", &self.core.name).finish_non_exhaustive()
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Returns the table's rows as words.
+    pub fn as_words(&self) -> TableWords<'_, P> {
+        TableWords { inner: self.inner(), core: self.core() }
+    }
+}
+
+impl<P: Protocol> TableWords<'_, P> {
+    /// Reads the row with `key` into `row`; returns whether there is such a row. If there is none,
+    /// `row` contains anything.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    #[inline(never)]
+    pub fn get(&self, tx: &Tx<'_, P>, key: &[u64], row: &mut Vec<u64>) -> Result<bool, Abort> {
+        let (core, state) = (self.core, &mut *tx.state.borrow_mut());
+        self.core.layout.in_kept_words(key, |key| {
+            let record = match state.find(tx.engine, core, key)? {
+                Found::Record(record) => record,
+                Found::Nothing { node, version } => {
+                    let missing = Missing { table: core.number, key: Some(key), node, version };
+                    state.absent(tx.engine, missing)?;
+                    return Ok(false);
+                }
+            };
+            row.clear();
+            row.resize(image_words(core.groups), 0);
+            let mut units = core.layout.units();
+            let copy = &mut |unit: Unit, from: Words<'_>| copy_unit(core, unit, from, row);
+            match state.read_units_at_once(core, record, &mut units, &mut *copy) {
+                Some(is_there) => Ok(is_there),
+                None => state.read_units(tx.engine, core, (record, units), copy),
+            }
+        })
+    }
+
+    /// Passes the rows whose keys lie between `from` and `to` to `visit`, in the order of their
+    /// keys, until `visit` returns [`ControlFlow::Break`]. The arguments of `visit` are the words
+    /// of a key and the other words.
+    ///
+    /// # Errors
+    /// Those of [every operation](Table#errors-of-every-operation).
+    ///
+    /// # Panics
+    /// If the table is not ordered.
+    #[inline(never)]
+    pub fn scan(
+        &self,
+        tx: &Tx<'_, P>,
+        (from, to): (Bound<&[u64]>, Bound<&[u64]>),
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Abort> {
+        let core = self.core;
+        assert!(core.index.is_ordered(), "a table without order has no ranges of keys");
+        let units = core.layout.placed_units_of(u64::MAX >> (64 - core.groups.len()));
+        let mut way = Way::new(tx, core, core.layout.kept_range(from, to), Direction::Forward);
+        let mut row = vec![0; image_words(core.groups)];
+        loop {
+            let copy = &mut |unit: Unit, from: Words<'_>| copy_unit(core, unit, from, &mut row);
+            let Some(record) = way.next_row(tx, core, &units, copy)? else { return Ok(()) };
+            if visit(core.layout.unpacked_key(record).as_slice(), &row).is_break() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Calls `each` with every row, as [`Table::for_each_quiescent`] does; returns the number of
+    /// rows. The arguments of `each` are the words of a key and the other words.
+    ///
+    /// # Errors
+    /// [`Error::NotQuiescent`] if a transaction is running.
+    pub fn for_each_quiescent(&self, each: &mut dyn FnMut(&[u64], &[u64])) -> Result<usize, Error> {
+        for_each_row(self.inner, self.core, each)
+    }
+
+    /// Returns the number of versions of the row with `key`, as [`Table::versions_of`] does.
+    ///
+    /// # Errors
+    /// As [`Table::versions_of`].
+    pub fn versions_of(
+        &self,
+        session: &mut Session<P>,
+        key: &[u64],
+    ) -> Result<Option<usize>, Abort> {
+        self.core.layout.in_kept_words(key, |key| session.versions_of(self.inner, self.core, key))
+    }
+}
