@@ -66,7 +66,7 @@ impl Options {
         match (self.rows.is_empty(), self.misses) {
             (false, _) => self.rows.iter().map(|rows| rows.get()).collect(),
             (true, false) => vec![100_000, 1_000_000],
-            (true, true) => vec![10_000, 100_000, 1_000_000, 10_000_000],
+            (true, true) => vec![10_000, 100_000, 1_000_000, 10_000_000, 100_000_000],
         }
     }
 

@@ -40,7 +40,17 @@ pub(crate) struct Cost {
     pub(crate) role: Role,
     /// The time of a lookup: the median of the runs. The figures in `events` are medians, too.
     pub(crate) nanoseconds: f64,
+    /// The time of a load that depends on the load before it, from as many cache lines as there are
+    /// rows.
+    pub(crate) load_nanoseconds: f64,
     pub(crate) events: Option<Events>,
+}
+
+impl Cost {
+    /// Returns the time of a lookup in dependent loads.
+    pub(crate) fn loads(&self) -> f64 {
+        self.nanoseconds / self.load_nanoseconds
+    }
 }
 
 /// Returns the median of `values`: the middle value, or the mean of the two middle values.

@@ -62,6 +62,7 @@
 // Unsafe code is used only for peers that cannot be used without it.
 #![deny(unsafe_code)]
 
+mod chase;
 pub mod cli;
 mod contender;
 mod cores;

@@ -3,6 +3,9 @@
 use std::error::Error;
 use std::fs;
 
+use candide::experiments::free_memory;
+
+use crate::chase::load_nanoseconds;
 use crate::cli::{Hasher, KeySize, Options};
 use crate::contender::{Contender, Operation, Sample, Turn};
 use crate::counters::Events;
@@ -96,6 +99,17 @@ fn measure<K: Maps>(
         if options.misses { 1 } else { options.threads.iter().map(|n| n.get()).max().unwrap_or(1) };
     let first = report.lookup_costs.len();
     for rows in options.rows() {
+        // Sizes that were asked for are measured in any case.
+        if options.rows.is_empty() && !fits(rows, K::SIZE, free_memory()) {
+            let note = format!(
+                "{rows} rows with keys of {} bytes may take more than half of the free memory, and \
+                 are left out",
+                K::SIZE
+            );
+            println!("note: {note}");
+            report.notes.push(note);
+            continue;
+        }
         let input = Input::draw(rows, threads, options.seed);
         if options.misses {
             report.lookup_costs.extend(costs(options, &mut maps, &input)?);
@@ -175,45 +189,70 @@ fn throughputs<K: Maps>(
     Ok((figures, notes))
 }
 
-/// Measures the cost of lookups in the maps. The maps take turns.
+/// Measures the cost of lookups in the maps, one map after another, since not all of them may fit
+/// into memory together.
 fn costs<K: Maps>(
     options: &Options,
     maps: &mut Contenders<K>,
     input: &Input<K>,
 ) -> Result<Vec<Cost>, String> {
-    for map in maps.iter_mut() {
+    let rows = input.keys.len();
+    let load_nanoseconds = load_nanoseconds(rows);
+    let mut costs = Vec::new();
+    for map in maps {
         map.fill(&input.keys, 1);
         map.verify_lookups(&input.sorted)?;
-    }
-    let mut samples = vec![Vec::new(); maps.len()];
-    for run in 0..options.runs.get() {
-        let turn = Turn {
-            operation: Operation::Lookup,
-            threads: 1,
-            duration: options.duration,
-            run,
-            counted: true,
+        let sample = |run| {
+            let (operation, duration) = (Operation::Lookup, options.duration);
+            map.measure(input, Turn { operation, threads: 1, duration, run, counted: true })
         };
-        for (map, samples) in maps.iter().zip(&mut samples) {
-            samples.push(map.measure(input, turn));
-        }
-    }
-    let cost = |map: &dyn Contender<K>, samples: &[Sample]| {
+        let samples: Vec<Sample> = (0..options.runs.get()).map(sample).collect();
         let nanoseconds: Vec<f64> = samples.iter().map(|sample| 1e9 / sample.per_second).collect();
         let events: Vec<Events> = samples.iter().filter_map(|sample| sample.events).collect();
         let middle = |of: fn(&Events) -> f64| median(&events.iter().map(of).collect::<Vec<_>>());
-        Cost {
-            rows: input.keys.len(),
+        costs.push(Cost {
+            rows,
             key_bytes: K::SIZE,
             map: map.name(),
             kind: map.kind(),
             role: map.role(),
             nanoseconds: median(&nanoseconds),
+            load_nanoseconds,
             events: (!events.is_empty()).then(|| Events {
                 misses: middle(|events| events.misses),
                 instructions: middle(|events| events.instructions),
             }),
+        });
+        map.empty();
+        if rows >= MANY {
+            eprintln!("measured: {} with {rows} rows", map.name());
         }
-    };
-    Ok(maps.iter().zip(&samples).map(|(map, samples)| cost(map.as_ref(), samples)).collect())
+    }
+    Ok(costs)
+}
+
+/// The number of rows from which on a measurement takes long, so that progress is reported.
+const MANY: usize = 10_000_000;
+
+/// The most bytes that a map takes for a row, apart from the key.
+const ROW_BYTES: usize = 64;
+
+/// Returns whether a map of `rows` rows, and the input of its measurement, take at most half of the
+/// memory that is free, if that is known.
+fn fits(rows: usize, key_bytes: usize, free: Option<u64>) -> bool {
+    // The input has each key twice.
+    let bytes = rows as u64 * (ROW_BYTES + 3 * key_bytes) as u64;
+    free.is_none_or(|free| bytes <= free / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_map_takes_at_most_half_of_the_free_memory() {
+        assert!(fits(1_000_000, 8, Some(176_000_000)) && !fits(1_000_000, 8, Some(175_000_000)));
+        assert!(!fits(1_000_000, 24, Some(176_000_000)));
+        assert!(fits(100_000_000, 24, None));
+    }
 }

@@ -76,7 +76,7 @@ pub(crate) fn print_costs(costs: &[Cost]) {
     let what = if costs.iter().any(|cost| cost.events.is_some()) {
         "ns / cache misses / instructions"
     } else {
-        "ns"
+        "ns / dependent loads"
     };
     println!(
         "\n{} maps, keys of {} bytes, one thread: {what} per lookup, medians",
@@ -105,7 +105,7 @@ pub(crate) fn print_costs(costs: &[Cost]) {
                         cost.nanoseconds, events.misses, events.instructions
                     )
                 }
-                None => format!("{:.1}", cost.nanoseconds),
+                None => format!("{:.1} / {:.2}", cost.nanoseconds, cost.loads()),
             })
         });
         table.add_row(std::iter::once(cost.map.to_string()).chain(cells));

@@ -1,9 +1,10 @@
 //! A plot of the costs of lookups: one SVG picture, which needs no other files, fonts or scripts.
 //!
 //! The picture has a section for each kind of map and size of key. A section has one panel that
-//! shows the cost of a lookup by the number of rows. If the system permits the counting of events,
-//! a second panel beside it shows the cost by the number of cache misses. The legend lists the maps
-//! in the order of the right ends of their lines.
+//! shows the time of a lookup by the number of rows. If the system permits the counting of events,
+//! a second panel shows the time by the number of cache misses. Otherwise the second panel shows
+//! the time in loads that depend on one another. The legend lists the maps in the order of the
+//! right ends of their lines.
 
 mod label;
 mod panel;
@@ -28,7 +29,7 @@ pub(crate) fn draw(report: &Report, maps: &[(&'static str, Kind, Role)]) -> Stri
     let styles = Styles::of(maps);
     let sections = Section::of(&report.lookup_costs);
     let counted = report.lookup_costs.iter().any(|cost| cost.events.is_some());
-    let width = 2.0 * MARGIN + section::width(counted);
+    let width = 2.0 * MARGIN + section::SECTION_WIDTH;
     let mut svg = Svg::default();
     let mut y = MARGIN + 16.0;
     svg.text((MARGIN, y), &TITLE, "What a lookup costs as maps grow");

@@ -46,6 +46,8 @@ pub(super) struct Panel {
     pub(super) lines: Vec<Line>,
     /// Whether each point is labelled with the number of rows.
     pub(super) labelled: bool,
+    /// The unit of the values upwards.
+    pub(super) unit: &'static str,
 }
 
 impl Panel {
@@ -81,7 +83,7 @@ impl Panel {
         }
         for (line, places) in self.lines.iter().zip(&places) {
             for (mark, &at) in line.marks.iter().zip(places) {
-                let what = format!("{}, {} rows: {:.1} ns", line.map, mark.rows, mark.y);
+                let what = format!("{}, {} rows: {:.1} {}", line.map, mark.rows, mark.y, self.unit);
                 svg.marker(line.style.marker, at, line.style.colour, &what);
             }
         }

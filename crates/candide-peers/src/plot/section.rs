@@ -16,10 +16,8 @@ const LEFT: f64 = 64.0;
 const GAP: f64 = 28.0;
 const LEGEND: f64 = 180.0;
 
-pub(super) fn width(counted: bool) -> f64 {
-    let panels = if counted { 2.0 } else { 1.0 };
-    panels * (LEFT + panel::WIDTH + GAP) + LEGEND
-}
+/// The width of a section, which has two panels.
+pub(super) const SECTION_WIDTH: f64 = 2.0 * (LEFT + panel::WIDTH + GAP) + LEGEND;
 
 pub(super) struct Section<'c> {
     kind: Kind,
@@ -48,7 +46,8 @@ impl<'c> Section<'c> {
     }
 
     /// Draws the section with its upper left corner at `left` and `top`. `counted` says whether
-    /// events were counted. Only then the section has a second panel.
+    /// events were counted. Then the second panel shows cache misses, and otherwise dependent
+    /// loads.
     pub(super) fn draw(&self, svg: &mut Svg, (left, top): Point, counted: bool, styles: &Styles) {
         let kind = match self.kind {
             Kind::Hash => "Hash maps",
@@ -59,12 +58,10 @@ impl<'c> Section<'c> {
         let top = top + 40.0;
         let mut x = left + LEFT;
         self.by_rows(&maps, styles).draw(svg, (x, top));
+        x += panel::WIDTH + GAP + LEFT;
+        let second = if counted { Section::by_misses } else { Section::in_loads };
+        second(self, &maps, styles).draw(svg, (x, top));
         x += panel::WIDTH + GAP;
-        if counted {
-            x += LEFT;
-            self.by_misses(&maps, styles).draw(svg, (x, top));
-            x += panel::WIDTH + GAP;
-        }
         for (index, map) in maps.iter().enumerate() {
             let (y, style) = (top + 8.0 + 21.0 * index as f64, styles.get(map));
             svg.line((x, y), (x + 26.0, y), style.colour, style.width);
@@ -95,8 +92,22 @@ impl<'c> Section<'c> {
             y_label: "nanoseconds per lookup",
             x: Scale::logarithmic(&sizes(self.costs.iter().copied())),
             y: self.nanoseconds(),
-            lines: self.lines(maps, styles, |cost| Some(cost.rows as f64)),
+            lines: self.lines(maps, styles, |cost| Some((cost.rows as f64, cost.nanoseconds))),
             labelled: false,
+            unit: "ns",
+        }
+    }
+
+    fn in_loads(&self, maps: &[&'static str], styles: &Styles) -> Panel {
+        Panel {
+            title: "The same time, in loads that depend on one another",
+            x_label: "rows in the map (logarithmic; k: thousand, M: million)",
+            y_label: "loads, each from one of as many lines as rows",
+            x: Scale::logarithmic(&sizes(self.costs.iter().copied())),
+            y: Scale::linear(self.costs.iter().map(|cost| cost.loads()).fold(0.0, f64::max)),
+            lines: self.lines(maps, styles, |cost| Some((cost.rows as f64, cost.loads()))),
+            labelled: false,
+            unit: "loads",
         }
     }
 
@@ -108,8 +119,9 @@ impl<'c> Section<'c> {
             y_label: "nanoseconds per lookup",
             x: Scale::linear(self.costs.iter().filter_map(|cost| misses(cost)).fold(0.0, f64::max)),
             y: self.nanoseconds(),
-            lines: self.lines(maps, styles, misses),
+            lines: self.lines(maps, styles, |cost| Some((misses(cost)?, cost.nanoseconds))),
             labelled: true,
+            unit: "ns",
         }
     }
 
@@ -117,19 +129,20 @@ impl<'c> Section<'c> {
         Scale::linear(self.costs.iter().map(|cost| cost.nanoseconds).fold(0.0, f64::max))
     }
 
-    /// Returns a line for each map. The line goes through all points for which `x` returns a value.
+    /// Returns a line for each map. The line goes through all points for which `place` returns x and y.
     fn lines(
         &self,
         maps: &[&'static str],
         styles: &Styles,
-        x: impl Fn(&Cost) -> Option<f64>,
+        place: impl Fn(&Cost) -> Option<(f64, f64)>,
     ) -> Vec<Line> {
         let line = |&map: &&'static str| {
             let mut costs: Vec<&Cost> =
                 self.costs.iter().copied().filter(|cost| cost.map == map).collect();
             costs.sort_by_key(|cost| cost.rows);
             let mark = |cost: &Cost| {
-                Some(Mark { x: x(cost)?, y: cost.nanoseconds, rows: short(cost.rows) })
+                let (x, y) = place(cost)?;
+                Some(Mark { x, y, rows: short(cost.rows) })
             };
             Line {
                 map,

@@ -24,6 +24,7 @@ fn report(counted: bool) -> Report {
                 kind,
                 role,
                 nanoseconds: rows as f64 / 1000.0,
+                load_nanoseconds: 50.0,
                 events: counted
                     .then_some(Events { misses: rows as f64 / 10_000.0, instructions: 40.0 }),
             })
@@ -51,10 +52,11 @@ fn a_map_has_a_line_in_each_panel_and_a_colour() {
 }
 
 #[test]
-fn without_counters_there_is_time_only() {
+fn without_counters_the_second_panel_has_dependent_loads() {
     let svg = draw(&report(false), &MAPS);
-    assert_eq!(svg.matches("<polyline").count(), MAPS.len());
+    assert_eq!(svg.matches("<polyline").count(), 2 * MAPS.len());
     assert!(!svg.contains("cache misses per lookup"));
+    assert!(svg.contains("<title>ours, 100k rows: 2.0 loads</title>"));
 }
 
 #[test]
