@@ -129,7 +129,8 @@ impl<'c> Section<'c> {
         Scale::linear(self.costs.iter().map(|cost| cost.nanoseconds).fold(0.0, f64::max))
     }
 
-    /// Returns a line for each map. The line goes through all points for which `place` returns x and y.
+    /// Returns a line for each map. The line goes through all points for which `place` returns x
+    /// and y.
     fn lines(
         &self,
         maps: &[&'static str],
