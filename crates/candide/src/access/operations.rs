@@ -206,6 +206,19 @@ impl Operations {
         }));
     }
 
+    /// Returns the number of words that the results of an item's operations take as a delta.
+    pub(super) fn changed_words(&self, item: &WriteItem) -> usize {
+        self.of(item).map(|(_, op)| 1 + usize::from(op.words)).sum()
+    }
+
+    /// Writes the results of an item's evaluated operations as a delta.
+    pub(super) fn write_changes(&self, item: &WriteItem, room: DeltaSpace<'_>) {
+        room.fill(self.of(item).map(|(_, op)| {
+            let words = self.operands(op.operand, usize::from(op.words));
+            PutOff::BuiltIn(Op::set_words(op.word, op.words), words)
+        }));
+    }
+
     fn user(&self, op: &Op) -> &UserUpdate {
         &self.users[op.operand as usize]
     }

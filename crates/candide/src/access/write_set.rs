@@ -346,6 +346,18 @@ impl WriteSet {
         self.operations.write_delta(&self.items[index], room);
     }
 
+    /// Returns the number of words that the results of an item's operations take as a delta; `None`
+    /// if the results are an image of the whole unit.
+    pub(crate) fn changed_words(&self, index: usize) -> Option<usize> {
+        let item = &self.items[index];
+        (!item.needs_image).then(|| self.operations.changed_words(item))
+    }
+
+    /// Writes the results of an item's evaluated operations as a delta.
+    pub(crate) fn write_changes(&self, index: usize, room: DeltaSpace<'_>) {
+        self.operations.write_changes(&self.items[index], room);
+    }
+
     /// Applies an item's operations that were staged before a mark to an image of its unit, which
     /// the attempt has observed.
     ///
