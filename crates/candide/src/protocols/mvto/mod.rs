@@ -1169,9 +1169,10 @@ fn has_room(context: &Context<'_, Mvto>, cell: &Latched<'_>) -> bool {
 fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool {
     let item = &writes.items()[index];
     let room = item.at.payload_words() + version_chain::SPARE_WORDS;
+    // A pending version counts, too: it may become a delta (`holds_changes`).
     let deltas = || {
         let below = below.into_iter().flat_map(Version::and_older);
-        below.take_while(|version| version.stamp().is_delta()).take(DELTAS_MAX).count()
+        below.take_while(|version| !version.stamp().is_readable()).take(DELTAS_MAX).count()
     };
     item.expects == Some(true)
         && item.present
