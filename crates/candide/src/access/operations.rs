@@ -109,6 +109,14 @@ impl Operations {
         })
     }
 
+    /// Returns whether an item's operations begin by replacing the whole unit.
+    pub(super) fn replace_unit(&self, item: &WriteItem) -> bool {
+        let first = self.of(item).next();
+        first.is_some_and(|(_, op)| {
+            op.is_plain() && usize::from(op.words) == item.at.payload_words()
+        })
+    }
+
     /// Applies an item's operations to an image of its unit.
     ///
     /// # Errors

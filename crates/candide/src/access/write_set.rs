@@ -328,11 +328,7 @@ impl WriteSet {
     /// Returns whether the item's operations begin by replacing the whole unit, so that its old
     /// words do not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
-        let item = &self.items[index];
-        let first = self.operations.of(item).next();
-        first.is_some_and(|(_, op)| {
-            op.is_plain() && usize::from(op.words) == item.at.payload_words()
-        })
+        self.operations.replace_unit(&self.items[index])
     }
 
     /// Returns the number of words that an item's operations take if they are deferred until a
@@ -377,7 +373,7 @@ impl WriteSet {
     /// cannot fail.
     ///
     /// `base` returns these words: locked words, or those of the version that the new version
-    /// follows.
+    /// follows. It is not called for an item that replaces its unit.
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
@@ -403,8 +399,12 @@ impl WriteSet {
         self.images.clear();
         for item in self.items.iter_mut().filter(|item| item.needs_evaluation && !item.is_delta) {
             let evaluated = if item.needs_image {
-                let first = self.images.len();
-                base(item).extend(item.at.payload_words(), &mut self.images);
+                let (first, words) = (self.images.len(), item.at.payload_words());
+                if self.operations.replace_unit(item) {
+                    self.images.resize(first + words, 0);
+                } else {
+                    base(item).extend(words, &mut self.images);
+                }
                 item.image = first as u32;
                 self.operations.apply(item, &mut self.images[first..])
             } else {

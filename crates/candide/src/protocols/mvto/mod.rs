@@ -1054,8 +1054,8 @@ fn end_of_reads(attempt: &Attempt, ts: u64) -> u64 {
 #[inline(always)]
 fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     pass(Point::Validated);
-    writes
-        .evaluate(|item| Words::Shared(row_below(item).map_or(item.at.payload(), Version::payload)))
+    // The room in the record is not read here: another commit may be copying a row into it.
+    writes.evaluate(|item| Words::Shared(row_below(item).expect("it was looked at").payload()))
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.

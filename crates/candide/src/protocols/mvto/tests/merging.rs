@@ -2,12 +2,13 @@
 //! records.
 
 use super::deltas::{Items, Scene, chain, scene};
+use crate::access::{Intent, WriteSet};
 use crate::epoch::Collect;
 use crate::index::Found;
 use crate::protocols::Mvto;
 use crate::record::CellAt;
-use crate::schema::Key;
-use crate::sync::Point;
+use crate::schema::{Code, Key, Op};
+use crate::sync::{AtomicU64, Ordering, Point};
 use crate::tests::interleaving::acting;
 use crate::tests::rows::Item;
 use crate::tests::snapshots::collect;
@@ -123,4 +124,24 @@ fn a_row_is_not_changed_under_one_who_read_it_before_the_delta() {
     });
     assert_eq!(read, CONFLICT);
     assert_eq!(run(&mut first, |tx| items.read(tx, &1, Item::COUNT)), 11);
+}
+
+/// The room in the record may be another commit's, so it does not stand in for a missing row.
+#[test]
+fn what_replaces_a_unit_is_evaluated_without_its_old_words() {
+    let Scene { items, .. } = scene();
+    let at = cell(&items);
+    let mut writes = WriteSet::default();
+    let words = at.payload_words();
+    let whole = writes.push_operands((0..words).map(|word| word as u64));
+    let put = Op { operand: whole, ..Op::set_words(0, words as u16) };
+    writes.stage(at, Intent::Put, put);
+    let operand = writes.push_operands([7, 0, 0].into_iter());
+    writes.stage(at, Intent::Update, Op { code: Code::Max, operand, ..Op::set_words(0, 1) });
+    assert!(writes.items()[0].needs_image);
+    assert!(writes.evaluate(|_| panic!("the old words do not matter")).is_ok());
+    let payload: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(u64::MAX)).collect();
+    writes.install(0, &payload);
+    let stored = payload.iter().map(|word| word.load(Ordering::Relaxed));
+    assert!(stored.eq([7].into_iter().chain(1..words as u64)));
 }
