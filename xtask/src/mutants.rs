@@ -290,6 +290,10 @@ const CHECKS: &[Check] = &[
         "protocols::mvto::tests::deltas::snapshots_between_deltas_see_their_own",
     ),
     check(
+        "merged-early",
+        "protocols::mvto::tests::merging::a_row_is_not_changed_under_one_who_read_it_before_the_delta",
+    ),
+    check(
         "broken-word-applied",
         "record::tests::an_updater_that_fails_half_way_leaves_nothing_behind",
     ),

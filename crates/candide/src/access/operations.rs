@@ -109,6 +109,14 @@ impl Operations {
         })
     }
 
+    /// Returns whether an item's operations begin by replacing the whole unit.
+    pub(super) fn replace_unit(&self, item: &WriteItem) -> bool {
+        let first = self.of(item).next();
+        first.is_some_and(|(_, op)| {
+            op.is_plain() && usize::from(op.words) == item.at.payload_words()
+        })
+    }
+
     /// Applies an item's operations to an image of its unit.
     ///
     /// # Errors
@@ -203,6 +211,19 @@ impl Operations {
         room.fill(self.of(item).map(|(_, op)| match op.is_user() {
             true => PutOff::User(self.user(op)),
             false => PutOff::BuiltIn(*op, self.operands(op.operand, op.operands())),
+        }));
+    }
+
+    /// Returns the number of words that the results of an item's operations take as a delta.
+    pub(super) fn changed_words(&self, item: &WriteItem) -> usize {
+        self.of(item).map(|(_, op)| 1 + usize::from(op.words)).sum()
+    }
+
+    /// Writes the results of an item's evaluated operations as a delta.
+    pub(super) fn write_changes(&self, item: &WriteItem, room: DeltaSpace<'_>) {
+        room.fill(self.of(item).map(|(_, op)| {
+            let words = self.operands(op.operand, usize::from(op.words));
+            PutOff::BuiltIn(Op::set_words(op.word, op.words), words)
         }));
     }
 

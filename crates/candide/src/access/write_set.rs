@@ -328,11 +328,7 @@ impl WriteSet {
     /// Returns whether the item's operations begin by replacing the whole unit, so that its old
     /// words do not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
-        let item = &self.items[index];
-        let first = self.operations.of(item).next();
-        first.is_some_and(|(_, op)| {
-            op.is_plain() && usize::from(op.words) == item.at.payload_words()
-        })
+        self.operations.replace_unit(&self.items[index])
     }
 
     /// Returns the number of words that an item's operations take if they are deferred until a
@@ -344,6 +340,18 @@ impl WriteSet {
     /// Writes an item's operations as a delta.
     pub(crate) fn write_delta(&self, index: usize, room: DeltaSpace<'_>) {
         self.operations.write_delta(&self.items[index], room);
+    }
+
+    /// Returns the number of words that the results of an item's operations take as a delta; `None`
+    /// if the results are an image of the whole unit.
+    pub(crate) fn changed_words(&self, index: usize) -> Option<usize> {
+        let item = &self.items[index];
+        (!item.needs_image).then(|| self.operations.changed_words(item))
+    }
+
+    /// Writes the results of an item's evaluated operations as a delta.
+    pub(crate) fn write_changes(&self, index: usize, room: DeltaSpace<'_>) {
+        self.operations.write_changes(&self.items[index], room);
     }
 
     /// Applies an item's operations that were staged before a mark to an image of its unit, which
@@ -365,7 +373,7 @@ impl WriteSet {
     /// cannot fail.
     ///
     /// `base` returns these words: locked words, or those of the version that the new version
-    /// follows.
+    /// follows. It is not called for an item that replaces its unit.
     ///
     /// # Errors
     /// The first failure in program order, or the panic of a user's updater.
@@ -391,8 +399,12 @@ impl WriteSet {
         self.images.clear();
         for item in self.items.iter_mut().filter(|item| item.needs_evaluation && !item.is_delta) {
             let evaluated = if item.needs_image {
-                let first = self.images.len();
-                base(item).extend(item.at.payload_words(), &mut self.images);
+                let (first, words) = (self.images.len(), item.at.payload_words());
+                if self.operations.replace_unit(item) {
+                    self.images.resize(first + words, 0);
+                } else {
+                    base(item).extend(words, &mut self.images);
+                }
                 item.image = first as u32;
                 self.operations.apply(item, &mut self.images[first..])
             } else {

@@ -121,31 +121,98 @@ pub(super) fn clear(words: &[AtomicU64]) {
 /// Only [`DeltaSpace::fill`] and [`clear`] have written `words`, with operations for this unit, and
 /// these writes happened before this call. The words are not written during the call.
 pub(super) unsafe fn apply(mut words: &[AtomicU64], at: &CellAt, image: &mut Vec<u64>) {
-    while let Some((head, behind)) = words.split_first() {
-        let head = head.load(Ordering::Relaxed);
-        if head == 0 {
-            break;
-        }
-        if head as u8 == USER {
-            // SAFETY: by this function's contract, an updater for this unit was written here, and
-            // no thread writes the words during the call.
-            let (update, behind) = unsafe { UserUpdate::read(head, behind, at) };
-            apply_user(&update, at, image);
-            words = behind;
-            continue;
-        }
-        let op = Op::of_head(head);
-        let (operands, behind) = behind.split_at(op.operands());
-        let mut operands = operands.iter().map(|word| word.load(Ordering::Relaxed));
-        let mut operand = || operands.next().expect("operands follow their head");
-        let first = usize::from(op.word);
-        if op.is_plain() {
-            image[first..][..usize::from(op.words)].fill_with(operand);
-        } else {
-            image[first] = op.compute(&[operand()], image[first]).expect("it is total");
+    // SAFETY: by this function's contract.
+    while let Some((found, behind)) = unsafe { first_of(words, at) } {
+        match found {
+            Found::User(update) => apply_user(&update, at, image),
+            Found::BuiltIn(op, operands) => {
+                let mut operands = operands.iter().map(|word| word.load(Ordering::Relaxed));
+                let mut operand = || operands.next().expect("operands follow their head");
+                let first = usize::from(op.word);
+                if op.is_plain() {
+                    image[first..][..usize::from(op.words)].fill_with(operand);
+                } else {
+                    image[first] = op.compute(&[operand()], image[first]).expect("it is total");
+                }
+            }
         }
         words = behind;
     }
+}
+
+/// Applies the operations of a delta to `row`, the stored words of the unit at `at`. Writes only
+/// words that the operations change. `image` is a buffer for users' updaters.
+///
+/// # Safety
+/// The same as for [`apply`]. No other thread reads or writes `row` during the call.
+pub(super) unsafe fn apply_in_place(
+    mut words: &[AtomicU64],
+    at: &CellAt,
+    row: &[AtomicU64],
+    image: &mut Vec<u64>,
+) {
+    // SAFETY: by this function's contract.
+    while let Some((found, behind)) = unsafe { first_of(words, at) } {
+        match found {
+            Found::User(update) => {
+                image.clear();
+                image.extend(row.iter().map(|word| word.load(Ordering::Relaxed)));
+                apply_user(&update, at, image);
+                let changed =
+                    |(word, value): &(&AtomicU64, &u64)| word.load(Ordering::Relaxed) != **value;
+                row.iter()
+                    .zip(image.iter())
+                    .filter(changed)
+                    .for_each(|(word, &value)| word.store(value, Ordering::Relaxed));
+            }
+            Found::BuiltIn(op, operands) => {
+                let mut operands = operands.iter().map(|word| word.load(Ordering::Relaxed));
+                let to = &row[usize::from(op.word)..][..usize::from(op.words)];
+                if op.is_plain() {
+                    to.iter()
+                        .zip(operands)
+                        .for_each(|(to, value)| to.store(value, Ordering::Relaxed));
+                } else {
+                    let operand = operands.next().expect("operands follow their head");
+                    let value = op.compute(&[operand], to[0].load(Ordering::Relaxed));
+                    to[0].store(value.expect("it is total"), Ordering::Relaxed);
+                }
+            }
+        }
+        words = behind;
+    }
+}
+
+/// An operation of a delta, as it is read.
+enum Found<'a> {
+    /// A built-in operation, with its operands.
+    BuiltIn(Op, &'a [AtomicU64]),
+    User(UserUpdate),
+}
+
+/// Returns the first operation of a delta, and the words behind that operation; `None` if no
+/// operation is left.
+///
+/// # Safety
+/// The same as for [`apply`].
+unsafe fn first_of<'a>(
+    words: &'a [AtomicU64],
+    at: &CellAt,
+) -> Option<(Found<'a>, &'a [AtomicU64])> {
+    let (head, behind) = words.split_first()?;
+    let head = head.load(Ordering::Relaxed);
+    if head == 0 {
+        return None;
+    }
+    if head as u8 == USER {
+        // SAFETY: by this function's contract, an updater for this unit was written here, and no
+        // thread writes the words during the call.
+        let (update, behind) = unsafe { UserUpdate::read(head, behind, at) };
+        return Some((Found::User(update), behind));
+    }
+    let op = Op::of_head(head);
+    let (operands, behind) = behind.split_at(op.operands());
+    Some((Found::BuiltIn(op, operands), behind))
 }
 
 /// Applies a user's updater to `image`. If the updater fails, `image` is left unchanged, even if
@@ -205,6 +272,10 @@ mod tests {
             let (mut later, mut now) = (vec![0x55_0201; 4], vec![0x55_0201; 4]);
             // SAFETY: the words have just been written, and are still ours.
             unsafe { apply(&words, &at, &mut later) };
+            let stored = [0x55_0201; 4].map(AtomicU64::new);
+            // SAFETY: the same; and the stored words are ours.
+            unsafe { apply_in_place(&words, &at, &stored, &mut Vec::new()) };
+            assert_eq!(stored.map(|word| word.load(Ordering::Relaxed)), later[..]);
             for (op, operands) in &ops {
                 assert_eq!(op.words_put_off(), Some(1 + operands.len()));
                 let word = usize::from(op.word);

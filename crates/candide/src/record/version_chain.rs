@@ -10,26 +10,36 @@
 //! A cell's first word is like a [`Tid`], with the address of the newest version in place of the
 //! version's number. The address is zero if the chain is empty. Below the oldest version of a chain
 //! the row is absent. The cell's second word is the read timestamp of that absence. The cell's
-//! remaining words are room for one version: the version that is linked first. All other versions
-//! are blocks of their table's version slab. A version in a block may be a *delta*: the words
-//! behind its header then hold operations on the version below ([`delta`](super::delta)).
+//! remaining words are room for one version: the version that is linked first, and, once that
+//! version has left the chain, a later one. All other versions are blocks of their table's version
+//! slab. A version in a block may be a *delta*: the words behind its header then hold operations on
+//! the version below ([`delta`](super::delta)).
 //!
 //! # Invariants
 //! * **VC1** The addresses in a cell's first word and in each `older` are those of versions of the
 //!   same unit, or zero. Only this file writes these addresses.
 //! * **VC2** The memory of a version that was reachable under a pin is neither freed nor used for
-//!   another version while the pin lasts or the version is in its chain. The version in the record
-//!   is never freed or replaced.
-//! * **VC3** The timestamps of a chain descend. The timestamp of a version does not change. The
-//!   state of a version is PENDING until the version's owner sets the state to COMMITTED or
-//!   ABORTED, once. The owner writes the payload before that. A committed delta becomes a row once,
-//!   under the cell's latch. Only the holder of the latch reads the words of a committed delta.
-//!   Only the owner of any other delta reads the words of that delta.
+//!   another version while the pin lasts or the version is in its chain. For the version in the
+//!   record: after it has left the chain, the word of its rts is a stamp of the epoch, and the flag
+//!   VACATED says so. A version is linked there again only when memory with that stamp is free.
+//! * **VC3** The timestamps of a chain descend. The state of a version is PENDING until the
+//!   version's owner sets the state to COMMITTED or ABORTED, once. The owner writes the payload
+//!   before that. A committed delta becomes a row once, or is merged once, under the cell's latch.
+//!   Only the holder of the latch reads the words of a committed delta. Only the owner of any other
+//!   delta reads the words of that delta. The timestamp and the payload of a committed version do
+//!   not change, except by VC5.
 //! * **VC4** A cell's first word and each `older` are changed only under the cell's latch. The
 //!   latch is the flag INSTALL, set by one exchange. The latch's holder waits for no other thread.
+//! * **VC5** If the newest version is a committed delta and the next one a row, the delta may be
+//!   *merged*: the row takes over the delta's effect, timestamp and rts in its own memory, the
+//!   delta's state becomes ABORTED, and the delta leaves the chain. A thread merges only if no
+//!   other thread reads the row's payload or raises its rts, as long as the delta is in the chain;
+//!   the protocol says why that is known. A thread that has seen the delta finds it aborted, and
+//!   the row below with the delta's timestamp.
 
 use super::delta::{self, DeltaSpace};
 use super::{CellAt, Tid};
+use crate::epoch::Epoch;
 use crate::memory::Block;
 use crate::sync::{AtomicU64, MODELLED, Mutant, Ordering, mutant, prefetch};
 use std::marker::PhantomData;
@@ -43,9 +53,11 @@ pub(crate) const SPARE_WORDS: usize = 2;
 /// below all versions, and the header of the version in the record.
 pub(crate) const CHAIN_WORDS: usize = 2 + VERSION_WORDS;
 
-/// The flag of a cell: the room for a version in the record has been used. The room is never used a
-/// second time.
+/// The flag of a cell: the room for a version in the record has been used.
 pub(crate) const INLINE_USED: u64 = Tid::own_flag(2);
+/// The flag of a cell: the version in the record has left the chain, and its rts is the stamp of
+/// that moment (VC2).
+pub(crate) const VACATED: u64 = Tid::own_flag(4);
 /// The flag of a unit: the unit's remaining older version is in one session's garbage until a
 /// snapshot closes. The flag is not a state of the row.
 pub(crate) const ON_SNAPSHOT_LIST: u64 = Tid::own_flag(3);
@@ -70,6 +82,8 @@ impl Stamp {
     const PENDING: u64 = 0;
     const COMMITTED: u64 = 1;
     const ABORTED: u64 = 2;
+    /// COMMITTED, and the commit has queued the unit. Only deltas have this state.
+    const COMMITTED_AND_QUEUED: u64 = 3;
     const STATES: u64 = 3;
     const ABSENT: u64 = 4;
     const DELTA: u64 = 8;
@@ -118,7 +132,13 @@ impl Stamp {
     /// Returns whether the version is committed.
     #[inline(always)]
     pub(crate) fn is_committed(self) -> bool {
-        self.0 & Stamp::STATES == Stamp::COMMITTED
+        self.0 & Stamp::COMMITTED != 0
+    }
+
+    /// Returns whether the version is a committed delta, and its commit has queued the unit.
+    #[inline(always)]
+    pub(crate) fn is_queued_delta(self) -> bool {
+        self.is_delta() && self.0 & Stamp::STATES == Stamp::COMMITTED_AND_QUEUED
     }
 
     /// Returns whether the version is aborted.
@@ -241,6 +261,13 @@ impl CellAt {
         }
     }
 
+    /// Prefetches the header of the version below the newest one.
+    pub(crate) fn prefetch_second_linked(&self) {
+        if !MODELLED && let Some(newest) = self.newest_linked(self.chain_word()) {
+            newest.older().inspect(|version| prefetch(version.block.hint(0)));
+        }
+    }
+
     /// Prefetches all of the newest version.
     #[inline]
     pub(crate) fn prefetch_all_of_newest_linked(&self) {
@@ -258,6 +285,18 @@ impl CellAt {
         // Relaxed: the address is only a hint for prefetching, so the words at the address may be
         // stale.
         self.newest_linked(Tid(self.cell_word(NEWEST).load(Ordering::Relaxed)))
+    }
+
+    /// Prefetches words `first..first + count` of the version in the record.
+    #[inline]
+    pub(crate) fn prefetch_in_record(&self, first: usize, count: usize) {
+        self.linked_in_record().block.prefetch(VERSION_WORDS + first, count);
+    }
+
+    /// Returns whether `word`, the cell's word, says that the newest version is in the record.
+    #[inline]
+    pub(crate) fn is_newest_in_record(&self, word: Tid) -> bool {
+        word.version() >> ADDRESS_SHIFT == self.linked_in_record().block.address()
     }
 
     /// Returns the block of a version of this unit; `None` if the version is in the record.
@@ -331,6 +370,16 @@ impl<'a> Version<'a> {
         unsafe { self.block.words(VERSION_WORDS, self.words) }
     }
 
+    /// Makes this version a delta. The caller owns the version, which is pending and in a block.
+    pub(crate) fn become_delta(self) {
+        let stamp = self.word(STAMP);
+        let was = Stamp(stamp.load(Ordering::Relaxed));
+        assert!(was.is_pending());
+        // Relaxed: other threads wait for the outcome of the version.
+        stamp.store(was.of_delta().0, Ordering::Relaxed);
+        delta::clear(self.delta_words());
+    }
+
     /// Returns the room for the operations of this delta. The caller owns the delta, which is
     /// pending.
     pub(crate) fn delta_room(self) -> DeltaSpace<'a> {
@@ -343,8 +392,8 @@ impl<'a> Version<'a> {
     /// the record, which has no spare words.
     fn delta_words(self) -> &'a [AtomicU64] {
         assert!(self.stamp().is_delta());
-        // SAFETY: as in `payload`. A delta is in a block (`link`), and blocks have these spare
-        // words behind the payload (VC1).
+        // SAFETY: as in `payload`. A delta is in a block (`link`, `become_delta`), and blocks have
+        // these spare words behind the payload (VC1).
         unsafe { self.block.words(VERSION_WORDS, self.words + SPARE_WORDS) }
     }
 
@@ -357,8 +406,9 @@ impl<'a> Version<'a> {
         let stamp = self.word(STAMP);
         let was = Stamp(stamp.load(Ordering::Relaxed));
         debug_assert!(was.is_committed() && was.is_delta(), "VC3: a delta becomes a row once");
+        let state = was.0 & !(Stamp::DELTA | Stamp::STATES) | Stamp::COMMITTED;
         // Release: publishes the payload (E3).
-        stamp.store(was.0 & !Stamp::DELTA, Ordering::Release);
+        stamp.store(state, Ordering::Release);
     }
 
     /// Copies the words of `other`, a committed version of the same unit that is not a delta. The
@@ -375,6 +425,13 @@ impl<'a> Version<'a> {
     #[inline(always)]
     pub(crate) fn commit(self) {
         self.settle(Stamp::COMMITTED);
+    }
+
+    /// Does the same as [`Version::commit`], for a delta whose commit has queued the unit.
+    #[inline(always)]
+    pub(crate) fn commit_queued(self) {
+        debug_assert!(self.stamp().is_delta());
+        self.settle(Stamp::COMMITTED_AND_QUEUED);
     }
 
     /// Aborts the version, which the caller owns and which is pending.
@@ -402,15 +459,23 @@ impl<'a> Latched<'a> {
         self.at.newest_linked(self.word)
     }
 
-    /// Returns whether the record's room for a version has never been used.
-    pub(crate) fn has_room_in_record(&self) -> bool {
-        !self.word.has(INLINE_USED) || mutant(Mutant::RoomUsedAgain) && !self.is_in_record()
+    /// Returns whether the record's room for a version is free (VC2). `is_free` says whether memory
+    /// with a stamp is free.
+    pub(crate) fn has_room_in_record(&self, is_free: impl FnOnce(Epoch) -> bool) -> bool {
+        // A reader of the version that has left may still raise this word. Then the room is not
+        // used again.
+        let stamp = || self.at.linked_in_record().rts().load(Ordering::Relaxed);
+        !self.word.has(INLINE_USED)
+            || self.word.has(VACATED) && (is_free(stamp()) || mutant(Mutant::RoomUsedAgain))
     }
 
-    /// Returns whether the version in the record is in the chain.
-    fn is_in_record(&self) -> bool {
-        let first = self.at.linked_in_record().id();
-        self.newest().is_some_and(|newest| newest.and_older().any(|version| version.id() == first))
+    /// Notes that the version in the record has left the chain. `stamp` is the epoch that the
+    /// caller read after that, and after a fence (EP2).
+    pub(crate) fn vacate(&mut self, stamp: Epoch) {
+        debug_assert!(self.word.has(INLINE_USED) && !self.word.has(VACATED));
+        // Relaxed: only holders of the latch use the stamp.
+        self.at.linked_in_record().rts().store(stamp, Ordering::Relaxed);
+        self.word.0 |= VACATED;
     }
 
     /// Links a version with `stamp` below `above`. If `above` is `None`, links it as the newest
@@ -425,8 +490,10 @@ impl<'a> Latched<'a> {
         let new = match block {
             Some(block) => Version { block, words: self.at.payload_words(), cell: PhantomData },
             None => {
-                assert!(self.has_room_in_record() && !stamp.is_delta());
-                self.word.0 |= INLINE_USED;
+                assert!(
+                    (!self.word.has(INLINE_USED) || self.word.has(VACATED)) && !stamp.is_delta()
+                );
+                self.word.0 = (self.word.0 | INLINE_USED) & !VACATED;
                 self.at.linked_in_record()
             }
         };
@@ -456,6 +523,47 @@ impl<'a> Latched<'a> {
         // them, through `delta_room`, before the version was committed (VC3). The stamp shows that
         // the version is committed. No thread writes these words before the cell is released.
         unsafe { delta::apply(version.delta_words(), self.at, image) }
+    }
+
+    /// Copies `row`, the version below the newest one, into the record, and puts the copy in its
+    /// place. The room is free (VC2), and the same holds as for a merge (VC5).
+    pub(crate) fn move_into_record(&mut self, row: Version<'a>) -> Version<'a> {
+        let (newest, new) = (self.newest().expect("it lies above"), self.at.linked_in_record());
+        assert!(self.word.has(VACATED) && row.stamp().is_readable());
+        debug_assert!(newest.older().is_some_and(|older| older.id() == row.id()), "VC5");
+        // SAFETY: as in `payload`. No other thread uses the words of the free room (VC2), and those
+        // of `row` are not written now (VC3).
+        unsafe { new.block.copy_words(row.block, VERSION_WORDS, self.at.payload_words()) };
+        for word in [STAMP, RTS, OLDER] {
+            // Relaxed: `replace` publishes these words.
+            new.word(word).store(row.word(word).load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        self.word.0 &= !VACATED;
+        // Release: publishes the copy (E3).
+        newest.word(OLDER).store(new.block.address(), Ordering::Release);
+        new
+    }
+
+    /// Merges the newest version, a committed delta, into `row`, the version below it (VC5). The
+    /// delta has left the chain then. `image` is a buffer.
+    pub(crate) fn merge(&mut self, delta: Version<'a>, row: Version<'a>, image: &mut Vec<u64>) {
+        let (stamp, was) = (delta.stamp(), row.stamp());
+        assert!(stamp.is_committed() && was.is_readable());
+        debug_assert!(self.newest().is_some_and(|newest| newest.id() == delta.id()), "VC5");
+        debug_assert!(delta.older().is_some_and(|older| older.id() == row.id()), "VC5");
+        // SAFETY: as in `apply_delta`. No other thread uses the words of the row now (VC5).
+        unsafe { delta::apply_in_place(delta.delta_words(), self.at, row.payload(), image) };
+        // Relaxed: no other thread raises these words now (VC5).
+        let rts = delta.rts().load(Ordering::Relaxed);
+        if row.rts().load(Ordering::Relaxed) < rts {
+            row.rts().store(rts, Ordering::Relaxed);
+        }
+        let ts = stamp.0 & !(Stamp::STATES | Stamp::DELTA);
+        // Release: publishes the payload and the rts (E3).
+        row.word(STAMP).store(ts | Stamp::COMMITTED, Ordering::Release);
+        // Release: a thread that finds the delta aborted sees the row's new stamp (E3).
+        delta.word(STAMP).store(ts | Stamp::ABORTED, Ordering::Release);
+        self.replace(None, Some(row));
     }
 
     /// Makes `below` the next version below `above`, or the newest version if `above` is `None`.

@@ -226,9 +226,12 @@ pub(crate) enum Mutant {
     ParkedReaped,
     /// A record is made dead by a load and a store. Between the two, an insert may lock the record.
     KilledByStore,
-    /// Timestamp order: the room for a version in a record is used again when the first version in
-    /// it has left the chain.
+    /// Timestamp order: the room for a version in a record is used again as soon as the version in
+    /// it has left the chain, though readers may still be walking past that version.
     RoomUsedAgain,
+    /// Timestamp order: a delta is merged into the row below it though attempts that began before
+    /// the delta was committed may be reading that row.
+    MergedEarly,
     /// Versions: a unit that is written all the time stays in the queue of the session that wrote
     /// the unit first.
     HotKept,
@@ -366,7 +369,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 98] = [
+    const NAMES: [(&str, Mutant); 99] = [
         ("no-fence", Mutant::NoFence),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
@@ -442,6 +445,7 @@ mod active {
         ("parked-reaped", Mutant::ParkedReaped),
         ("killed-by-store", Mutant::KilledByStore),
         ("room-used-again", Mutant::RoomUsedAgain),
+        ("merged-early", Mutant::MergedEarly),
         ("hot-kept", Mutant::HotKept),
         ("hot-by-old-list", Mutant::HotByOldList),
         ("kept-unlisted", Mutant::KeptUnlisted),

@@ -21,7 +21,10 @@
 //! no version at or before the entry's time is pending any more, nor will one be linked there.
 //! These versions must stay: every version newer than the entry's time, the newest committed
 //! version among the others, and for each open snapshot the newest version that is not newer than
-//! the snapshot. A delta that stays becomes a row if the versions below it are pruned.
+//! the snapshot. A delta that stays becomes a row if the versions below it are pruned. If the delta
+//! is the version that has queued the unit, it is merged into the row below it instead (TO10), and
+//! its block is free soon. If that row is not in the record, and the room there is free, the row
+//! moves into the record first.
 //!
 //! Only versions that were in the chain at the last visit to the entry are pruned. At each visit,
 //! the entry notes the newest version that is committed.
@@ -34,6 +37,7 @@ use super::flatten::flatten_latched;
 use super::parts::Mvto;
 use crate::access::WriteSet;
 use crate::engine::{BlockSize, Context, Due, GcOutcome, Retired, VERSIONS_AT_ONCE};
+use crate::memory::Block;
 use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
 use crate::record::version_chain::{Latched, ON_SNAPSHOT_LIST, Version, VersionId};
 use crate::record::{CellAt, Tid};
@@ -155,6 +159,15 @@ fn prune<'a>(
     };
     let Some(mut kept) = from.and_then(|from| from.and_older().find(is_kept)) else { return true };
     let mut image = Vec::new();
+    if let Some(row) = merges_into(context, cell, kept) {
+        let delta = std::mem::replace(&mut kept, row);
+        if let Some(block) = at.block_of_linked(row).filter(|_| may_move(context, cell)) {
+            kept = cell.move_into_record(row);
+            retire_block(context, at, block);
+        }
+        cell.merge(delta, kept, &mut image);
+        retire(context, at, cell, delta);
+    }
     // A delta that stays becomes a row. No version below the delta is pending any more.
     let mut is_row = |cell: &Latched<'_>, kept: Version<'_>| {
         mutant(Mutant::DeltaCutLoose) || flatten_latched(cell, kept, &mut image)
@@ -171,11 +184,33 @@ fn prune<'a>(
             next = next.filter(|_| is_row(cell, kept));
         } else {
             cell.replace(Some(kept), next);
-            retire(context, at, version);
+            retire(context, at, cell, version);
             left -= 1;
         }
     }
     next.is_none()
+}
+
+/// Returns the row into which `kept` is to be merged (TO10); `None` if `kept` is not to be merged.
+fn merges_into<'a>(
+    context: &Context<'_, Mvto>,
+    cell: &Latched<'a>,
+    kept: Version<'a>,
+) -> Option<Version<'a>> {
+    let stamp = kept.stamp();
+    let is_due = stamp.is_queued_delta() || mutant(Mutant::MergedEarly) && stamp.is_delta();
+    let is_newest = cell.newest().is_some_and(|newest| newest.id() == kept.id());
+    kept.older().filter(|row| {
+        is_due
+            && is_newest
+            && row.stamp().is_readable()
+            && seen_by(&context.versions.snapshots, *row, kept).is_none()
+    })
+}
+
+/// Returns whether a row may move into the record before a delta is merged into the row.
+fn may_move(context: &Context<'_, Mvto>, cell: &Latched<'_>) -> bool {
+    cell.has_room_in_record(|stamp| context.engine.epochs.is_free(stamp))
 }
 
 /// Returns the newest open snapshot that sees `version` but not `above`, the next newer version;
@@ -190,15 +225,27 @@ fn seen_by(snapshots: &[u64], version: Version<'_>, above: Version<'_>) -> Optio
         .filter(|&ts| ts >= version.stamp().ts() && !mutant(Mutant::SnapshotsIgnored))
 }
 
-/// Retires a version that has left its chain.
-pub(super) fn retire(context: &mut Context<'_, Mvto>, at: &CellAt, version: Version<'_>) {
-    if let Some(block) = at.block_of_linked(version) {
-        context.local.retired.push(Retired::Version {
-            table: at.table(),
-            size: BlockSize::Whole,
-            block,
-        });
+/// Retires a version that has left its chain. If the version is in the record, its room may be used
+/// again later.
+fn retire(
+    context: &mut Context<'_, Mvto>,
+    at: &CellAt,
+    cell: &mut Latched<'_>,
+    version: Version<'_>,
+) {
+    match at.block_of_linked(version) {
+        Some(block) => retire_block(context, at, block),
+        None => cell.vacate(context.engine.epochs.stamp()),
     }
+}
+
+/// Retires the block of a version that has left its chain.
+pub(super) fn retire_block(context: &mut Context<'_, Mvto>, at: &CellAt, block: Block) {
+    context.local.retired.push(Retired::Version {
+        table: at.table(),
+        size: BlockSize::Whole,
+        block,
+    });
 }
 
 /// Marks as dead the record of a deleted row or of a failed insert. `first` is the cell of the
@@ -216,8 +263,9 @@ fn reap<'a>(
     for (mut cell, at) in cells.into_iter().zip(units) {
         if all {
             cell.raise(Tid::DEAD);
-            if let Some(tombstone) = cell.newest() {
-                retire(context, at, tombstone);
+            let tombstone = cell.newest().and_then(|newest| at.block_of_linked(newest));
+            if let Some(block) = tombstone {
+                retire_block(context, at, block);
             }
         }
         cell.release();

@@ -1,13 +1,13 @@
 //! Flattening: turning a delta into a row. A delta is flattened when it is read, when its chain is
 //! collected, and before more than `DELTAS_MAX` deltas lie on one another.
 //!
-//! A delta is committed without reading the row below; only the row's existence is checked. Other
-//! versions, deltas or whole rows, may still be linked below the delta. Flattening and linking both
-//! latch the cell. So when a delta is flattened, each older version has been linked already, or
-//! will not be: its commit will fail, because it finds the read timestamps raised to the delta's
-//! timestamp. An attempt waits for pending versions below without holding the latch, since their
-//! commits may need the latch. Users' updaters run under the latch. `record/delta.rs` catches their
-//! panics, so the delta becomes a row even then.
+//! Most deltas are committed without reading the row below; only the row's existence is checked.
+//! Other versions, deltas or whole rows, may still be linked below such a delta. Flattening and
+//! linking both latch the cell. So when a delta is flattened, each older version has been linked
+//! already, or will not be: its commit will fail, because it finds the read timestamps raised to
+//! the delta's timestamp. An attempt waits for pending versions below without holding the latch,
+//! since their commits may need the latch. Users' updaters run under the latch. `record/delta.rs`
+//! catches their panics, so the delta becomes a row even then.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +31,8 @@ pub(super) fn make_room(image: &mut Vec<u64>, at: &CellAt) {
     image.reserve(2 * at.payload_words());
 }
 
-/// Makes the committed version `version` a row if it is a delta. The row is built in `image`.
+/// Makes the committed version `version` a row if it is a delta. The row is built in `image`. If
+/// the delta is merged meanwhile (VC5), it is aborted afterwards.
 #[cold]
 pub(super) fn flatten(
     context: &mut Context<'_, Mvto>,

@@ -19,7 +19,8 @@
 //! timestamp of its own; a delta depends on nothing else. A commit applies the updaters that may
 //! fail. A read-modify-write may link its version below later versions that have not been read;
 //! Cicada requires that it link the newest version. The room for a version in the record is used
-//! only once, so no reader meets a second version there. Two deltas are not combined while a
+//! again when no reader can reach the version that was there; and a delta that no transaction needs
+//! any more is applied to the row below it in place. Two deltas are not combined while a
 //! transaction may read at a time between them; afterwards they become one row (`collect.rs`). A
 //! read for update keeps other writers out.
 //!
@@ -40,21 +41,24 @@
 //!
 //! An update that cannot fail becomes a *delta*: a version that holds an operation on the row
 //! below. A delta becomes a row when it is read (`flatten.rs`). A delta waits for no other commit,
-//! and depends only on the existence of a row. A user's updater declares by `TOTAL` that it cannot
-//! fail. If such an updater fails nevertheless, its transaction has already committed, and another
-//! transaction is applying the updater. The updater then has no effect on the row, and only the
-//! panic hook reports its panic.
+//! and depends only on the existence of a row. Any other update of a row that has one version
+//! becomes a delta in phase 6: its version then holds the words that it changes instead of a copy
+//! of the row (`holds_changes`). Such a delta has read the row. If the row is not read soon, the
+//! collector applies the delta to the row in place. A user's updater declares by `TOTAL` that it
+//! cannot fail. If such an updater fails nevertheless, its transaction has already committed, and
+//! another transaction is applying the updater. The updater then has no effect on the row, and only
+//! the panic hook reports its panic.
 //!
 //! # Cell
 //! ```text
-//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED INLINE_USED ON_SNAPSHOT_LIST |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
+//! | newest: 52 | flags: 12: LOCK INSTALL DEAD QUEUED INLINE_USED ON_SNAPSHOT_LIST VACATED |   | seen until |   and a version: | ts: 60 | absent, state | rts | older |
 //! ```
 //! The word `seen until` is the rts of the row's existence. The first version of a unit lies beside
 //! the unit's cell, in the record. Each other version has a block of its own. LOCK says that a read
 //! for update holds the unit, INSTALL that the chain is being changed.
 //!
 //! # Invariants
-//! Chains keep the invariants VC1 to VC4 of `record/version_chain.rs`. Besides:
+//! Chains keep the invariants VC1 to VC5 of `record/version_chain.rs`. Besides:
 //! * **TO1** Read timestamps count halves. The value `2 t` is that of a read by a transaction that
 //!   writes at `t`. The value `2 t + 1` is that of a read by a transaction that only reads, just
 //!   after `t`. Read timestamps never fall.
@@ -75,13 +79,17 @@
 //! * **TO7** A unit with more than one version, and the first unit of an absent record, is QUEUED,
 //!   ON_SNAPSHOT_LIST, or in the list `linked` of the attempt that linked the record. The other
 //!   units of an absent record are exceptions: they are collected together with the first unit.
-//! * **TO8** The commit of a delta at `t` raised the cell's second word to `2 t`, passed a fence,
-//!   and then found a row below the delta, whatever the outcome of pending versions in between. A
-//!   commit that deletes a row at `t` finds, after its fence, that this word is at most `2 t`.
-//!   Before a delta becomes a row, under the latch, the rts of all versions from which that row is
-//!   made are raised to the delta's timestamp.
+//! * **TO8** The commit of a delta at `t` has read the row below in the sense of TO3. Or it raised
+//!   the cell's second word to `2 t`, passed a fence, and then found a row below the delta,
+//!   whatever the outcome of pending versions in between. A commit that deletes a row at `t` finds,
+//!   after its fence, that this word is at most `2 t`. Before a delta becomes a row, under the
+//!   latch, the rts of all versions from which that row is made are raised to the delta's
+//!   timestamp.
 //! * **TO9** Nothing that can fail happens after phase 5. A commit waits only for versions with
 //!   smaller timestamps, and only for a limited time.
+//! * **TO10** A delta is merged into the row below it (VC5) only by the collector, from the entry
+//!   that the delta's own commit queued, when the entry is due. The delta is the newest version,
+//!   and no open snapshot sees the row without the delta.
 //!
 //! # Why it is serializable
 //! The order is that of timestamps. A transaction that only reads at `t` comes after `t` and before
@@ -100,6 +108,17 @@
 //! or has taken its time. So either T sees that the node has changed, or the insert's timestamp is
 //! later than T's. Every timestamp is drawn, and every time taken, during the call that runs the
 //! transaction, so the order agrees with real time.
+//!
+//! A merge changes a row in place, and no transaction notices (TO10). The delta was committed
+//! before its entry was queued. Between the two, the thread that queued the entry passed a fence,
+//! and then read the epoch (E10). Each running transaction outside of snapshots was pinned in a
+//! later epoch, so it has found the delta committed, and its time is not before the delta's
+//! timestamp. So it has read the delta, as a row, or a later version; but then the delta is not a
+//! delta or not the newest version any more. It has not read the row below, nor raised its rts.
+//! Commits that depend on the delta without reading it have linked a version above it. An attempt
+//! in a snapshot sees the delta or a later version, or versions below the row. It goes past the
+//! row, whose new timestamp is later than the snapshot, too. The row takes over the greater rts of
+//! the two, so nothing is linked below a read of either.
 //!
 //! When a record is reaped, its read timestamps are lost. But each of its readers has found, in
 //! phase 4 or at the read, that the record was not dead. A later insert of the key draws a later
@@ -140,7 +159,8 @@
 //! commit then also waits for the rest of a tick of 64 ns, while its versions are pending. A
 //! writing commit raises the rts of its read set, which writes to the cache line of each row read.
 //! A version costs three words and two spare ones; a cell, five. A commit that fails has linked
-//! versions in vain. The first reader of a delta makes it a row. At most sixteen deltas may lie on
+//! versions in vain. The first reader of a delta makes it a row, in a block, where it stays until
+//! the collector or a later update brings it back to the record. At most sixteen deltas may lie on
 //! one another. While a user's deferred updater is applied, no other thread links a version of that
 //! unit, or makes a delta of the unit a row.
 //!
@@ -173,7 +193,7 @@ use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocols::shared::cell_lock::{self, patience};
 use crate::record::version_chain::{
-    self, INLINE_USED, Latched, ON_SNAPSHOT_LIST, Stamp, Version, VersionId,
+    self, INLINE_USED, Latched, ON_SNAPSHOT_LIST, Stamp, VACATED, Version, VersionId,
 };
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
@@ -201,6 +221,10 @@ const REFRESH_ATTEMPTS: u8 = 4;
 /// room for a version was unused, so the item's version has to go there. The note of any other item
 /// is zero until its version is linked. Afterwards it names that version.
 const NO_BLOCK: u64 = 1;
+
+/// The bit of an item's note that says that the link of the item's version has queued the unit.
+/// Versions begin at multiples of eight bytes.
+const HAS_QUEUED: u64 = 2;
 
 impl Attempt {
     /// Returns whether the attempt is expected to write.
@@ -558,19 +582,32 @@ fn prepare(
     intent: Intent,
 ) -> Result<(), Abort> {
     flatten::make_room(&mut attempt.image, &item.at);
-    if !Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(INLINE_USED) {
+    let word = Tid(item.at.cell_word(0).load(Ordering::Relaxed));
+    if !word.has(INLINE_USED) {
         item.note = NO_BLOCK;
         return Ok(());
     }
-    if intent == Intent::Update {
-        // The commit will copy the newest version.
-        item.at.prefetch_all_of_newest_linked();
-    }
-    // The version of a delete has no payload.
-    let words = if intent == Intent::Delete {
-        0
-    } else {
-        version_chain::VERSION_WORDS + item.at.payload_words()
+    let is_only = !word.has(Tid::QUEUED | ON_SNAPSHOT_LIST);
+    let words = match intent {
+        // The version of a delete has no payload.
+        Intent::Delete => 0,
+        // The version will be a delta (`can_wait`, `holds_changes`).
+        Intent::Update if is_only && !item.needs_image && item.at.is_newest_in_record(word) => {
+            let changed = item.changed();
+            item.at.prefetch_in_newest_linked(changed.start, changed.len());
+            version_chain::VERSION_WORDS + 1 + changed.len()
+        }
+        Intent::Update => {
+            // The commit will copy the newest version.
+            item.at.prefetch_all_of_newest_linked();
+            if is_only && word.has(VACATED) {
+                item.at.prefetch_in_record(0, item.at.payload_words());
+                0
+            } else {
+                version_chain::VERSION_WORDS + item.at.payload_words()
+            }
+        }
+        Intent::Insert | Intent::Put => version_chain::VERSION_WORDS + item.at.payload_words(),
     };
     attempt.room.add(context, item.at, intent, (BlockSize::Whole, words))
 }
@@ -678,7 +715,7 @@ fn is_row(cell: &Latched<'_>) -> bool {
 #[cold]
 fn wake_all(context: &Context<'_, Mvto>, writes: &WriteSet) {
     for item in writes.items() {
-        context.engine.parking.wake(settling_place(&item.at, VersionId::of_word(item.note)));
+        context.engine.parking.wake(settling_place(&item.at, own_id(item)));
     }
 }
 
@@ -738,7 +775,10 @@ fn read_older<'a>(
             newer.find(|stamp| stamp.is_committed())
         });
         let Some(replaced) = replaced.filter(|_| !attempt.only_reads) else {
-            return read_row(context, attempt, at, seen);
+            if read_row(context, attempt, at, seen)? {
+                return Ok(seen);
+            }
+            continue;
         };
         let is_worth_it =
             attempt.will_write() || attempt.reads.len() + attempt.nodes.len() <= MOVED_READS_MAX;
@@ -751,21 +791,20 @@ fn read_older<'a>(
         }
         context.local.conflict = None;
         attempt.only_reads = true;
-        return read_row(context, attempt, at, seen);
     }
 }
 
-/// Returns `seen`. If `seen` is a delta, flattens it first, so that it can be read.
-fn read_row<'a>(
+/// Makes `seen` a row if it is a delta, so that it can be read. Returns false if the delta has been
+/// merged meanwhile (VC5).
+fn read_row(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
     at: &CellAt,
-    seen: Option<Version<'a>>,
-) -> Result<Option<Version<'a>>, Abort> {
-    if let Some(version) = seen {
-        flatten(context, at, version, &mut attempt.image, attempt.reads_settled)?;
-    }
-    Ok(seen)
+    seen: Option<Version<'_>>,
+) -> Result<bool, Abort> {
+    let Some(version) = seen else { return Ok(true) };
+    flatten(context, at, version, &mut attempt.image, attempt.reads_settled)?;
+    Ok(version.stamp().is_readable())
 }
 
 /// Moves the attempt's time forward to the clock's present time. `ts` is a timestamp that the
@@ -1015,8 +1054,8 @@ fn end_of_reads(attempt: &Attempt, ts: u64) -> u64 {
 #[inline(always)]
 fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
     pass(Point::Validated);
-    writes
-        .evaluate(|item| Words::Shared(row_below(item).map_or(item.at.payload(), Version::payload)))
+    // The room in the record is not read here: another commit may be copying a row into it.
+    writes.evaluate(|item| Words::Shared(row_below(item).expect("it was looked at").payload()))
 }
 
 /// Commits one item's version, or unlinks that version if it changes nothing: phase 6.
@@ -1024,7 +1063,10 @@ fn evaluate(writes: &mut WriteSet) -> Result<(), Failure> {
 fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
     pass(Point::Installing);
     match own(item) {
-        Some(version) if !item.untouched => version.commit(),
+        Some(version) if !item.untouched => match item.note & HAS_QUEUED != 0 {
+            true if version.stamp().is_delta() => version.commit_queued(),
+            _ => version.commit(),
+        },
         Some(_) => unlink(context, item),
         None => {}
     }
@@ -1032,7 +1074,12 @@ fn finish(context: &mut Context<'_, Mvto>, item: &mut WriteItem) {
 
 /// Returns the version that a commit has linked for an item; `None` if none is linked.
 fn own(item: &WriteItem) -> Option<Version<'_>> {
-    if item.note == NO_BLOCK { None } else { item.at.linked(VersionId::of_word(item.note)) }
+    if item.note == NO_BLOCK { None } else { item.at.linked(own_id(item)) }
+}
+
+/// Returns the identity of the version that a commit has linked for an item.
+fn own_id(item: &WriteItem) -> VersionId {
+    VersionId::of_word(item.note & !HAS_QUEUED)
 }
 
 /// The property that a write requires of the version below its own.
@@ -1073,7 +1120,8 @@ fn link(
         cell.release();
         return Err(context.conflict(abort, at));
     }
-    let block = match (cell.has_room_in_record(), item.note) {
+    let can_wait = item.note != NO_BLOCK && can_wait(writes, index, below);
+    let block = match (!can_wait && has_room(context, &cell), item.note) {
         (true, _) => None,
         (false, NO_BLOCK) => {
             // Another commit has used the space for a version in the record.
@@ -1082,11 +1130,11 @@ fn link(
         }
         (false, _) => Some(context.version_block(at.table(), BlockSize::Whole)),
     };
-    let is_delta = block.is_some() && can_wait(writes, index, below);
     let stamp = Stamp::pending(ts, item.present);
     let is_first = cell.newest().is_none();
     pass(Point::Linking);
-    let version = cell.link(above, block, if is_delta { stamp.of_delta() } else { stamp });
+    let version = cell.link(above, block, if can_wait { stamp.of_delta() } else { stamp });
+    let mut note = version.id().word();
     if !is_first
         && (item.present || at.is_first() || cell.word().has(ON_SNAPSHOT_LIST))
         && !cell.word().has(Tid::QUEUED)
@@ -1097,6 +1145,7 @@ fn link(
         let only = || below.filter(is_only).map(|only| only.stamp().ts());
         let flag = context.queue_or_park(at, cell.word(), only);
         cell.raise(flag); // TO7
+        note |= if flag == Tid::QUEUED { HAS_QUEUED } else { 0 };
     }
     debug_assert!(
         is_first
@@ -1106,8 +1155,13 @@ fn link(
     );
     cell.release();
     let item = &mut writes.items_mut()[index];
-    (item.note, item.is_delta) = (version.id().word(), is_delta);
+    (item.note, item.is_delta) = (note, can_wait);
     Ok(())
+}
+
+/// Returns whether the record's room for a version is free.
+fn has_room(context: &Context<'_, Mvto>, cell: &Latched<'_>) -> bool {
+    cell.has_room_in_record(|stamp| context.engine.epochs.is_free(stamp))
 }
 
 /// Returns whether an item's update can be linked as a delta, and applied only when the row is
@@ -1115,9 +1169,10 @@ fn link(
 fn can_wait(writes: &WriteSet, index: usize, below: Option<Version<'_>>) -> bool {
     let item = &writes.items()[index];
     let room = item.at.payload_words() + version_chain::SPARE_WORDS;
+    // A pending version counts, too: it may become a delta (`holds_changes`).
     let deltas = || {
         let below = below.into_iter().flat_map(Version::and_older);
-        below.take_while(|version| version.stamp().is_delta()).take(DELTAS_MAX).count()
+        below.take_while(|version| !version.stamp().is_readable()).take(DELTAS_MAX).count()
     };
     item.expects == Some(true)
         && item.present
@@ -1315,10 +1370,28 @@ fn fill_in(writes: &WriteSet, index: usize) {
         if let Some(row) = row_below(item)
             && !writes.replaces_unit(index)
         {
+            if holds_changes(writes, index, version, row) {
+                version.become_delta();
+                return writes.write_changes(index, version.delta_room());
+            }
             version.copy_from(row);
         }
         writes.install(index, version.payload());
     }
+}
+
+/// Returns whether the version of an item is to hold only the words that the commit changes, as a
+/// delta: if `row`, the row below it, is the only other version. So a unit that is seldom written
+/// is not copied, and its row stays where it is (TO10). A unit that is often written is likely to
+/// be read before the delta is merged.
+fn holds_changes(writes: &WriteSet, index: usize, version: Version<'_>, row: Version<'_>) -> bool {
+    let item = &writes.items()[index];
+    let room = item.at.payload_words() + version_chain::SPARE_WORDS;
+    item.note & HAS_QUEUED != 0
+        && item.at.block_of_linked(version).is_some()
+        && version.older().is_some_and(|older| older.id() == row.id())
+        && row.older().is_none()
+        && writes.changed_words(index).is_some_and(|words| words <= room)
 }
 
 /// Unlinks the versions of a failed commit from their chains.
@@ -1346,5 +1419,26 @@ fn unlink(context: &mut Context<'_, Mvto>, item: &WriteItem) {
         context.local.reap_queue.push(item.at);
     }
     cell.release();
-    collect::retire(context, &item.at, version);
+    match item.at.block_of_linked(version) {
+        Some(block) => collect::retire_block(context, &item.at, block),
+        None => vacate(context, &item.at),
+    }
+}
+
+/// Notes that the version in the record has left the chain, which the caller has unlinked and
+/// released. Does nothing if the record is dead.
+#[cold]
+fn vacate(context: &Context<'_, Mvto>, at: &CellAt) {
+    let stamp = context.engine.epochs.stamp();
+    let mut spin = Spin::default();
+    loop {
+        match at.try_latch() {
+            Ok(mut cell) => {
+                cell.vacate(stamp);
+                return cell.release();
+            }
+            Err(word) if word.has(Tid::DEAD) => return,
+            Err(_) => spin.wait(),
+        }
+    }
 }

@@ -53,7 +53,8 @@ impl Versions<Mvto> for Mvto {
     #[inline]
     fn approach(_clock: &Clock, due: impl Iterator<Item = CellAt> + Clone) {
         due.clone().for_each(|at| at.prefetch_cell());
-        due.for_each(|at| at.prefetch_newest_linked());
+        due.clone().for_each(|at| at.prefetch_newest_linked());
+        due.for_each(|at| at.prefetch_second_linked());
     }
 
     #[inline]

@@ -243,6 +243,23 @@ fn deltas_do_not_pile_up() {
     assert_eq!(db.memory().garbage, 0);
 }
 
+/// A pending version may become a delta when deltas already lie on it.
+#[test]
+fn deltas_do_not_pile_up_on_a_pending_version() {
+    let Scene { db, items, mut first, mut second } = scene();
+    let rows = items.clone();
+    let meanwhile = move || {
+        let attempts = (0..DELTAS_MAX).map(|_| second.run_with(ONCE(), |tx| add(tx, &rows, 1)));
+        // The last update would have to wait for the row below.
+        assert_eq!(attempts.filter(|outcome| *outcome == CONFLICT).count(), 1);
+    };
+    acting(Point::Validated, meanwhile, || {
+        run(&mut first, |tx| items.update(tx, &1, Item::COUNT.add(1)))
+    });
+    assert_eq!(chain(&items), [vec![true; DELTAS_MAX], vec![false]].concat());
+    assert_eq!(count(&db, &items), 10 + DELTAS_MAX as i64);
+}
+
 #[test]
 fn snapshots_between_deltas_see_their_own() {
     let Scene { db, items, mut first, .. } = scene();
@@ -308,7 +325,7 @@ fn counters_of_many_threads_lose_nothing_and_abort_nothing() {
 /// Runs the tests of this file with timestamps from the system's clock.
 #[test]
 fn deltas_by_the_clock() {
-    let all: [fn(); 10] = [
+    let all: [fn(); 11] = [
         updates_are_put_off_until_the_row_is_read,
         updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_linked,
         no_version_is_linked_below_one_that_was_read,
@@ -317,6 +334,7 @@ fn deltas_by_the_clock() {
         a_row_is_not_deleted_below_a_delta_that_rests_on_it,
         an_update_does_not_rest_on_a_row_that_is_being_deleted,
         deltas_do_not_pile_up,
+        deltas_do_not_pile_up_on_a_pending_version,
         snapshots_between_deltas_see_their_own,
         counters_of_many_threads_lose_nothing_and_abort_nothing,
     ];

@@ -3,3 +3,4 @@
 pub(crate) mod chains;
 pub(crate) mod deltas;
 mod linking;
+mod merging;
