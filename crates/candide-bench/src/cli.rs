@@ -354,9 +354,9 @@ pub(crate) struct Common {
     #[arg(help_heading = RUNS, long, value_parser = whole::<u64>, default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Reserve the memory that a workload is estimated to take, before its tables are filled: the
-    /// operating system then provides it before the measurement, and not within transactions. At
-    /// most half of the free memory
+    /// Reserve the memory that a workload is estimated to take in its first ten seconds, before its
+    /// tables are filled: the operating system then provides it before the measurement, and not
+    /// within transactions. At most half of the free memory
     #[arg(help_heading = RUNS, long, value_enum, default_value_t = Switch::On)]
     reserve: Switch,
 

@@ -43,8 +43,13 @@ fn excess(size: Size, threads: usize, remedy: Option<&str>, free: u64) -> Option
     })
 }
 
+/// The longest time for whose growth memory is reserved. Later growth takes memory that the engine
+/// touches ahead of demand.
+const GROWTH_MAX: Duration = Duration::from_secs(10);
+
 /// Returns the number of bytes to reserve for a database: an estimate of its tables, and of the
-/// rows that `threads` threads insert in `duration`. At most half of the `free` bytes.
+/// rows that `threads` threads insert in `duration`, or in [`GROWTH_MAX`] if that is shorter. At
+/// most half of the `free` bytes.
 pub(crate) fn reserve(
     size: Size,
     keeps_versions: bool,
@@ -52,7 +57,7 @@ pub(crate) fn reserve(
     duration: Duration,
     free: u64,
 ) -> u64 {
-    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let millis = duration.min(GROWTH_MAX).as_millis() as u64;
     let growth = (size.growth / 1_000).saturating_mul(millis).saturating_mul(threads as u64);
     let rows = size.tables.saturating_add(growth);
     // Old versions take about as much again, and the rest of each slab is unused.
@@ -110,6 +115,7 @@ mod tests {
         assert_eq!(reserve(size, false, 2, second, 1 << 40), 10_000);
         assert_eq!(reserve(size, true, 2, second, 1 << 40), 18_000);
         assert_eq!(reserve(size, true, 2, second, 20_000), 10_000);
+        assert_eq!(reserve(size, false, 2, Duration::MAX, 1 << 40), 55_000, "ten seconds");
         assert_eq!(reserve(size, true, 2, Duration::MAX, 20_000), 10_000);
     }
 

@@ -605,6 +605,31 @@ fn loom_collecting_against_read_by_timestamps() {
     });
 }
 
+/// One session merges a deferred update into the row. Meanwhile another session reads the row,
+/// perhaps by way of the update that is being merged.
+#[test]
+fn loom_merging_against_read_by_timestamps() {
+    explore(2, || {
+        let (db, table) = database::<Mvto>(1);
+        let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
+        assert!(attempt(&mut mine, |tx| table.update(tx, &0, Item::COUNT.add(1))));
+        let inner = table.clone();
+        let reader = thread::spawn(move || {
+            attempt(&mut other, |tx| {
+                assert_eq!(inner.read(tx, &0, Whole)?, Item::new(0, 1));
+                Ok(())
+            });
+            drop(other);
+        });
+        for _ in 0..2 {
+            (0..2).for_each(|_| db.inner.engine.epochs.pass());
+            attempt(&mut mine, |_| Ok(()));
+        }
+        reader.join().unwrap();
+        assert_eq!(count(&db, &table, [0]), [1]);
+    });
+}
+
 /// A row is deleted while another session updates it blindly.
 #[test]
 fn loom_delta_against_delete_by_timestamps() {
