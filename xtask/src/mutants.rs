@@ -291,7 +291,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "merged-early",
-        "protocols::mvto::tests::merging::a_row_is_not_changed_under_one_who_read_it_before_the_delta",
+        "protocols::mvto::tests::merging::a_row_is_not_changed_under_a_reader_from_before_the_delta",
     ),
     check(
         "broken-word-applied",

@@ -22,6 +22,7 @@ impl Chain {
         Chain((0..=mask).map(|number| [next(number), 0, 0, 0, 0, 0, 0, 0]).collect())
     }
 
+    /// Returns the number at which `loads` loads end that begin at `number`.
     fn after(&self, number: u64, loads: usize) -> u64 {
         (0..loads).fold(number, |number, _| self.0[number as usize][0])
     }

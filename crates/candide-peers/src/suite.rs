@@ -234,7 +234,7 @@ fn costs<K: Maps>(
 /// The number of rows from which on a measurement takes long, so that progress is reported.
 const MANY: usize = 10_000_000;
 
-/// The most bytes that a map takes for a row, apart from the key.
+/// About the number of bytes that a map takes for a row, apart from the key.
 const ROW_BYTES: usize = 64;
 
 /// Returns whether a map of `rows` rows, and the input of its measurement, take at most half of the

@@ -58,15 +58,10 @@ fn a_plot_is_well_formed_and_has_a_line_for_each_map() {
     let maps: HashSet<&str> = costs.iter().map(|cost| cost["map"].as_str().unwrap()).collect();
     assert!(maps.contains("candide-ordered") && maps.contains("dashmap"), "{maps:?}");
     // In time by rows; and by cache misses, or in dependent loads if the system does not count.
-    let panels = 2;
     for map in &maps {
-        assert_eq!(
-            plot.matches(&format!("<title>{map}</title></polyline>")).count(),
-            panels,
-            "{map}"
-        );
+        assert_eq!(plot.matches(&format!("<title>{map}</title></polyline>")).count(), 2, "{map}");
     }
-    assert_eq!(plot.matches("<polyline").count(), panels * maps.len());
+    assert_eq!(plot.matches("<polyline").count(), 2 * maps.len());
     let said = report["notes"]
         .as_array()
         .unwrap()

@@ -110,7 +110,7 @@ impl Operations {
     }
 
     /// Returns whether an item's operations begin by replacing the whole unit.
-    pub(super) fn replace_unit(&self, item: &WriteItem) -> bool {
+    pub(super) fn replaces_unit(&self, item: &WriteItem) -> bool {
         let first = self.of(item).next();
         first.is_some_and(|(_, op)| {
             op.is_plain() && usize::from(op.words) == item.at.payload_words()

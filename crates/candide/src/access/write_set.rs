@@ -328,7 +328,7 @@ impl WriteSet {
     /// Returns whether the item's operations begin by replacing the whole unit, so that its old
     /// words do not matter.
     pub(crate) fn replaces_unit(&self, index: usize) -> bool {
-        self.operations.replace_unit(&self.items[index])
+        self.operations.replaces_unit(&self.items[index])
     }
 
     /// Returns the number of words that an item's operations take if they are deferred until a
@@ -400,7 +400,7 @@ impl WriteSet {
         for item in self.items.iter_mut().filter(|item| item.needs_evaluation && !item.is_delta) {
             let evaluated = if item.needs_image {
                 let (first, words) = (self.images.len(), item.at.payload_words());
-                if self.operations.replace_unit(item) {
+                if self.operations.replaces_unit(item) {
                     self.images.resize(first + words, 0);
                 } else {
                     base(item).extend(words, &mut self.images);

@@ -578,20 +578,20 @@ impl crate::Updater<Item> for Linear {
     }
 }
 
-/// One session turns deferred updates into a row and frees the versions below them. Meanwhile
-/// another session reads the row, perhaps as it was before.
-#[test]
-fn loom_collecting_against_read_by_timestamps() {
-    explore(2, || {
+/// Explores the collection of a row's deferred updates by the session that has made them, while
+/// another session reads the row. After the updates, the row's count is `expected`.
+fn explore_collection_beside_a_read(
+    updates: fn(&mut Session<Mvto>, &Table<Item, Mvto>),
+    expected: i64,
+) {
+    explore(2, move || {
         let (db, table) = database::<Mvto>(1);
         let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
-        assert!(attempt(&mut mine, |tx| table.update(tx, &0, Item::COUNT.wrapping_add(1))));
-        assert!(attempt(&mut mine, |tx| table.update_with(tx, &0, Linear(3, -1))));
+        updates(&mut mine, &table);
         let inner = table.clone();
         let reader = thread::spawn(move || {
             attempt(&mut other, |tx| {
-                let row = inner.read(tx, &0, Whole)?;
-                assert_eq!(row, Item::new(0, 2));
+                assert_eq!(inner.read(tx, &0, Whole)?, Item::new(0, expected));
                 Ok(())
             });
             drop(other);
@@ -601,33 +601,29 @@ fn loom_collecting_against_read_by_timestamps() {
             attempt(&mut mine, |_| Ok(()));
         }
         reader.join().unwrap();
-        assert_eq!(count(&db, &table, [0]), [2]);
+        assert_eq!(count(&db, &table, [0]), [expected]);
     });
+}
+
+/// One session turns deferred updates into a row and frees the versions below them. Meanwhile
+/// another session reads the row, perhaps as it was before.
+#[test]
+fn loom_collecting_against_read_by_timestamps() {
+    let updates = |mine: &mut Session<Mvto>, table: &Table<Item, Mvto>| {
+        assert!(attempt(mine, |tx| table.update(tx, &0, Item::COUNT.wrapping_add(1))));
+        assert!(attempt(mine, |tx| table.update_with(tx, &0, Linear(3, -1))));
+    };
+    explore_collection_beside_a_read(updates, 2);
 }
 
 /// One session merges a deferred update into the row. Meanwhile another session reads the row,
 /// perhaps by way of the update that is being merged.
 #[test]
 fn loom_merging_against_read_by_timestamps() {
-    explore(2, || {
-        let (db, table) = database::<Mvto>(1);
-        let (mut mine, mut other) = (db.session().unwrap(), db.session().unwrap());
-        assert!(attempt(&mut mine, |tx| table.update(tx, &0, Item::COUNT.add(1))));
-        let inner = table.clone();
-        let reader = thread::spawn(move || {
-            attempt(&mut other, |tx| {
-                assert_eq!(inner.read(tx, &0, Whole)?, Item::new(0, 1));
-                Ok(())
-            });
-            drop(other);
-        });
-        for _ in 0..2 {
-            (0..2).for_each(|_| db.inner.engine.epochs.pass());
-            attempt(&mut mine, |_| Ok(()));
-        }
-        reader.join().unwrap();
-        assert_eq!(count(&db, &table, [0]), [1]);
-    });
+    let updates = |mine: &mut Session<Mvto>, table: &Table<Item, Mvto>| {
+        assert!(attempt(mine, |tx| table.update(tx, &0, Item::COUNT.add(1))));
+    };
+    explore_collection_beside_a_read(updates, 1);
 }
 
 /// A row is deleted while another session updates it blindly.

@@ -161,7 +161,7 @@ fn prune<'a>(
     let mut image = Vec::new();
     if let Some(row) = merges_into(context, cell, kept) {
         let delta = std::mem::replace(&mut kept, row);
-        if let Some(block) = at.block_of_linked(row).filter(|_| may_move(context, cell)) {
+        if let Some(block) = at.block_of_linked(row).filter(|_| has_room(context, cell)) {
             kept = cell.move_into_record(row);
             retire_block(context, at, block);
         }
@@ -208,8 +208,8 @@ fn merges_into<'a>(
     })
 }
 
-/// Returns whether a row may move into the record before a delta is merged into the row.
-fn may_move(context: &Context<'_, Mvto>, cell: &Latched<'_>) -> bool {
+/// Returns whether the record's room for a version is free (VC2).
+pub(super) fn has_room(context: &Context<'_, Mvto>, cell: &Latched<'_>) -> bool {
     cell.has_room_in_record(|stamp| context.engine.epochs.is_free(stamp))
 }
 

@@ -1121,7 +1121,7 @@ fn link(
         return Err(context.conflict(abort, at));
     }
     let can_wait = item.note != NO_BLOCK && can_wait(writes, index, below);
-    let block = match (!can_wait && has_room(context, &cell), item.note) {
+    let block = match (!can_wait && collect::has_room(context, &cell), item.note) {
         (true, _) => None,
         (false, NO_BLOCK) => {
             // Another commit has used the space for a version in the record.
@@ -1157,11 +1157,6 @@ fn link(
     let item = &mut writes.items_mut()[index];
     (item.note, item.is_delta) = (note, can_wait);
     Ok(())
-}
-
-/// Returns whether the record's room for a version is free.
-fn has_room(context: &Context<'_, Mvto>, cell: &Latched<'_>) -> bool {
-    cell.has_room_in_record(|stamp| context.engine.epochs.is_free(stamp))
 }
 
 /// Returns whether an item's update can be linked as a delta, and applied only when the row is

@@ -83,7 +83,7 @@ fn a_snapshot_keeps_a_delta_from_being_merged() {
 /// its delta when a third transaction has begun and has read the row below. The delta is committed
 /// later than the entry was queued, so the reader may still be copying that row.
 #[test]
-fn a_row_is_not_changed_under_one_who_read_it_before_the_delta() {
+fn a_row_is_not_changed_under_a_reader_from_before_the_delta() {
     let Scene { db, items, mut first, mut second } = scene();
     run(&mut first, |tx| items.insert(tx, Item::new(2, 0)));
     collect(&db, &mut first);
