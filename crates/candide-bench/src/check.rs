@@ -134,7 +134,8 @@ impl CheckArgs {
                 ycsb_joint(Ycsb { transactions: 20_000, verify: Verify::Increment, ..Ycsb::hot(5) })
             }
             AnyWorkload::LongScan => {
-                long_scan(LongScan { rows: 1_000, scan: 100, transactions: 20_000 })
+                let scans = LongScan { scan: 100, ..LongScan::published() };
+                long_scan(LongScan { rows: 1_000, transactions: 20_000, ..scans })
             }
             AnyWorkload::Shifting => {
                 shifting(Shifting { rows: 1_000, transactions: 20_000, ..Shifting::published() })

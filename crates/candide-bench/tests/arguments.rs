@@ -154,6 +154,18 @@ fn lengths_of_waits_out_of_range_are_answered_with_the_range() {
 }
 
 #[test]
+fn think_times_out_of_range_are_answered_with_the_range() {
+    for workload in ["ycsb-hot", "long-scan", "shifting"] {
+        for think in ["1001us", "500", "-1us", "soon"] {
+            assert_refused(
+                &format!("bench {workload} --think {think}"),
+                "expected 0, or a time up to 1ms with its unit, such as 500ns or 2us",
+            );
+        }
+    }
+}
+
+#[test]
 fn contradictions_are_explained() {
     assert_refused(
         "bench ycsb --protocol serial --threads 2",

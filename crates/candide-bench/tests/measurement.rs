@@ -269,6 +269,37 @@ fn shifts_are_reported_over_time() {
 }
 
 #[test]
+fn work_between_operations_is_a_parameter_and_takes_its_time() {
+    let page = file("think.html");
+    let hot = "ycsb-hot --rmws 5";
+    let long_scan = "long-scan --rows 5000";
+    let shifting = "shifting --rows 2000 --phase 40ms";
+    for (workload, operations) in [(hot, 10.0), (long_scan, 3.0), (shifting, 21.0)] {
+        for (think, nanos) in [("", 0), (" --think 0", 0), (" --think 20us", 20_000)] {
+            let arguments = format!("{workload} --transactions 500 --threads 2 --runs 1{think}");
+            let (printed, report) =
+                bench(&format!("{arguments} --report {}", page.display()), "think");
+            let [result] = &report["results"].as_array().expect("a list")[..] else {
+                panic!("{arguments}: more or less than one result")
+            };
+            assert_eq!(result["params"]["think_ns"], nanos, "{arguments}");
+            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+            let note = "after each operation a transaction works for the time of --think";
+            assert_eq!(printed.contains(note), nanos > 0, "{printed}");
+            let page = fs::read_to_string(&page).expect("written");
+            assert!(page.contains(&format!(
+                "<dt>think ns</dt><dd data-field=\"params/think_ns\">{nanos}</dd>"
+            )));
+            // The clock of latencies is another one than that of the work.
+            let least = 0.99 * operations * f64::from(nanos) / 1e3;
+            for (kind, ended) in result["transactions"].as_object().expect("an object") {
+                assert!(number(&ended["p50_us"]) >= least, "{arguments}: {kind}: {ended}");
+            }
+        }
+    }
+}
+
+#[test]
 fn micro_benchmarks_are_run() {
     let presets = ["index", "counter", "cicada", "dbx1000", "ccbench", "silo"].map(|preset| {
         let rows = if preset == "counter" { "" } else { " --rows 5000" };

@@ -25,6 +25,8 @@
 //! If one row is accessed more often than others, [`Workload::hottest`] names this row, and workers
 //! give a [`Probe`] of it.
 //!
+//! [`Think`] is work that the transactions of some workloads do after each of their operations.
+//!
 //! Inputs are drawn before a transaction's first attempt. Every retry uses the same inputs, so a
 //! retry repeats the same work.
 
@@ -44,6 +46,7 @@ mod replay;
 mod rng;
 pub mod rubis;
 pub mod smallbank;
+mod think;
 pub mod tpcb;
 pub mod tpcc;
 pub mod two_tables;
@@ -59,5 +62,6 @@ pub use hottest::Probe;
 pub use load::Loading;
 pub use replay::Stopped;
 pub use rng::stream;
+pub use think::Think;
 pub use workload::{Failure, Loaded, Size, Step, Timeline, Worker, Workload};
 pub use zipf::{THETA_MAX, Zipf};

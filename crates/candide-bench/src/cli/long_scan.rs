@@ -1,9 +1,10 @@
 //! The arguments of the long scan.
 
+use candide_workloads::Think;
 use candide_workloads::two_tables::LongScan;
 use clap::Args;
 
-use super::values::whole;
+use super::values::{think, whole};
 use super::{Common, WORKLOAD};
 
 #[derive(Debug, Args)]
@@ -17,6 +18,11 @@ pub(crate) struct LongScanArgs {
     #[arg(long, value_parser = whole::<u64>, value_name = "ROWS", default_value_t = 1_000)]
     scan: u64,
 
+    /// Time for which a transaction works after the read, after the scan and after the write, such
+    /// as 500ns or 2us, up to 1ms
+    #[arg(long, value_parser = think, value_name = "DURATION", default_value = "0", allow_hyphen_values = true)]
+    think: Think,
+
     /// Transactions generated per thread beforehand, and replayed
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
@@ -27,6 +33,7 @@ pub(crate) struct LongScanArgs {
 
 impl LongScanArgs {
     pub(crate) fn workload(&self) -> LongScan {
-        LongScan { rows: self.rows, scan: self.scan, transactions: self.transactions }
+        let LongScanArgs { rows, scan, think, transactions, .. } = *self;
+        LongScan { rows, scan, think, transactions }
     }
 }

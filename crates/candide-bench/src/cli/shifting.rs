@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use candide_workloads::Think;
 use candide_workloads::two_tables::Shifting;
 use clap::Args;
 
-use super::values::{positive_duration, whole};
+use super::values::{positive_duration, think, whole};
 use super::{Common, Profile, WORKLOAD};
 
 /// The default duration of a run: eight phases of the default length.
@@ -27,6 +28,11 @@ pub(crate) struct ShiftingArgs {
     #[arg(long, value_parser = positive_duration, default_value = "100ms", allow_hyphen_values = true)]
     phase: Duration,
 
+    /// Time for which a transaction works after the operation on the small table's row and after
+    /// each read, such as 500ns or 2us, up to 1ms
+    #[arg(long, value_parser = think, value_name = "DURATION", default_value = "0", allow_hyphen_values = true)]
+    think: Think,
+
     /// Transactions generated per thread beforehand, and replayed
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
     transactions: usize,
@@ -47,6 +53,7 @@ impl ShiftingArgs {
             reads: self.reads,
             phase: self.phase,
             slice: self.common.slice.unwrap_or(slice),
+            think: self.think,
             transactions: self.transactions,
         }
     }

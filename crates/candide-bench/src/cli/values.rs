@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use candide_workloads::Think;
+
 /// The largest number of threads of a run; each thread has its own session.
 const THREADS_MAX: u64 = 1_024;
 
@@ -72,6 +74,13 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// Parses the time for which a transaction works after each of its operations.
+pub(super) fn think(text: &str) -> Result<Think, String> {
+    duration(text).ok().and_then(Think::new).ok_or_else(|| {
+        "expected 0, or a time up to 1ms with its unit, such as 500ns or 2us".to_string()
+    })
+}
+
 /// Parses the first and the largest bound of pauses, with two dots between them. The database
 /// checks the ranges of both.
 pub(super) fn backoff(text: &str) -> Result<(Duration, Duration), String> {
@@ -133,6 +142,22 @@ mod tests {
         for text in ["", "..", "2us", "2us..", "..2us", "2..200", "2us-200us", "2us..3us..4us"] {
             let refused = backoff(text).expect_err(text);
             assert!(refused.ends_with("such as 2us..200us"), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn think_times_are_answered_with_their_range_and_unit() {
+        assert_eq!((think("0"), think("0s")), (Ok(Think::NONE), Ok(Think::NONE)));
+        for (text, nanos) in [("1ns", 1), ("0.5us", 500), ("2us", 2_000), ("1ms", 1_000_000)] {
+            assert_eq!(think(text).ok(), Think::new(Duration::from_nanos(nanos)), "{text}");
+        }
+        for text in ["1000001ns", "1s", "500", "-1us", "1us,2us", "us", "soon", ""] {
+            assert_eq!(
+                think(text),
+                Err("expected 0, or a time up to 1ms with its unit, such as 500ns or 2us"
+                    .to_string()),
+                "{text}"
+            );
         }
     }
 

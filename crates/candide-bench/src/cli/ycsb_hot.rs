@@ -1,10 +1,11 @@
 //! The arguments of YCSB on a few rows.
 
 use candide_harness::each_once;
+use candide_workloads::Think;
 use candide_workloads::ycsb::{Joint, Verify, Ycsb};
 use clap::Args;
 
-use super::values::whole;
+use super::values::{think, whole};
 use super::{Common, Profile, WORKLOAD};
 
 #[derive(Debug, Args)]
@@ -31,6 +32,11 @@ pub(crate) struct YcsbHotArgs {
     /// Use an ordered index for the table, not a hash index
     #[arg(long)]
     ordered: bool,
+
+    /// Time for which a transaction works after each operation, such as 500ns or 2us, up to 1ms. A
+    /// read-modify-write is one operation
+    #[arg(long, value_parser = think, value_name = "DURATION", default_value = "0", allow_hyphen_values = true)]
+    think: Think,
 
     /// Transactions generated per thread beforehand, and replayed
     #[arg(long, value_parser = whole::<usize>, value_name = "COUNT", default_value_t = 200_000)]
@@ -63,6 +69,7 @@ impl YcsbHotArgs {
             operations: self.operations,
             sorted: self.sorted,
             ordered: self.ordered,
+            think: self.think,
             transactions: self.transactions,
             verify: self.verify.unwrap_or(verify),
             ..Ycsb::hot(rmws)

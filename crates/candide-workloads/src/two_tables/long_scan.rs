@@ -14,7 +14,9 @@ use crate::hottest::probe;
 use crate::replay::{Replay, Stopped, draw_all};
 use crate::workload::{require, require_transactions};
 use crate::ycsb::{Joint, JointInOrder, Layout, Operation, UserRow, Value, Writer, scan_all};
-use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Worker, Workload, rng};
+use crate::{
+    Consistency, Failure, Loaded, Loading, Probe, Size, Step, Think, Worker, Workload, rng,
+};
 
 /// A thread's scans are drawn from the random stream of the thread's number with this bit set. The
 /// stream with the thread's plain number serves for the columns.
@@ -27,6 +29,9 @@ pub struct LongScan {
     pub rows: u64,
     /// The number of rows that a transaction scans.
     pub scan: u64,
+    /// The work after each of the three operations: the read, the scan as a whole, and the write.
+    #[serde(rename = "think_ns")]
+    pub think: Think,
     /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
@@ -34,7 +39,7 @@ pub struct LongScan {
 impl LongScan {
     /// Returns the published knobs: scans of a thousand of a million rows.
     pub fn published() -> Self {
-        LongScan { rows: 1_000_000, scan: 1_000, transactions: 200_000 }
+        LongScan { rows: 1_000_000, scan: 1_000, think: Think::NONE, transactions: 200_000 }
     }
 }
 
@@ -61,7 +66,9 @@ impl Workload for LongScan {
     }
 
     fn differences(&self) -> Vec<&'static str> {
-        vec!["where a scan begins is not published: here, anywhere with the same probability"]
+        let starts =
+            "where a scan begins is not published: here, anywhere with the same probability";
+        [starts].into_iter().chain(self.think.difference()).collect()
     }
 
     fn hottest(&self) -> Option<&'static str> {
@@ -127,6 +134,7 @@ impl<P: Protocol> Loaded<P> for LongScanTables<P> {
             operations,
             starts,
             scan: self.knobs.scan,
+            think: self.knobs.think,
             writer,
             wrong: 0,
         }
@@ -156,19 +164,21 @@ pub struct LongScanWorker<P: Protocol> {
     /// The keys at which scans begin.
     starts: Replay<u64>,
     scan: u64,
+    think: Think,
     writer: Writer<<Joint as Layout>::Value>,
     wrong: u64,
 }
 
 impl<P: Protocol> Worker for LongScanWorker<P> {
     fn step(&mut self) -> Result<Step, Abort> {
-        let LongScanWorker { session, tables, operations, starts, scan, writer, wrong } = self;
+        let LongScanWorker { session, tables, operations, starts, scan, think, writer, wrong } =
+            self;
         let operations = operations.next();
         let start = starts.next()[0];
         let mut attempts = 0;
         let is_whole = session.run(|tx| {
             attempts += 1;
-            tables.transact(tx, &operations[0], start..start + *scan)
+            tables.transact(tx, &operations[0], start..start + *scan, *think)
         })?;
         writer.committed::<Joint>(operations, 0);
         *wrong += u64::from(!is_whole);
@@ -191,19 +201,23 @@ struct Tables<P: Protocol> {
 }
 
 impl<P: Protocol> Tables<P> {
-    /// Runs the transaction. Returns whether the scan returned each row of its range once and in
-    /// order.
+    /// Runs the transaction, and works after each operation. Returns whether the scan returned each
+    /// row of its range once and in order.
     fn transact(
         &self,
         tx: &Tx<'_, P>,
         operation: &Operation,
         range: Range<u64>,
+        think: Think,
     ) -> Result<bool, Abort> {
         let row = self.small.find(tx, &0)?;
         let before = row.read(Whole)?;
+        think.work();
         let is_whole = scan_all(&self.large, tx, range)?;
+        think.work();
         let column = usize::from(operation.column);
         row.update(UserRow::<Joint>::HEADS[column].set(before.columns[column].head() + 1))?;
+        think.work();
         Ok(is_whole)
     }
 }

@@ -18,7 +18,9 @@ use crate::workload::{require, require_transactions};
 use crate::ycsb::{
     Access, Attempt, Joint, Layout, OPERATIONS_MAX, Operation, UserRow, Writer, YcsbTables,
 };
-use crate::{Consistency, Failure, Loaded, Loading, Probe, Size, Step, Timeline, Worker, Workload};
+use crate::{
+    Consistency, Failure, Loaded, Loading, Probe, Size, Step, Think, Timeline, Worker, Workload,
+};
 
 /// The names of the phases, which are also the transaction types.
 const PHASES: [&str; 2] = ["read", "read-modify-write"];
@@ -36,6 +38,9 @@ pub struct Shifting {
     /// The duration of one slice of a phase. Throughput is reported per slice.
     #[serde(rename = "slice_s", serialize_with = "seconds")]
     pub slice: Duration,
+    /// The work after the operation on the small table's row and after each read.
+    #[serde(rename = "think_ns")]
+    pub think: Think,
     /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
 }
@@ -53,6 +58,7 @@ impl Shifting {
             reads: 20,
             phase: Duration::from_millis(100),
             slice: Duration::from_micros(10),
+            think: Think::NONE,
             transactions: 200_000,
         }
     }
@@ -81,10 +87,9 @@ impl Workload for Shifting {
     }
 
     fn differences(&self) -> Vec<&'static str> {
-        vec![
-            "at a switch of phases threads end their transactions, where MOCC abandons those that abort, and there are no \
-             temperatures to reset",
-        ]
+        let phases = "at a switch of phases threads end their transactions, where MOCC abandons those that abort, and there are no \
+                      temperatures to reset";
+        [phases].into_iter().chain(self.think.difference()).collect()
     }
 
     fn timeline(&self) -> Option<Timeline> {
@@ -123,7 +128,7 @@ impl Workload for Shifting {
         loading: &Loading<'_>,
     ) -> Result<ShiftingTables<P>, Failure> {
         let tables = TwoTables::load(Joint, self.rows, self.reads, self.transactions, db, loading)?;
-        Ok(ShiftingTables { tables, phase: Arc::default() })
+        Ok(ShiftingTables { tables, think: self.think, phase: Arc::default() })
     }
 }
 
@@ -131,6 +136,7 @@ impl Workload for Shifting {
 pub struct ShiftingTables<P: Protocol> {
     /// The tables.
     pub tables: TwoTables<P, Joint>,
+    think: Think,
     /// The current phase. A change of phase writes this number, and every transaction reads it at
     /// its beginning.
     phase: Arc<AtomicUsize>,
@@ -152,7 +158,7 @@ impl<P: Protocol> Loaded<P> for ShiftingTables<P> {
         let TwoTables { small, large } = &self.tables;
         let phase = Arc::clone(&self.phase);
         let side = |table| Side::new(table, thread, stopped);
-        ShiftingWorker { session, small: side(small), large: side(large), phase }
+        ShiftingWorker { session, small: side(small), large: side(large), think: self.think, phase }
     }
 
     fn absorb(&self, worker: ShiftingWorker<P>) {
@@ -184,20 +190,22 @@ pub struct ShiftingWorker<P: Protocol> {
     session: Session<P>,
     small: Side<P>,
     large: Side<P>,
+    think: Think,
     phase: Arc<AtomicUsize>,
 }
 
 impl<P: Protocol> Worker for ShiftingWorker<P> {
     fn step(&mut self) -> Result<Step, Abort> {
-        let ShiftingWorker { session, small, large, phase } = self;
+        let ShiftingWorker { session, small, large, think, phase } = self;
         let kind = phase.load(Ordering::Relaxed);
         let first = [Operation { write: kind == 1, ..small.operations.next()[0] }];
         let reads = large.operations.next();
         let mut attempts = 0;
         let torn = session.run(|tx| {
             attempts += 1;
-            Attempt::new(tx, &small.table, Access::ReadAnother, &small.writer).run(&first)?;
-            Attempt::new(tx, &large.table, Access::ReadAnother, &large.writer).run(reads)
+            Attempt::new(tx, &small.table, Access::ReadAnother, *think, &small.writer)
+                .run(&first)?;
+            Attempt::new(tx, &large.table, Access::ReadAnother, *think, &large.writer).run(reads)
         })?;
         small.writer.committed::<Joint>(&first, 0);
         large.writer.committed::<Joint>(reads, torn);

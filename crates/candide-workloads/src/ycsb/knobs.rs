@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::layout::{Joint, Layout, Narrow, Single, Values, Wide, WideInThirds, Word, describe};
+use crate::Think;
 use crate::workload::{require, require_theta, require_transactions};
 
 /// The largest number of operations that a transaction may have.
@@ -141,6 +142,9 @@ pub struct Ycsb<L: Layout = Wide> {
     pub distinct: bool,
     /// Whether the table keeps its keys in order.
     pub ordered: bool,
+    /// The work after each operation. A read and the write that follows it are one operation.
+    #[serde(rename = "think_ns")]
+    pub think: Think,
     /// The number of transactions that are generated per thread beforehand and replayed in a cycle.
     pub transactions: usize,
     /// The values that are written, which determine what is checked afterwards.
@@ -166,6 +170,7 @@ impl<L: Layout> Ycsb<L> {
             sorted: true,
             distinct: true,
             ordered: false,
+            think: Think::NONE,
             transactions: 200_000,
             verify: Verify::Counts,
             differences: &[],
@@ -239,6 +244,7 @@ impl Ycsb {
             sorted: self.sorted,
             distinct: self.distinct,
             ordered: self.ordered,
+            think: self.think,
             transactions: self.transactions,
             verify: self.verify,
             differences: self.differences,

@@ -89,7 +89,8 @@ impl<L: Layout> Workload for Ycsb<L> {
                 "a write sets its column to one of 128 values made beforehand of characters drawn at random, which stay in the cache",
             ),
         };
-        self.differences.iter().copied().chain(written).collect()
+        let think = self.think.difference();
+        self.differences.iter().copied().chain(written).chain(think).collect()
     }
 
     fn hottest(&self) -> Option<&'static str> {
@@ -177,7 +178,8 @@ impl<P: Protocol, L: Layout> Loaded<P> for YcsbTables<P, L> {
         stopped: Stopped<'_>,
     ) -> YcsbWorker<P, L> {
         let (operations, writer) = self.inputs(thread, stopped);
-        YcsbWorker::new(session, self.table.clone(), operations, self.knobs.access, writer)
+        let Ycsb { access, think, .. } = self.knobs;
+        YcsbWorker::new(session, self.table.clone(), operations, access, think, writer)
     }
 
     fn absorb(&self, worker: YcsbWorker<P, L>) {

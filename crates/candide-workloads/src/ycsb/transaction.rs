@@ -12,7 +12,7 @@ use super::writer::Writer;
 use crate::hottest::probe;
 use crate::replay::Replay;
 use crate::workload::run_as;
-use crate::{Probe, Step, Worker};
+use crate::{Probe, Step, Think, Worker};
 
 /// The worker that runs the transactions of one thread.
 pub struct YcsbWorker<P: Protocol, L: Layout = Wide> {
@@ -20,6 +20,7 @@ pub struct YcsbWorker<P: Protocol, L: Layout = Wide> {
     table: Table<UserRow<L>, P>,
     operations: Replay<Operation>,
     access: Access,
+    think: Think,
     writer: Writer<L::Value>,
 }
 
@@ -29,9 +30,10 @@ impl<P: Protocol, L: Layout> YcsbWorker<P, L> {
         table: Table<UserRow<L>, P>,
         operations: Replay<Operation>,
         access: Access,
+        think: Think,
         writer: Writer<L::Value>,
     ) -> Self {
-        YcsbWorker { session, table, operations, access, writer }
+        YcsbWorker { session, table, operations, access, think, writer }
     }
 
     pub(super) fn into_writer(self) -> Writer<L::Value> {
@@ -41,12 +43,13 @@ impl<P: Protocol, L: Layout> YcsbWorker<P, L> {
 
 impl<P: Protocol, L: Layout> Worker for YcsbWorker<P, L> {
     fn step(&mut self) -> Result<Step, Abort> {
-        let YcsbWorker { session, table, operations, access, writer } = self;
+        let YcsbWorker { session, table, operations, access, think, writer } = self;
         let operations = operations.next();
         let writes = operations.iter().any(|operation| operation.write);
         let options = if writes { RunOptions::new() } else { RunOptions::new().read_only() };
-        let (torn, retries) =
-            run_as(session, options, |tx| Attempt::new(tx, table, *access, writer).run(operations));
+        let (torn, retries) = run_as(session, options, |tx| {
+            Attempt::new(tx, table, *access, *think, writer).run(operations)
+        });
         writer.committed::<L>(operations, torn?);
         Ok(Step { kind: usize::from(writes), committed: true, retries })
     }
@@ -65,6 +68,7 @@ pub(crate) struct Attempt<'a, P: Protocol, L: Layout> {
     tx: &'a Tx<'a, P>,
     table: &'a Table<UserRow<L>, P>,
     access: Access,
+    think: Think,
     writer: &'a Writer<L::Value>,
     /// The number of operations done.
     position: usize,
@@ -77,9 +81,10 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
         tx: &'a Tx<'a, P>,
         table: &'a Table<UserRow<L>, P>,
         access: Access,
+        think: Think,
         writer: &'a Writer<L::Value>,
     ) -> Self {
-        Attempt { tx, table, access, writer, position: 0, torn: 0 }
+        Attempt { tx, table, access, think, writer, position: 0, torn: 0 }
     }
 
     /// Executes `operations` in batches whose cache misses overlap, the largest batches first.
@@ -123,8 +128,43 @@ impl<'a, P: Protocol, L: Layout> Attempt<'a, P, L> {
             if operation.write {
                 self.writer.write(row, *operation, self.access, self.position)?;
             }
+            self.think.work();
             self.position += 1;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use candide::{Database, Occ};
+
+    use super::*;
+    use crate::ycsb::Ycsb;
+    use crate::{Loading, Workload};
+
+    #[test]
+    fn an_attempt_works_after_each_operation_before_the_closure_returns() {
+        let time = Duration::from_micros(20);
+        let think = Think::new(time).expect("in range");
+        let knobs = Ycsb { transactions: 1, think, ..Ycsb::hot(5) };
+        let db = Database::<Occ>::builder().build().expect("valid settings");
+        let loading = Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false };
+        let tables = knobs.load(&db, &loading).expect("loads");
+        let (mut operations, writer) = tables.inputs(0, &|| false);
+        let operations = operations.next();
+        assert_eq!(operations.len(), 10);
+        for count in 1..=10 {
+            let took = db.run(|tx| {
+                let begun = Instant::now();
+                Attempt::new(tx, &tables.table, knobs.access, think, &writer)
+                    .run(&operations[..count])?;
+                Ok::<_, Abort>(begun.elapsed())
+            });
+            let took = took.expect("no other transaction");
+            assert!(took >= count as u32 * time, "{took:?} for {count} operations");
+        }
     }
 }

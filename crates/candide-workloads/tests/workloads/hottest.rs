@@ -88,7 +88,8 @@ fn workers_look_at_a_row_that_the_workload_writes() {
     assert_has_one(&narrow, TRANSACTIONS);
     assert_has_one(&Ycsb { transactions: TRANSACTIONS, ..Ycsb::hot(5) }, TRANSACTIONS);
     assert_has_one(&Ycsb { transactions: TRANSACTIONS, ..Ycsb::counter() }, 1);
-    assert_has_one(&LongScan { rows: 100, scan: 10, transactions: TRANSACTIONS }, 1);
+    let scans = LongScan { rows: 100, scan: 10, ..LongScan::published() };
+    assert_has_one(&LongScan { transactions: TRANSACTIONS, ..scans }, 1);
     assert_has_one(&Shifting { rows: 100, transactions: TRANSACTIONS, ..Shifting::published() }, 1);
     let ranges =
         Ranges { rows: 100, read_only: 0.5, transactions: TRANSACTIONS, ..Ranges::published() };

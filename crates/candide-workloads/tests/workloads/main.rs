@@ -9,6 +9,7 @@ mod micro;
 mod random;
 mod rubis;
 mod smallbank;
+mod think;
 mod tpcb;
 mod tpcc;
 mod two_tables;

@@ -17,7 +17,7 @@ use crate::common::{
 const THREADS: usize = 4;
 
 fn long_scan() -> LongScan {
-    LongScan { rows: 500, scan: 100, transactions: 100 }
+    LongScan { rows: 500, scan: 100, transactions: 100, ..LongScan::published() }
 }
 
 /// The counters of the small table's row.
