@@ -19,6 +19,7 @@ const LAYERS: &[&str] = &[
     "timestamps",
     "factor",
     "waiting",
+    "policy",
     "error",
     "stats",
     "memory",

@@ -9,6 +9,8 @@ use crate::error::Error;
 use crate::factor::Factor;
 use crate::index::{DeletedIndex, HashIndex, OrderedIndex, Size, TableIndex};
 use crate::memory::{Memory, Slab, SlabId};
+use crate::policy::Policy;
+use crate::protocols::policies::{cell_words, flags_of};
 use crate::record::{Layout, RECORD_WORDS_MAX};
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
@@ -23,9 +25,25 @@ pub struct TableOptions {
     capacity: usize,
     components_share_words: bool,
     ordered: bool,
+    policy: Option<Policy>,
+    splitting: Option<bool>,
 }
 
 impl TableOptions {
+    /// Chooses the [policy](Policy) of the table, under [`Occ`](crate::Occ). By default it is that
+    /// of the database. A policy by name ([`Policies::with`](crate::Policies::with)) takes precedence.
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> TableOptions {
+        TableOptions { policy: Some(policy), ..self }
+    }
+
+    /// Sets whether each column group of the table is a unit of conflict by itself. By default
+    /// [`Builder::timestamp_splitting`](crate::Builder::timestamp_splitting) says so.
+    #[must_use]
+    pub fn timestamp_splitting(self, on: bool) -> TableOptions {
+        TableOptions { splitting: Some(on), ..self }
+    }
+
     /// Builds the index for about `rows` rows, so that the index need not grow while these rows are
     /// inserted.
     #[must_use]
@@ -89,6 +107,7 @@ struct Plan {
     show_key: Show,
     ordered: bool,
     capacity: usize,
+    policy: Policy,
 }
 
 /// The column groups of index entries; the group at position `n` has `n` words.
@@ -134,7 +153,7 @@ impl Catalog {
             }
             return Ok(core.clone());
         }
-        let cores = self.new_table(common, name, options, row, &tables)?;
+        let cores = self.new_table(common, (name, names.len()), options, row, &tables)?;
         let core = cores[0].clone();
         names.insert(name.into(), Known { number: tables.len(), row: row.id, path: row.path });
         tables.extend(cores);
@@ -146,7 +165,7 @@ impl Catalog {
     fn new_table(
         &self,
         common: &Common,
-        name: &str,
+        (name, names): (&str, usize),
         options: TableOptions,
         row: &RowType,
         tables: &[Arc<TableCore>],
@@ -170,7 +189,9 @@ impl Catalog {
                 number: tables.len(),
                 row_type: row.name,
                 groups: row.groups,
-                split: common.options.splitting && common.properties.cell_words > 0,
+                split: options.splitting.unwrap_or(common.options.splitting)
+                    && common.properties.cell_words > 0,
+                policy: table_policy(common, name, names, options.policy)?,
                 packing,
                 key_words,
                 hashed_words: key_words,
@@ -226,6 +247,7 @@ impl Catalog {
                 show_key: index.show_key,
                 ordered: index.ordered || common.options.factors.has(Factor::OrderedOnly),
                 capacity,
+                policy: Policy::Optimistic,
             },
         )?;
         Ok(Arc::new(entries))
@@ -262,13 +284,18 @@ impl Catalog {
         let Plan { name, row_type, groups, split, key_words, .. } = plan;
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
-        let layout =
-            Layout::new(number, key_words, plan.packing, groups, split, protocol.cell_words)
-                .map_err(|words| {
-                    let problem =
-                        format!("its records would have {words} words; 65,535 is the most");
-                    Error::RowType { row: row_type, problem }
-                })?;
+        let cell_words = match common.policies.policies {
+            Some(_) => cell_words(plan.policy),
+            None => protocol.cell_words,
+        };
+        if plan.policy != Policy::default() {
+            common.policies.set(number, plan.policy);
+        }
+        let layout = Layout::new(number, key_words, plan.packing, groups, split, cell_words)
+            .map_err(|words| {
+                let problem = format!("its records would have {words} words; 65,535 is the most");
+                Error::RowType { row: row_type, problem }
+            })?;
         let new_slab = |words: usize| {
             let slab = SlabId(self.slabs_made.fetch_add(1, Ordering::Relaxed) as u32);
             Slab::new(slab, words, &common.memory)
@@ -322,10 +349,27 @@ impl Catalog {
             show_key: plan.show_key,
             index,
             records,
+            birth_flags: AtomicU64::new(flags_of(plan.policy)),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,
         })
+    }
+}
+
+/// Returns the policy of a new table, before which the database has `number` tables.
+fn table_policy(
+    common: &Common,
+    name: &str,
+    number: usize,
+    wanted: Option<Policy>,
+) -> Result<Policy, Error> {
+    match (&common.policies.policies, wanted) {
+        (Some(policies), wanted) => Ok(policies.of_table(name, number, wanted)),
+        (None, None) => Ok(Policy::Optimistic),
+        (None, Some(_)) => {
+            Err(Error::NoPolicies { table: name.to_owned(), protocol: common.properties.name })
+        }
     }
 }
 

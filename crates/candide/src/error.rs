@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::policy::Policy;
 #[cfg(any(test, feature = "experiments"))]
 use crate::{factor::Factor, timestamps::Timestamps};
 use std::fmt;
@@ -188,6 +189,24 @@ pub enum Error {
         /// The fault, and how to correct it.
         problem: String,
     },
+    /// A policy was chosen for a table, but the database's protocol has no policies; only
+    /// [`Occ`](crate::Occ) has.
+    NoPolicies {
+        /// The table's name.
+        table: String,
+        /// The protocol's name.
+        protocol: &'static str,
+    },
+    /// The cells of a table have no room for the locks of a policy, because the policy with which
+    /// the table was made takes none. Make the table with a policy that locks.
+    PolicyWithoutRoom {
+        /// The table's name.
+        table: String,
+        /// The policy that the caller asked for.
+        wanted: Policy,
+        /// The policies that the table can have.
+        possible: &'static [Policy],
+    },
     /// The name of a table or of an index is empty.
     EmptyTableName,
     /// A database holds at most 65,535 tables, secondary indexes included.
@@ -303,6 +322,18 @@ impl fmt::Display for Error {
                 write!(f, "table {table:?} holds rows of type {existing}, not {wanted}; use another name for {wanted}")
             }
             Error::RowType { row, problem } => write!(f, "row type {row} cannot be stored: {problem}"),
+            Error::NoPolicies { table, protocol } => write!(
+                f,
+                "table {table:?} cannot have a policy: protocol {protocol} has none; use occ"
+            ),
+            Error::PolicyWithoutRoom { table, wanted, possible } => {
+                let possible: Vec<_> = possible.iter().map(|policy| policy.name()).collect();
+                write!(
+                    f,
+                    "table {table:?} was made without room for the locks of {wanted}; possible: {}",
+                    possible.join(", ")
+                )
+            }
             Error::EmptyTableName => f.write_str("a table, or an index, needs a name of at least one character"),
             Error::TooManyTables => {
                 f.write_str("a database holds at most 65,535 tables and indexes; keep rows of one type in one table")

@@ -98,6 +98,7 @@ mod factor;
 mod gc;
 mod index;
 mod memory;
+mod policy;
 pub mod protocols;
 mod record;
 mod schema;
@@ -124,6 +125,7 @@ pub use candide_derive::{Key, Record};
 pub use catalog::TableOptions;
 pub use engine::{Properties, Protocol, Versioned};
 pub use error::{Abort, Error};
+pub use policy::{Policies, Policy};
 pub use protocols::list::*;
 #[cfg(any(test, feature = "history"))]
 pub use protocols::recorded as history;
@@ -133,7 +135,7 @@ pub use schema::{
     IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered,
     Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater, Whole,
 };
-pub use stats::Stats;
+pub use stats::{LockStats, Stats};
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
 

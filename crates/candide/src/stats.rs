@@ -44,6 +44,9 @@ pub struct Stats {
     /// and only if the database was built to (`Builder::count_stale_commits`, with the feature
     /// `experiments`); otherwise zero.
     pub stale_commits: u64,
+    /// Locks on rows by the [policies](crate::Policy) of tables. Locks that every commit takes on
+    /// what it writes do not count.
+    pub locks: LockStats,
     /// One count for each reason, in the order of [`Abort::ALL`]. A conflict is counted for each
     /// attempt that ended in it, and so is an update's [`Abort::Guard`] or [`Abort::Overflow`].
     /// [`Abort::AttemptsExhausted`] and [`Abort::DeadlinePassed`] are counted for each transaction
@@ -76,9 +79,62 @@ impl Stats {
         self.read_set += other.read_set;
         self.write_set += other.write_set;
         self.stale_commits += other.stale_commits;
+        self.locks.add(other.locks);
         for (sum, count) in self.aborts.iter_mut().zip(other.aborts) {
             *sum += count;
         }
+    }
+}
+
+/// Counts of locks on rows by the [policies](crate::Policy) of tables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockStats {
+    /// Locks that were taken.
+    pub taken: u64,
+    /// Locks for which an attempt waited, successfully or not.
+    pub waited: u64,
+    /// Attempts that aborted because of a lock that they did not get.
+    pub died: u64,
+    /// Attempts that aborted because another transaction, of higher precedence, asked them to.
+    pub killed: u64,
+    /// Locks that a policy asked for, and without which the attempt went on.
+    pub forgone: u64,
+}
+
+impl LockStats {
+    fn add(&mut self, other: LockStats) {
+        self.taken += other.taken;
+        self.waited += other.waited;
+        self.died += other.died;
+        self.killed += other.killed;
+        self.forgone += other.forgone;
+    }
+}
+
+/// A session's counters of locks by policy. Only the session's thread writes them.
+#[derive(Debug, Default)]
+pub(crate) struct LockCounters([AtomicU64; 5]);
+
+/// What is counted about locks by policy, in the order of the fields of [`LockStats`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LockCount {
+    Taken,
+    Waited,
+    Died,
+    Killed,
+    Forgone,
+}
+
+impl LockCounters {
+    pub(crate) fn count(&self, what: LockCount) {
+        count(&self.0[what as usize], 1);
+    }
+
+    fn read(&self) -> LockStats {
+        let [taken, waited, died, killed, forgone] =
+            std::array::from_fn(|index| self.0[index].load(Ordering::Relaxed));
+        LockStats { taken, waited, died, killed, forgone }
     }
 }
 
@@ -93,6 +149,7 @@ struct Words {
     read_set: AtomicU64,
     write_set: AtomicU64,
     stale_commits: AtomicU64,
+    locks: Arc<LockCounters>,
     user_errors: AtomicU64,
     retries: AtomicU64,
     aborts: [AtomicU64; Abort::ALL.len()],
@@ -105,6 +162,7 @@ impl Counters {
             read_set: AtomicU64::new(0),
             write_set: AtomicU64::new(0),
             stale_commits: AtomicU64::new(0),
+            locks: Arc::default(),
             user_errors: AtomicU64::new(0),
             retries: AtomicU64::new(0),
             aborts: std::array::from_fn(|_| AtomicU64::new(0)),
@@ -128,6 +186,11 @@ impl Counters {
         count(&self.0.stale_commits, 1);
     }
 
+    /// Returns the session's counts of locks by policy.
+    pub(crate) fn locks(&self) -> &Arc<LockCounters> {
+        &self.0.locks
+    }
+
     pub(crate) fn user_error(&self) {
         count(&self.0.user_errors, 1);
     }
@@ -149,6 +212,7 @@ impl Counters {
             read_set: read(&self.0.read_set),
             write_set: read(&self.0.write_set),
             stale_commits: read(&self.0.stale_commits),
+            locks: self.0.locks.read(),
             aborts: std::array::from_fn(|index| read(&self.0.aborts[index])),
         }
     }

@@ -330,7 +330,7 @@ fn predictions_tell_settings_apart() {
 #[test]
 fn causes_are_found_out_only_if_asked_for() {
     let knobs = Tpcc { causes: false, ..knobs(Mix::Full) };
-    let db: Database<Occ> = database_of((), false, false);
+    let db: Database<Occ> = database_of(Default::default(), false, false);
     let tables = load(&db, &knobs, 1);
     let mut worker = tables.worker(db.session().expect("a session"), 0);
     worker.step().expect("no surprises");

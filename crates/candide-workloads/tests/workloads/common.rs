@@ -7,7 +7,7 @@ use candide_workloads::{Consistency, Loaded, Loading, Worker, Workload};
 
 /// A database of `Occ` with the two switches set.
 pub(crate) fn database(commit_time_updates: bool, timestamp_splitting: bool) -> Database<Occ> {
-    database_of((), commit_time_updates, timestamp_splitting)
+    database_of(Default::default(), commit_time_updates, timestamp_splitting)
 }
 
 /// A database with the two switches set.
@@ -79,7 +79,7 @@ macro_rules! every_choice {
 /// Sees to it under every protocol. A workload's code is compiled for the default by itself and
 /// once for all the others, as whose transactions it is the same.
 pub(crate) fn under_each(test: &impl UnderEach) {
-    test.run::<Occ>(&());
+    test.run::<Occ>(&Default::default());
     for chosen in candide::for_each_protocol!(every_choice) {
         if chosen.properties().name != Occ::NAME {
             test.run::<Erased>(&chosen);

@@ -5,7 +5,10 @@
 use super::session::{Session, run_cached};
 use super::table::Table;
 use crate::catalog::{Catalog, TableOptions};
-use crate::engine::{Common, Engine, Hot, Options, Properties, Protocol, ReadView, Token};
+use crate::engine::desks::Desks;
+use crate::engine::{
+    Common, Engine, Hot, Options, Properties, Protocol, ReadView, TablePolicies, Token,
+};
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
@@ -293,12 +296,14 @@ impl<P: Protocol> Builder<P> {
 }
 
 impl<P: Protocol> Builder<P> {
-    /// Chooses the policy of a protocol that leaves a choice. For [`Serial`](crate::Serial), an
-    /// [`Exclusion`](crate::Exclusion) says how transactions are kept apart. For
-    /// [`Erased`](crate::Erased), a [`Chosen`](crate::Chosen) says which protocol runs.
+    /// Chooses the policy of a protocol that leaves a choice. For [`Occ`](crate::Occ), a
+    /// [`Policy`](crate::Policy), or [`Policies`](crate::Policies) by table, say when rows are
+    /// locked. For [`Serial`](crate::Serial), an [`Exclusion`](crate::Exclusion) says how
+    /// transactions are kept apart. For [`Erased`](crate::Erased), a [`Chosen`](crate::Chosen) says
+    /// which protocol runs.
     #[must_use]
-    pub fn policy(mut self, policy: P::Policy) -> Self {
-        self.policy = policy;
+    pub fn policy(mut self, policy: impl Into<P::Policy>) -> Self {
+        self.policy = policy.into();
         self
     }
 
@@ -453,6 +458,8 @@ impl<P: Protocol> Builder<P> {
                 memory,
                 tables: RwLock::new(Vec::new()).into(),
                 token: Token::new(),
+                policies: TablePolicies::new(P::policies(&self.policy)),
+                desks: Desks::new(),
                 parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),

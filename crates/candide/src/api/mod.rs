@@ -12,6 +12,7 @@ mod session;
 mod snapshot;
 mod stream;
 mod table;
+mod table_policy;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 

@@ -42,9 +42,9 @@ pub trait Absence: Parts {
     /// Writes a cell of a record that is about to be linked. The cell says that the row is absent
     /// and has always been absent. Readers can find the record before
     /// [`Absence::inherit_from_node`] has run. So a protocol that overrides that function keeps the
-    /// cells locked until then.
+    /// cells locked until then. `flags` are those of the table's policy.
     #[doc(hidden)]
-    fn init_absent_cell(clock: &Self::Clock, at: CellAt);
+    fn init_absent_cell(clock: &Self::Clock, at: CellAt, flags: u64);
 
     /// Lets a record inherit from the node in which it has just been linked. Called for every unit
     /// of the record, under the node's lock.

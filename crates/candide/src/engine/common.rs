@@ -2,10 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+use super::desks::Desks;
 use super::parts::Parts;
 use super::properties::Properties;
 use super::shared_queue::Hot;
 use super::table_core::TableCore;
+use super::table_policies::TablePolicies;
 use crate::epoch::Epochs;
 use crate::error::Error;
 use crate::factor::Factors;
@@ -76,6 +78,8 @@ pub(crate) struct Common {
     /// around it.
     pub(crate) tables: CachePadded<RwLock<Vec<Arc<TableCore>>>>,
     pub(crate) token: Token,
+    pub(crate) policies: TablePolicies,
+    pub(crate) desks: Desks,
     /// The place where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,
@@ -136,6 +140,12 @@ impl Token {
     #[inline]
     pub(crate) fn address(&self) -> u64 {
         std::ptr::from_ref(self).addr() as u64
+    }
+
+    /// Returns whether session `id` holds the token.
+    #[inline]
+    pub(crate) fn is_held_by(&self, id: u64) -> bool {
+        self.0.load(Ordering::Relaxed) == id
     }
 
     /// Returns whether a session other than `id` holds the token.

@@ -12,6 +12,7 @@ use crate::access::{Intent, WriteSet};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::index::Direction;
+use crate::policy::Policies;
 use crate::record::CellAt;
 use crate::schema::{Op, WordRange, Words};
 use crate::timestamps::Timestamps;
@@ -134,6 +135,13 @@ pub trait Protocol: Absence {
     /// Returns the properties of databases that are built with the given policy.
     fn properties(_policy: &Self::Policy) -> Properties {
         Properties::of::<Self>()
+    }
+
+    /// Returns the policies of a new database's tables; `None` if the protocol has no policies of
+    /// tables.
+    #[doc(hidden)]
+    fn policies(_policy: &Self::Policy) -> Option<Policies> {
+        None
     }
 
     /// Creates the protocol's part of a new database. `timestamps` is the source of timestamps, if

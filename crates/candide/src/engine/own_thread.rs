@@ -6,11 +6,18 @@
 #![forbid(unsafe_code)]
 
 use crate::record::CellAt;
-use crate::sync::MODELLED;
+use crate::sync::{MODELLED, process_unique};
 use std::cell::RefCell;
 
 thread_local! {
     static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
+    static NUMBER: u64 = process_unique();
+}
+
+/// Returns a number that no other thread of the process has; zero in a model, whose threads share
+/// thread-local data, and when the thread is ending.
+pub(crate) fn number() -> u64 {
+    if MODELLED { 0 } else { NUMBER.try_with(|&number| number).unwrap_or(0) }
 }
 
 /// A lock, turn or token that a transaction holds.

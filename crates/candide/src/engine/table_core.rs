@@ -27,6 +27,8 @@ pub struct TableCore {
     pub(crate) show_key: Show,
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
+    /// The flags of the TID words in new records, by the table's policy.
+    pub(crate) birth_flags: AtomicU64,
     pub(crate) indexes: Indexes,
     /// The number of records in the index.
     pub(crate) linked: Tally,

@@ -1,5 +1,6 @@
-//! The units that a failed attempt wanted to lock. The transaction's next attempt locks these units
-//! *ahead*: before its closure runs.
+//! What outlives a failed attempt, for the transaction's next attempt: the units that it wanted to
+//! lock, its age, and its ticket. The next attempt locks the units *ahead*: before its closure
+//! runs.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
 //! read for update notes the units that it held and the unit for which it waited. The next attempt
@@ -24,14 +25,28 @@ use crate::schema::KeyWords;
 /// The largest number of units noted; further units are ignored.
 const UNITS_MAX: usize = 64;
 
-/// The units that a transaction's next attempt locks ahead.
+/// The units that a transaction's next attempt locks ahead, and the transaction's age and ticket.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     /// For each unit: the number of the table, the unit within the row, and the row's key.
     units: Vec<(u16, usize, KeyWords)>,
-    /// Whether the transaction takes no locks ahead.
-    is_off: bool,
+    /// Whether the transaction takes no locks ahead, in bit 63; and its age, or zero.
+    marks: u64,
+    /// The ticket that the transaction has drawn; zero if it has drawn none, or has no age.
+    ticket: u64,
+    /// The number of locks by policy for which attempts have aborted. A wait asleep counts as
+    /// [`SLEEP_WEIGHT`].
+    failures: u32,
 }
+
+/// The weight of an abort after a wait asleep, among aborts because of locks by policy.
+const SLEEP_WEIGHT: u32 = 8;
+/// The number of aborts because of locks by policy after which a transaction does without these
+/// locks.
+const FAILURES_MAX: u32 = 32;
+
+/// The bit of `marks` that says that the transaction takes no locks ahead.
+const OFF: u64 = 1 << 63;
 
 impl Wanted {
     #[inline(always)]
@@ -39,23 +54,57 @@ impl Wanted {
         self.units.is_empty()
     }
 
-    /// Returns whether no units are noted and locking ahead is not turned off.
+    /// Returns whether no units are noted, locking ahead is not turned off, and the transaction has
+    /// no age.
     #[inline(always)]
     pub(crate) fn is_as_new(&self) -> bool {
-        self.units.is_empty() && !self.is_off
+        self.units.is_empty() && self.marks == 0
     }
 
     #[cold]
     #[inline(never)]
     pub(crate) fn clear(&mut self) {
         self.units.clear();
-        self.is_off = false;
+        self.marks = 0;
+        self.ticket = 0;
+        self.failures = 0;
     }
 
     /// Makes the transaction lock nothing ahead from now on.
     pub(crate) fn turn_off(&mut self) {
         self.units.clear();
-        self.is_off = true;
+        self.marks |= OFF;
+    }
+
+    /// Returns the transaction's age: that of its first attempt that locked a row by policy. If the
+    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 63`.
+    pub(crate) fn age(&mut self, first: impl FnOnce() -> u64) -> u64 {
+        if self.marks & !OFF == 0 {
+            let first = first();
+            debug_assert!((1..OFF).contains(&first), "an age is not zero, and leaves room for OFF");
+            self.marks |= first;
+        }
+        self.marks & !OFF
+    }
+
+    /// Notes that an attempt aborts because of a lock by policy, after a wait asleep or not. The
+    /// transaction has an age.
+    pub(crate) fn note_failure(&mut self, has_slept: bool) {
+        self.failures += if has_slept { SLEEP_WEIGHT } else { 1 };
+    }
+
+    /// Returns whether the transaction has failed to get locks so often that it does without.
+    pub(crate) fn gives_up_locks(&self) -> bool {
+        self.failures >= FAILURES_MAX
+    }
+
+    /// Returns the ticket that the transaction has drawn; zero if it has drawn none.
+    pub(crate) fn ticket(&self) -> u64 {
+        self.ticket
+    }
+
+    pub(crate) fn set_ticket(&mut self, ticket: u64) {
+        self.ticket = ticket;
     }
 
     /// Notes the unit `at`. The session is pinned.
@@ -65,7 +114,8 @@ impl Wanted {
         let is_same = |&(table, unit, ref other): &(u16, usize, KeyWords)| {
             (table, unit, other.as_slice()) == (at.table(), at.unit(), key.as_slice())
         };
-        if !self.is_off && self.units.len() < UNITS_MAX && !self.units.iter().any(is_same) {
+        if self.marks & OFF == 0 && self.units.len() < UNITS_MAX && !self.units.iter().any(is_same)
+        {
             self.units.push((at.table(), at.unit(), key));
         }
     }

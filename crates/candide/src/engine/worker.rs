@@ -11,7 +11,7 @@ use crate::epoch::{Moment, Slot};
 use crate::index::{NodeChange, Retire};
 use crate::memory::Cache;
 use crate::record::CellAt;
-use crate::stats::TallyPart;
+use crate::stats::{LockCounters, TallyPart};
 use crate::sync::Random;
 use std::sync::Arc;
 
@@ -26,8 +26,13 @@ pub(crate) struct Worker<V> {
 impl<V: Default> Worker<V> {
     /// Creates the worker of session `id` of database `database`. The session pins through `slot`.
     #[inline]
-    pub(crate) fn new(database: u64, id: u64, slot: Arc<Slot>) -> Worker<V> {
-        Worker { local: Local::new(database, id, slot), versions: V::default() }
+    pub(crate) fn new(
+        database: u64,
+        id: u64,
+        slot: Arc<Slot>,
+        locks: Arc<LockCounters>,
+    ) -> Worker<V> {
+        Worker { local: Local::new(database, id, slot, locks), versions: V::default() }
     }
 }
 
@@ -67,6 +72,10 @@ pub(crate) struct Local {
     /// Whether the session belongs to a raw iteration. The attempts of a raw iteration are no
     /// transactions.
     pub(crate) is_raw: bool,
+    /// The number of the session's desk; zero if it has none.
+    pub(crate) desk: u16,
+    /// Counts of locks by policy.
+    pub(crate) locks: Arc<LockCounters>,
     /// The units that earlier attempts of the current transaction wanted to lock.
     pub(crate) wanted: Wanted,
     /// Whether OCC would have aborted the last commit; false if the database does not count such
@@ -75,8 +84,10 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    fn new(database: u64, id: u64, slot: Arc<Slot>) -> Local {
+    fn new(database: u64, id: u64, slot: Arc<Slot>, locks: Arc<LockCounters>) -> Local {
         Local {
+            desk: 0,
+            locks,
             id,
             slot,
             kept: None,

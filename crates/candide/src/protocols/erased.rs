@@ -24,6 +24,7 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
+use crate::policy::Policies;
 use crate::record::CellAt;
 use crate::schema::{Op, Words};
 use crate::sync::Instant;
@@ -61,6 +62,7 @@ type Make = dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync;
 #[derive(Clone)]
 pub struct Chosen {
     properties: Properties,
+    policies: Option<Policies>,
     make: Arc<Make>,
 }
 
@@ -69,6 +71,7 @@ impl Chosen {
     pub fn of<P: Protocol>(policy: P::Policy) -> Chosen {
         Chosen {
             properties: P::properties(&policy),
+            policies: P::policies(&policy),
             make: Arc::new(move |timestamps, epochs| {
                 Box::new(BaseOf::<P>(P::clock(&policy, timestamps, epochs)))
             }),
@@ -87,7 +90,7 @@ impl Default for Chosen {
         if let Some(chosen) = in_tests::chosen() {
             return chosen;
         }
-        Chosen::of::<DefaultProtocol>(())
+        Chosen::of::<DefaultProtocol>(Default::default())
     }
 }
 
@@ -106,7 +109,7 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn leave(&self);
     #[doc(hidden)]
-    fn init_absent_cell(&self, at: CellAt);
+    fn init_absent_cell(&self, at: CellAt, flags: u64);
     #[doc(hidden)]
     fn inherit_from_node(&self, node: NodeAt, at: CellAt);
     #[doc(hidden)]
@@ -442,8 +445,8 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::InPlace::leave(&self.0);
     }
 
-    fn init_absent_cell(&self, at: CellAt) {
-        P::init_absent_cell(&self.0, at);
+    fn init_absent_cell(&self, at: CellAt, flags: u64) {
+        P::init_absent_cell(&self.0, at, flags);
     }
 
     fn inherit_from_node(&self, node: NodeAt, at: CellAt) {
@@ -725,6 +728,10 @@ impl Protocol for Erased {
         policy.properties
     }
 
+    fn policies(policy: &Chosen) -> Option<Policies> {
+        policy.policies.clone()
+    }
+
     fn clock(policy: &Chosen, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock {
         (policy.make)(timestamps, epochs)
     }
@@ -869,8 +876,8 @@ impl Absence for Erased {
         attempt.absent(context, missing)
     }
 
-    fn init_absent_cell(clock: &Self::Clock, at: CellAt) {
-        clock.init_absent_cell(at);
+    fn init_absent_cell(clock: &Self::Clock, at: CellAt, flags: u64) {
+        clock.init_absent_cell(at, flags);
     }
 
     fn inherit_from_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {

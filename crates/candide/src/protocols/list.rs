@@ -17,7 +17,15 @@ macro_rules! for_each_protocol {
     ($expand:ident $(, $($given:tt)+)?) => {
         $expand! {
             $($($given)+)?
-            $crate::Occ: overlapping occ = ();
+            $crate::Occ: overlapping occ = $crate::Policies::of($crate::Policy::Optimistic),
+                overlapping no_wait = $crate::Policies::of($crate::Policy::NoWait),
+                overlapping blind_die = $crate::Policies::of($crate::Policy::BlindDie),
+                overlapping wait_die = $crate::Policies::of($crate::Policy::WaitDie),
+                overlapping dreadlock = $crate::Policies::of($crate::Policy::Dreadlock),
+                overlapping adaptive = $crate::Policies::of($crate::Policy::Adaptive),
+                overlapping swiss = $crate::Policies::of($crate::Policy::Swiss),
+                overlapping pcc = $crate::Policies::of($crate::Policy::Pessimistic),
+                overlapping mixed = $crate::Policies::mixed();
             $crate::TicToc: overlapping tictoc = ();
             $crate::Mvcc: versioned mvcc = ();
             $crate::Mvto: versioned mvto = ();

@@ -125,23 +125,25 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::WriteSet;
+use crate::access::{Failure, Intent, WriteSet};
 use crate::engine::{
-    Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Protocol,
-    Seen, TableCore,
+    Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Properties,
+    Protocol, Seen, TableCore,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
+use crate::policy::Policies;
+use crate::protocols::policies::{Grant, Lock, Locks, Mode, RASK, WASK, When};
 use crate::protocols::shared::cell_lock::{
-    self, Held, LOCK_ROUNDS_MAX, acquire, begin_install, copy_shared, evaluate, fail,
-    fence_after_locking, is_locked_by_another, is_owned, look_again, raise_install, release,
-    release_cell, says_otherwise,
+    Held, LOCK_ROUNDS_MAX, acquire_asking, begin_install, copy_shared, enqueue_if_absent, evaluate,
+    fail, fence_after_locking, is_locked_by_another, is_owned, look_again, note_end, raise_install,
+    reap, release, release_cell, says_otherwise,
 };
 use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::view::{self, Stuck, View};
 use crate::record::{CellAt, Tid};
-use crate::schema::Words;
+use crate::schema::{Op, Words};
 use crate::sync::{Mutant, Ordering, Spin, mutant};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
@@ -156,6 +158,8 @@ pub struct Attempt {
     reads: Vec<(CellAt, Tid)>,
     nodes: NodeSet,
     held: Held,
+    /// The locks by policy.
+    locks: Locks,
     view: View,
     /// The last version that this session installed (OC2); `None` if it has installed none.
     last: Option<Tid>,
@@ -206,6 +210,42 @@ impl Attempt {
         Ok(true)
     }
 
+    /// Asks the policy of a cell's table for the lock for writing, if the cell says so.
+    #[inline(always)]
+    fn ask_to_write(
+        &mut self,
+        context: &mut Context<'_, Occ>,
+        at: CellAt,
+        when: When,
+    ) -> Result<(), Abort> {
+        // Relaxed: without the lock, nothing but time is lost.
+        if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(WASK) {
+            self.ask_slowly(context, at, when)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_slowly(
+        &mut self,
+        context: &mut Context<'_, Occ>,
+        at: CellAt,
+        when: When,
+    ) -> Result<(), Abort> {
+        // Other writers are about to wait for this attempt.
+        context.yield_to_token()?;
+        ask(context, (&mut self.held, &mut self.locks), at, (Mode::Write, when)).map(drop)
+    }
+
+    /// Releases all locks that the attempt still holds.
+    #[cold]
+    #[inline(never)]
+    fn give_back(&mut self, context: &mut Context<'_, Occ>, writes: &WriteSet) {
+        self.held.give_back(context, release_cell);
+        self.locks.release_all(context.engine, context.local, writes.items());
+    }
+
     #[inline(always)]
     fn observe(&mut self, at: CellAt, tid: Tid) -> Seen {
         let present = !tid.has(Tid::ABSENT);
@@ -217,7 +257,7 @@ impl Attempt {
 }
 
 impl Parts for Occ {
-    type Policy = ();
+    type Policy = Policies;
     type Clock = Arc<Epochs>;
     type Attempt = Attempt;
     type SessionVersions = ();
@@ -235,7 +275,15 @@ impl Protocol for Occ {
     type Versions = NoVersions;
     type InPlace = Deferred;
 
-    fn clock(_policy: &(), _timestamps: Timestamps, epochs: &Arc<Epochs>) -> Arc<Epochs> {
+    fn properties(policies: &Policies) -> Properties {
+        Properties { name: policies.name(), ..Properties::of::<Self>() }
+    }
+
+    fn policies(policies: &Policies) -> Option<Policies> {
+        Some(policies.clone())
+    }
+
+    fn clock(_policies: &Policies, _timestamps: Timestamps, epochs: &Arc<Epochs>) -> Arc<Epochs> {
         epochs.clone()
     }
 
@@ -244,6 +292,7 @@ impl Protocol for Occ {
             reads: Vec::new(),
             nodes: NodeSet::default(),
             held: Held::default(),
+            locks: Locks::default(),
             view: View::new(epochs),
             last: None,
         }
@@ -251,7 +300,10 @@ impl Protocol for Occ {
 
     #[inline(always)]
     fn begin(context: &mut Context<'_, Occ>, attempt: &mut Attempt) {
-        debug_assert!(attempt.held.is_empty(), "C2: the attempt before has ended");
+        debug_assert!(
+            attempt.held.is_empty() && attempt.locks.is_unused(),
+            "C2: the attempt before has ended"
+        );
         attempt.view.begin(context);
         attempt.reads.clear();
         attempt.nodes.clear();
@@ -266,11 +318,12 @@ impl Protocol for Occ {
     ) -> Result<Seen, Abort> {
         let mut spin = Spin::default();
         loop {
-            let tid = match look(at, &mut copy) {
+            let tid = match look(at, INSTALL_OR_ASK, &mut copy) {
                 Ok(tid) => tid,
                 Err(tid) => {
                     let (copy, context) = (&mut copy, context.again());
-                    look_again(context, at, tid, move || look(at, copy))?
+                    let look = move || look(at, Tid::INSTALL, copy);
+                    read_slowly(context, (&mut attempt.held, &mut attempt.locks), at, tid, look)?
                 }
             };
             match attempt.keeps_to(at, tid) {
@@ -288,7 +341,7 @@ impl Protocol for Occ {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Option<Seen> {
-        let tid = look(at, &mut copy).ok()?;
+        let tid = look(at, INSTALL_OR_ASK, &mut copy).ok()?;
         attempt.keeps_to(at, tid).ok()?;
         Some(attempt.observe(at, tid))
     }
@@ -299,6 +352,12 @@ impl Protocol for Occ {
         at: CellAt,
         mut copy: impl FnMut(Words<'_>),
     ) -> Result<Seen, Abort> {
+        if let Err(abort) = attempt.ask_to_write(context, at, When::Now) {
+            if abort == Abort::Locked {
+                attempt.held.want(context, at);
+            }
+            return Err(abort);
+        }
         if attempt.held.has(at) {
             return Self::read(context, attempt, at, copy);
         }
@@ -317,6 +376,7 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         at: CellAt,
     ) -> Result<bool, Abort> {
+        attempt.ask_to_write(context, at, When::Now)?;
         attempt.held.hold_once(context, at)
     }
 
@@ -345,6 +405,20 @@ impl Protocol for Occ {
         Ok(true)
     }
 
+    #[inline(always)]
+    fn stage(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        writes: &mut WriteSet,
+        at: CellAt,
+        intent: Intent,
+        op: Op,
+    ) -> Result<(), Abort> {
+        attempt.ask_to_write(context, at, When::Staging)?;
+        writes.stage(at, intent, op);
+        Ok(())
+    }
+
     fn revalidate(
         context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
@@ -366,7 +440,10 @@ impl Protocol for Occ {
         if committed.is_ok() {
             attempt.view.end();
         }
-        cell_lock::end(context, &mut attempt.held, release_cell);
+        if !attempt.held.is_empty() {
+            attempt.give_back(context, writes);
+        }
+        note_end();
         committed
     }
 
@@ -375,8 +452,8 @@ impl Protocol for Occ {
         attempt.reads.len() + attempt.nodes.len()
     }
 
-    fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, _writes: &mut WriteSet) {
-        attempt.held.give_back(context, release_cell);
+    fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) {
+        attempt.give_back(context, writes);
     }
 
     fn begin_ts_bound(epochs: &Arc<Epochs>) -> u64 {
@@ -410,8 +487,12 @@ impl Absence for Occ {
         Ok(())
     }
 
-    fn init_absent_cell(_clock: &Arc<Epochs>, at: CellAt) {
-        at.cell_word(0).store(Tid::INITIAL.0, Ordering::Relaxed);
+    #[inline]
+    fn init_absent_cell(_clock: &Arc<Epochs>, at: CellAt, flags: u64) {
+        at.cell_word(0).store(Tid::INITIAL.0 | flags, Ordering::Relaxed);
+        if at.cell_words() > 1 {
+            Lock::of(&at).init();
+        }
     }
 
     #[inline]
@@ -428,7 +509,7 @@ impl Absence for Occ {
     }
 
     fn enqueue_if_absent(_clock: &Arc<Epochs>, first: CellAt) -> bool {
-        cell_lock::enqueue_if_absent(first)
+        enqueue_if_absent(first)
     }
 
     fn reap(
@@ -438,16 +519,20 @@ impl Absence for Occ {
         units: &[CellAt],
         horizon: Epoch,
     ) -> GcOutcome {
-        cell_lock::reap(units, 0, |tid| tid.epoch() >= horizon) // VW3
+        reap(units, 0, |tid| tid.epoch() >= horizon) // VW3
     }
 }
 
+/// The flags of a TID word with which a read cannot be done at once.
+const INSTALL_OR_ASK: u64 = Tid::INSTALL | RASK;
+
 /// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the first TID
-/// word; as an error, if the copied words may not be those of its version.
+/// word; as an error, if it has a flag of `unless`, or if the copied words may not be those of its
+/// version.
 #[inline(always)]
-fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
+fn look(at: CellAt, unless: u64, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     let before = Tid(at.cell_word(0).load(Ordering::Acquire));
-    if before.has(Tid::INSTALL) {
+    if before.has(unless) {
         return Err(before);
     }
     copy_shared(at, copy);
@@ -458,6 +543,43 @@ fn look(at: CellAt, copy: &mut impl FnMut(Words<'_>)) -> Result<Tid, Tid> {
     // same, the words are the same.
     let same = before == after || !after.has(Tid::INSTALL) && after.same_version(before);
     if same { Ok(before) } else { Err(before) }
+}
+
+/// Reads a cell that could not be read at once: asks the table's policy if the TID word `tid` says
+/// so, and waits for a commit to the cell that is going on. Returns what `look` then sees.
+#[cold]
+#[inline(never)]
+fn read_slowly(
+    mut context: Context<'_, Occ>,
+    (held, locks): (&mut Held, &mut Locks),
+    at: CellAt,
+    mut tid: Tid,
+    mut look: impl FnMut() -> Result<Tid, Tid>,
+) -> Result<Tid, Abort> {
+    if tid.has(RASK) {
+        ask(&mut context, (held, locks), at, (Mode::Read, When::Now))?;
+        match look() {
+            Ok(seen) => return Ok(seen),
+            Err(said) => tid = said,
+        }
+    }
+    look_again(context, at, tid, look)
+}
+
+/// Asks the policy of a cell's table for a lock.
+///
+/// # Errors
+/// The conflict, if the policy says that the attempt must abort.
+fn ask(
+    context: &mut Context<'_, Occ>,
+    (held, locks): (&mut Held, &mut Locks),
+    at: CellAt,
+    (mode, when): (Mode, When),
+) -> Result<Grant, Abort> {
+    held.note_policy();
+    locks
+        .ask(context.engine, context.local, at, (mode, when))
+        .map_err(|abort| context.conflict(abort, at))
 }
 
 /// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
@@ -486,7 +608,12 @@ fn commit(
     attempt.view.reserve();
 
     // 1 lock
-    acquire(context, &mut attempt.held, writes, install_held)?;
+    let Attempt { held, locks, .. } = attempt;
+    let ask = |context: &mut Context<'_, Occ>, held: &mut Held, at| {
+        held.note_policy();
+        locks.ask_at_commit(context.engine, context.local, at)
+    };
+    acquire_asking(context, held, writes, install_held, WASK, ask)?;
     debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
     fence_after_locking();
 
@@ -497,6 +624,10 @@ fn commit(
 
     // 4 evaluate
     if let Err(failure) = evaluate(writes) {
+        if let Failure::Panic(_) = failure {
+            // The panic goes on before the attempt's end.
+            attempt.locks.release_all(context.engine, context.local, writes.items());
+        }
         return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
     }
 
@@ -568,8 +699,9 @@ fn commit_epoch(context: &Context<'_, Occ>, floor: Tid) -> Epoch {
     context.engine.epochs.now()
 }
 
-/// Runs phase 3. Checks that every cell has the version that was read, and that no other session is
-/// committing to the cell. Checks that every node has the version that was observed.
+/// Runs phase 3. Checks that every cell has the version that was read, whether or not a policy has
+/// locked it (LK1), and that no other session is committing to the cell. Checks that every node has
+/// the version that was observed.
 fn validate(
     context: &mut Context<'_, Occ>,
     attempt: &Attempt,
@@ -611,7 +743,7 @@ fn validate_each(
 fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, version: Tid) {
     let item = &mut writes.items_mut()[index];
     let (at, was) = begin_install(item);
-    let mut new = version.0 | was.0 & Tid::QUEUED;
+    let mut new = version.0 | was.0 & (Tid::QUEUED | RASK | WASK);
     if item.present {
         writes.install(index, at.payload());
     } else if was.has(Tid::ABSENT) {

@@ -53,6 +53,7 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
+use crate::policy::Policies;
 use crate::record::CellAt;
 use crate::schema::{Edge, Op, WordRange, Words};
 use crate::sync::{AtomicU64, Instant, Mutex, Ordering, lock};
@@ -404,6 +405,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::properties(policy)
     }
 
+    fn policies(policy: &P::Policy) -> Option<Policies> {
+        P::policies(policy)
+    }
+
     fn clock(policy: &P::Policy, timestamps: Timestamps, epochs: &Arc<Epochs>) -> Self::Clock {
         Recorder::around(
             P::clock(policy, timestamps, epochs),
@@ -650,8 +655,8 @@ impl<P: Protocol> Absence for Recorded<P> {
         P::absent(&mut inner(context), &mut attempt.inner, missing)
     }
 
-    fn init_absent_cell(clock: &Self::Clock, at: CellAt) {
-        P::init_absent_cell(&clock.clock, at);
+    fn init_absent_cell(clock: &Self::Clock, at: CellAt, flags: u64) {
+        P::init_absent_cell(&clock.clock, at, flags);
     }
 
     fn inherit_from_node(clock: &Self::Clock, node: NodeAt, at: CellAt) {

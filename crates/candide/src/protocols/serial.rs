@@ -413,7 +413,7 @@ impl Absence for Serial {
         Ok(())
     }
 
-    fn init_absent_cell(_lock: &Lock, _at: CellAt) {}
+    fn init_absent_cell(_lock: &Lock, _at: CellAt, _flags: u64) {}
 
     fn linked(attempt: &mut Attempt, _node: NodeAt, _before: u64, _after: u64, first: CellAt) {
         attempt.note(first, Undo::Link { at: first });

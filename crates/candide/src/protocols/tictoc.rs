@@ -372,7 +372,7 @@ impl Absence for TicToc {
         Ok(())
     }
 
-    fn init_absent_cell(_clock: &(), at: CellAt) {
+    fn init_absent_cell(_clock: &(), at: CellAt, _flags: u64) {
         // Locked until the record has inherited from its node (TT5), since it is linked before
         // that.
         at.cell_word(RTS).store(Tid::INITIAL.0 | Tid::LOCK | Tid::INSTALL, Ordering::Relaxed);

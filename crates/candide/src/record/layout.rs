@@ -216,6 +216,12 @@ impl CellAt {
         self.place.unit() == 0
     }
 
+    /// Returns the number of words in the cell.
+    #[inline(always)]
+    pub(crate) fn cell_words(&self) -> usize {
+        self.place.cell_words()
+    }
+
     /// Returns word `index` of the cell.
     #[inline(always)]
     pub(crate) fn cell_word(&self, index: usize) -> &AtomicU64 {
@@ -400,6 +406,16 @@ impl Layout {
 
     pub(crate) fn key_words(&self) -> usize {
         usize::from(self.key_words)
+    }
+
+    /// Returns the number of words in each cell.
+    pub(crate) fn cell_words(&self) -> usize {
+        self.units[0].place.cell_words()
+    }
+
+    /// Returns whether each column group is a unit.
+    pub(crate) fn is_split(&self) -> bool {
+        self.split
     }
 
     /// Returns the leading words of an unpacked key, and whether the unpacked key has more words.

@@ -115,6 +115,18 @@ pub(crate) enum Mutant {
     HeldNotInstalling,
     /// An attempt that fails keeps the locks of its reads for update.
     HeldForEver,
+    /// Policies: a session that is granted a lock does not look at the flags again.
+    NoRecheckAfterGrant,
+    /// Policies: the flags that make readers and writers ask are changed in a locked cell.
+    AskSetWhileLocked,
+    /// Policies: an attempt keeps its lock for reading while it waits for the lock for writing.
+    UpgradeInPlace,
+    /// Policies: a writer that gives up waiting leaves WANT set.
+    WantLeft,
+    /// Policies: a circle of waiting sessions is not noticed.
+    CircleUnseen,
+    /// Policies: a session is asked to abort although it has released the lock.
+    KillNextTransaction,
     /// The nodes that prove the absence of keys are not validated.
     NoNodeValidation,
     /// An attempt does not track a node that it has split itself.

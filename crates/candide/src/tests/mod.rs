@@ -94,6 +94,7 @@ pub(crate) use protocols::{properties, under, under_erased};
 #[cfg(not(any(loom, shuttle)))]
 mod protocols {
     use crate::engine::{Properties, Protocol};
+    use crate::policy::by_policies;
     use crate::protocols::{Chosen, choosing, under_a_lock};
 
     /// Runs a test. Databases for which the test names no policy get `policy`.
@@ -103,7 +104,11 @@ mod protocols {
             assert_eq!(properties::<P>().name, wanted, "tests cannot choose it");
             test()
         };
-        if properties::<P>().name == wanted { checked() } else { under_a_lock(checked) }
+        match P::policies(&policy) {
+            Some(policies) => by_policies(policies, checked),
+            None if properties::<P>().name == wanted => checked(),
+            None => under_a_lock(checked),
+        }
     }
 
     /// Runs a test. Its databases call the protocol through the table of functions of

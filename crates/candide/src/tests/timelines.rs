@@ -87,7 +87,7 @@ fn skews<P: Protocol>(
 
 #[test]
 fn under_occ_validation_finds_a_write_skew() {
-    let mut scene = scene::<Occ>(());
+    let mut scene = scene::<Occ>(Default::default());
     let ended = scene.overtaken(reads(X, 0), skews(Y, X), sets(Y, 1));
     assert_eq!(
         (ended, scene.count(X), scene.count(Y)),
@@ -115,7 +115,7 @@ fn under_tictoc_a_transaction_commits_before_one_that_has_replaced_what_it_read(
         assert_eq!((scene.count(X), scene.count(Y)), (Some(3), Some(i64::from(!is_y_read))));
     }
     // Under a protocol in commit order, the transaction fails in either case.
-    let mut scene = scene::<Occ>(());
+    let mut scene = scene::<Occ>(Default::default());
     let ended = scene.overtaken(reads(X, 0), sets(X, 3), sets(Y, 1));
     assert_eq!(ended, Err(Abort::ReadChanged));
 }

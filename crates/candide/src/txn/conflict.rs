@@ -48,7 +48,7 @@ impl Conflict {
             };
         };
         let group = |unit: u8| {
-            if engine.options.splitting { table.groups[usize::from(unit)].name } else { "*" }
+            if table.layout.is_split() { table.groups[usize::from(unit)].name } else { "*" }
         };
         let (key, key_is_longer) = unit.map(|_| table.layout.key_from_prefix(&key)).unzip();
         let key_text = key.as_ref().map(|words| Shown { words, show: table.show_key }.to_string());

@@ -207,8 +207,9 @@ impl<P: Protocol> TxnRunner<P> {
         id: u64,
         public: Arc<SessionShared<P::Backlog>>,
     ) -> TxnRunner<P> {
-        let state =
-            RefCell::new(State::new(engine, Worker::new(engine.id, id, public.slot.clone())));
+        let locks = public.counters.locks().clone();
+        let worker = Worker::new(engine.id, id, public.slot.clone(), locks);
+        let state = RefCell::new(State::new(engine, worker));
         TxnRunner { state, public, has_garbage: false, collected_at: 0 }
     }
 

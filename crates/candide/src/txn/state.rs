@@ -27,7 +27,7 @@ use crate::index::{Found, Linked, Place, Start, Supplies};
 use crate::memory::Cache;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{KeyPacking, Op, Unit, Units, Words};
-use crate::sync::{Mutant, Point, mutant, pass};
+use crate::sync::{Mutant, Ordering, Point, mutant, pass};
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -836,7 +836,9 @@ impl<P: Protocol> State<P> {
             };
         };
         let cells = table.layout.cells(record);
-        cells.clone().for_each(|at| P::init_absent_cell(&engine.clock, at));
+        // Relaxed: a record may be born with the flags of the old policy or of the new one.
+        let flags = table.birth_flags.load(Ordering::Relaxed);
+        cells.clone().for_each(|at| P::init_absent_cell(&engine.clock, at, flags));
         match place.link_near(record, key, &mut |node| {
             cells.clone().for_each(|at| P::inherit_from_node(&engine.clock, node, at))
         }) {

@@ -378,7 +378,7 @@ impl Absence for Mvcc {
         Ok(())
     }
 
-    fn init_absent_cell(_clock: &Clock, at: CellAt) {
+    fn init_absent_cell(_clock: &Clock, at: CellAt, _flags: u64) {
         at.empty();
     }
 

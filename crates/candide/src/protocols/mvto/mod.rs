@@ -500,7 +500,7 @@ impl Absence for Mvto {
         Ok(())
     }
 
-    fn init_absent_cell(_clock: &Clock, at: CellAt) {
+    fn init_absent_cell(_clock: &Clock, at: CellAt, _flags: u64) {
         at.empty_chain();
     }
 

@@ -64,7 +64,7 @@ pub(crate) const LOCK_ROUNDS_MAX: u32 = if MODELLED { 2 } else { 80 };
 /// The number of rounds of waiting for a lock for which an attempt may not sleep. The lock's owner
 /// may in turn be waiting for the attempt, so more rounds do not help: with four times as many, two
 /// threads that locked two rows in opposite orders were five times slower.
-const ROUNDS_HELD: u32 = if MODELLED { 2 } else { 16 };
+pub(crate) const ROUNDS_HELD: u32 = if MODELLED { 2 } else { 16 };
 
 /// The longest time that an attempt sleeps for one lock.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
@@ -94,12 +94,27 @@ pub(crate) fn wait_to_own<'e, P: Protocol>(
 /// The cells that an attempt's reads for update have locked, each with its word from before the
 /// lock. Empty between attempts.
 #[derive(Debug, Default)]
-pub(crate) struct Held(Vec<(CellAt, Tid)>);
+pub(crate) struct Held {
+    cells: Vec<(CellAt, Tid)>,
+    /// Whether the attempt has a cell here, or a lock by policy, which is listed elsewhere.
+    is_used: bool,
+}
 
 impl Held {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        !self.is_used
+    }
+
+    /// Notes that the attempt may have locks by policy.
+    #[inline(always)]
+    pub(crate) fn note_policy(&mut self) {
+        self.is_used = true;
+    }
+
+    fn push(&mut self, at: CellAt, tid: Tid) {
+        self.cells.push((at, tid));
+        self.is_used = true;
     }
 
     /// Returns whether the cell is held. The list is searched only for a locked cell. The search
@@ -112,7 +127,7 @@ impl Held {
         // Relaxed: a thread sees its own locks.
         let may_be =
             !self.is_empty() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::LOCK);
-        may_be && self.0.iter().rev().any(is_it)
+        may_be && self.cells.iter().rev().any(is_it)
     }
 
     /// Locks a cell if its row exists (CL4). Returns the cell's word from before the lock.
@@ -125,7 +140,7 @@ impl Held {
         // Other writers are about to wait for this attempt.
         context.yield_to_token()?;
         // Reserved in advance, since nothing may fail between the exchange and the push.
-        self.0.reserve(1);
+        self.cells.reserve(1);
         let cell = at.cell_word(0);
         let mut wait: Option<Wait<'_>> = None;
         let waited = loop {
@@ -147,12 +162,12 @@ impl Held {
                     .compare_exchange_weak(tid.0, locked, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
                 {
-                    self.0.push((at, tid));
+                    self.push(at, tid);
                     return Ok(tid);
                 }
             }
             // WA1: asleep only if in order; otherwise a wait of few rounds.
-            let is_in_order = || self.0.iter().all(|(held, _)| held.address() < at.address());
+            let is_in_order = || self.cells.iter().all(|(held, _)| held.address() < at.address());
             let begin = || wait_to_own(context, at, is_in_order());
             match wait.get_or_insert_with(begin).wait() {
                 Waited::Again => {}
@@ -163,12 +178,18 @@ impl Held {
             // Acquire: sees the words of the version that is held (E3).
             let tid = Tid(cell.load(Ordering::Acquire)).unlocked();
             debug_assert!(!tid.has(Tid::ABSENT | Tid::DEAD), "CL4: a row is handed over");
-            self.0.push((at, tid));
+            self.push(at, tid);
             return Ok(tid);
         }
-        self.0.iter().for_each(|&(held, _)| context.want(held));
-        context.want(at);
+        self.want(context, at);
         Err(context.conflict(Abort::Locked, at))
+    }
+
+    /// Makes the next attempt lock the held cells and the cell `at` ahead.
+    #[cold]
+    pub(crate) fn want<P: Protocol>(&self, context: &mut Context<'_, P>, at: CellAt) {
+        self.cells.iter().for_each(|&(held, _)| context.want(held));
+        context.want(at);
     }
 
     /// Locks a cell as [`Held::hold`] does, unless the cell is held already. Returns whether the
@@ -193,7 +214,7 @@ impl Held {
         writes: &mut WriteSet,
         install: impl Fn(CellAt, Tid) -> Tid,
     ) {
-        self.0.retain(|&(at, tid)| {
+        self.cells.retain(|&(at, tid)| {
             let Some(index) = writes.find(at) else { return true };
             let item = &mut writes.items_mut()[index];
             debug_assert!(!tid.has(Tid::LOCK | Tid::ABSENT | Tid::DEAD), "CL4: a row is held");
@@ -212,9 +233,10 @@ impl Held {
         mut release: impl FnMut(&mut Context<'_, P>, CellAt, Tid),
     ) {
         if mutant(Mutant::HeldForEver) {
-            self.0.clear();
+            self.cells.clear();
         }
-        self.0.drain(..).for_each(|(at, tid)| release(context, at, tid));
+        self.is_used = false;
+        self.cells.drain(..).for_each(|(at, tid)| release(context, at, tid));
     }
 }
 
@@ -263,6 +285,20 @@ pub(crate) fn acquire<P: Protocol>(
     writes: &mut WriteSet,
     install_held: impl Fn(CellAt, Tid) -> Tid,
 ) -> Result<(), Abort> {
+    acquire_asking(context, held, writes, install_held, 0, |_, _, _| Ok(()))
+}
+
+/// Begins a commit as [`acquire`] does. Calls `ask` for each cell whose TID word has a flag of
+/// `asks`, before it locks the cell.
+#[inline(always)]
+pub(crate) fn acquire_asking<P: Protocol>(
+    context: &mut Context<'_, P>,
+    held: &mut Held,
+    writes: &mut WriteSet,
+    install_held: impl Fn(CellAt, Tid) -> Tid,
+    asks: u64,
+    ask: impl FnMut(&mut Context<'_, P>, &mut Held, CellAt) -> Result<(), Abort>,
+) -> Result<(), Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
     if context.engine.options.factors.has(Factor::SortedLocks) {
@@ -272,7 +308,7 @@ pub(crate) fn acquire<P: Protocol>(
     if !held.is_empty() {
         held.hand_over(writes, install_held);
     }
-    lock_all(context, writes, held)?;
+    lock_all(context, writes, held, asks, ask)?;
     debug_assert!(writes.items().iter().all(is_owned), "CL5: phase 1 has locked every item's cell");
     after_locking(writes);
     Ok(())
@@ -382,6 +418,12 @@ pub(crate) fn end<P: Protocol>(
     if !held.is_empty() {
         held.give_back(context, release_held);
     }
+    note_end();
+}
+
+/// Passes the point of tests at which a commit has released everything.
+#[inline(always)]
+pub(crate) fn note_end() {
     pass(Point::Released);
 }
 
@@ -390,32 +432,41 @@ pub(crate) fn end<P: Protocol>(
 fn lock_all<P: Protocol>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
-    held: &Held,
+    held: &mut Held,
+    asks: u64,
+    ask: impl FnMut(&mut Context<'_, P>, &mut Held, CellAt) -> Result<(), Abort>,
 ) -> Result<(), Abort> {
-    let is_locked = |item: &mut WriteItem| matches!(try_lock(item), Ok(true));
+    let is_locked = |item: &mut WriteItem| matches!(try_lock(item, asks), Ok(true));
     match writes.items_mut().iter_mut().position(|item| !is_locked(item)) {
         None => Ok(()),
-        Some(first) => lock_rest(context, writes, first, held),
+        Some(first) => lock_rest(context, writes, first, held, (asks, ask)),
     }
 }
 
-/// Runs phase 1 for the items from index `first` on. The lock of that item was not free.
+/// Runs phase 1 for the items from index `first` on. The lock of that item was not free, or its
+/// cell has a flag of `asks`.
 #[cold]
 #[inline(never)]
 fn lock_rest<P: Protocol>(
     context: &mut Context<'_, P>,
     writes: &mut WriteSet,
     first: usize,
-    held: &Held,
+    held: &mut Held,
+    (asks, mut ask): (u64, impl FnMut(&mut Context<'_, P>, &mut Held, CellAt) -> Result<(), Abort>),
 ) -> Result<(), Abort> {
     for index in first..writes.items().len() {
-        let locked = match try_lock(&mut writes.items_mut()[index]) {
+        let at = writes.items()[index].at;
+        // Relaxed: a flag that is set later is not seen, as if the cell had been locked before.
+        let asked = match Tid(at.cell_word(0).load(Ordering::Relaxed)).has(asks) {
+            true => ask(context, held, at),
+            false => Ok(()),
+        };
+        let locked = match asked.and_then(|()| try_lock(&mut writes.items_mut()[index], 0)) {
             Ok(false) => lock_later(context, writes, index, held),
             locked => locked.map(drop),
         };
         if let Err(abort) = locked {
             release(context, writes.items());
-            let at = writes.items()[index].at;
             if abort == Abort::Locked && held.is_empty() {
                 await_unlocked(context, at);
             }
@@ -446,16 +497,16 @@ pub(crate) fn is_locked(at: &CellAt) -> bool {
 
 /// Runs phase 1 for one item: locks the item's cell if the cell is free and the item's expectation
 /// holds, and notes the cell's new word. Returns true if the cell was free or already locked by
-/// this attempt, and false if another attempt has locked it.
+/// this attempt, and false if another attempt has locked it or its word has a flag of `asks`.
 #[inline(always)]
-fn try_lock(item: &mut WriteItem) -> Result<bool, Abort> {
+fn try_lock(item: &mut WriteItem, asks: u64) -> Result<bool, Abort> {
     let cell = item.at.cell_word(0);
     loop {
         let tid = Tid(cell.load(Ordering::Relaxed));
         if tid.has(Tid::DEAD) {
             return Err(Abort::RecordRemoved);
         }
-        if !tid.has(Tid::LOCK) {
+        if !tid.has(Tid::LOCK | asks) {
             // Checked before locking: an attempt that is going to fail must not hold a lock for
             // which others wait.
             if !item.accepts(!tid.has(Tid::ABSENT)) {
@@ -494,7 +545,7 @@ fn lock_later<P: Protocol>(
     let mut wait = wait_to_own(context, item.at, owns_nothing);
     let (waited, failure) = loop {
         match wait.wait() {
-            Waited::Again => match try_lock(item) {
+            Waited::Again => match try_lock(item, 0) {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(failure) => break (wait.give_up(), failure),

@@ -114,8 +114,8 @@ impl Absence for Untimed {
         TicToc::absent(&mut inner(context), attempt, missing)
     }
 
-    fn init_absent_cell(_clock: &(), at: CellAt) {
-        TicToc::init_absent_cell(&(), at);
+    fn init_absent_cell(_clock: &(), at: CellAt, flags: u64) {
+        TicToc::init_absent_cell(&(), at, flags);
     }
 
     /// Begins the record as absent since time zero, and never read.

@@ -1,0 +1,80 @@
+//! The policy of a table, which may change while transactions run.
+
+#![forbid(unsafe_code)]
+
+use super::table::Table;
+use crate::engine::{Protocol, TableCore};
+use crate::error::Error;
+use crate::policy::Policy;
+use crate::protocols::policies::{cell_words, flags_of, follow_policy};
+use crate::schema::Record;
+use crate::shared::Inner;
+use crate::sync::Ordering;
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Returns the policy of the table; [`Policy::Optimistic`] under protocols without policies.
+    pub fn policy(&self) -> Policy {
+        self.inner().engine.policies.of(self.core().number)
+    }
+
+    /// Changes the policy of the table. Transactions may run meanwhile: a running attempt uses
+    /// either policy, and so does each row, until the call returns. A row that is locked for long,
+    /// or inserted by another thread during the call, may keep the old policy until it is locked
+    /// again or the next call. The call visits every row once, and takes some 30 ns for each.
+    /// Memory that other transactions free is not reused meanwhile.
+    ///
+    /// The policies of a table whose first policy locks can be changed at will. A table that was
+    /// made under [`Policy::Optimistic`] has no room for locks.
+    ///
+    /// # Errors
+    /// [`Error::PolicyWithoutRoom`] if the table has no room for the locks of `policy`;
+    /// [`Error::NoPolicies`] under a protocol other than [`Occ`](crate::Occ). The policy then stays
+    /// the same.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Occ, Policy, Record, TableOptions};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// let db = Database::<Occ>::new();
+    /// let options = TableOptions::default().policy(Policy::WaitDie);
+    /// let accounts = db.table_with::<Account>("accounts", options)?;
+    /// db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 5 }))?;
+    /// accounts.set_policy(Policy::Optimistic)?;
+    /// assert_eq!(accounts.policy(), Policy::Optimistic);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
+        set_policy(self.inner(), self.core(), policy)
+    }
+}
+
+fn set_policy<P: Protocol>(
+    inner: &Inner<P>,
+    table: &TableCore,
+    policy: Policy,
+) -> Result<(), Error> {
+    let engine = &inner.engine;
+    if engine.policies.policies.is_none() {
+        let protocol = engine.properties.name;
+        return Err(Error::NoPolicies { table: table.name.to_string(), protocol });
+    }
+    let has_room = |policy| table.layout.cell_words() >= cell_words(policy);
+    if !has_room(policy) {
+        return Err(Error::PolicyWithoutRoom {
+            table: table.name.to_string(),
+            wanted: policy,
+            possible: &[Policy::Optimistic],
+        });
+    }
+    engine.policies.set(table.number, policy);
+    // Relaxed: a record that is born meanwhile may have either flags.
+    table.birth_flags.store(flags_of(policy), Ordering::Relaxed);
+    let slot = engine.epochs.register();
+    let pinned = engine.epochs.pinned(&slot);
+    table.index.for_each(&mut |record| {
+        table.layout.cells(record).for_each(|at| follow_policy(&engine.common, at, policy));
+    });
+    drop(pinned);
+    engine.epochs.unregister(&slot);
+    Ok(())
+}

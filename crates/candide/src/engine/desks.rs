@@ -1,0 +1,189 @@
+//! What sessions show one another about the locks that they hold and want.
+//!
+//! A session that locks has a *desk*, whose number is part of the locks that the session holds. So
+//! a session that meets a lock finds the holder's age, whether the holder itself waits, and can ask
+//! the holder to abort. A desk belongs to one session at a time; a later session may get the same
+//! desk. Only the session that has the desk writes it, except for the word `doomed`.
+
+#![forbid(unsafe_code)]
+
+use crate::sync::{AtomicU64, Mutex, Ordering, full_fence, lock};
+use crossbeam_utils::CachePadded;
+use std::sync::OnceLock;
+
+/// The number of classes of desks. A desk belongs to the class of its number modulo this number.
+pub(crate) const CLASSES: usize = 32;
+/// The number of groups of [`CLASSES`] desks. With more sessions than desks, the rest lock nothing.
+const GROUPS: usize = if crate::sync::MODELLED { 1 } else { 512 };
+
+/// A session's desk, on a cache line of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    /// The number of the attempt; odd while the attempt may hold locks.
+    attempt: AtomicU64,
+    /// The attempt that another session has asked to abort.
+    doomed: AtomicU64,
+    /// The age of the transaction: the smaller, the older.
+    age: AtomicU64,
+    /// The ticket of a transaction that has written much; zero if it has drawn none.
+    ticket: AtomicU64,
+    /// The number of the thread that runs the attempt.
+    thread: AtomicU64,
+    /// The classes of the sessions for which this session waits, one bit each.
+    waits_for: AtomicU64,
+}
+
+impl Desk {
+    /// Begins an attempt of a transaction with this age and ticket, on this thread.
+    pub(crate) fn begin(&self, age: u64, ticket: u64, thread: u64) {
+        self.age.store(age, Ordering::Relaxed);
+        self.thread.store(thread, Ordering::Relaxed);
+        self.ticket.store(ticket, Ordering::Relaxed);
+        // Release: a session that sees the attempt sees its age (E21).
+        self.attempt.store(self.attempt.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// Ends the attempt, which holds no lock any more.
+    pub(crate) fn end(&self) {
+        self.attempt.store(self.attempt.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the present attempt.
+    pub(crate) fn attempt(&self) -> u64 {
+        self.attempt.load(Ordering::Acquire) // E21
+    }
+
+    pub(crate) fn is_in_attempt(&self) -> bool {
+        self.attempt() % 2 == 1
+    }
+
+    pub(crate) fn age(&self) -> u64 {
+        self.age.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn thread(&self) -> u64 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn ticket(&self) -> u64 {
+        self.ticket.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_ticket(&self, ticket: u64) {
+        self.ticket.store(ticket, Ordering::Relaxed);
+    }
+
+    /// Asks the session to abort `attempt`. Has no effect on a later attempt.
+    pub(crate) fn doom(&self, attempt: u64) {
+        self.doomed.fetch_max(attempt, Ordering::Relaxed);
+    }
+
+    /// Returns whether another session has asked to abort the present attempt.
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.doomed.load(Ordering::Relaxed) == self.attempt.load(Ordering::Relaxed)
+    }
+
+    /// Publishes the classes for which this session waits; zero if it does not wait.
+    pub(crate) fn set_waits_for(&self, classes: u64) {
+        self.waits_for.store(classes, Ordering::Relaxed);
+    }
+}
+
+/// One desk of each class.
+type Group = Box<[CachePadded<Desk>; CLASSES]>;
+
+/// The desks of a database.
+#[derive(Debug)]
+pub(crate) struct Desks {
+    /// Made one group at a time; desk 0 is never used.
+    groups: Box<[OnceLock<Group>]>,
+    free: Mutex<Free>,
+    /// The last ticket drawn.
+    tickets: CachePadded<AtomicU64>,
+}
+
+/// The desks that no session has.
+#[derive(Debug)]
+struct Free {
+    numbers: Vec<u16>,
+    /// The first number that was never used.
+    next: u16,
+}
+
+impl Desks {
+    pub(crate) fn new() -> Desks {
+        Desks {
+            groups: (0..GROUPS).map(|_| OnceLock::new()).collect(),
+            free: Mutex::new(Free { numbers: Vec::new(), next: 1 }),
+            tickets: CachePadded::new(AtomicU64::new(0)),
+        }
+    }
+
+    /// Returns the number of a desk for a session. Returns `None` if all desks are taken; or if a
+    /// group of desks would have to be made, unless `can_allocate`.
+    #[cold]
+    pub(crate) fn join(&self, can_allocate: bool) -> Option<u16> {
+        let mut free = lock(&self.free);
+        if let Some(number) = free.numbers.pop() {
+            return Some(number);
+        }
+        let number = free.next;
+        let group = self.groups.get(usize::from(number) / CLASSES)?;
+        if group.get().is_none() && !can_allocate {
+            return None;
+        }
+        group.get_or_init(|| Box::new(std::array::from_fn(|_| CachePadded::default())));
+        free.next += 1;
+        Some(number)
+    }
+
+    /// Gives back a desk, whose session holds no lock.
+    pub(crate) fn leave(&self, number: u16) {
+        debug_assert!(!self.desk(number).is_in_attempt(), "the session's attempts have ended");
+        lock(&self.free).numbers.push(number);
+    }
+
+    /// Returns the desk with a number that [`Desks::join`] has returned.
+    pub(crate) fn desk(&self, number: u16) -> &Desk {
+        let group = self.groups[usize::from(number) / CLASSES].get().expect("it was made to join");
+        &group[usize::from(number) % CLASSES]
+    }
+
+    /// Returns the desks of the classes in `classes`.
+    pub(crate) fn in_classes(&self, classes: u64) -> impl Iterator<Item = (u16, &Desk)> {
+        let groups = self.groups.iter().map_while(OnceLock::get).enumerate();
+        groups.flat_map(move |(group, desks)| {
+            let is_in = move |class: &usize| classes & 1 << class != 0;
+            let number = move |class| (group * CLASSES + class) as u16;
+            (0..CLASSES).filter(is_in).map(move |class| (number(class), &*desks[class]))
+        })
+    }
+
+    /// Returns the classes of all sessions for which the sessions of `classes` wait, directly or
+    /// not, and `classes` themselves. The caller has published its own classes with
+    /// [`Desk::set_waits_for`] before. So of several sessions that wait for one another in a
+    /// circle, the one whose fence comes last sees the whole circle.
+    pub(crate) fn all_awaited(&self, classes: u64) -> u64 {
+        full_fence(); // E22
+        let mut all = classes;
+        let mut fresh = classes;
+        while fresh != 0 {
+            let waits = self
+                .in_classes(fresh)
+                .fold(0, |waits, (_, desk)| waits | desk.waits_for.load(Ordering::Relaxed));
+            fresh = waits & !all;
+            all |= waits;
+        }
+        all
+    }
+
+    /// Draws a ticket: later ones are larger.
+    pub(crate) fn draw_ticket(&self) -> u64 {
+        self.tickets.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// Returns the bit of the class of desk `number`.
+pub(crate) fn class_of(number: u16) -> u64 {
+    1 << (usize::from(number) % CLASSES)
+}

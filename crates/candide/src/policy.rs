@@ -1,0 +1,273 @@
+//! Policies: when transactions lock rows, in addition to what their protocol does.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::str::FromStr;
+
+/// When the transactions of [`Occ`](crate::Occ) lock the rows of a table before they commit.
+///
+/// A policy never changes a guarantee. Whatever it locks, each commit locks what it writes and
+/// validates what it has read, as under [`Policy::Optimistic`]; so a lock only makes conflicts
+/// rarer, and may make transactions wait. One transaction may use tables with different policies.
+/// Absent keys are never locked: a transaction may fail at its commit because of a new row, under
+/// every policy.
+///
+/// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
+/// [`TableOptions::policy`](crate::TableOptions::policy) that of a table, and
+/// [`Table::set_policy`](crate::Table::set_policy) changes it while transactions run.
+///
+/// Sources: `docs/references.md` (HU20 for the hybrids, WA16 for the baselines).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Policy {
+    /// No locks before the commit.
+    #[default]
+    Optimistic,
+    /// Two-phase locking: reads and writes lock. A transaction that meets a lock aborts after a
+    /// short wait.
+    NoWait,
+    /// As [`Policy::NoWait`], but without the short wait.
+    BlindDie,
+    /// Two-phase locking. A transaction waits if it is older than all holders of the lock, and
+    /// aborts otherwise. A transaction's age is that of its first attempt.
+    WaitDie,
+    /// Two-phase locking. A transaction waits unless it finds itself among those for which the
+    /// holders wait, directly or not.
+    Dreadlock,
+    /// Each row is read without a lock or with one, as chance and the last lock's kind suggest;
+    /// writes lock at the commit.
+    Adaptive,
+    /// Writes lock at once, reads never. Of two transactions that want to write a row, the one that
+    /// has written little gives way, or the younger one.
+    Swiss,
+    /// Reads take a lock if it is free, and do without it otherwise. Writes take one at the commit,
+    /// or abort.
+    Pessimistic,
+    /// Answers by chance: grants a lock that is not taken, refuses one that is free. Only to show
+    /// that locks do not matter for serializability.
+    #[cfg(any(test, feature = "experiments"))]
+    Random,
+}
+
+impl Policy {
+    /// All policies that programs choose among, the default first.
+    pub const ALL: [Policy; 8] = [
+        Policy::Optimistic,
+        Policy::NoWait,
+        Policy::BlindDie,
+        Policy::WaitDie,
+        Policy::Dreadlock,
+        Policy::Adaptive,
+        Policy::Swiss,
+        Policy::Pessimistic,
+    ];
+
+    /// Returns the policy's name, as the command line spells it. [`Policy::from_str`] parses such
+    /// names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Policy::Optimistic => "occ",
+            Policy::NoWait => "2pl-no-wait",
+            Policy::BlindDie => "2pl-blind-die",
+            Policy::WaitDie => "2pl-wait-die",
+            Policy::Dreadlock => "2pl-dreadlock",
+            Policy::Adaptive => "adaptive",
+            Policy::Swiss => "swiss",
+            Policy::Pessimistic => "pcc",
+            #[cfg(any(test, feature = "experiments"))]
+            Policy::Random => "random",
+        }
+    }
+
+    /// Returns whether the policy needs a second word in each cell.
+    pub(crate) const fn locks(self) -> bool {
+        !matches!(self, Policy::Optimistic)
+    }
+
+    /// Returns the policy with this number.
+    pub(crate) fn numbered(number: u8) -> Policy {
+        #[cfg(any(test, feature = "experiments"))]
+        if number == Policy::Random as u8 {
+            return Policy::Random;
+        }
+        Policy::ALL[usize::from(number)]
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    /// # Errors
+    /// If no policy is called `name`. The error's text lists the names.
+    fn from_str(name: &str) -> Result<Policy, String> {
+        Policy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
+            let names = Policy::ALL.map(Policy::name).join(", ");
+            format!("no policy is called {name:?}; there are {names}")
+        })
+    }
+}
+
+/// The policies of a database: a default, and the policies of tables by name.
+///
+/// ```
+/// use candide::{Database, Occ, Policies, Policy};
+///
+/// let policies = Policies::of(Policy::Optimistic).with("warehouse", Policy::WaitDie);
+/// let db = Database::<Occ>::builder().policy(policies).build()?;
+/// # let _ = db;
+/// # Ok::<(), candide::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policies {
+    name: &'static str,
+    default: Policy,
+    tables: Vec<(String, Policy)>,
+    takes_turns: bool,
+}
+
+impl Default for Policies {
+    fn default() -> Policies {
+        #[cfg(test)]
+        if let Some(policies) = in_tests::default() {
+            return policies;
+        }
+        Policies::of(Policy::default())
+    }
+}
+
+impl From<Policy> for Policies {
+    fn from(policy: Policy) -> Policies {
+        Policies::of(policy)
+    }
+}
+
+impl Policies {
+    /// The name of a database whose tables have different policies.
+    const MIXED: &'static str = "mixed";
+
+    /// Returns one policy for all tables.
+    pub const fn of(policy: Policy) -> Policies {
+        Policies { name: policy.name(), default: policy, tables: Vec::new(), takes_turns: false }
+    }
+
+    /// Returns all policies in turn: each new table gets the next policy. For tests and
+    /// comparisons.
+    pub const fn mixed() -> Policies {
+        Policies {
+            name: Policies::MIXED,
+            default: Policy::Optimistic,
+            tables: Vec::new(),
+            takes_turns: true,
+        }
+    }
+
+    /// Chooses the policy of the table called `table`, which takes precedence over
+    /// [`TableOptions::policy`](crate::TableOptions::policy). The others keep the default.
+    #[must_use]
+    pub fn with(mut self, table: impl Into<String>, policy: Policy) -> Policies {
+        let table = table.into();
+        self.tables.retain(|(name, _)| *name != table);
+        self.tables.push((table, policy));
+        self.name = Policies::MIXED;
+        self
+    }
+
+    /// Returns the name of databases with these policies: the policy's, or `mixed`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Calls the databases with these policies `name`, in reports.
+    #[cfg(any(test, feature = "experiments"))]
+    #[must_use]
+    pub fn named(mut self, name: &'static str) -> Policies {
+        self.name = name;
+        self
+    }
+
+    /// Returns the tables for which a policy was chosen by name.
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the policy of a new table, which is the `number`th of its database. `wanted` is the
+    /// policy in the table's options.
+    pub(crate) fn of_table(&self, name: &str, number: usize, wanted: Option<Policy>) -> Policy {
+        let by_name = self.tables.iter().find(|(table, _)| table == name);
+        let in_turn = || match self.takes_turns {
+            true => Policy::ALL[number % Policy::ALL.len()],
+            false => self.default,
+        };
+        by_name.map(|&(_, policy)| policy).or(wanted).unwrap_or_else(in_turn)
+    }
+}
+
+#[cfg(test)]
+pub(crate) use in_tests::by_policies;
+
+/// Support for repeating tests under other policies.
+#[cfg(test)]
+mod in_tests {
+    use super::Policies;
+    use std::cell::RefCell;
+
+    thread_local! {
+        static DEFAULT: RefCell<Option<Policies>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn default() -> Option<Policies> {
+        DEFAULT.with_borrow(Clone::clone)
+    }
+
+    /// Runs `body`. Databases of [`Occ`](crate::Occ) that `body` builds on this thread have
+    /// `policies`, unless `body` chooses others.
+    pub(crate) fn by_policies<T>(policies: Policies, body: impl FnOnce() -> T) -> T {
+        DEFAULT.set(Some(policies));
+        let result = body();
+        DEFAULT.set(None);
+        result
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parsed_and_others_refused() {
+        for policy in Policy::ALL {
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+            assert_eq!(Policy::numbered(policy as u8), policy);
+        }
+        assert_eq!(Policy::numbered(Policy::Random as u8), Policy::Random);
+        assert_eq!(
+            "2pl".parse::<Policy>(),
+            Err("no policy is called \"2pl\"; there are occ, 2pl-no-wait, 2pl-blind-die, 2pl-wait-die, \
+                 2pl-dreadlock, adaptive, swiss, pcc"
+                .to_string())
+        );
+    }
+
+    #[test]
+    fn a_name_precedes_the_options_which_precede_the_default() {
+        let policies =
+            Policies::of(Policy::WaitDie).with("a", Policy::Swiss).with("a", Policy::NoWait);
+        assert_eq!(policies.name(), "mixed");
+        assert_eq!(policies.tables().collect::<Vec<_>>(), ["a"]);
+        let of = |name, wanted| policies.of_table(name, 0, wanted);
+        assert_eq!(of("a", Some(Policy::Adaptive)), Policy::NoWait);
+        assert_eq!(of("b", Some(Policy::Adaptive)), Policy::Adaptive);
+        assert_eq!(of("b", None), Policy::WaitDie);
+        assert_eq!(Policies::of(Policy::Swiss).name(), "swiss");
+        let mixed = Policies::mixed();
+        let in_turn = [0, 1, 8].map(|number| mixed.of_table("b", number, None));
+        assert_eq!(in_turn, [Policy::Optimistic, Policy::NoWait, Policy::Optimistic]);
+    }
+}

@@ -1,0 +1,80 @@
+//! Changes of the flags that say whether readers and writers of a cell ask its table's policy.
+
+#![forbid(unsafe_code)]
+
+use super::word::{Lock, Mode, release};
+use super::{RASK, WASK, flags_of};
+use crate::engine::Common;
+use crate::policy::Policy;
+use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
+use crate::record::{CellAt, Tid};
+use crate::sync::{Mutant, Ordering, Spin, mutant};
+
+/// Gives a cell exactly the flags `wanted`, if its TID word is unlocked (LK3). The caller holds the
+/// second word for writing (LK4), or `wanted` only adds flags. Returns whether the cell now has
+/// these flags.
+fn exchange_flags(at: CellAt, wanted: u64) -> bool {
+    let cell = at.cell_word(0);
+    loop {
+        let tid = Tid(cell.load(Ordering::Relaxed));
+        let now = tid.0 & !(RASK | WASK) | wanted;
+        if now == tid.0 || tid.has(Tid::DEAD) {
+            return true;
+        }
+        if tid.has(Tid::LOCK) && !mutant(Mutant::AskSetWhileLocked) {
+            return false;
+        }
+        // Release: a writer that finds the flags gone also finds the second word as it was when
+        // they went (E21). Acquire is not needed, since nothing is read under the flags.
+        if cell.compare_exchange(tid.0, now, Ordering::Release, Ordering::Relaxed).is_ok() {
+            return true;
+        }
+    }
+}
+
+/// Gives a cell the flags of its table's present policy. The caller holds the second word for
+/// writing, and releases it next.
+pub(super) fn follow(at: CellAt, policy: Policy) {
+    exchange_flags(at, flags_of(policy));
+}
+
+/// Decides by a coin how a cell of an adaptive table is read from now on. The caller holds the
+/// second word in `mode`, and releases it next. After a write, heads make readers lock. After a
+/// read, heads make readers optimistic, if no other session reads. Returns the mode in which the
+/// second word is held now.
+pub(super) fn toss(at: CellAt, mode: Mode, me: u16, is_heads: bool) -> Mode {
+    match mode {
+        Mode::Write if is_heads => {
+            exchange_flags(at, RASK | WASK);
+            Mode::Write
+        }
+        Mode::Read if is_heads && Lock::of(&at).upgrade(me) => {
+            exchange_flags(at, WASK);
+            Mode::Write
+        }
+        mode => mode,
+    }
+}
+
+/// Gives a cell the flags of a policy to which its table changes. Waits for the cell's locks for a
+/// bounded number of rounds. If they stay held, a later holder of the second word changes the
+/// flags.
+pub(crate) fn follow_policy(engine: &Common, at: CellAt, policy: Policy) {
+    let wanted = flags_of(policy);
+    let mut spin = Spin::default();
+    loop {
+        let has = Tid(at.cell_word(0).load(Ordering::Relaxed)).0 & (RASK | WASK);
+        let done = if has & !wanted == 0 {
+            exchange_flags(at, wanted)
+        } else {
+            Lock::of(&at).take_to_write(0).is_ok_and(|()| {
+                let done = exchange_flags(at, wanted);
+                release(engine, at, Mode::Write);
+                done
+            })
+        };
+        if done || !spin.wait_at_most(LOCK_ROUNDS_MAX) {
+            return;
+        }
+    }
+}

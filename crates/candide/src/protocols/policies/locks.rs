@@ -1,0 +1,334 @@
+//! The locks on second words that an attempt holds.
+
+#![forbid(unsafe_code)]
+
+use super::waiting::{Asker, Verdict, verdict};
+use super::word::{Lock, LockWord, Mode, release};
+use super::{RASK, WASK, change};
+use crate::access::WriteItem;
+use crate::engine::desks::class_of;
+use crate::engine::{Common, Local, own_thread};
+use crate::error::Abort;
+use crate::policy::Policy;
+use crate::record::{CellAt, Tid};
+use crate::stats::LockCount;
+use crate::sync::{Mutant, Ordering, Wait, Waited, Wish, mutant};
+
+/// When a writer asks for a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// As it stages a write. Some policies lock only at the commit.
+    Staging,
+    /// At a read, or at a read for update.
+    Now,
+    /// In phase 1 of the commit. Such locks are not listed, since nothing may be allocated then:
+    /// they are found by the write set.
+    Commit,
+}
+
+/// The answer of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grant {
+    /// The attempt holds the lock.
+    Held,
+    /// The attempt goes on without the lock.
+    Without,
+}
+
+/// The locks on second words that an attempt holds; empty between attempts.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    list: Vec<(CellAt, Mode)>,
+    /// The number of locks for writing in the list.
+    written: usize,
+    /// Whether the session's desk shows the attempt.
+    is_shown: bool,
+}
+
+impl Locks {
+    /// Returns whether the attempt holds no lock and its session's desk does not show the attempt.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.list.is_empty() && !self.is_shown
+    }
+
+    /// Asks the policy of a cell's table for the lock in the cell's second word, and waits if the
+    /// policy says so.
+    ///
+    /// # Errors
+    /// [`Abort::Locked`] if the policy says that the attempt must abort, or another session has
+    /// asked it to; [`Abort::RecordRemoved`] if the record is dead. The locks that the attempt
+    /// holds already stay held.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ask(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        at: CellAt,
+        (mode, when): (Mode, When),
+    ) -> Result<Grant, Abort> {
+        let policy = engine.policies.of(at.table());
+        #[cfg(any(test, feature = "experiments"))]
+        if policy == Policy::Random {
+            return random(local, at, mode);
+        }
+        if local.desk == 0 {
+            // Nothing is allocated during a commit.
+            local.desk = engine.desks.join(when != When::Commit).unwrap_or(0);
+        }
+        if !asks_for(policy, mode, when) {
+            return Ok(Grant::Without);
+        }
+        self.show(engine, local);
+        let me = local.desk;
+        let lock = Lock::of(&at);
+        if self.has(lock.word(), at, mode, me) {
+            return Ok(Grant::Held);
+        }
+        if mode == Mode::Write && self.give_up_read_lock(engine, at, me) {
+            local.locks.count(LockCount::Taken);
+            return Ok(Grant::Held);
+        }
+        if when == When::Commit && me == 0 {
+            // Without a desk, the lock could not be found again.
+            return Ok(Grant::Without);
+        }
+        // Reserved in advance, since nothing may fail between the exchange and the push.
+        self.list.reserve(usize::from(when != When::Commit));
+        match self.take(engine, local, at, mode, policy)? {
+            Grant::Held => {}
+            Grant::Without => {
+                local.locks.count(LockCount::Forgone);
+                return Ok(Grant::Without);
+            }
+        }
+        local.locks.count(LockCount::Taken);
+        let grant = look_again(engine, at, mode)?;
+        if grant == Grant::Held && when != When::Commit {
+            self.list.push((at, mode));
+            self.written += usize::from(mode == Mode::Write);
+        }
+        Ok(grant)
+    }
+
+    /// Asks for the lock of a cell as phase 1 of the commit does.
+    ///
+    /// # Errors
+    /// As [`Locks::ask`].
+    pub(crate) fn ask_at_commit(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        at: CellAt,
+    ) -> Result<(), Abort> {
+        if self.is_doomed(engine, local) {
+            local.locks.count(LockCount::Killed);
+            return Err(Abort::Locked);
+        }
+        self.ask(engine, local, at, (Mode::Write, When::Commit)).map(drop)
+    }
+
+    /// Shows the attempt on the session's desk, unless it is shown already.
+    fn show(&mut self, engine: &Common, local: &mut Local) {
+        if self.is_shown {
+            return;
+        }
+        let desk = local.desk;
+        let age = local.wanted.age(|| {
+            let epoch = engine.epochs.now();
+            epoch << u16::BITS | u64::from(desk)
+        });
+        // The token's holder is the oldest of all.
+        let age = if engine.token.is_held_by(local.id) { 0 } else { age };
+        if local.desk != 0 {
+            let ticket = local.wanted.ticket();
+            engine.desks.desk(local.desk).begin(age, ticket, own_thread::number());
+            self.is_shown = true;
+        }
+    }
+
+    /// Returns whether the attempt has been asked to abort.
+    pub(crate) fn is_doomed(&self, engine: &Common, local: &Local) -> bool {
+        self.is_shown && engine.desks.desk(local.desk).is_doomed()
+    }
+
+    /// Returns whether the attempt holds the lock of a cell, in this mode or for writing. `word` is
+    /// the cell's second word.
+    fn has(&self, word: LockWord, at: CellAt, mode: Mode, me: u16) -> bool {
+        if word.is_written() {
+            return me != 0 && word.is_written_by(me) || me == 0 && self.place(at).is_some();
+        }
+        mode == Mode::Read && word.classes() & class_of(me) != 0 && self.place(at).is_some()
+    }
+
+    /// Returns the place of a cell's lock in the list.
+    fn place(&self, at: CellAt) -> Option<usize> {
+        self.list.iter().rposition(|(held, _)| held.address() == at.address())
+    }
+
+    /// Ends the attempt's lock for reading on a cell, if it has one, because it wants to write.
+    /// Makes it a lock for writing if no other session reads, and returns whether that was done. An
+    /// attempt never keeps a lock for reading while it waits to write: two that did would wait for
+    /// one another.
+    fn give_up_read_lock(&mut self, engine: &Common, at: CellAt, me: u16) -> bool {
+        let word = Lock::of(&at).word();
+        if word.is_written() || word.classes() & class_of(me) == 0 {
+            return false;
+        }
+        let Some(place) = self.place(at) else { return false };
+        if Lock::of(&at).upgrade(me) {
+            self.list[place].1 = Mode::Write;
+            self.written += 1;
+            return true;
+        }
+        if !mutant(Mutant::UpgradeInPlace) {
+            self.list.swap_remove(place);
+            release(engine, at, Mode::Read);
+        }
+        false
+    }
+
+    /// Takes the lock of a cell, and waits as the policy says.
+    fn take(
+        &self,
+        engine: &Common,
+        local: &mut Local,
+        at: CellAt,
+        mode: Mode,
+        policy: Policy,
+    ) -> Result<Grant, Abort> {
+        let (lock, me) = (Lock::of(&at), local.desk);
+        let try_take = || match mode {
+            Mode::Read => lock.take_to_read(me),
+            Mode::Write => lock.take_to_write(me),
+        };
+        let Err(mut word) = try_take() else { return Ok(Grant::Held) };
+        let mut wait: Option<Wait<'_>> = None;
+        let is_writer = mode == Mode::Write;
+        let mut asker = Asker::new(policy, mode, self.written);
+        let verdict = loop {
+            let patience = match verdict(engine, local, &mut asker, (lock, word), self.is_shown) {
+                Verdict::Wait(patience) => patience,
+                verdict => break verdict,
+            };
+            if is_writer {
+                lock.want();
+            }
+            let wish = if is_writer { Wish::Own(me.into()) } else { Wish::Look };
+            let address = at.address() + 8;
+            let wait = wait.get_or_insert_with(|| {
+                local.locks.count(LockCount::Waited);
+                Wait::new(&engine.parking, address, wish, patience)
+            });
+            match wait.wait() {
+                Waited::Again => {}
+                Waited::Handed => break Verdict::Handed,
+                Waited::InVain => break asker.in_vain(patience),
+            }
+            match try_take() {
+                Ok(()) => break Verdict::Handed,
+                Err(now) => word = now,
+            }
+        };
+        asker.end(engine, local);
+        let handed = wait.as_mut().map(Wait::give_up) == Some(Waited::Handed);
+        drop(wait);
+        match verdict {
+            Verdict::Handed => return Ok(Grant::Held),
+            // The lock was handed over after the last look.
+            _ if handed => return Ok(Grant::Held),
+            _ if is_writer => lock.unwant(),
+            _ => {}
+        }
+        // A lock's holder may be stuck in its closure, so no transaction aborts here for ever.
+        let is_exempt = engine.token.is_held_by(local.id) || local.wanted.gives_up_locks();
+        if verdict == Verdict::Without || is_exempt && verdict != Verdict::Doomed {
+            return Ok(Grant::Without);
+        }
+        local.wanted.note_failure(verdict == Verdict::InVain);
+        local.locks.count(if verdict == Verdict::Doomed {
+            LockCount::Killed
+        } else {
+            LockCount::Died
+        });
+        Err(Abort::Locked)
+    }
+
+    /// Releases all locks, after the TID words were released (LK6), and ends the attempt on the
+    /// session's desk. `writes` is the write set of the attempt.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn release_all(&mut self, engine: &Common, local: &mut Local, writes: &[WriteItem]) {
+        for (at, mode) in self.list.drain(..) {
+            release_by_policy(engine, local, at, mode);
+        }
+        self.written = 0;
+        if !std::mem::take(&mut self.is_shown) {
+            return;
+        }
+        for &WriteItem { at, .. } in writes.iter().filter(|item| item.at.cell_words() > 1) {
+            if Lock::of(&at).word().is_written_by(local.desk) {
+                release_by_policy(engine, local, at, Mode::Write);
+            }
+        }
+        engine.desks.desk(local.desk).end();
+    }
+}
+
+/// Releases the lock in a cell's second word, and changes the cell's flags as the policy of its
+/// table says.
+fn release_by_policy(engine: &Common, local: &mut Local, at: CellAt, mut mode: Mode) {
+    let policy = engine.policies.of(at.table());
+    if policy == Policy::Adaptive {
+        let is_heads = local.random.next() >> 63 != 0;
+        mode = change::toss(at, mode, local.desk, is_heads);
+    } else if mode == Mode::Write {
+        change::follow(at, policy);
+    }
+    release(engine, at, mode);
+}
+
+/// Looks at the TID word after a grant (LK5).
+fn look_again(engine: &Common, at: CellAt, mode: Mode) -> Result<Grant, Abort> {
+    let tid = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
+    let flag = if mode == Mode::Read { RASK } else { WASK };
+    if tid.has(flag) && !tid.has(Tid::DEAD) || mutant(Mutant::NoRecheckAfterGrant) {
+        return Ok(Grant::Held);
+    }
+    release(engine, at, mode);
+    if tid.has(Tid::DEAD) { Err(Abort::RecordRemoved) } else { Ok(Grant::Without) }
+}
+
+/// Returns whether a policy takes a lock in this mode at this time.
+fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
+    match (mode, when) {
+        (Mode::Write, When::Now | When::Commit) => true,
+        (Mode::Write, When::Staging) => {
+            !matches!(policy, Policy::Optimistic | Policy::Adaptive | Policy::Pessimistic)
+        }
+        (Mode::Read, _) => !matches!(policy, Policy::Optimistic | Policy::Swiss),
+    }
+}
+
+/// Answers for the policy that answers by chance: pretends to grant, refuses, or says that the
+/// attempt must abort.
+#[cfg(any(test, feature = "experiments"))]
+fn random(local: &mut Local, at: CellAt, mode: Mode) -> Result<Grant, Abort> {
+    if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::DEAD) {
+        return Err(Abort::RecordRemoved);
+    }
+    match local.random.below(64) {
+        0 if mode == Mode::Write => {
+            local.locks.count(LockCount::Died);
+            Err(Abort::Locked)
+        }
+        1..32 => {
+            local.locks.count(LockCount::Taken);
+            Ok(Grant::Held)
+        }
+        _ => {
+            local.locks.count(LockCount::Forgone);
+            Ok(Grant::Without)
+        }
+    }
+}

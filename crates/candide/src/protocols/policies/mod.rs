@@ -1,0 +1,78 @@
+//! Locks on rows by policy, for transactions of `Occ`.
+//!
+//! # Guarantee
+//! None, and none is needed (LK1): the proof of `protocols/occ.rs` holds for every policy, even for
+//! one that answers by chance.
+//!
+//! # Cells
+//! A table has cells of two words if its policy locks ([`Policy::locks`]). Two flags in the TID
+//! word say what to do before the TID word is used:
+//! * RASK: a reader asks the table's policy before it reads.
+//! * WASK: a writer asks the table's policy as it stages a write, and takes the second word before
+//!   it locks the TID word.
+//!
+//! A cell without these flags is read and written as under `Occ` alone.
+//!
+//! # Invariants
+//! * **LK1** Locks are hints. Every write is installed under the lock in the TID word, which is set
+//!   before the fence, and every read is validated, whatever else was locked.
+//! * **LK2** The second word is changed as `word.rs` says: a reader's part by that reader, the rest
+//!   by the writer.
+//! * **LK3** RASK and WASK are set only by an exchange of an unlocked TID word, by the owner of the
+//!   TID word as it releases the word, or before the record is linked. So no writer is between its
+//!   look at the flags and its lock.
+//! * **LK4** RASK and WASK are cleared only by a session that holds the second word for writing.
+//! * **LK5** A session that has been granted the second word looks at the TID word again. If it
+//!   need not ask any more, it gives the second word back and goes on without.
+//! * **LK6** A writer of a cell with WASK takes the second word for writing, and then locks the TID
+//!   word. It releases the TID word first, so the next holder sees the new version.
+//!
+//! By LK3 to LK6 a cell is not installed while a session holds its second word for reading
+//! (`tests/asking.rs` explores all interleavings of a model). There are exceptions, in which a
+//! writer does without the second word; LK1 covers them. The lock is held by a transaction of the
+//! writer's own thread, which cannot go on before the writer ends. Or the writer has waited in
+//! vain, and holds the starvation token or has failed to get locks too often: the lock's holder may
+//! be stuck in its closure.
+//!
+//! # Waiting
+//! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
+//! possible or the policy finds circles (`waiting.rs`).
+//!
+//! # Source
+//! "Timestamp granularity in OCC" [HU22] for the adaptive lock, SwissTM and the commit that all of
+//! these share; "Mostly-Optimistic Concurrency Control" [WA16] for no-wait, wait-die, dreadlock and
+//! PCC. Where they skip the validation of what is locked, we validate.
+
+#![forbid(unsafe_code)]
+
+mod change;
+mod locks;
+mod waiting;
+mod word;
+
+pub(crate) use change::follow_policy;
+pub(crate) use locks::{Grant, Locks, When};
+pub(crate) use word::{Lock, Mode};
+
+use crate::policy::Policy;
+use crate::record::Tid;
+
+/// A reader asks the table's policy first.
+pub(crate) const RASK: u64 = Tid::own_flag(0);
+/// A writer asks the table's policy first.
+pub(crate) const WASK: u64 = Tid::own_flag(1);
+
+/// Returns the flags of cells in a table with this policy. Under the adaptive policy, RASK comes
+/// and goes.
+pub(crate) const fn flags_of(policy: Policy) -> u64 {
+    match policy {
+        Policy::Optimistic => 0,
+        Policy::Swiss | Policy::Adaptive => WASK,
+        _ => RASK | WASK,
+    }
+}
+
+/// Returns the number of words in a cell of a table with this policy.
+pub(crate) const fn cell_words(policy: Policy) -> usize {
+    if policy.locks() { 2 } else { 1 }
+}

@@ -1,0 +1,211 @@
+//! Whether an attempt that meets a lock waits, aborts, or goes on without the lock.
+//!
+//! # Waiting and circles
+//! An attempt sleeps for a lock only if its policy has a reason why no circle of sleepers arises,
+//! or finds circles:
+//! * wait-die: a sleeper is older than all holders, so a chain of sleepers goes from older to ever
+//!   younger attempts.
+//! * dreadlock: a sleeper has published for which sessions it waits, has found itself not among
+//!   those for which they wait, and looks again whenever it wakes up. All sleepers publish, under
+//!   every policy, so circles through other policies' locks are found, too.
+//! * swiss: a sleeper has asked the holder to abort, which the holder sees when it asks for its
+//!   next lock, while it waits, and when it commits.
+//!
+//! A lock may be taken by another attempt while an attempt sleeps for it. The sleeper then decides
+//! again when it wakes up, after 4 ms at the latest. No wait is longer than 10 ms. All other waits
+//! take a few rounds.
+
+#![forbid(unsafe_code)]
+
+use super::word::{Lock, LockWord, Mode};
+use crate::engine::desks::{Desk, class_of};
+use crate::engine::{Common, Local, own_thread};
+use crate::policy::Policy;
+use crate::protocols::shared::cell_lock::{LOCK_ROUNDS_MAX, ROUNDS_HELD, patience};
+use crate::sync::{Mutant, Patience, mutant};
+
+/// The number of writes after which an attempt draws a ticket under the policy `swiss` (as in
+/// SwissTM).
+const TIMID_WRITES: usize = 10;
+
+/// What an attempt does about a lock that it cannot take.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Verdict {
+    Wait(Patience),
+    /// The attempt has the lock after all.
+    Handed,
+    /// The attempt goes on without the lock.
+    Without,
+    Die,
+    /// The attempt aborts because it has slept in vain.
+    InVain,
+    /// Another attempt has asked this one to abort.
+    Doomed,
+}
+
+impl PartialEq for Verdict {
+    fn eq(&self, other: &Verdict) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// One wish for a lock, under a policy.
+#[derive(Debug)]
+pub(super) struct Asker {
+    policy: Policy,
+    mode: Mode,
+    /// The number of locks for writing that the attempt holds.
+    written: usize,
+    /// Whether the session's desk says for which sessions it waits.
+    is_published: bool,
+}
+
+impl Asker {
+    pub(super) fn new(policy: Policy, mode: Mode, written: usize) -> Asker {
+        Asker { policy, mode, written, is_published: false }
+    }
+
+    /// Returns what the attempt does after a wait in vain.
+    pub(super) fn in_vain(&self, patience: Patience) -> Verdict {
+        match (self.policy, patience) {
+            (Policy::Adaptive, _) if self.mode == Mode::Read => Verdict::Without,
+            (_, Patience::Rounds(_)) => Verdict::Die,
+            _ => Verdict::InVain,
+        }
+    }
+
+    /// Ends the wish.
+    pub(super) fn end(&self, engine: &Common, local: &Local) {
+        if self.is_published {
+            engine.desks.desk(local.desk).set_waits_for(0);
+        }
+    }
+
+    /// Publishes for which sessions the session waits.
+    fn publish(&mut self, engine: &Common, local: &Local, word: LockWord) {
+        self.is_published = true;
+        engine.desks.desk(local.desk).set_waits_for(word.classes());
+    }
+}
+
+/// Returns what an attempt does about a lock whose word is `word`. If `is_shown`, the session's
+/// desk shows the attempt.
+pub(super) fn verdict(
+    engine: &Common,
+    local: &mut Local,
+    asker: &mut Asker,
+    (lock, word): (Lock<'_>, LockWord),
+    is_shown: bool,
+) -> Verdict {
+    // A transaction of this thread cannot go on before this attempt ends.
+    if is_own_threads(engine, local, word) {
+        return Verdict::Without;
+    }
+    if !is_shown {
+        return Verdict::Wait(Patience::Rounds(LOCK_ROUNDS_MAX));
+    }
+    let desk = engine.desks.desk(local.desk);
+    if desk.is_doomed() {
+        return Verdict::Doomed;
+    }
+    if asker.mode == Mode::Read && !word.is_written() {
+        // A writer waits for the present readers, or there are too many. Validation suffices.
+        return Verdict::Without;
+    }
+    let sleep = Verdict::Wait(patience(true));
+    let rounds = Verdict::Wait(Patience::Rounds(LOCK_ROUNDS_MAX));
+    match asker.policy {
+        Policy::BlindDie => Verdict::Die,
+        Policy::WaitDie => {
+            asker.publish(engine, local, word);
+            if is_older_than_all(engine, local, word) { sleep } else { Verdict::Die }
+        }
+        Policy::Dreadlock => {
+            asker.publish(engine, local, word);
+            let is_awaited = engine.desks.all_awaited(word.classes()) & class_of(local.desk) != 0;
+            if is_awaited && !mutant(Mutant::CircleUnseen) { Verdict::Die } else { sleep }
+        }
+        Policy::Swiss if word.is_written() => {
+            if !wins(engine, local, asker.written, (lock, word)) {
+                let is_timid = desk.ticket() == 0;
+                return if is_timid {
+                    Verdict::Wait(Patience::Rounds(ROUNDS_HELD))
+                } else {
+                    Verdict::Die
+                };
+            }
+            asker.publish(engine, local, word);
+            sleep
+        }
+        Policy::Pessimistic if asker.mode == Mode::Read => Verdict::Without,
+        _ => rounds,
+    }
+}
+
+/// Returns whether a transaction of this thread, in another session, may hold the lock. Of readers
+/// only the classes are known. So the answer may be wrongly yes, and the attempt then goes on
+/// without a lock.
+fn is_own_threads(engine: &Common, local: &Local, word: LockWord) -> bool {
+    let me = local.desk;
+    let thread = own_thread::number();
+    let is_own = |number: u16| {
+        let desk = engine.desks.desk(number);
+        number != 0 && number != me && desk.is_in_attempt() && desk.thread() == thread
+    };
+    if thread == 0 {
+        return false;
+    }
+    if word.is_written() {
+        return is_own(word.owner());
+    }
+    engine.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
+}
+
+/// Returns whether the attempt is older than all holders of a lock. Of readers only the classes are
+/// known. So the answer may be wrongly no.
+fn is_older_than_all(engine: &Common, local: &Local, word: LockWord) -> bool {
+    let me = local.desk;
+    let age = engine.desks.desk(me).age();
+    if word.is_written() {
+        let owner = word.owner();
+        return owner == 0 || engine.desks.desk(owner).age() > age;
+    }
+    let is_younger =
+        |(number, desk): (u16, &Desk)| number == me || !desk.is_in_attempt() || desk.age() > age;
+    engine.desks.in_classes(word.classes()).all(is_younger)
+}
+
+/// Decides between the attempt and the writer of a lock, under the policy `swiss`. If the attempt
+/// wins, asks the writer to abort. An attempt without a ticket loses. Otherwise the older ticket
+/// wins against younger ones and against attempts without one.
+fn wins(
+    engine: &Common,
+    local: &mut Local,
+    written: usize,
+    (lock, word): (Lock<'_>, LockWord),
+) -> bool {
+    let mine = engine.desks.desk(local.desk);
+    if mine.ticket() == 0 {
+        if written < TIMID_WRITES {
+            return false;
+        }
+        let ticket = engine.desks.draw_ticket();
+        local.wanted.set_ticket(ticket);
+        mine.set_ticket(ticket);
+    }
+    if word.owner() == 0 {
+        return true;
+    }
+    let owner = engine.desks.desk(word.owner());
+    let attempt = owner.attempt();
+    let ticket = owner.ticket();
+    if ticket != 0 && ticket < mine.ticket() {
+        return false;
+    }
+    // If the owner still has the lock, then `attempt` is the owner's present attempt or an earlier
+    // one, never a later one that does not hold the lock.
+    if lock.word().is_written_by(word.owner()) || mutant(Mutant::KillNextTransaction) {
+        owner.doom(attempt);
+    }
+    true
+}
