@@ -469,7 +469,10 @@ impl WriteSet {
 /// Stores the values of words that the caller has locked.
 #[inline(always)]
 fn store(words: &[AtomicU64], values: &[u64]) {
-    for (word, &value) in words.iter().zip(values) {
-        word.store(value, Ordering::Release); // E3
+    // By index, since the adapters of a pair of iterators are not always inlined.
+    let count = words.len().min(values.len());
+    let (words, values) = (&words[..count], &values[..count]);
+    for index in 0..count {
+        words[index].store(values[index], Ordering::Release); // E3
     }
 }

@@ -624,11 +624,7 @@ fn commit(
 
     // 4 evaluate
     if let Err(failure) = evaluate(writes) {
-        if let Failure::Panic(_) = failure {
-            // The panic goes on before the attempt's end.
-            attempt.locks.release_all(context.engine, context.local, writes.items());
-        }
-        return Err(fail(context, &mut attempt.held, writes, failure, release_cell));
+        return Err(fail_evaluation(context, attempt, writes, failure));
     }
 
     // 5 install and release: nothing fails any more (OC3)
@@ -638,6 +634,26 @@ fn commit(
     attempt.view.meet_installed(writes.items(), version);
     attempt.last = Some(version);
     Ok(Committed { version: version.version() })
+}
+
+/// Ends a commit whose evaluation has failed. If an updater has panicked, the attempt ends here
+/// with that panic, and holds nothing any more.
+#[cold]
+#[inline(never)]
+fn fail_evaluation(
+    context: &mut Context<'_, Occ>,
+    attempt: &mut Attempt,
+    writes: &mut WriteSet,
+    failure: Failure,
+) -> Abort {
+    let Attempt { held, locks, .. } = attempt;
+    if let Failure::Panic(_) = failure {
+        release(context, writes.items());
+        writes.items_mut().iter_mut().for_each(|item| item.note = 0);
+        held.give_back(context, release_cell);
+        locks.release_all(context.engine, context.local, writes.items());
+    }
+    fail(context, held, writes, failure, release_cell)
 }
 
 /// Sets INSTALL in a held cell, and returns the cell's new TID word.
