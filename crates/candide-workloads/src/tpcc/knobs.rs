@@ -101,6 +101,16 @@ pub enum Homes {
     Random,
 }
 
+/// The tables whose column groups have timestamps of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Splits {
+    /// All tables, if the database splits timestamps; otherwise none.
+    Database,
+    /// Districts and customers, if the database splits timestamps; and warehouses in any case.
+    DistrictsAndCustomers,
+}
+
 /// The knobs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Tpcc {
@@ -155,6 +165,8 @@ pub struct Tpcc {
     pub credit_data: bool,
     /// The warehouses whose orders a thread enters.
     pub homes: Homes,
+    /// The tables whose column groups have timestamps of their own.
+    pub splits: Splits,
     /// The number of transactions after which a worker audits a district, that is, examines
     /// consistency conditions while others work. If the number is 0, workers never audit.
     pub audit_every: u64,
@@ -188,6 +200,7 @@ impl Tpcc {
             inserts: true,
             credit_data: true,
             homes: Homes::Range,
+            splits: Splits::Database,
             audit_every: 10_000,
             causes: false,
         }

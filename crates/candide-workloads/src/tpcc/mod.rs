@@ -71,7 +71,7 @@ use crate::hottest::if_hot;
 use crate::replay::Stopped;
 use crate::workload::require;
 use crate::{Consistency, Failure, Loaded, Loading, Size, Workload};
-pub use knobs::{HistoryKeys, Homes, Mix, OrderIds, Tpcc};
+pub use knobs::{HistoryKeys, Homes, Mix, OrderIds, Splits, Tpcc};
 pub use rows::{
     Customer, CustomerId, CustomerOrder, DISTRICTS, DistInfo, District, DistrictId, History, Item,
     ItemId, LastName, NAMESAKES_MAX, NameKey, Namesakes, NewOrder, Order, OrderId, OrderLine,

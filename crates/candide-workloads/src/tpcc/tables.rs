@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use candide::{Abort, Database, Error, Protocol, Record, Row, Table, TableOptions, Tx};
 
-use super::Tpcc;
 use super::rows::{
     Customer, CustomerOrder, DISTRICTS, District, DistrictId, History, Item, Namesakes, NewOrder,
     Order, OrderId, OrderLine, Stock, Warehouse, WarehouseId,
 };
+use super::{Splits, Tpcc};
 
 /// The tables of all warehouses.
 pub struct Tables<P: Protocol> {
@@ -47,22 +47,28 @@ impl<P: Protocol> Tables<P> {
             let options = TableOptions::default().capacity(rows);
             if knobs.hash_index { options } else { options.ordered() }
         };
+        let split = |options: TableOptions, is_split| match knobs.splits {
+            Splits::Database => options,
+            Splits::DistrictsAndCustomers => options.timestamp_splitting(is_split),
+        };
+        let (fine, coarse) =
+            (|options| split(options, db.splitting()), |options| split(options, false));
         // In the published measurements, the knob has no effect on order lines and orders by
         // customer: their keys are always contention-aware.
         let orders = || TableOptions::default().contention_aware_keys(knobs.contention_aware_keys);
         Ok(Tables {
-            warehouses: db.table_with("warehouses", hashed(warehouses))?,
-            districts: db.table_with("districts", hashed(districts))?,
-            customers: db.table_with("customers", hashed(customers))?,
+            warehouses: db.table_with("warehouses", split(hashed(warehouses), true))?,
+            districts: db.table_with("districts", fine(hashed(districts)))?,
+            customers: db.table_with("customers", fine(hashed(customers)))?,
             namesakes: db
-                .table_with("namesakes", hashed(districts * usize::from(knobs.names())))?,
-            history: db.table("history")?,
-            new_orders: db.table_with("new_orders", orders())?,
-            orders: db.table_with("orders", orders())?,
-            customer_orders: db.table("customer_orders")?,
-            order_lines: db.table("order_lines")?,
-            items: db.table_with("items", hashed(knobs.items as usize))?,
-            stocks: db.table_with("stocks", hashed(knobs.items as usize * warehouses))?,
+                .table_with("namesakes", coarse(hashed(districts * usize::from(knobs.names()))))?,
+            history: db.table_with("history", coarse(TableOptions::default()))?,
+            new_orders: db.table_with("new_orders", coarse(orders()))?,
+            orders: db.table_with("orders", coarse(orders()))?,
+            customer_orders: db.table_with("customer_orders", coarse(TableOptions::default()))?,
+            order_lines: db.table_with("order_lines", coarse(TableOptions::default()))?,
+            items: db.table_with("items", coarse(hashed(knobs.items as usize)))?,
+            stocks: db.table_with("stocks", coarse(hashed(knobs.items as usize * warehouses)))?,
         })
     }
 
