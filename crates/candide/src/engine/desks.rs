@@ -100,6 +100,10 @@ pub(crate) struct Desks {
     free: Mutex<Free>,
     /// The last ticket drawn.
     tickets: CachePadded<AtomicU64>,
+    /// The number of sessions that hold locks and sleep for another one.
+    sleepers: CachePadded<AtomicU64>,
+    /// The number of cores that this process may use.
+    cores: u64,
 }
 
 /// The desks that no session has.
@@ -116,6 +120,11 @@ impl Desks {
             groups: (0..GROUPS).map(|_| OnceLock::new()).collect(),
             free: Mutex::new(Free { numbers: Vec::new(), next: 1 }),
             tickets: CachePadded::new(AtomicU64::new(0)),
+            sleepers: CachePadded::new(AtomicU64::new(0)),
+            cores: match crate::sync::MODELLED {
+                true => 2,
+                false => std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
+            },
         }
     }
 
@@ -175,6 +184,27 @@ impl Desks {
             all |= waits;
         }
         all
+    }
+
+    /// Returns the number of cores that this process may use.
+    pub(crate) fn cores(&self) -> u64 {
+        self.cores
+    }
+
+    /// Notes that a session that holds locks is about to sleep, unless as many such sessions sleep
+    /// as there are cores: with more of them, nearly every row that is used much is locked by a
+    /// thread that does not run. Returns whether the session may sleep. Each success is paired with
+    /// [`Desks::end_sleep`].
+    pub(crate) fn begin_sleep(&self) -> bool {
+        let may = self.sleepers.fetch_add(1, Ordering::Relaxed) < self.cores;
+        if !may {
+            self.end_sleep();
+        }
+        may
+    }
+
+    pub(crate) fn end_sleep(&self) {
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Draws a ticket: later ones are larger.

@@ -87,6 +87,11 @@ impl Wanted {
         self.marks & !OFF
     }
 
+    /// Returns whether an attempt of the transaction has locked rows by policy.
+    pub(crate) fn has_age(&self) -> bool {
+        self.marks & !OFF != 0
+    }
+
     /// Notes that an attempt aborts because of a lock by policy, after a wait asleep or not. The
     /// transaction has an age.
     pub(crate) fn note_failure(&mut self, has_slept: bool) {

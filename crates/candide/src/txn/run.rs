@@ -321,6 +321,11 @@ impl<P: Protocol> TxnRunner<P> {
         let state = self.state.get_mut();
         let waits_for_locks = !state.worker.local.wanted.is_empty();
         let row = state.last_conflict.and_then(|note| note.row());
+        // Transactions that lock by policy hold locks while they run, and so does a thread that has
+        // lost its core. So of those that have failed, only as many try again at the same time as
+        // there are cores.
+        let few = state.worker.local.wanted.has_age().then_some(engine.desks.cores());
+        let row = row.map(|row| few.map_or(row, |few| row % few));
         if starvation.turn.is_none()
             && matches!(cause, Abort::ReadChanged | Abort::Locked)
             && let Some(row) = row

@@ -12,7 +12,7 @@ use crate::error::Abort;
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
-use crate::sync::{Mutant, Ordering, Wait, Waited, Wish, mutant};
+use crate::sync::{Mutant, Ordering, Patience, Wait, Waited, Wish, mutant};
 
 /// When a writer asks for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,9 +203,10 @@ impl Locks {
             Mode::Write => lock.take_to_write(me),
         };
         let Err(mut word) = try_take() else { return Ok(Grant::Held) };
-        let mut wait: Option<Wait<'_>> = None;
+        // The wait, and how long it is.
+        let mut wait: Option<(Wait<'_>, Patience)> = None;
         let is_writer = mode == Mode::Write;
-        let mut asker = Asker::new(policy, mode, self.written);
+        let mut asker = Asker::new(policy, mode, self.written, !self.list.is_empty());
         let verdict = loop {
             let patience = match verdict(engine, local, &mut asker, (lock, word), self.is_shown) {
                 Verdict::Wait(patience) => patience,
@@ -216,14 +217,14 @@ impl Locks {
             }
             let wish = if is_writer { Wish::Own(me.into()) } else { Wish::Look };
             let address = at.address() + 8;
-            let wait = wait.get_or_insert_with(|| {
+            let (wait, patience) = wait.get_or_insert_with(|| {
                 local.locks.count(LockCount::Waited);
-                Wait::new(&engine.parking, address, wish, patience)
+                (Wait::new(&engine.parking, address, wish, patience), patience)
             });
             match wait.wait() {
                 Waited::Again => {}
                 Waited::Handed => break Verdict::Handed,
-                Waited::InVain => break asker.in_vain(patience),
+                Waited::InVain => break asker.in_vain(*patience),
             }
             match try_take() {
                 Ok(()) => break Verdict::Handed,
@@ -231,7 +232,7 @@ impl Locks {
             }
         };
         asker.end(engine, local);
-        let handed = wait.as_mut().map(Wait::give_up) == Some(Waited::Handed);
+        let handed = wait.as_mut().map(|(wait, _)| wait.give_up()) == Some(Waited::Handed);
         drop(wait);
         match verdict {
             Verdict::Handed => return Ok(Grant::Held),

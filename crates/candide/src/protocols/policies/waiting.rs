@@ -56,16 +56,38 @@ pub(super) struct Asker {
     mode: Mode,
     /// The number of locks for writing that the attempt holds.
     written: usize,
+    /// Whether the attempt holds other locks.
+    holds_others: bool,
     /// Whether the session's desk says for which sessions it waits.
     is_published: bool,
+    /// Whether the session counts among those that hold locks and sleep.
+    is_counted: bool,
 }
 
 impl Asker {
-    pub(super) fn new(policy: Policy, mode: Mode, written: usize) -> Asker {
-        Asker { policy, mode, written, is_published: false }
+    pub(super) fn new(policy: Policy, mode: Mode, written: usize, holds_others: bool) -> Asker {
+        Asker { policy, mode, written, holds_others, is_published: false, is_counted: false }
     }
 
-    /// Returns what the attempt does after a wait in vain.
+    /// Returns the verdict to wait a few rounds, fewer if the attempt holds other locks: the lock's
+    /// holder may in turn be waiting for the attempt.
+    fn rounds(&self) -> Verdict {
+        let rounds = if self.holds_others { ROUNDS_HELD } else { LOCK_ROUNDS_MAX };
+        Verdict::Wait(Patience::Rounds(rounds))
+    }
+
+    /// Returns the verdict to wait, asleep unless too many sessions that hold locks sleep.
+    fn sleep(&mut self, engine: &Common) -> Verdict {
+        if self.holds_others && !self.is_counted {
+            self.is_counted = engine.desks.begin_sleep();
+        }
+        match self.is_counted || !self.holds_others {
+            true => Verdict::Wait(patience(true)),
+            false => self.rounds(),
+        }
+    }
+
+    /// Returns what the attempt does after a wait in vain, which was as long as `patience` says.
     pub(super) fn in_vain(&self, patience: Patience) -> Verdict {
         match (self.policy, patience) {
             (Policy::Adaptive, _) if self.mode == Mode::Read => Verdict::Without,
@@ -78,6 +100,9 @@ impl Asker {
     pub(super) fn end(&self, engine: &Common, local: &Local) {
         if self.is_published {
             engine.desks.desk(local.desk).set_waits_for(0);
+        }
+        if self.is_counted {
+            engine.desks.end_sleep();
         }
     }
 
@@ -102,7 +127,7 @@ pub(super) fn verdict(
         return Verdict::Without;
     }
     if !is_shown {
-        return Verdict::Wait(Patience::Rounds(LOCK_ROUNDS_MAX));
+        return asker.rounds();
     }
     let desk = engine.desks.desk(local.desk);
     if desk.is_doomed() {
@@ -112,33 +137,30 @@ pub(super) fn verdict(
         // A writer waits for the present readers, or there are too many. Validation suffices.
         return Verdict::Without;
     }
-    let sleep = Verdict::Wait(patience(true));
-    let rounds = Verdict::Wait(Patience::Rounds(LOCK_ROUNDS_MAX));
     match asker.policy {
         Policy::BlindDie => Verdict::Die,
         Policy::WaitDie => {
             asker.publish(engine, local, word);
-            if is_older_than_all(engine, local, word) { sleep } else { Verdict::Die }
+            if is_older_than_all(engine, local, word) { asker.sleep(engine) } else { Verdict::Die }
         }
         Policy::Dreadlock => {
             asker.publish(engine, local, word);
             let is_awaited = engine.desks.all_awaited(word.classes()) & class_of(local.desk) != 0;
-            if is_awaited && !mutant(Mutant::CircleUnseen) { Verdict::Die } else { sleep }
+            match is_awaited && !mutant(Mutant::CircleUnseen) {
+                true => Verdict::Die,
+                false => asker.sleep(engine),
+            }
         }
         Policy::Swiss if word.is_written() => {
             if !wins(engine, local, asker.written, (lock, word)) {
                 let is_timid = desk.ticket() == 0;
-                return if is_timid {
-                    Verdict::Wait(Patience::Rounds(ROUNDS_HELD))
-                } else {
-                    Verdict::Die
-                };
+                return if is_timid { asker.rounds() } else { Verdict::Die };
             }
             asker.publish(engine, local, word);
-            sleep
+            asker.sleep(engine)
         }
         Policy::Pessimistic if asker.mode == Mode::Read => Verdict::Without,
-        _ => rounds,
+        _ => asker.rounds(),
     }
 }
 
