@@ -17,7 +17,7 @@ use std::str::FromStr;
 /// [`TableOptions::policy`](crate::TableOptions::policy) that of a table, and
 /// [`Table::set_policy`](crate::Table::set_policy) changes it while transactions run.
 ///
-/// Sources: `docs/references.md` (HU20 for the hybrids, WA16 for the baselines).
+/// Sources: the module `protocols/policies` names them for each policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Policy {
