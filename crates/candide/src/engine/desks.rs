@@ -7,14 +7,14 @@
 
 #![forbid(unsafe_code)]
 
-use crate::sync::{AtomicU64, Mutex, Ordering, full_fence, lock};
+use crate::sync::{AtomicU64, AtomicUsize, MODELLED, Mutex, Ordering, full_fence, lock};
 use crossbeam_utils::CachePadded;
 use std::sync::OnceLock;
 
 /// The number of classes of desks. A desk belongs to the class of its number modulo this number.
 pub(crate) const CLASSES: usize = 32;
 /// The number of groups of [`CLASSES`] desks. With more sessions than desks, the rest lock nothing.
-const GROUPS: usize = if crate::sync::MODELLED { 1 } else { 512 };
+const GROUPS: usize = if MODELLED { 1 } else { 512 };
 
 /// A session's desk, on a cache line of its own.
 #[derive(Debug, Default)]
@@ -101,9 +101,9 @@ pub(crate) struct Desks {
     /// The last ticket drawn.
     tickets: CachePadded<AtomicU64>,
     /// The number of sessions that hold locks and sleep for another one.
-    sleepers: CachePadded<AtomicU64>,
+    sleepers: CachePadded<AtomicUsize>,
     /// The number of cores that this process may use.
-    cores: u64,
+    cores: usize,
 }
 
 /// The desks that no session has.
@@ -120,10 +120,10 @@ impl Desks {
             groups: (0..GROUPS).map(|_| OnceLock::new()).collect(),
             free: Mutex::new(Free { numbers: Vec::new(), next: 1 }),
             tickets: CachePadded::new(AtomicU64::new(0)),
-            sleepers: CachePadded::new(AtomicU64::new(0)),
-            cores: match crate::sync::MODELLED {
+            sleepers: CachePadded::new(AtomicUsize::new(0)),
+            cores: match MODELLED {
                 true => 2,
-                false => std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
+                false => std::thread::available_parallelism().map_or(1, usize::from),
             },
         }
     }
@@ -187,7 +187,7 @@ impl Desks {
     }
 
     /// Returns the number of cores that this process may use.
-    pub(crate) fn cores(&self) -> u64 {
+    pub(crate) fn cores(&self) -> usize {
         self.cores
     }
 

@@ -324,7 +324,7 @@ impl<P: Protocol> TxnRunner<P> {
         // Transactions that lock by policy hold locks while they run, and so does a thread that has
         // lost its core. So of those that have failed, only as many try again at the same time as
         // there are cores.
-        let few = state.worker.local.wanted.has_age().then_some(engine.desks.cores());
+        let few = state.worker.local.wanted.has_age().then_some(engine.desks.cores() as u64);
         let row = row.map(|row| few.map_or(row, |few| row % few));
         if starvation.turn.is_none()
             && matches!(cause, Abort::ReadChanged | Abort::Locked)
