@@ -86,6 +86,39 @@ const CHECKS: &[Check] = &[
     ),
     check("held-not-installing", "tests::for_update::a_holder_that_commits_stops_readers"),
     check("held-for-ever", "tests::for_update::every_end_of_an_attempt_gives_back_what_it_holds"),
+    check(
+        "no-recheck-after-grant",
+        "tests::policies::changes::a_lock_that_is_granted_too_late_is_given_back",
+    ),
+    check(
+        "ask-set-while-locked",
+        "tests::policies::changes::flags_are_not_set_while_a_commit_has_locked_the_row",
+    ),
+    check(
+        "upgrade-in-place",
+        "tests::policies::waiting::an_attempt_gives_up_its_lock_for_reading_before_it_waits_to_write",
+    ),
+    check(
+        "want-left",
+        "tests::policies::waiting::a_writer_that_gives_up_leaves_no_trace_in_the_lock",
+    ),
+    check("circle-unseen", "tests::policies::waiting::a_circle_is_seen_before_the_wait"),
+    check(
+        "kill-next-transaction",
+        "protocols::policies::tests::kills::a_session_that_has_released_the_lock_is_not_asked_to_abort",
+    ),
+    check(
+        "locked-unvalidated",
+        "tests::policies::by_chance::a_row_that_is_said_to_be_locked_is_validated",
+    ),
+    check(
+        "locked-not-installing",
+        "tests::policies::by_chance::a_commit_stops_readers_of_its_rows_before_it_validates",
+    ),
+    check(
+        "held-not-installing",
+        "tests::policies::by_chance::a_holder_stops_readers_of_its_rows_before_it_validates",
+    ),
     check("no-node-validation", "tests::phantoms::an_insert_into_what_was_scanned_is_noticed"),
     check("split-untracked", "tests::phantoms::own_splits_keep_a_scan_and_others_inserts_spoil_it"),
     check(

@@ -217,3 +217,58 @@ impl Desks {
 pub(crate) fn class_of(number: u16) -> u64 {
     1 << (usize::from(number) % CLASSES)
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn desks_are_used_again_and_end_with_their_groups() {
+        let desks = Desks::new();
+        assert_eq!(desks.join(false), None, "a group would have to be made");
+        assert_eq!([(); 3].map(|()| desks.join(true)), [Some(1), Some(2), Some(3)]);
+        desks.leave(2);
+        assert_eq!([(); 2].map(|()| desks.join(false)), [Some(2), Some(4)]);
+        let rest = (GROUPS * CLASSES - 5) as u16;
+        assert!((0..rest).all(|number| desks.join(true) == Some(number + 5)));
+        assert_eq!(desks.join(true), None);
+        desks.leave(77);
+        assert_eq!((desks.join(false), desks.join(true)), (Some(77), None));
+    }
+
+    #[test]
+    fn a_request_to_abort_is_for_one_attempt() {
+        let desks = Desks::new();
+        let number = desks.join(true).unwrap();
+        let desk = desks.desk(number);
+        desk.begin(5, 0, 0);
+        let first = desk.attempt();
+        assert!(desk.is_in_attempt() && desk.age() == 5 && !desk.is_doomed());
+        desk.doom(first);
+        assert!(desk.is_doomed());
+        desk.end();
+        assert!(!desk.is_in_attempt());
+        desk.begin(5, 0, 0);
+        assert!(!desk.is_doomed(), "the request was for the attempt before");
+        desk.doom(first);
+        assert!(!desk.is_doomed(), "the request came late");
+        desk.end();
+        desks.leave(number);
+    }
+
+    #[test]
+    fn waits_are_followed_in_a_circle_and_only_there() {
+        let desks = Desks::new();
+        let [first, second, third, fourth] = [(); 4].map(|()| desks.join(true).unwrap());
+        let wait = |from, to| desks.desk(from).set_waits_for(class_of(to));
+        wait(first, second);
+        wait(second, third);
+        let all = class_of(second) | class_of(third);
+        assert_eq!(desks.all_awaited(class_of(second)), all);
+        wait(third, first);
+        assert_eq!(desks.all_awaited(class_of(second)), all | class_of(first));
+        assert_eq!(desks.all_awaited(class_of(fourth)), class_of(fourth));
+        let numbers: Vec<_> = desks.in_classes(all).map(|(number, _)| number).collect();
+        assert_eq!(numbers, [second, third]);
+    }
+}

@@ -747,11 +747,19 @@ fn validate_each(
     for &(at, seen) in reads {
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
         let is_own = || writes.find(at).is_some();
-        if tid.0 != seen.0 && (!tid.same_version(seen) || is_locked_by_another(tid, is_own)) {
+        if tid.0 != seen.0
+            && !is_exempt(seen)
+            && (!tid.same_version(seen) || is_locked_by_another(tid, is_own))
+        {
             return Err(context.conflict(Abort::ReadChanged, at));
         }
     }
     Ok(())
+}
+
+/// Returns whether phase 3 skips a read because a policy was asked for the row's lock: never (LK1).
+fn is_exempt(seen: Tid) -> bool {
+    mutant(Mutant::LockedUnvalidated) && seen.has(RASK)
 }
 
 /// Runs phase 5 for one item: stores its words, and releases its cell with the new version.

@@ -127,6 +127,10 @@ pub(crate) enum Mutant {
     CircleUnseen,
     /// Policies: a session is asked to abort although it has released the lock.
     KillNextTransaction,
+    /// Policies: rows for which the attempt has asked its policy are not validated.
+    LockedUnvalidated,
+    /// Phase 1 locks cells without INSTALL.
+    LockedNotInstalling,
     /// The nodes that prove the absence of keys are not validated.
     NoNodeValidation,
     /// An attempt does not track a node that it has split itself.
@@ -381,7 +385,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 99] = [
+    const NAMES: [(&str, Mutant); 107] = [
         ("no-fence", Mutant::NoFence),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
@@ -401,6 +405,14 @@ mod active {
         ("evaluate-before-lock", Mutant::EvaluateBeforeLock),
         ("held-not-installing", Mutant::HeldNotInstalling),
         ("held-for-ever", Mutant::HeldForEver),
+        ("no-recheck-after-grant", Mutant::NoRecheckAfterGrant),
+        ("ask-set-while-locked", Mutant::AskSetWhileLocked),
+        ("upgrade-in-place", Mutant::UpgradeInPlace),
+        ("want-left", Mutant::WantLeft),
+        ("circle-unseen", Mutant::CircleUnseen),
+        ("kill-next-transaction", Mutant::KillNextTransaction),
+        ("locked-unvalidated", Mutant::LockedUnvalidated),
+        ("locked-not-installing", Mutant::LockedNotInstalling),
         ("no-node-validation", Mutant::NoNodeValidation),
         ("split-untracked", Mutant::SplitUntracked),
         ("absent-skipped-by-scan", Mutant::AbsentSkippedByScan),

@@ -34,7 +34,7 @@ mod growth;
 #[cfg(not(any(loom, shuttle)))]
 mod histories;
 #[cfg(not(any(loom, shuttle)))]
-mod hostile;
+pub(crate) mod hostile;
 #[cfg(not(any(loom, shuttle)))]
 mod index_lifetimes;
 #[cfg(not(loom))]
@@ -53,6 +53,8 @@ mod nested;
 mod phantoms;
 #[cfg(not(any(loom, shuttle)))]
 mod phases;
+#[cfg(not(any(loom, shuttle)))]
+mod policies;
 #[cfg(not(loom))]
 mod random_transactions;
 #[cfg(not(any(loom, shuttle)))]

@@ -50,6 +50,8 @@
 
 mod change;
 mod locks;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod waiting;
 mod word;
 

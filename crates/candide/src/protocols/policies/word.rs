@@ -61,7 +61,7 @@ impl LockWord {
 
 /// The lock of a cell that has two words.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lock<'a>(&'a AtomicU64);
+pub(crate) struct Lock<'a>(pub(super) &'a AtomicU64);
 
 impl<'a> Lock<'a> {
     pub(crate) fn of(at: &'a CellAt) -> Lock<'a> {

@@ -513,9 +513,15 @@ fn try_lock(item: &mut WriteItem, asks: u64) -> Result<bool, Abort> {
                 return Err(Abort::ExistenceChanged);
             }
             let locked = Tid(tid.0 | Tid::LOCK | Tid::INSTALL);
+            let hidden = if mutant(Mutant::LockedNotInstalling) { Tid::INSTALL } else { 0 };
             // Acquire: sees the last owner's words, which this commit may replace (E3).
             if cell
-                .compare_exchange_weak(tid.0, locked.0, Ordering::Acquire, Ordering::Relaxed)
+                .compare_exchange_weak(
+                    tid.0,
+                    locked.0 & !hidden,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
                 .is_ok()
             {
                 debug_assert_eq!(item.note, 0, "CL5: the cell was unlocked, so not the item's");

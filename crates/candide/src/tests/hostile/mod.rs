@@ -50,13 +50,13 @@ const LOOKS_MAX: u32 = 600;
 
 /// A watchdog. It ends the process if a step takes too long, since a test that hangs reports
 /// nothing.
-struct Watchdog {
+pub(crate) struct Watchdog {
     /// The current step, and the number of looks that have found it; `None` when the test is over.
     step: Arc<Mutex<Option<(String, u32)>>>,
 }
 
 impl Watchdog {
-    fn new() -> Watchdog {
+    pub(crate) fn new() -> Watchdog {
         let step = Arc::new(Mutex::new(Some(("the first step".to_string(), 0))));
         let watched = step.clone();
         std::thread::spawn(move || {
@@ -83,7 +83,7 @@ impl Watchdog {
         Watchdog { step }
     }
 
-    fn step(&self, what: impl Into<String>) {
+    pub(crate) fn step(&self, what: impl Into<String>) {
         *self.step.lock().unwrap_or_else(PoisonError::into_inner) = Some((what.into(), 0));
     }
 }

@@ -1,0 +1,236 @@
+//! A model of one cell with a second word. The tests explore all interleavings of a few threads
+//! that follow LK3 to LK6, and see that without any one of these rules something goes wrong.
+
+use std::collections::{BTreeSet, HashSet};
+
+/// A cell: its TID word without the version, and its second word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Cell {
+    locked: bool,
+    rask: bool,
+    wask: bool,
+    readers: u8,
+    written: bool,
+}
+
+/// A free cell of a table under an optimistic, an adaptive and a two-phase policy.
+const COLD: Cell = Cell { locked: false, rask: false, wask: false, readers: 0, written: false };
+const WARM: Cell = Cell { wask: true, ..COLD };
+const HOT: Cell = Cell { rask: true, ..WARM };
+
+/// The place of a thread in its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Thread {
+    // A writer. Its commit looks at the flags, and locks the TID word.
+    Writer,
+    /// Has seen an unlocked TID word without WASK, and is about to exchange it.
+    Exchanges,
+    /// Has seen WASK, and waits for the second word.
+    Asks,
+    /// Has been granted the second word.
+    Granted,
+    /// Holds the second word, and waits for the TID word.
+    Second,
+    /// Holds the TID word, and waits for the second word (only without `SecondWordFirst`).
+    First,
+    /// Stores words, under the TID word; and under the second word, if `asked`.
+    Installs {
+        asked: bool,
+    },
+    /// Has released the TID word, and holds the second word. It may change the flags.
+    Tosses,
+
+    // A reader of a table with a policy.
+    Reader,
+    /// Has seen RASK, and waits for the second word.
+    AsksToRead,
+    /// Has been granted the second word for reading.
+    Shares,
+    /// Holds the second word for reading, and has seen RASK since.
+    Protected,
+    /// Has read. As the last reader, it may turn its lock into a writer's.
+    Leaves,
+    /// Was the last reader, and is about to clear RASK.
+    Cools,
+
+    // A change of the table's policy.
+    /// Adds flags.
+    Sets,
+    /// Clears flags, and waits for the second word.
+    Clears,
+    /// Clears flags, and holds the second word.
+    ClearsNow,
+
+    /// Holds the second word for writing, and is about to release it.
+    Releases,
+    Done,
+}
+
+use Thread::*;
+
+/// A rule, of which the model can do without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// A writer that has seen no WASK locks the TID word only if the flag is still not set.
+    ExchangeWithFlags,
+    /// Flags are set only in an unlocked TID word (LK3).
+    SetUnlocked,
+    /// Flags are cleared only under the second word (LK4).
+    ClearUnderSecondWord,
+    /// A session that has been granted the second word looks at the flags again (LK5).
+    LookAgain,
+    /// A writer takes the second word before the TID word (LK6).
+    SecondWordFirst,
+    /// Only the last reader makes its lock a writer's.
+    UpgradeAlone,
+}
+
+/// Returns the states in which one step of a thread may end.
+fn steps(thread: Thread, cell: Cell, without: Option<Rule>) -> Vec<(Thread, Cell)> {
+    let holds = |rule| without != Some(rule);
+    let free = cell.readers == 0 && !cell.written;
+    let exchange = |wanted: Cell| {
+        let changed = Cell { rask: wanted.rask, wask: wanted.wask, ..cell };
+        if cell.locked && holds(Rule::SetUnlocked) { cell } else { changed }
+    };
+    let stay = Vec::new;
+    match thread {
+        Writer if cell.wask && free && !cell.locked && !holds(Rule::SecondWordFirst) => {
+            vec![(Asks, cell), (First, Cell { locked: true, ..cell })]
+        }
+        Writer if cell.wask => vec![(Asks, cell)],
+        Writer if cell.locked => stay(),
+        Writer => vec![(Exchanges, cell)],
+        Exchanges if cell.locked || cell.wask && holds(Rule::ExchangeWithFlags) => {
+            vec![(Writer, cell)]
+        }
+        Exchanges => vec![(Installs { asked: false }, Cell { locked: true, ..cell })],
+        Clears if !holds(Rule::ClearUnderSecondWord) => vec![(Done, exchange(COLD))],
+        Asks | First | Clears if !free => stay(),
+        Asks => vec![(Granted, Cell { written: true, ..cell })],
+        Granted if !cell.wask && holds(Rule::LookAgain) => {
+            vec![(Writer, Cell { written: false, ..cell })]
+        }
+        Granted => vec![(Second, cell)],
+        Second if cell.locked => stay(),
+        Second => vec![(Installs { asked: true }, Cell { locked: true, ..cell })],
+        First => vec![(Installs { asked: true }, Cell { written: true, ..cell })],
+        Installs { asked } => {
+            vec![(if asked { Tosses } else { Done }, Cell { locked: false, ..cell })]
+        }
+        // It changes nothing, or gives the cell the flags of any policy.
+        Tosses => [cell, COLD, WARM, HOT].map(|wanted| (Releases, exchange(wanted))).to_vec(),
+        Releases => vec![(Done, Cell { written: false, ..cell })],
+
+        Reader => vec![(if cell.rask { AsksToRead } else { Done }, cell)],
+        AsksToRead if cell.written => stay(),
+        AsksToRead => vec![(Shares, Cell { readers: cell.readers + 1, ..cell })],
+        Shares if !cell.rask && holds(Rule::LookAgain) => vec![(Leaves, cell)],
+        Shares => vec![(Protected, cell)],
+        Protected => vec![(Leaves, cell)],
+        Leaves => {
+            let left = (Done, Cell { readers: cell.readers.saturating_sub(1), ..cell });
+            let upgraded = (Cools, Cell { readers: 0, written: true, ..cell });
+            let may_upgrade = cell.readers == 1 || cell.readers > 1 && !holds(Rule::UpgradeAlone);
+            if may_upgrade { vec![left, upgraded] } else { vec![left] }
+        }
+        Cools => vec![(Releases, exchange(Cell { rask: false, ..cell }))],
+
+        Sets if cell.locked && holds(Rule::SetUnlocked) => stay(),
+        Sets => [WARM, HOT].map(|wanted| (Done, exchange(wanted))).to_vec(),
+        Clears => vec![(ClearsNow, Cell { written: true, ..cell })],
+        ClearsNow => vec![(Releases, exchange(COLD))],
+        Done => stay(),
+    }
+}
+
+/// Returns what is wrong with a state.
+fn faults(threads: &[Thread], is_last: bool) -> impl Iterator<Item = &'static str> {
+    let count = |is: fn(&Thread) -> bool| threads.iter().filter(|thread| is(thread)).count();
+    let installing = count(|thread| matches!(thread, Installs { .. }));
+    let protected = count(|thread| *thread == Protected);
+    let done = count(|thread| *thread == Done);
+    let faults = [
+        (installing > 0 && protected > 0, "it is installed under a reader"),
+        (installing > 1, "two install"),
+        (is_last && done < threads.len(), "one waits for ever"),
+    ];
+    faults.into_iter().filter_map(|(is_so, fault)| is_so.then_some(fault))
+}
+
+/// Explores all interleavings of threads that begin at the places `threads`. Returns the number of
+/// states, and what goes wrong.
+fn explore(
+    cell: Cell,
+    threads: &[Thread],
+    without: Option<Rule>,
+) -> (usize, BTreeSet<&'static str>) {
+    let first = (cell, threads.to_vec());
+    let mut seen = HashSet::from([first.clone()]);
+    let (mut fresh, mut found) = (vec![first], BTreeSet::new());
+    while let Some((cell, threads)) = fresh.pop() {
+        let mut is_last = true;
+        for (index, &thread) in threads.iter().enumerate() {
+            for (next, cell) in steps(thread, cell, without) {
+                is_last = false;
+                let mut threads = threads.clone();
+                threads[index] = next;
+                // The order of the threads does not matter.
+                threads.sort_unstable();
+                let state = (cell, threads);
+                if seen.insert(state.clone()) {
+                    fresh.push(state);
+                }
+            }
+        }
+        found.extend(faults(&threads, is_last));
+    }
+    (seen.len(), found)
+}
+
+/// Threads beside which the rules are explored, each list with all three kinds of cells.
+const CASTS: [&[Thread]; 5] = [
+    &[Writer, Reader, Sets],
+    &[Writer, Writer, Reader, Reader],
+    &[Writer, Writer, Reader, Sets, Clears],
+    &[Writer, Reader, Reader, Sets, Sets],
+    &[Writer, Writer, Writer, Reader, Clears],
+];
+
+fn explore_all(without: Option<Rule>) -> (usize, BTreeSet<&'static str>) {
+    let (mut states, mut found) = (0, BTreeSet::new());
+    for cast in CASTS {
+        for cell in [COLD, WARM, HOT] {
+            let (count, faults) = explore(cell, cast, without);
+            states += count;
+            found.extend(faults);
+        }
+    }
+    (states, found)
+}
+
+#[test]
+fn nothing_is_installed_under_a_reader_that_holds_the_second_word() {
+    let (states, found) = explore_all(None);
+    println!("{states} states");
+    assert_eq!(found, BTreeSet::new());
+    assert!(states > 5_000, "{states} states");
+}
+
+#[test]
+fn no_rule_about_the_flags_can_be_left_out() {
+    const INSTALLED: &str = "it is installed under a reader";
+    const WAITS: &str = "one waits for ever";
+    for (rule, fault) in [
+        (Rule::ExchangeWithFlags, INSTALLED),
+        (Rule::SetUnlocked, INSTALLED),
+        (Rule::ClearUnderSecondWord, INSTALLED),
+        (Rule::LookAgain, INSTALLED),
+        (Rule::UpgradeAlone, INSTALLED),
+        (Rule::SecondWordFirst, WAITS),
+    ] {
+        let (states, found) = explore_all(Some(rule));
+        println!("without {rule:?}: {states} states, {found:?}");
+        assert!(found.contains(fault), "without {rule:?}: {found:?}");
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of the second word, of the rules by which sessions change it and the flags (LK2 to LK6),
+//! and of requests to abort.
+
+mod asking;
+mod kills;
+mod words;

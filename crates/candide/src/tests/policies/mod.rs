@@ -1,0 +1,60 @@
+//! Tests of the policies by which `Occ` locks rows.
+
+mod by_chance;
+mod changes;
+mod endings;
+mod hot_rows;
+mod waiting;
+
+use super::rows::Item;
+use crate::engine::Protocol;
+use crate::index::Found;
+use crate::protocols::Occ;
+use crate::protocols::policies::Lock;
+use crate::record::{CellAt, Tid};
+use crate::sync::Ordering;
+use crate::{Abort, Database, Policies, Policy, Session, Table};
+
+/// The policies that lock rows.
+fn locking() -> impl Iterator<Item = Policy> {
+    Policy::ALL.into_iter().filter(|policy| policy.locks())
+}
+
+/// A database with rows 0..8 of one unit each, in a table with a second word in each cell; and
+/// three sessions.
+struct Scene {
+    db: Database<Occ>,
+    table: Table<Item, Occ>,
+    sessions: [Session<Occ>; 3],
+}
+
+fn scene(policies: impl Into<Policies>) -> Scene {
+    let builder = Database::<Occ>::builder().policy(policies).timestamp_splitting(false);
+    let db = builder.manual_epochs(1).build().unwrap();
+    let table = db.table::<Item>("rows").unwrap();
+    let sessions = [(); 3].map(|()| db.session().unwrap());
+    db.run(|tx| (0..8).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
+        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    Scene { db, table, sessions }
+}
+
+/// Returns the first cell of a row.
+fn cell<P: Protocol>(table: &Table<Item, P>, key: u64) -> CellAt {
+    let Found::Record(record) = table.core().index.find(&[key]) else { panic!("no row {key}") };
+    table.core().layout.first_of(record)
+}
+
+/// Asserts that no word of the table's cells is locked.
+fn assert_free<P: Protocol>(table: &Table<Item, P>, when: &str) {
+    let core = table.core();
+    core.index.for_each(&mut |record| {
+        let key = record.key_words(1).as_slice()[0];
+        for at in core.layout.cells(record) {
+            assert_eq!(at.cell_words(), 2, "{when}: the table has no room for locks");
+            let second = at.cell_word(1).load(Ordering::Relaxed);
+            assert_eq!(second, 0, "{when}: {:?} of row {key}", Lock::of(&at).word());
+            let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+            assert!(tid.has(Tid::DEAD) || !tid.has(Tid::LOCK), "{when}: row {key} is locked");
+        }
+    });
+}

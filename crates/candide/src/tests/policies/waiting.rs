@@ -1,0 +1,308 @@
+//! Tests of what attempts do about locks that they do not get. Locks of sessions that do nothing
+//! are set by hand, so that the answers do not depend on time.
+
+use super::super::rows::Item;
+use super::super::transactions::{CONFLICT, ONCE, run};
+use super::{Scene, assert_free, cell, locking, scene};
+use crate::engine::desks::class_of;
+use crate::protocols::policies::{Lock, Mode};
+use crate::stats::LockStats;
+use crate::{Abort, Policy, RunOptions, Session, Table};
+use std::cell::Cell;
+use std::sync::Barrier;
+
+/// A row that a session without a thread has locked. The session's transaction is old.
+struct Stuck<'a> {
+    scene: &'a Scene,
+    key: u64,
+    mode: Mode,
+    desk: u16,
+}
+
+impl<'a> Stuck<'a> {
+    fn on(scene: &'a Scene, key: u64, mode: Mode) -> Stuck<'a> {
+        let desks = &scene.db.inner.engine.desks;
+        let desk = desks.join(true).unwrap();
+        desks.desk(desk).begin(1, 1, 0);
+        let at = cell(&scene.table, key);
+        match mode {
+            Mode::Read => Lock::of(&at).take_to_read(desk),
+            Mode::Write => Lock::of(&at).take_to_write(desk),
+        }
+        .unwrap();
+        Stuck { scene, key, mode, desk }
+    }
+}
+
+impl Drop for Stuck<'_> {
+    fn drop(&mut self) {
+        let at = cell(&self.scene.table, self.key);
+        match self.mode {
+            Mode::Read => drop(Lock::of(&at).release_reader()),
+            Mode::Write => Lock::of(&at).pass_on(None),
+        }
+        let desks = &self.scene.db.inner.engine.desks;
+        desks.desk(self.desk).set_waits_for(0);
+        desks.desk(self.desk).end();
+        desks.leave(self.desk);
+    }
+}
+
+/// Returns what a session counts while one attempt updates row 0, which must fail unless `passes`.
+fn update(scene: &Scene, passes: bool) -> LockStats {
+    let (table, mut session) = (&scene.table, scene.db.session().unwrap());
+    let before = scene.db.stats().locks;
+    let ended = session.run_with(ONCE(), |tx| table.update(tx, &0, Item::COUNT.add(1)));
+    assert_eq!(ended, if passes { Ok(()) } else { CONFLICT }, "{}", table.policy());
+    let after = scene.db.stats().locks;
+    LockStats {
+        taken: after.taken - before.taken,
+        waited: after.waited - before.waited,
+        died: after.died - before.died,
+        killed: after.killed - before.killed,
+        forgone: after.forgone - before.forgone,
+    }
+}
+
+#[test]
+fn locks_are_counted() {
+    for policy in locking() {
+        let scene = scene(policy);
+        let none = LockStats::default();
+        assert_eq!(update(&scene, true), LockStats { taken: 1, ..none }, "{policy}");
+        let stuck = Stuck::on(&scene, 0, Mode::Write);
+        let waits = !matches!(policy, Policy::BlindDie | Policy::WaitDie);
+        let died = LockStats { waited: u64::from(waits), died: 1, ..none };
+        assert_eq!(update(&scene, false), died, "{policy}");
+        drop(stuck);
+        assert_free(&scene.table, policy.name());
+    }
+}
+
+#[test]
+fn a_reader_that_meets_a_writer_s_lock_waits_aborts_or_does_without() {
+    for policy in locking() {
+        let scene = scene(policy);
+        let _stuck = Stuck::on(&scene, 0, Mode::Write);
+        let mut session = scene.db.session().unwrap();
+        let ended = session.run_with(ONCE(), |tx| scene.table.read(tx, &0, Item::COUNT).map(drop));
+        let locks = scene.db.stats().locks;
+        let (passes, forgone) = match policy {
+            Policy::Swiss | Policy::Adaptive => (true, 0),
+            Policy::Pessimistic => (true, 1),
+            _ => (false, 0),
+        };
+        assert_eq!(ended, if passes { Ok(()) } else { CONFLICT }, "{policy}");
+        assert_eq!((locks.forgone, locks.died), (forgone, u64::from(!passes)), "{policy}");
+    }
+}
+
+/// Two attempts that kept their locks for reading while they wait to write would wait for one
+/// another.
+#[test]
+fn an_attempt_gives_up_its_lock_for_reading_before_it_waits_to_write() {
+    for policy in [Policy::NoWait, Policy::BlindDie, Policy::WaitDie] {
+        let scene = scene(policy);
+        let _stuck = Stuck::on(&scene, 0, Mode::Read);
+        let (table, mut session) = (&scene.table, scene.db.session().unwrap());
+        let readers = || Lock::of(&cell(table, 0)).word().readers();
+        let counted = Cell::new((0, 0));
+        let ended = session.run_with(ONCE(), |tx| {
+            table.read(tx, &0, Item::COUNT)?;
+            let before = readers();
+            let ended = table.update(tx, &0, Item::COUNT.add(1));
+            counted.set((before, readers()));
+            ended
+        });
+        assert_eq!((ended, counted.get()), (CONFLICT, (2, 1)), "{policy}");
+    }
+}
+
+#[test]
+fn the_only_reader_becomes_the_writer() {
+    for policy in locking().filter(|policy| !matches!(policy, Policy::Swiss | Policy::Adaptive)) {
+        let scene = scene(policy);
+        let (table, mut session) = (&scene.table, scene.db.session().unwrap());
+        run(&mut session, |tx| {
+            let word = || Lock::of(&cell(table, 0)).word();
+            table.read(tx, &0, Item::COUNT)?;
+            assert_eq!((word().readers(), word().is_written()), (1, false), "{policy}");
+            table.update(tx, &0, Item::COUNT.add(1))?;
+            // This policy locks what it writes at the commit.
+            let is_late = policy == Policy::Pessimistic;
+            assert_eq!(word().is_written(), !is_late, "{policy}");
+            Ok(())
+        });
+        assert_eq!(scene.db.stats().locks.taken, 2, "{policy}");
+        assert_free(table, policy.name());
+    }
+}
+
+#[test]
+fn a_writer_that_gives_up_leaves_no_trace_in_the_lock() {
+    for policy in locking() {
+        let scene = scene(policy);
+        let _stuck = Stuck::on(&scene, 0, Mode::Read);
+        let word = || Lock::of(&cell(&scene.table, 0)).word();
+        let before = word();
+        update(&scene, false);
+        assert_eq!(word(), before, "{policy}");
+    }
+}
+
+/// The holder of a row waits for the session that asks for the row.
+#[test]
+fn a_circle_is_seen_before_the_wait() {
+    let scene = scene(Policy::Dreadlock);
+    let stuck = Stuck::on(&scene, 0, Mode::Write);
+    let (table, mut session) = (&scene.table, scene.db.session().unwrap());
+    let ended = session.run_with(ONCE(), |tx| {
+        table.update(tx, &1, Item::COUNT.add(1))?;
+        let me = Lock::of(&cell(table, 1)).word().owner();
+        scene.db.inner.engine.desks.desk(stuck.desk).set_waits_for(class_of(me));
+        table.update(tx, &0, Item::COUNT.add(1))
+    });
+    let locks = scene.db.stats().locks;
+    assert_eq!(ended, CONFLICT);
+    assert_eq!((locks.waited, locks.died), (0, 1), "{locks:?}");
+}
+
+#[test]
+fn an_age_is_kept_by_attempts_and_not_by_runs() {
+    for policy in locking() {
+        let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
+        let engine = &db.inner.engine;
+        let mut ages = [Vec::new(), Vec::new()];
+        for ages in &mut ages {
+            engine.epochs.pass();
+            let ended = session.run(|tx| {
+                let count = table.read(tx, &7, Item::COUNT)?;
+                table.read_for_update(tx, &0, Item::COUNT)?;
+                let word = Lock::of(&cell(&table, 0)).word();
+                assert!(word.is_written(), "{policy}");
+                ages.push(engine.desks.desk(word.owner()).age());
+                if ages.len() < 4 {
+                    engine.epochs.pass();
+                    run(&mut other, |tx| table.update(tx, &7, Item::COUNT.set(count + 1)));
+                }
+                table.update(tx, &1, Item::COUNT.add(1))
+            });
+            assert_eq!(ended, Ok::<_, Abort>(()), "{policy}");
+            assert_eq!(ages.len(), 4, "{policy}: attempts");
+            assert!(ages.iter().all(|age| *age == ages[0] && *age > 0), "{policy}: {ages:?}");
+        }
+        assert!(ages[1][0] > ages[0][0], "{policy}: a later transaction is younger, {ages:?}");
+    }
+}
+
+#[test]
+fn an_older_transaction_waits_and_a_younger_one_aborts() {
+    let scene = scene(Policy::WaitDie);
+    let stuck = Stuck::on(&scene, 0, Mode::Write);
+    let desk = scene.db.inner.engine.desks.desk(stuck.desk);
+    for (age, waited) in [(1, 0), (u64::MAX, 1)] {
+        desk.end();
+        desk.begin(age, 0, 0);
+        let locks = update(&scene, false);
+        assert_eq!((locks.waited, locks.died), (waited, 1), "{age}");
+    }
+}
+
+/// The inner transaction would wait for the outer one, which goes on only after the inner one.
+#[test]
+fn a_transaction_within_one_that_locks_its_rows_does_without_locks() {
+    for (outer_policy, inner_policy) in
+        locking().flat_map(|outer| locking().map(move |inner| (outer, inner)))
+    {
+        let Scene { db, table, sessions: [mut outer, mut inner, _] } = scene(outer_policy);
+        let attempts = Cell::new(0);
+        let ended = outer.run_with(ONCE(), |tx| {
+            table.read(tx, &0, Item::COUNT)?;
+            table.update(tx, &1, Item::COUNT.add(1))?;
+            table.set_policy(inner_policy).unwrap();
+            let ended = inner.run(|tx| {
+                attempts.set(attempts.get() + 1);
+                table.read(tx, &1, Item::COUNT)?;
+                table.update(tx, &0, Item::COUNT.add(1))?;
+                table.read(tx, &2, Item::COUNT)?;
+                table.update(tx, &2, Item::COUNT.add(1))
+            });
+            assert_eq!(ended, Ok::<_, Abort>(()), "{inner_policy} in {outer_policy}");
+            Ok(())
+        });
+        let when = format!("{inner_policy} in {outer_policy}");
+        assert_eq!(ended, CONFLICT, "{when}: row 0 has changed");
+        assert_eq!(attempts.get(), 1, "{when}");
+        assert_eq!(db.stats().locks.waited, 0, "{when}");
+        assert_free(&table, &when);
+    }
+}
+
+/// The most attempts that a transaction may take in a test where a few transactions meet.
+const ATTEMPTS_MAX: u32 = 64;
+
+/// Runs `body` on a thread for each session, many times. The first attempts of the threads meet
+/// after their first steps. Each transaction must commit within [`ATTEMPTS_MAX`] attempts.
+fn meet<const N: usize>(
+    policies: impl Iterator<Item = crate::Policies>,
+    first: impl Fn(&Table<Item>, &crate::Tx<'_>, u64) -> Result<(), Abort> + Sync,
+    second: impl Fn(&Table<Item>, &crate::Tx<'_>, u64) -> Result<(), Abort> + Sync,
+    rounds: u64,
+) {
+    for policies in policies {
+        let name = policies.name();
+        let Scene { db, table, sessions: _ } = scene(policies);
+        let mut sessions: [Session<_>; N] = std::array::from_fn(|_| db.session().unwrap());
+        for round in 0..rounds {
+            let met = Barrier::new(N);
+            std::thread::scope(|scope| {
+                for (number, session) in (0..).zip(&mut sessions) {
+                    let (table, met, first, second) = (&table, &met, &first, &second);
+                    scope.spawn(move || {
+                        let options = RunOptions::new().attempts_max(ATTEMPTS_MAX);
+                        let ended = session.run_with(options, |tx| {
+                            let begun = first(table, tx, number);
+                            if tx.attempt() == 1 {
+                                met.wait();
+                            }
+                            begun?;
+                            second(table, tx, number)
+                        });
+                        assert_eq!(ended, Ok::<_, Abort>(()), "{name}");
+                    });
+                }
+            });
+            let mut sum = 0;
+            table.for_each_quiescent(|row| sum += row.count).unwrap();
+            assert_eq!(sum, N as i64 * (round as i64 + 1), "{name}");
+            assert_free(&table, name);
+        }
+        let locks = db.stats().locks;
+        // A lock is asked for by each attempt at most three times.
+        let waits_max = rounds * N as u64 * u64::from(ATTEMPTS_MAX);
+        assert!(locks.waited < waits_max, "{name}: {locks:?}");
+    }
+}
+
+#[test]
+fn transactions_that_read_a_row_and_then_write_it_end() {
+    meet::<2>(
+        Policy::ALL.into_iter().filter(|policy| policy.locks()).map(Into::into),
+        |table, tx, _| table.read(tx, &0, Item::COUNT).map(drop),
+        |table, tx, _| table.update(tx, &0, Item::COUNT.add(1)),
+        20,
+    );
+}
+
+#[test]
+fn transactions_that_lock_three_rows_in_a_circle_end() {
+    meet::<3>(
+        locking().map(Into::into),
+        |table, tx, number| table.update(tx, &number, Item::COUNT.add(1)),
+        |table, tx, number| {
+            table.read(tx, &((number + 1) % 3), Item::COUNT)?;
+            table.update(tx, &((number + 1) % 3), Item::OTHER.add(1))
+        },
+        20,
+    );
+}
