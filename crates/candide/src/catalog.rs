@@ -288,9 +288,6 @@ impl Catalog {
             Some(_) => cell_words(plan.policy),
             None => protocol.cell_words,
         };
-        if plan.policy != Policy::default() {
-            common.policies.set(number, plan.policy);
-        }
         let layout = Layout::new(number, key_words, plan.packing, groups, split, cell_words)
             .map_err(|words| {
                 let problem = format!("its records would have {words} words; 65,535 is the most");
@@ -339,6 +336,9 @@ impl Catalog {
         };
         let versions =
             version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
+        if common.policies.policies.is_some() {
+            common.policies.set(number, plan.policy);
+        }
         Ok(TableCore {
             database: common.id,
             number,

@@ -8,10 +8,13 @@ use std::str::FromStr;
 /// When the transactions of [`Occ`](crate::Occ) lock the rows of a table before they commit.
 ///
 /// A policy never changes a guarantee. Whatever it locks, each commit locks what it writes and
-/// validates what it has read, as under [`Policy::Optimistic`]; so a lock only makes conflicts
-/// rarer, and may make transactions wait. One transaction may use tables with different policies.
-/// Absent keys are never locked: a transaction may fail at its commit because of a new row, under
-/// every policy.
+/// validates what it has read, as under [`Policy::Optimistic`]; a policy decides only how often
+/// transactions wait and conflict. One transaction may use tables with different policies. The
+/// absence of a key that was never there is not locked: a transaction may fail at its commit
+/// because of a new row, under every policy.
+///
+/// No wait for a lock is longer than 10 ms, and a transaction that has failed to get locks too
+/// often does without them. A lock that another transaction of the same thread holds is ignored.
 ///
 /// [`Builder::policy`](crate::Builder::policy) chooses the policy of a database,
 /// [`TableOptions::policy`](crate::TableOptions::policy) that of a table, and
@@ -30,7 +33,7 @@ pub enum Policy {
     /// As [`Policy::NoWait`], but without the short wait.
     BlindDie,
     /// Two-phase locking. A transaction waits if it is older than all holders of the lock, and
-    /// aborts otherwise. A transaction's age is that of its first attempt.
+    /// aborts otherwise. A transaction's age is that of its first attempt that locked a row.
     WaitDie,
     /// Two-phase locking. A transaction waits unless it finds itself among those for which the
     /// holders wait, directly or not.

@@ -114,7 +114,7 @@ impl LockStats {
 
 /// A session's counters of locks by policy. Only the session's thread writes them.
 #[derive(Debug, Default)]
-pub(crate) struct LockCounters([AtomicU64; 5]);
+pub(crate) struct LockCounters(CachePadded<[AtomicU64; 5]>);
 
 /// What is counted about locks by policy, in the order of the fields of [`LockStats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

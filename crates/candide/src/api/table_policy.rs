@@ -9,7 +9,7 @@ use crate::policy::Policy;
 use crate::protocols::policies::{cell_words, flags_of, follow_policy};
 use crate::schema::Record;
 use crate::shared::Inner;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, lock};
 
 impl<R: Record, P: Protocol> Table<R, P> {
     /// Returns the policy of the table; [`Policy::Optimistic`] under protocols without policies.
@@ -18,10 +18,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Changes the policy of the table. Transactions may run meanwhile: a running attempt uses
-    /// either policy, and so does each row, until the call returns. A row that is locked for long,
-    /// or inserted by another thread during the call, may keep the old policy until it is locked
-    /// again or the next call. The call visits every row once, and takes some 30 ns for each.
-    /// Memory that other transactions free is not reused meanwhile.
+    /// either policy, and so does each row, until the call returns. A row that a commit writes, or
+    /// that another thread inserts, just when the call comes to it may keep the old policy until
+    /// the next call. The call visits every row once, and takes some 30 ns for each. Memory that
+    /// other transactions free is not reused meanwhile. Of several calls at the same time, one
+    /// waits for the other.
     ///
     /// The policies of a table whose first policy locks can be changed at will. A table that was
     /// made under [`Policy::Optimistic`] has no room for locks.
@@ -66,6 +67,7 @@ fn set_policy<P: Protocol>(
             possible: &[Policy::Optimistic],
         });
     }
+    let _one_at_a_time = lock(&engine.policies.changes);
     engine.policies.set(table.number, policy);
     // Relaxed: a record that is born meanwhile may have either flags.
     table.birth_flags.store(flags_of(policy), Ordering::Relaxed);

@@ -92,9 +92,13 @@ impl Desk {
 /// One desk of each class.
 type Group = Box<[CachePadded<Desk>; CLASSES]>;
 
-/// The desks of a database.
+/// The desks of a database, made when a session first joins.
+#[derive(Debug, Default)]
+pub(crate) struct Desks(OnceLock<Box<Made>>);
+
+/// The desks of a database whose sessions lock.
 #[derive(Debug)]
-pub(crate) struct Desks {
+struct Made {
     /// Made one group at a time; desk 0 is never used.
     groups: Box<[OnceLock<Group>]>,
     free: Mutex<Free>,
@@ -116,7 +120,16 @@ struct Free {
 
 impl Desks {
     pub(crate) fn new() -> Desks {
-        Desks {
+        Desks::default()
+    }
+
+    /// Returns the parts. A session that locks has joined, so they are there.
+    fn made(&self) -> &Made {
+        self.0.get().expect("a session has joined")
+    }
+
+    fn make() -> Box<Made> {
+        Box::new(Made {
             groups: (0..GROUPS).map(|_| OnceLock::new()).collect(),
             free: Mutex::new(Free { numbers: Vec::new(), next: 1 }),
             tickets: CachePadded::new(AtomicU64::new(0)),
@@ -125,19 +138,23 @@ impl Desks {
                 true => 2,
                 false => std::thread::available_parallelism().map_or(1, usize::from),
             },
-        }
+        })
     }
 
     /// Returns the number of a desk for a session. Returns `None` if all desks are taken; or if a
     /// group of desks would have to be made, unless `can_allocate`.
     #[cold]
     pub(crate) fn join(&self, can_allocate: bool) -> Option<u16> {
-        let mut free = lock(&self.free);
+        if self.0.get().is_none() && !can_allocate {
+            return None;
+        }
+        let made = self.0.get_or_init(Desks::make);
+        let mut free = lock(&made.free);
         if let Some(number) = free.numbers.pop() {
             return Some(number);
         }
         let number = free.next;
-        let group = self.groups.get(usize::from(number) / CLASSES)?;
+        let group = made.groups.get(usize::from(number) / CLASSES)?;
         if group.get().is_none() && !can_allocate {
             return None;
         }
@@ -149,18 +166,19 @@ impl Desks {
     /// Gives back a desk, whose session holds no lock.
     pub(crate) fn leave(&self, number: u16) {
         debug_assert!(!self.desk(number).is_in_attempt(), "the session's attempts have ended");
-        lock(&self.free).numbers.push(number);
+        lock(&self.made().free).numbers.push(number);
     }
 
     /// Returns the desk with a number that [`Desks::join`] has returned.
     pub(crate) fn desk(&self, number: u16) -> &Desk {
-        let group = self.groups[usize::from(number) / CLASSES].get().expect("it was made to join");
+        let group =
+            self.made().groups[usize::from(number) / CLASSES].get().expect("it was made to join");
         &group[usize::from(number) % CLASSES]
     }
 
     /// Returns the desks of the classes in `classes`.
     pub(crate) fn in_classes(&self, classes: u64) -> impl Iterator<Item = (u16, &Desk)> {
-        let groups = self.groups.iter().map_while(OnceLock::get).enumerate();
+        let groups = self.made().groups.iter().map_while(OnceLock::get).enumerate();
         groups.flat_map(move |(group, desks)| {
             let is_in = move |class: &usize| classes & 1 << class != 0;
             let number = move |class| (group * CLASSES + class) as u16;
@@ -186,9 +204,9 @@ impl Desks {
         all
     }
 
-    /// Returns the number of cores that this process may use.
+    /// Returns the number of cores that this process may use; 1 before a session has joined.
     pub(crate) fn cores(&self) -> usize {
-        self.cores
+        self.0.get().map_or(1, |made| made.cores)
     }
 
     /// Notes that a session that holds locks is about to sleep, unless as many such sessions sleep
@@ -196,7 +214,8 @@ impl Desks {
     /// thread that does not run. Returns whether the session may sleep. Each success is paired with
     /// [`Desks::end_sleep`].
     pub(crate) fn begin_sleep(&self) -> bool {
-        let may = self.sleepers.fetch_add(1, Ordering::Relaxed) < self.cores;
+        let made = self.made();
+        let may = made.sleepers.fetch_add(1, Ordering::Relaxed) < made.cores;
         if !may {
             self.end_sleep();
         }
@@ -204,12 +223,12 @@ impl Desks {
     }
 
     pub(crate) fn end_sleep(&self) {
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        self.made().sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Draws a ticket: later ones are larger.
     pub(crate) fn draw_ticket(&self) -> u64 {
-        self.tickets.fetch_add(1, Ordering::Relaxed) + 1
+        self.made().tickets.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 

@@ -3,11 +3,15 @@
 #![forbid(unsafe_code)]
 
 use crate::policy::{Policies, Policy};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
 use std::sync::OnceLock;
 
 /// The number of tables in a group.
 const GROUP: usize = 256;
+const GROUPS: usize = (1 << u16::BITS) / GROUP;
+
+/// The numbers of the policies of some tables.
+type Group = Box<[AtomicU64; GROUP]>;
 
 /// The policies of a database's tables. A table's policy may change while transactions run; each
 /// of them then uses the old one or the new one.
@@ -17,19 +21,20 @@ pub(crate) struct TablePolicies {
     pub(crate) policies: Option<Policies>,
     /// The number of each table's policy, in groups of [`GROUP`] tables. A group is made when a
     /// table first gets a policy other than the first one, which has number zero.
-    groups: Box<[OnceLock<Box<[AtomicU64; GROUP]>>]>,
+    groups: OnceLock<Box<[OnceLock<Group>]>>,
+    /// Held while a table's policy is changed.
+    pub(crate) changes: Mutex<()>,
 }
 
 impl TablePolicies {
     pub(crate) fn new(policies: Option<Policies>) -> TablePolicies {
-        let groups = if policies.is_some() { (1 << u16::BITS) / GROUP } else { 0 };
-        TablePolicies { policies, groups: (0..groups).map(|_| OnceLock::new()).collect() }
+        TablePolicies { policies, groups: OnceLock::new(), changes: Mutex::new(()) }
     }
 
     /// Returns the policy of table `table`.
     pub(crate) fn of(&self, table: u16) -> Policy {
         let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
-        let numbers = self.groups.get(group).and_then(OnceLock::get);
+        let numbers = self.groups.get().and_then(|groups| groups[group].get());
         // Relaxed: a transaction may use the old policy or the new one.
         Policy::numbered(numbers.map_or(0, |numbers| numbers[place].load(Ordering::Relaxed)) as u8)
     }
@@ -37,8 +42,12 @@ impl TablePolicies {
     /// Sets the policy of table `table`, under a protocol that has policies.
     pub(crate) fn set(&self, table: u16, policy: Policy) {
         let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
-        let new = || Box::new(std::array::from_fn(|_| AtomicU64::new(0)));
-        let numbers = self.groups[group].get_or_init(new);
+        if policy == Policy::default() && self.of(table) == policy {
+            return;
+        }
+        let groups = self.groups.get_or_init(|| (0..GROUPS).map(|_| OnceLock::new()).collect());
+        let numbers =
+            groups[group].get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
         numbers[place].store(policy as u64, Ordering::Relaxed);
     }
 }

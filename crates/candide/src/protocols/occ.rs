@@ -134,7 +134,7 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::policy::Policies;
-use crate::protocols::policies::{Grant, Lock, Locks, Mode, RASK, WASK, When};
+use crate::protocols::policies::{Grant, Lock, Locks, Mode, RASK, WASK, When, with_flags};
 use crate::protocols::shared::cell_lock::{
     Held, LOCK_ROUNDS_MAX, acquire_asking, begin_install, copy_shared, enqueue_if_absent, evaluate,
     fail, fence_after_locking, is_locked_by_another, is_owned, look_again, note_end, raise_install,
@@ -242,7 +242,7 @@ impl Attempt {
     #[cold]
     #[inline(never)]
     fn give_back(&mut self, context: &mut Context<'_, Occ>, writes: &WriteSet) {
-        self.held.give_back(context, release_cell);
+        self.held.give_back(context, release_held);
         self.locks.release_all(context.engine, context.local, writes.items());
     }
 
@@ -526,6 +526,12 @@ impl Absence for Occ {
 /// The flags of a TID word with which a read cannot be done at once.
 const INSTALL_OR_ASK: u64 = Tid::INSTALL | RASK;
 
+/// Releases a cell that the attempt holds and has not written.
+fn release_held(context: &mut Context<'_, Occ>, at: CellAt, tid: Tid) {
+    let tid = with_flags(context.engine, at, tid);
+    release_cell(context, at, tid);
+}
+
 /// Loads a cell's TID word, copies the words, and loads the TID word again. Returns the first TID
 /// word; as an error, if it has a flag of `unless`, or if the copied words may not be those of its
 /// version.
@@ -576,10 +582,9 @@ fn ask(
     at: CellAt,
     (mode, when): (Mode, When),
 ) -> Result<Grant, Abort> {
-    held.note_policy();
-    locks
-        .ask(context.engine, context.local, at, (mode, when))
-        .map_err(|abort| context.conflict(abort, at))
+    let grant = locks.ask(context.engine, context.local, at, (mode, when), held.has_cells());
+    held.note_policy(locks.holds_any());
+    grant.map_err(|abort| context.conflict(abort, at))
 }
 
 /// Commits an attempt that has written nothing. Runs phase 3, and only if the attempt is not opaque
@@ -610,8 +615,10 @@ fn commit(
     // 1 lock
     let Attempt { held, locks, .. } = attempt;
     let ask = |context: &mut Context<'_, Occ>, held: &mut Held, at| {
-        held.note_policy();
-        locks.ask_at_commit(context.engine, context.local, at)
+        let lock = (Mode::Write, When::Commit);
+        let grant = locks.ask(context.engine, context.local, at, lock, held.has_cells());
+        held.note_policy(grant == Ok(Grant::Held));
+        grant.map(drop)
     };
     acquire_asking(context, held, writes, install_held, WASK, ask)?;
     debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");

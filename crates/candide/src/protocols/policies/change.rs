@@ -10,16 +10,19 @@ use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
 use crate::record::{CellAt, Tid};
 use crate::sync::{Mutant, Ordering, Spin, mutant};
 
-/// Gives a cell exactly the flags `wanted`, if its TID word is unlocked (LK3). The caller holds the
-/// second word for writing (LK4), or `wanted` only adds flags. Returns whether the cell now has
-/// these flags.
-fn exchange_flags(at: CellAt, wanted: u64) -> bool {
+/// Gives a cell exactly the flags `wanted`, if its TID word is unlocked (LK3). Unless
+/// `can_clear`, only adds flags, and does nothing to a cell with other ones; otherwise the caller
+/// holds the second word for writing (LK4). Returns whether the cell now has these flags.
+fn exchange_flags(at: CellAt, wanted: u64, can_clear: bool) -> bool {
     let cell = at.cell_word(0);
     loop {
         let tid = Tid(cell.load(Ordering::Relaxed));
         let now = tid.0 & !(RASK | WASK) | wanted;
         if now == tid.0 || tid.has(Tid::DEAD) {
             return true;
+        }
+        if !can_clear && tid.has((RASK | WASK) & !wanted) {
+            return false;
         }
         if tid.has(Tid::LOCK) && !mutant(Mutant::AskSetWhileLocked) {
             return false;
@@ -35,7 +38,14 @@ fn exchange_flags(at: CellAt, wanted: u64) -> bool {
 /// Gives a cell the flags of its table's present policy. The caller holds the second word for
 /// writing, and releases it next.
 pub(super) fn follow(at: CellAt, policy: Policy) {
-    exchange_flags(at, flags_of(policy));
+    exchange_flags(at, flags_of(policy), true);
+}
+
+/// Returns the TID word with which a held cell is released: `tid`, with the flags of the table's
+/// policy that it lacks (LK3).
+pub(crate) fn with_flags(engine: &Common, at: CellAt, tid: Tid) -> Tid {
+    let wanted = if at.cell_words() > 1 { flags_of(engine.policies.of(at.table())) } else { 0 };
+    Tid(tid.0 | wanted)
 }
 
 /// Decides by a coin how a cell of an adaptive table is read from now on. The caller holds the
@@ -45,11 +55,11 @@ pub(super) fn follow(at: CellAt, policy: Policy) {
 pub(super) fn toss(at: CellAt, mode: Mode, me: u16, is_heads: bool) -> Mode {
     match mode {
         Mode::Write if is_heads => {
-            exchange_flags(at, RASK | WASK);
+            exchange_flags(at, RASK | WASK, true);
             Mode::Write
         }
         Mode::Read if is_heads && Lock::of(&at).upgrade(me) => {
-            exchange_flags(at, WASK);
+            exchange_flags(at, WASK, true);
             Mode::Write
         }
         mode => mode,
@@ -57,22 +67,18 @@ pub(super) fn toss(at: CellAt, mode: Mode, me: u16, is_heads: bool) -> Mode {
 }
 
 /// Gives a cell the flags of a policy to which its table changes. Waits for the cell's locks for a
-/// bounded number of rounds. If they stay held, a later holder of the second word changes the
-/// flags.
+/// bounded number of rounds.
 pub(crate) fn follow_policy(engine: &Common, at: CellAt, policy: Policy) {
     let wanted = flags_of(policy);
     let mut spin = Spin::default();
     loop {
-        let has = Tid(at.cell_word(0).load(Ordering::Relaxed)).0 & (RASK | WASK);
-        let done = if has & !wanted == 0 {
-            exchange_flags(at, wanted)
-        } else {
-            Lock::of(&at).take_to_write(0).is_ok_and(|()| {
-                let done = exchange_flags(at, wanted);
-                release(engine, at, Mode::Write);
-                done
-            })
-        };
+        let done = exchange_flags(at, wanted, false)
+            || at.cell_words() > 1
+                && Lock::of(&at).take_to_write(0).is_ok_and(|()| {
+                    let done = exchange_flags(at, wanted, true);
+                    release(engine, at, Mode::Write);
+                    done
+                });
         if done || !spin.wait_at_most(LOCK_ROUNDS_MAX) {
             return;
         }

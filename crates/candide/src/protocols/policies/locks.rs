@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::waiting::{Asker, Verdict, verdict};
+use super::waiting::{Asker, Verdict, When, verdict};
 use super::word::{Lock, LockWord, Mode, release};
 use super::{RASK, WASK, change};
 use crate::access::WriteItem;
@@ -12,18 +12,29 @@ use crate::error::Abort;
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
-use crate::sync::{Mutant, Ordering, Patience, Wait, Waited, Wish, mutant};
+use crate::sync::{Mutant, Ordering, Patience, Wait, Waited, Wish, mutant, step};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
-/// When a writer asks for a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
-    /// As it stages a write. Some policies lock only at the commit.
-    Staging,
-    /// At a read, or at a read for update.
-    Now,
-    /// In phase 1 of the commit. Such locks are not listed, since nothing may be allocated then:
-    /// they are found by the write set.
-    Commit,
+/// The length up to which the list of locks is searched.
+const SEARCHED_MAX: usize = 32;
+
+/// A hasher of addresses: one multiplication.
+#[derive(Debug, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("addresses are hashed as numbers")
+    }
+
+    fn write_u64(&mut self, address: u64) {
+        self.0 = address.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
 }
 
 /// The answer of a policy.
@@ -39,6 +50,8 @@ pub(crate) enum Grant {
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     list: Vec<(CellAt, Mode)>,
+    /// The places of the listed locks by the addresses of their cells, if the list is long.
+    places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
     /// The number of locks for writing in the list.
     written: usize,
     /// Whether the session's desk shows the attempt.
@@ -51,8 +64,13 @@ impl Locks {
         self.list.is_empty() && !self.is_shown
     }
 
+    /// Returns whether the list has a lock.
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.list.is_empty()
+    }
+
     /// Asks the policy of a cell's table for the lock in the cell's second word, and waits if the
-    /// policy says so.
+    /// policy says so. `holds_cells` says whether the attempt holds TID words.
     ///
     /// # Errors
     /// [`Abort::Locked`] if the policy says that the attempt must abort, or another session has
@@ -66,21 +84,30 @@ impl Locks {
         local: &mut Local,
         at: CellAt,
         (mode, when): (Mode, When),
+        holds_cells: bool,
     ) -> Result<Grant, Abort> {
         let policy = engine.policies.of(at.table());
         #[cfg(any(test, feature = "experiments"))]
         if policy == Policy::Random {
             return random(local, at, mode);
         }
-        if local.desk == 0 {
-            // Nothing is allocated during a commit.
-            local.desk = engine.desks.join(when != When::Commit).unwrap_or(0);
+        // Nothing is allocated during a commit. Locks that are held name the desk.
+        if local.desk == 0 && when != When::Commit && self.list.is_empty() {
+            local.desk = engine.desks.join(true).unwrap_or(0);
         }
         if !asks_for(policy, mode, when) {
             return Ok(Grant::Without);
         }
-        self.show(engine, local);
         let me = local.desk;
+        if me == 0 && when == When::Commit {
+            // Without a desk, a lock that is not listed could not be found again.
+            return Ok(Grant::Without);
+        }
+        self.show(engine, local);
+        if self.is_doomed(engine, local) {
+            local.locks.count(LockCount::Killed);
+            return Err(Abort::Locked);
+        }
         let lock = Lock::of(&at);
         if self.has(lock.word(), at, mode, me) {
             return Ok(Grant::Held);
@@ -89,13 +116,11 @@ impl Locks {
             local.locks.count(LockCount::Taken);
             return Ok(Grant::Held);
         }
-        if when == When::Commit && me == 0 {
-            // Without a desk, the lock could not be found again.
-            return Ok(Grant::Without);
-        }
         // Reserved in advance, since nothing may fail between the exchange and the push.
         self.list.reserve(usize::from(when != When::Commit));
-        match self.take(engine, local, at, mode, policy)? {
+        let holds_others = holds_cells || when == When::Commit || self.holds_any();
+        let asker = Asker::new(policy, mode, self.written, (when, holds_cells, holds_others));
+        match self.take(engine, local, at, asker)? {
             Grant::Held => {}
             Grant::Without => {
                 local.locks.count(LockCount::Forgone);
@@ -105,27 +130,9 @@ impl Locks {
         local.locks.count(LockCount::Taken);
         let grant = look_again(engine, at, mode)?;
         if grant == Grant::Held && when != When::Commit {
-            self.list.push((at, mode));
-            self.written += usize::from(mode == Mode::Write);
+            self.push(at, mode);
         }
         Ok(grant)
-    }
-
-    /// Asks for the lock of a cell as phase 1 of the commit does.
-    ///
-    /// # Errors
-    /// As [`Locks::ask`].
-    pub(crate) fn ask_at_commit(
-        &mut self,
-        engine: &Common,
-        local: &mut Local,
-        at: CellAt,
-    ) -> Result<(), Abort> {
-        if self.is_doomed(engine, local) {
-            local.locks.count(LockCount::Killed);
-            return Err(Abort::Locked);
-        }
-        self.ask(engine, local, at, (Mode::Write, When::Commit)).map(drop)
     }
 
     /// Shows the attempt on the session's desk, unless it is shown already.
@@ -161,9 +168,42 @@ impl Locks {
         mode == Mode::Read && word.classes() & class_of(me) != 0 && self.place(at).is_some()
     }
 
-    /// Returns the place of a cell's lock in the list.
+    /// Returns the place of a cell's lock in the list. A short list is searched from its end.
     fn place(&self, at: CellAt) -> Option<usize> {
-        self.list.iter().rposition(|(held, _)| held.address() == at.address())
+        if self.list.len() > SEARCHED_MAX {
+            return self.places.get(&at.address()).copied();
+        }
+        let is_it = |(held, _): &(CellAt, Mode)| {
+            step();
+            held.address() == at.address()
+        };
+        self.list.iter().rposition(is_it)
+    }
+
+    /// Adds a lock to the list, which has room for it.
+    fn push(&mut self, at: CellAt, mode: Mode) {
+        self.list.push((at, mode));
+        self.written += usize::from(mode == Mode::Write);
+        let from = match self.list.len() {
+            0..=SEARCHED_MAX => return,
+            len if len == SEARCHED_MAX + 1 => 0,
+            len => len - 1,
+        };
+        let listed = self.list[from..].iter().zip(from..);
+        self.places.extend(listed.map(|((at, _), place)| (at.address(), place)));
+    }
+
+    /// Removes a lock for reading from the list.
+    fn remove(&mut self, place: usize) {
+        let (at, _) = self.list.swap_remove(place);
+        self.places.remove(&at.address());
+        if let Some((moved, _)) = self.list.get(place)
+            && self.list.len() > SEARCHED_MAX
+        {
+            self.places.insert(moved.address(), place);
+        } else if self.list.len() <= SEARCHED_MAX {
+            self.places.clear();
+        }
     }
 
     /// Ends the attempt's lock for reading on a cell, if it has one, because it wants to write.
@@ -182,7 +222,7 @@ impl Locks {
             return true;
         }
         if !mutant(Mutant::UpgradeInPlace) {
-            self.list.swap_remove(place);
+            self.remove(place);
             release(engine, at, Mode::Read);
         }
         false
@@ -194,27 +234,28 @@ impl Locks {
         engine: &Common,
         local: &mut Local,
         at: CellAt,
-        mode: Mode,
-        policy: Policy,
+        mut asker: Asker,
     ) -> Result<Grant, Abort> {
-        let (lock, me) = (Lock::of(&at), local.desk);
+        let (lock, me, mode) = (Lock::of(&at), local.desk, asker.mode());
         let try_take = || match mode {
             Mode::Read => lock.take_to_read(me),
             Mode::Write => lock.take_to_write(me),
         };
         let Err(mut word) = try_take() else { return Ok(Grant::Held) };
+        // A lock's holder may be stuck in its closure, so no transaction aborts here for ever.
+        if engine.token.is_held_by(local.id) || local.wanted.gives_up_locks() {
+            return Ok(Grant::Without);
+        }
         // The wait, and how long it is.
         let mut wait: Option<(Wait<'_>, Patience)> = None;
         let is_writer = mode == Mode::Write;
-        let mut asker = Asker::new(policy, mode, self.written, !self.list.is_empty());
+        let mut has_wanted = false;
         let verdict = loop {
             let patience = match verdict(engine, local, &mut asker, (lock, word), self.is_shown) {
                 Verdict::Wait(patience) => patience,
                 verdict => break verdict,
             };
-            if is_writer {
-                lock.want();
-            }
+            has_wanted |= is_writer && lock.want();
             let wish = if is_writer { Wish::Own(me.into()) } else { Wish::Look };
             let address = at.address() + 8;
             let (wait, patience) = wait.get_or_insert_with(|| {
@@ -238,12 +279,10 @@ impl Locks {
             Verdict::Handed => return Ok(Grant::Held),
             // The lock was handed over after the last look.
             _ if handed => return Ok(Grant::Held),
-            _ if is_writer => lock.unwant(),
+            _ if has_wanted => lock.unwant(),
             _ => {}
         }
-        // A lock's holder may be stuck in its closure, so no transaction aborts here for ever.
-        let is_exempt = engine.token.is_held_by(local.id) || local.wanted.gives_up_locks();
-        if verdict == Verdict::Without || is_exempt && verdict != Verdict::Doomed {
+        if verdict == Verdict::Without {
             return Ok(Grant::Without);
         }
         local.wanted.note_failure(verdict == Verdict::InVain);
@@ -264,6 +303,7 @@ impl Locks {
             release_by_policy(engine, local, at, mode);
         }
         self.written = 0;
+        self.places.clear();
         if !std::mem::take(&mut self.is_shown) {
             return;
         }

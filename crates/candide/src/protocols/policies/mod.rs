@@ -30,9 +30,10 @@
 //! By LK3 to LK6 a cell is not installed while a session holds its second word for reading
 //! (`tests/asking.rs` explores all interleavings of a model). There are exceptions, in which a
 //! writer does without the second word; LK1 covers them. The lock is held by a transaction of the
-//! writer's own thread, which cannot go on before the writer ends. Or the writer has waited in
-//! vain, and holds the starvation token or has failed to get locks too often: the lock's holder may
-//! be stuck in its closure.
+//! writer's own thread, which cannot go on before the writer ends. Or the writer holds the
+//! starvation token, or its transaction has failed to get locks too often: the lock's holder may be
+//! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,
+//! or the session has only inserted so far.
 //!
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
@@ -55,8 +56,9 @@ mod tests;
 mod waiting;
 mod word;
 
-pub(crate) use change::follow_policy;
-pub(crate) use locks::{Grant, Locks, When};
+pub(crate) use change::{follow_policy, with_flags};
+pub(crate) use locks::{Grant, Locks};
+pub(crate) use waiting::When;
 pub(crate) use word::{Lock, Mode};
 
 use crate::policy::Policy;

@@ -9,7 +9,11 @@
 //!   those for which they wait, and looks again whenever it wakes up. All sleepers publish, under
 //!   every policy, so circles through other policies' locks are found, too.
 //! * swiss: a sleeper has asked the holder to abort, which the holder sees when it asks for its
-//!   next lock, while it waits, and when it commits.
+//!   next lock and while it waits.
+//!
+//! A commit never sleeps for a lock by policy, since readers sleep until its TID words are unlocked
+//! (WA3). An attempt that holds TID words by reads for update does not sleep for a lock by policy,
+//! either, nor the reverse (WA1): the two orders might close a circle.
 //!
 //! A lock may be taken by another attempt while an attempt sleeps for it. The sleeper then decides
 //! again when it wakes up, after 4 ms at the latest. No wait is longer than 10 ms. All other waits
@@ -27,6 +31,18 @@ use crate::sync::{Mutant, Patience, mutant};
 /// The number of writes after which an attempt draws a ticket under the policy `swiss` (as in
 /// SwissTM).
 const TIMID_WRITES: usize = 10;
+
+/// When a writer asks for a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// As it stages a write. Some policies lock only at the commit.
+    Staging,
+    /// At a read, or at a read for update.
+    Now,
+    /// In phase 1 of the commit. Such locks are not listed, since nothing may be allocated then:
+    /// they are found by the write set.
+    Commit,
+}
 
 /// What an attempt does about a lock that it cannot take.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +72,9 @@ pub(super) struct Asker {
     mode: Mode,
     /// The number of locks for writing that the attempt holds.
     written: usize,
+    /// Whether the attempt may sleep: not during a commit, whose locks readers wait for asleep
+    /// (WA3), nor while it holds TID words.
+    may_sleep: bool,
     /// Whether the attempt holds other locks.
     holds_others: bool,
     /// Whether the session's desk says for which sessions it waits.
@@ -65,8 +84,26 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    pub(super) fn new(policy: Policy, mode: Mode, written: usize, holds_others: bool) -> Asker {
-        Asker { policy, mode, written, holds_others, is_published: false, is_counted: false }
+    pub(super) fn new(
+        policy: Policy,
+        mode: Mode,
+        written: usize,
+        (when, holds_cells, holds_others): (When, bool, bool),
+    ) -> Asker {
+        let may_sleep = when != When::Commit && !holds_cells;
+        Asker {
+            policy,
+            mode,
+            written,
+            may_sleep,
+            holds_others,
+            is_published: false,
+            is_counted: false,
+        }
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// Returns the verdict to wait a few rounds, fewer if the attempt holds other locks: the lock's
@@ -76,8 +113,12 @@ impl Asker {
         Verdict::Wait(Patience::Rounds(rounds))
     }
 
-    /// Returns the verdict to wait, asleep unless too many sessions that hold locks sleep.
+    /// Returns the verdict to wait: asleep, if the attempt may and not too many sessions that hold
+    /// locks sleep.
     fn sleep(&mut self, engine: &Common) -> Verdict {
+        if !self.may_sleep {
+            return self.rounds();
+        }
         if self.holds_others && !self.is_counted {
             self.is_counted = engine.desks.begin_sleep();
         }
@@ -109,7 +150,7 @@ impl Asker {
     /// Publishes for which sessions the session waits.
     fn publish(&mut self, engine: &Common, local: &Local, word: LockWord) {
         self.is_published = true;
-        engine.desks.desk(local.desk).set_waits_for(word.classes());
+        engine.desks.desk(local.desk).set_waits_for(others(local, word));
     }
 }
 
@@ -145,7 +186,8 @@ pub(super) fn verdict(
         }
         Policy::Dreadlock => {
             asker.publish(engine, local, word);
-            let is_awaited = engine.desks.all_awaited(word.classes()) & class_of(local.desk) != 0;
+            let is_awaited =
+                engine.desks.all_awaited(others(local, word)) & class_of(local.desk) != 0;
             match is_awaited && !mutant(Mutant::CircleUnseen) {
                 true => Verdict::Die,
                 false => asker.sleep(engine),
@@ -162,6 +204,13 @@ pub(super) fn verdict(
         Policy::Pessimistic if asker.mode == Mode::Read => Verdict::Without,
         _ => asker.rounds(),
     }
+}
+
+/// Returns the classes of the other sessions that hold a lock. The session itself may have read and
+/// left, and its bit stays until the last reader leaves.
+fn others(local: &Local, word: LockWord) -> u64 {
+    let own = if word.is_written() { 0 } else { class_of(local.desk) };
+    word.classes() & !own
 }
 
 /// Returns whether a transaction of this thread, in another session, may hold the lock. Of readers

@@ -154,15 +154,15 @@ impl<'a> Lock<'a> {
         self.0.store(word, Ordering::Release); // E21
     }
 
-    /// Sets WANT, if a session holds the lock for reading.
-    pub(crate) fn want(self) {
+    /// Sets WANT, if a session holds the lock for reading. Returns whether WANT was set by this
+    /// call.
+    pub(crate) fn want(self) -> bool {
         let word = self.word();
-        if !word.is_written() && word.readers() > 0 && !word.is_wanted() {
-            let _ = self.exchange(word.0, word.0 | WANT);
-        }
+        let waits_for_readers = !word.is_written() && word.readers() > 0 && !word.is_wanted();
+        waits_for_readers && self.exchange(word.0, word.0 | WANT).is_ok()
     }
 
-    /// Clears WANT. Other writers that wait set it again.
+    /// Clears WANT. Other writers that wait set it again when they next look.
     pub(crate) fn unwant(self) {
         let mut word = self.word();
         while word.is_wanted() && !mutant(Mutant::WantLeft) {

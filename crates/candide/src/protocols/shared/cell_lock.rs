@@ -29,7 +29,8 @@
 //! An attempt *sleeps* ([`Parking`](crate::sync::Parking)), for [`SLEEP_MAX`] at most, only in
 //! waits that cannot be part of a circle:
 //! * **WA1** A read for update sleeps if all cells that its attempt holds have smaller addresses
-//!   than the cell it waits for. A chain of such sleepers waits for ever greater addresses.
+//!   than the cell it waits for, and the attempt holds no lock by policy. A chain of such sleepers
+//!   waits for ever greater addresses.
 //! * **WA2** A commit sleeps for its first lock, if it holds nothing. A commit that has failed on a
 //!   lock sleeps after it has released all others.
 //! * **WA3** A reader that meets INSTALL sleeps, whatever its attempt holds: a commit that owns a
@@ -96,8 +97,11 @@ pub(crate) fn wait_to_own<'e, P: Protocol>(
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     cells: Vec<(CellAt, Tid)>,
-    /// Whether the attempt has a cell here, or a lock by policy, which is listed elsewhere.
+    /// Whether the attempt has a cell here, or may have locks by policy, which are listed
+    /// elsewhere.
     is_used: bool,
+    /// Whether the attempt has locks by policy.
+    has_policy_locks: bool,
 }
 
 impl Held {
@@ -106,10 +110,20 @@ impl Held {
         !self.is_used
     }
 
-    /// Notes that the attempt may have locks by policy.
-    #[inline(always)]
-    pub(crate) fn note_policy(&mut self) {
+    /// Notes that the attempt must end its use of locks by policy, and whether it has any.
+    pub(crate) fn note_policy(&mut self, has_locks: bool) {
         self.is_used = true;
+        self.has_policy_locks |= has_locks;
+    }
+
+    /// Returns whether the attempt has a cell here.
+    pub(crate) fn has_cells(&self) -> bool {
+        !self.cells.is_empty()
+    }
+
+    /// Returns whether the attempt has no cell here and no lock by policy.
+    fn owns_nothing(&self) -> bool {
+        self.cells.is_empty() && !self.has_policy_locks
     }
 
     fn push(&mut self, at: CellAt, tid: Tid) {
@@ -167,7 +181,10 @@ impl Held {
                 }
             }
             // WA1: asleep only if in order; otherwise a wait of few rounds.
-            let is_in_order = || self.cells.iter().all(|(held, _)| held.address() < at.address());
+            let is_in_order = || {
+                !self.has_policy_locks
+                    && self.cells.iter().all(|(held, _)| held.address() < at.address())
+            };
             let begin = || wait_to_own(context, at, is_in_order());
             match wait.get_or_insert_with(begin).wait() {
                 Waited::Again => {}
@@ -236,6 +253,7 @@ impl Held {
             self.cells.clear();
         }
         self.is_used = false;
+        self.has_policy_locks = false;
         self.cells.drain(..).for_each(|(at, tid)| release(context, at, tid));
     }
 }
@@ -456,18 +474,26 @@ fn lock_rest<P: Protocol>(
 ) -> Result<(), Abort> {
     for index in first..writes.items().len() {
         let at = writes.items()[index].at;
-        // Relaxed: a flag that is set later is not seen, as if the cell had been locked before.
-        let asked = match Tid(at.cell_word(0).load(Ordering::Relaxed)).has(asks) {
-            true => ask(context, held, at),
-            false => Ok(()),
-        };
-        let locked = match asked.and_then(|()| try_lock(&mut writes.items_mut()[index], 0)) {
-            Ok(false) => lock_later(context, writes, index, held),
-            locked => locked.map(drop),
+        let mut unless = asks;
+        let locked = loop {
+            let item = &mut writes.items_mut()[index];
+            // Relaxed: if the flag is set later, `try_lock` finds it.
+            if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(unless) {
+                unless = 0;
+                if let Err(abort) = ask(context, held, at) {
+                    break Err(abort);
+                }
+            }
+            match try_lock(item, unless) {
+                Ok(true) => break Ok(()),
+                Ok(false) if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(unless) => {}
+                Ok(false) => break lock_later(context, writes, index, held),
+                Err(abort) => break Err(abort),
+            }
         };
         if let Err(abort) = locked {
             release(context, writes.items());
-            if abort == Abort::Locked && held.is_empty() {
+            if abort == Abort::Locked && held.owns_nothing() {
                 await_unlocked(context, at);
             }
             return Err(context.conflict(abort, at));
@@ -546,7 +572,7 @@ fn lock_later<P: Protocol>(
     held: &Held,
 ) -> Result<(), Abort> {
     // WA2: asleep only if nothing is owned; otherwise a wait of few rounds.
-    let owns_nothing = held.is_empty() && writes.items().iter().all(|item| item.note == 0);
+    let owns_nothing = held.owns_nothing() && writes.items().iter().all(|item| item.note == 0);
     let item = &mut writes.items_mut()[index];
     let mut wait = wait_to_own(context, item.at, owns_nothing);
     let (waited, failure) = loop {

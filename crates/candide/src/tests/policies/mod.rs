@@ -4,6 +4,7 @@ mod by_chance;
 mod changes;
 mod endings;
 mod hot_rows;
+mod schedules;
 mod waiting;
 
 use super::rows::Item;

@@ -1,6 +1,6 @@
 //! Tests of requests to abort, under the policy `swiss`.
 
-use super::super::waiting::{Asker, Verdict, verdict};
+use super::super::waiting::{Asker, Verdict, When, verdict};
 use super::super::word::{Lock, Mode};
 use crate::engine::{Common, Worker};
 use crate::protocols::Occ;
@@ -39,7 +39,7 @@ impl Meeting {
         let Meeting { db, me: Worker { local, .. }, owner, row } = self;
         let (engine, seen): (&Common, _) = (&db.inner.engine, Lock(row).word());
         then(engine, row, *owner);
-        let mut asker = Asker::new(Policy::Swiss, Mode::Write, written);
+        let mut asker = Asker::new(Policy::Swiss, Mode::Write, written, (When::Now, false, false));
         let verdict = verdict(engine, local, &mut asker, (Lock(row), seen), true);
         asker.end(engine, local);
         verdict

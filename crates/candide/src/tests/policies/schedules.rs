@@ -1,0 +1,323 @@
+//! Small schedules that have gone wrong: waits in the wrong place, wishes of other sessions,
+//! changes of a policy by several threads.
+
+use crate::protocols::Occ;
+use crate::protocols::policies::{Lock, RASK, WASK, flags_of};
+use crate::record::{CellAt, Tid};
+use crate::sync::Ordering;
+use crate::tests::rows::Item;
+use crate::tests::waiting::{eventually, receive};
+use crate::{Abort, Database, Policy, RunOptions, Table, TableOptions};
+use std::sync::mpsc;
+
+const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
+
+fn table(db: &Database<Occ>, name: &str, policy: Policy) -> Table<Item, Occ> {
+    let table = db.table_with::<Item>(name, TableOptions::default().policy(policy)).unwrap();
+    db.run(|tx| (0..8).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    table
+}
+
+fn database() -> Database<Occ> {
+    Database::<Occ>::builder().manual_epochs(1).timestamp_splitting(false).build().unwrap()
+}
+
+/// Returns the only cell of a row, also of an absent one.
+fn cell(table: &Table<Item, Occ>, key: u64) -> CellAt {
+    let core = table.core();
+    let mut found = None;
+    core.index.for_each(&mut |record| {
+        if record.key_words(1).as_slice()[0] == key {
+            found = core.layout.cells(record).next();
+        }
+    });
+    found.unwrap()
+}
+
+fn tid(at: CellAt) -> Tid {
+    Tid(at.cell_word(0).load(Ordering::Relaxed))
+}
+
+/// Runs `body` while a transaction of another thread, which has run `act`, is open.
+fn while_open(
+    db: &Database<Occ>,
+    act: impl Fn(&crate::Tx<'_, Occ>) -> Result<(), Abort> + Sync,
+    body: impl FnOnce(),
+) {
+    let (begun, done) = (mpsc::channel(), mpsc::channel::<()>());
+    std::thread::scope(|scope| {
+        let act = &act;
+        scope.spawn(move || {
+            let _ = db.session().unwrap().run_with(ONCE(), |tx| {
+                let acted = act(tx);
+                begun.0.send(()).unwrap();
+                let _ = done.1.recv();
+                acted
+            });
+        });
+        receive("the other transaction", &begun.1);
+        body();
+        drop(done.0);
+    });
+}
+
+#[test]
+fn a_table_that_could_not_be_made_leaves_no_policy() {
+    let db = Database::<Occ>::builder().memory_limit(8 << 20).build().unwrap();
+    let options = TableOptions::default().policy(Policy::NoWait).capacity(1 << 28);
+    assert!(db.table_with::<Item>("large", options).is_err());
+    let table = db.table::<Item>("small").unwrap();
+    assert_eq!(table.policy(), Policy::Optimistic);
+}
+
+#[test]
+fn a_dreadlock_reader_that_turns_writer_waits_for_the_other_reader() {
+    let db = database();
+    let rows = table(&db, "rows", Policy::Dreadlock);
+    let waits = |reads_first: bool| {
+        let mut session = db.session().unwrap();
+        while_open(
+            &db,
+            |tx| rows.read(tx, &0, Item::COUNT).map(drop),
+            || {
+                let _ = session.run_with(ONCE(), |tx| {
+                    if reads_first {
+                        rows.read(tx, &0, Item::COUNT)?;
+                    }
+                    rows.update(tx, &0, Item::COUNT.set(1))
+                });
+            },
+        );
+        session.stats().locks.waited
+    };
+    assert_eq!(waits(false), 1, "a writer that has not read waits");
+    assert_eq!(waits(true), 1, "so does a reader that turns writer");
+}
+
+#[test]
+fn a_doomed_attempt_ends_at_its_next_lock() {
+    let db = database();
+    let rows = table(&db, "rows", Policy::Swiss);
+    let mut session = db.session().unwrap();
+    let mut second = Ok(());
+    let _ = session.run_with(ONCE(), |tx| {
+        rows.update(tx, &0, Item::COUNT.set(1))?;
+        let at = cell(&rows, 0);
+        let owner = Lock::of(&at).word().owner();
+        let desk = db.inner.engine.desks.desk(owner);
+        desk.doom(desk.attempt());
+        second = rows.update(tx, &1, Item::COUNT.set(1));
+        second
+    });
+    assert_eq!(second, Err(Abort::Locked));
+}
+
+#[test]
+fn a_commit_that_owns_a_cell_does_not_sleep() {
+    let db = database();
+    let plain = table(&db, "plain", Policy::Optimistic);
+    let rows = table(&db, "rows", Policy::WaitDie);
+    let (linked, go) = (mpsc::channel(), mpsc::channel::<()>());
+    let ((say, linked), (open, go)) = (linked, go);
+    std::thread::scope(|scope| {
+        let (db, plain, rows) = (&db, &plain, &rows);
+        let writer = scope.spawn(move || {
+            let mut first = true;
+            let mut session = db.session().unwrap();
+            session.run_with(RunOptions::new().attempts_max(3), |tx| {
+                rows.read(tx, &5, Item::COUNT)?;
+                plain.update(tx, &0, Item::COUNT.set(1))?;
+                rows.insert(tx, Item::new(9, 0))?;
+                if std::mem::take(&mut first) {
+                    say.send(()).unwrap();
+                    let _ = go.recv();
+                }
+                Ok::<(), Abort>(())
+            })
+        });
+        receive("the insert", &linked);
+        let mut slept_owning = false;
+        while_open(
+            db,
+            |tx| rows.read(tx, &9, Item::COUNT).map(drop).or(Ok(())),
+            || {
+                drop(open);
+                let (owned, wanted) = (cell(plain, 0), cell(rows, 9).address() + 8);
+                while !writer.is_finished() && !slept_owning {
+                    slept_owning = db.inner.engine.parking.waited_for().contains(&wanted)
+                        && tid(owned).has(Tid::INSTALL)
+                        && db.inner.engine.parking.waited_for().contains(&wanted);
+                }
+            },
+        );
+        assert!(!slept_owning, "WA3: a commit that owns a lock never sleeps for another");
+    });
+}
+
+#[test]
+fn no_two_attempts_sleep_for_one_another() {
+    let db = database();
+    let plain = table(&db, "plain", Policy::Optimistic);
+    let rows = table(&db, "rows", Policy::WaitDie);
+    let (held, locked) = (mpsc::channel(), mpsc::channel());
+    let mut circle = false;
+    let ((say_held, held), (say_locked, locked)) = (held, locked);
+    std::thread::scope(|scope| {
+        let (db, plain, rows) = (&db, &plain, &rows);
+        let older = scope.spawn(move || {
+            let _ = db.session().unwrap().run_with(ONCE(), |tx| {
+                rows.read(tx, &5, Item::COUNT)?;
+                plain.read_for_update(tx, &0, Item::COUNT)?;
+                say_held.send(()).unwrap();
+                receive("the lock", &locked);
+                rows.update(tx, &0, Item::COUNT.set(1))
+            });
+        });
+        receive("the older one", &held);
+        let younger = scope.spawn(move || {
+            let _ = db.session().unwrap().run_with(ONCE(), |tx| {
+                rows.update(tx, &0, Item::COUNT.set(1))?;
+                say_locked.send(()).unwrap();
+                plain.read_for_update(tx, &0, Item::COUNT).map(drop)
+            });
+        });
+        let places = [cell(plain, 0).address(), cell(rows, 0).address() + 8];
+        while !older.is_finished() && !younger.is_finished() && !circle {
+            let asleep = db.inner.engine.parking.waited_for();
+            circle = places.iter().all(|place| asleep.contains(place));
+        }
+    });
+    assert!(!circle, "the two sleep for one another");
+}
+
+#[test]
+fn a_writer_that_dies_leaves_the_wish_of_one_that_sleeps() {
+    let db = database();
+    let rows = table(&db, "rows", Policy::WaitDie);
+    let (aged, go) = (mpsc::channel(), mpsc::channel::<()>());
+    let ((say, aged), (open, go)) = (aged, go);
+    std::thread::scope(|scope| {
+        let (db, rows) = (&db, &rows);
+        scope.spawn(move || {
+            let _ = db.session().unwrap().run_with(ONCE(), |tx| {
+                rows.read(tx, &5, Item::COUNT)?;
+                say.send(()).unwrap();
+                let _ = go.recv();
+                rows.update(tx, &0, Item::COUNT.set(1))
+            });
+        });
+        receive("the older writer", &aged);
+        let mut session = db.session().unwrap();
+        while_open(
+            db,
+            |tx| rows.read(tx, &0, Item::COUNT).map(drop),
+            || {
+                drop(open);
+                let at = cell(rows, 0);
+                eventually("the older writer sleeps", || {
+                    db.inner.engine.parking.waited_for().contains(&(at.address() + 8))
+                        && Lock::of(&at).word().is_wanted()
+                });
+                let died = session.run_with(ONCE(), |tx| rows.update(tx, &0, Item::COUNT.set(2)));
+                let is_wanted = Lock::of(&at).word().is_wanted();
+                let still = db.inner.engine.parking.waited_for().contains(&(at.address() + 8));
+                assert_eq!(died, Err(Abort::AttemptsExhausted));
+                assert!(is_wanted || !still, "the younger writer has cleared the older one's WANT");
+            },
+        );
+    });
+}
+
+#[test]
+fn changes_of_a_policy_by_two_threads_leave_one_policy() {
+    let db = database();
+    let rows = table(&db, "rows", Policy::NoWait);
+    db.run(|tx| (8..3000).try_for_each(|id| rows.insert(tx, Item::new(id, 0))))
+        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    for _ in 0..200 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| rows.set_policy(Policy::Optimistic).unwrap());
+            scope.spawn(|| rows.set_policy(Policy::NoWait).unwrap());
+        });
+        let (wanted, mut others) = (flags_of(rows.policy()), 0);
+        let core = rows.core();
+        core.index.for_each(&mut |record| {
+            let at = core.layout.cells(record).next().unwrap();
+            others += u32::from(tid(at).0 & (RASK | WASK) != wanted);
+        });
+        let born = core.birth_flags.load(Ordering::Relaxed);
+        assert_eq!((others, born), (0, wanted), "rows of another policy than {}", rows.policy());
+    }
+}
+
+#[test]
+fn a_row_that_was_locked_during_a_change_of_the_policy_follows_later() {
+    let db = database();
+    let rows = table(&db, "rows", Policy::NoWait);
+    rows.set_policy(Policy::Optimistic).unwrap();
+    while_open(
+        &db,
+        |tx| rows.read_for_update(tx, &0, Item::COUNT).map(drop),
+        || {
+            rows.set_policy(Policy::NoWait).unwrap();
+        },
+    );
+    for _ in 0..3 {
+        db.run(|tx| rows.update(tx, &0, Item::COUNT.add(1)))
+            .unwrap_or_else(|e: Abort| panic!("{e}"));
+    }
+    assert_eq!(tid(cell(&rows, 0)).0 & (RASK | WASK), RASK | WASK, "it was locked again since");
+}
+
+#[test]
+fn a_transaction_that_does_without_locks_does_not_wait_for_them() {
+    let db = database();
+    let rows = table(&db, "rows", Policy::WaitDie);
+    let (aged, go) = (mpsc::channel(), mpsc::channel::<()>());
+    let ((say, aged), (open, go)) = (aged, go);
+    std::thread::scope(|scope| {
+        let (db, rows) = (&db, &rows);
+        let older = scope.spawn(move || {
+            let (mut session, mut at_end) = (db.session().unwrap(), 0);
+            session
+                .run(|tx| {
+                    rows.read(tx, &7, Item::COUNT)?;
+                    if tx.attempt() == 1 {
+                        say.send(()).unwrap();
+                        let _ = go.recv();
+                    }
+                    at_end = db.stats().locks.waited;
+                    (0..6).try_for_each(|id| rows.update(tx, &id, Item::COUNT.set(1)))
+                })
+                .unwrap_or_else(|e: Abort| panic!("{e}"));
+            session.stats().locks.waited - at_end
+        });
+        receive("the older transaction", &aged);
+        let writes = |tx: &crate::Tx<'_, Occ>| {
+            (0..6).try_for_each(|id| rows.update(tx, &id, Item::COUNT.set(2)))
+        };
+        while_open(db, writes, || {
+            drop(open);
+            assert_eq!(older.join().unwrap(), 0, "waits of the attempt that does without locks");
+        });
+    });
+}
+
+#[test]
+fn an_attempt_that_gets_a_desk_late_keeps_its_locks() {
+    let db = database();
+    let rows = table(&db, "rows", Policy::NoWait);
+    let desks = &db.inner.engine.desks;
+    let taken: Vec<u16> = std::iter::from_fn(|| desks.join(true)).collect();
+    let mut session = db.session().unwrap();
+    let mut again = Ok(());
+    let _ = session.run_with(ONCE(), |tx| {
+        rows.update(tx, &0, Item::COUNT.set(1))?;
+        desks.leave(taken[0]);
+        rows.update(tx, &1, Item::COUNT.set(1))?;
+        again = rows.update(tx, &0, Item::COUNT.set(2));
+        again
+    });
+    assert_eq!(again, Ok(()), "the attempt itself has locked the row");
+}
