@@ -16,6 +16,7 @@
 
 mod explore;
 mod life;
+mod policies;
 mod scenes;
 mod stage;
 mod values;
@@ -40,8 +41,9 @@ trait ForVersioned {
 
 macro_rules! run {
     ($wanted:ident, $task:ident;
-     $($protocol:ty: $($kind:ident $_name:ident = $_policy:expr),+;)+) => {
-        $($(run!($wanted $kind $task $protocol);)+)+
+     $($protocol:ty: $kind:ident $_name:ident = $_policy:expr
+        $(, $_kind:ident $_other:ident = $_next:expr)*;)+) => {
+        $(run!($wanted $kind $task $protocol);)+
     };
     (overlapping overlapping $task:ident $protocol:ty) => { $task.run::<$protocol>() };
     ($_wanted:ident versioned $task:ident $protocol:ty) => { $task.run::<$protocol>() };
@@ -65,10 +67,10 @@ const SCHEDULES: u64 = 5_000;
 /// The number of schedules in which all events that a scene has to show should have happened.
 const MANY: u64 = 500;
 
-/// Returns the scenes of all protocols. Among scenes about the same property, the smallest comes
+/// Returns the scenes that every protocol plays, and those of policies if the protocol has any. Among scenes about the same property, the smallest comes
 /// first, since a defect shows there soonest.
 fn all<P: Protocol>() -> Vec<Scene<P>> {
-    vec![
+    let mut scenes = vec![
         scenes::random_mix(),
         scenes::moves(),
         scenes::write_skew(),
@@ -96,7 +98,16 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         life::held_meanwhile(),
         life::requeue(),
         life::session_drop(),
-    ]
+    ];
+    if P::policies(&P::Policy::default()).is_some() {
+        scenes.extend([
+            policies::lock_kinds(),
+            policies::upgraders(),
+            policies::three_cycle(),
+            policies::killed_late(),
+        ]);
+    }
+    scenes
 }
 
 /// Returns the further scenes of protocols that keep versions.

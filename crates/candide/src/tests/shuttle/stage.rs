@@ -7,11 +7,12 @@ use super::values::Log;
 use crate::engine::Protocol;
 use crate::epoch::Collect;
 use crate::index::Found;
+use crate::policy::by_policies;
 use crate::protocols::Recorded;
 use crate::protocols::recorded::Event;
 use crate::schema::Unit;
-use crate::sync::{Random, thread};
-use crate::{Abort, Database, Session, Table, TableOptions, Tx};
+use crate::sync::{Ordering, Random, thread};
+use crate::{Abort, Database, Policies, Policy, Session, Table, TableOptions, Tx};
 use candide_check::Options;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -34,6 +35,8 @@ pub(super) struct Scene<P: Protocol> {
     before: Part<P>,
     parts: Vec<Part<P>>,
     after: Part<P>,
+    /// The policies of the database, one of which the seed chooses; empty if it has the default.
+    policies: Vec<Policies>,
     /// The events of which each must have happened in at least one of many schedules.
     pub(super) shows: Vec<&'static str>,
 }
@@ -46,7 +49,14 @@ impl<P: Protocol> Scene<P> {
 
     /// Makes a scene without parts. All of its transactions may commit without a conflict.
     pub(super) fn peaceful(name: &'static str) -> Scene<P> {
-        Scene { name, before: |_| {}, parts: Vec::new(), after: |_| {}, shows: Vec::new() }
+        let nothing: Part<P> = |_| {};
+        let (parts, policies, shows) = (Vec::new(), Vec::new(), Vec::new());
+        Scene { name, before: nothing, parts, after: nothing, policies, shows }
+    }
+
+    /// Sets the policies among which each schedule chooses those of its database.
+    pub(super) fn under(self, policies: Vec<Policies>) -> Scene<P> {
+        Scene { policies, ..self }
     }
 
     /// Sets the actions before the parts begin.
@@ -73,7 +83,11 @@ impl<P: Protocol> Scene<P> {
 
     /// Plays the scene once, and judges its history.
     pub(super) fn play(&self, seed: u64, seen: &Seen) {
-        let stage = Stage::new(seed, seen.clone());
+        let new = || Stage::new(seed, seen.clone());
+        let stage = match self.policies.len() {
+            0 => new(),
+            count => by_policies(self.policies[(seed >> 32) as usize % count].clone(), new),
+        };
         stage.act(0, self.before);
         thread::scope(|scope| {
             for (number, part) in (1..).zip(&self.parts) {
@@ -94,6 +108,8 @@ pub(super) struct Stage<P: Protocol> {
     filed: Table<Filed, Recorded<P>>,
     seed: u64,
     mix: OnceLock<Mix<P>>,
+    /// Tables of which each has another policy.
+    kinds: OnceLock<[Table<Item, Recorded<P>>; Policy::ALL.len()]>,
     /// The addresses at which records of items have been.
     places: Mutex<HashSet<u64>>,
     log: Mutex<Log>,
@@ -122,6 +138,7 @@ impl<P: Protocol> Stage<P> {
             filed,
             seed,
             mix: OnceLock::new(),
+            kinds: OnceLock::new(),
             places: Mutex::default(),
             log: Mutex::default(),
             seen,
@@ -149,8 +166,17 @@ impl<P: Protocol> Stage<P> {
 
     /// Asserts that the history keeps the promises of the protocol.
     fn judge(&self, name: &str) {
-        if self.db.stats().retries > 0 {
-            self.saw("conflict");
+        let stats = self.db.stats();
+        for (what, times) in [
+            ("conflict", stats.retries),
+            ("lock", stats.locks.taken),
+            ("lock awaited", stats.locks.waited),
+            ("lock refused", stats.locks.died),
+            ("kill", stats.locks.killed),
+        ] {
+            if times > 0 {
+                self.saw(what);
+            }
         }
         let history = self.db.take_history();
         if history.events.iter().any(|event| matches!(event, Event::Forgotten(_))) {
@@ -191,6 +217,25 @@ impl<'a, P: Protocol> Actor<'a, P> {
     /// Returns the tables for random transactions over few keys.
     pub(super) fn mix(&self) -> &'a Mix<P> {
         self.stage.mix.get_or_init(|| Mix::new(self.stage.db.clone(), 4))
+    }
+
+    /// Returns tables of which each has another policy, if the database has mixed policies.
+    pub(super) fn kinds(&self) -> &'a [Table<Item, Recorded<P>>; Policy::ALL.len()] {
+        let table = |number: usize| self.stage.db.table(&format!("kind {number}")).unwrap();
+        self.stage.kinds.get_or_init(|| std::array::from_fn(table))
+    }
+
+    /// Asserts that no second word of the items and of the tables of all policies is locked.
+    pub(super) fn expect_free(&self) {
+        let kinds = self.stage.kinds.get();
+        for table in std::iter::once(&self.stage.items).chain(kinds.into_iter().flatten()) {
+            let core = table.core();
+            core.index.for_each(&mut |record| {
+                for at in core.layout.cells(record).filter(|at| at.cell_words() > 1) {
+                    assert_eq!(at.cell_word(1).load(Ordering::Relaxed), 0, "a lock is left");
+                }
+            });
+        }
     }
 
     /// Runs a transaction that must commit, and returns its value.
