@@ -67,8 +67,8 @@ const SCHEDULES: u64 = 5_000;
 /// The number of schedules in which all events that a scene has to show should have happened.
 const MANY: u64 = 500;
 
-/// Returns the scenes that every protocol plays, and those of policies if the protocol has any. Among scenes about the same property, the smallest comes
-/// first, since a defect shows there soonest.
+/// Returns the scenes of all protocols, and those of policies if the protocol has any. Among scenes
+/// about the same property, the smallest comes first, since a defect shows there soonest.
 fn all<P: Protocol>() -> Vec<Scene<P>> {
     let mut scenes = vec![
         scenes::random_mix(),
