@@ -474,20 +474,20 @@ fn lock_rest<P: Protocol>(
 ) -> Result<(), Abort> {
     for index in first..writes.items().len() {
         let at = writes.items()[index].at;
-        let mut unless = asks;
+        // Relaxed: the exchange looks at the flags again.
+        let has = |flags| Tid(at.cell_word(0).load(Ordering::Relaxed)).has(flags);
+        let mut unasked = asks;
         let locked = loop {
-            let item = &mut writes.items_mut()[index];
-            // Relaxed: if the flag is set later, `try_lock` finds it.
-            if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(unless) {
-                unless = 0;
+            if has(unasked) {
+                unasked = 0;
                 if let Err(abort) = ask(context, held, at) {
                     break Err(abort);
                 }
             }
-            match try_lock(item, unless) {
+            match try_lock(&mut writes.items_mut()[index], unasked) {
                 Ok(true) => break Ok(()),
-                Ok(false) if Tid(at.cell_word(0).load(Ordering::Relaxed)).has(unless) => {}
-                Ok(false) => break lock_later(context, writes, index, held),
+                Ok(false) if has(unasked) => {}
+                Ok(false) => break lock_later(context, writes, index, held, unasked),
                 Err(abort) => break Err(abort),
             }
         };
@@ -562,7 +562,7 @@ fn try_lock(item: &mut WriteItem, asks: u64) -> Result<bool, Abort> {
     }
 }
 
-/// Waits for the lock of an item's cell.
+/// Waits for the lock of an item's cell. Fails if the cell gets a flag of `unasked` meanwhile.
 #[cold]
 #[inline(never)]
 fn lock_later<P: Protocol>(
@@ -570,6 +570,7 @@ fn lock_later<P: Protocol>(
     writes: &mut WriteSet,
     index: usize,
     held: &Held,
+    unasked: u64,
 ) -> Result<(), Abort> {
     // WA2: asleep only if nothing is owned; otherwise a wait of few rounds.
     let owns_nothing = held.owns_nothing() && writes.items().iter().all(|item| item.note == 0);
@@ -577,7 +578,7 @@ fn lock_later<P: Protocol>(
     let mut wait = wait_to_own(context, item.at, owns_nothing);
     let (waited, failure) = loop {
         match wait.wait() {
-            Waited::Again => match try_lock(item, 0) {
+            Waited::Again => match try_lock(item, unasked) {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(failure) => break (wait.give_up(), failure),
@@ -593,6 +594,9 @@ fn lock_later<P: Protocol>(
     // The OR is atomic, since under protocols with timestamps other sessions may extend the version
     // until INSTALL is set.
     item.note = item.at.cell_word(0).fetch_or(Tid::INSTALL, Ordering::Acquire) | Tid::INSTALL;
+    if Tid(item.note).has(unasked) {
+        return Err(Abort::Locked);
+    }
     accept_held(item)
 }
 
