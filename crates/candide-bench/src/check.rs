@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use candide_harness::check::{
     Claim, Clients, Finding, Recordable, Rules, Verdict, judge_file, record,
 };
-use candide_harness::{Agenda, Choice, Failure, interrupt, output};
+use candide_harness::{Agenda, Choice, Choices, Failure, interrupt, output};
 use candide_workloads::random::Random;
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
@@ -33,6 +33,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending, Failure> {
         return Ok(Ending { finding: verdict.finding(), early: false });
     }
     let source = args.source(args.workload().map_err(Failure::Usage)?);
+    source.expect_tables(&args.protocol)?;
     let protocols = &args.protocol.0;
     let kept = args.history.as_ref().or(args.edn.as_ref());
     if kept.is_some() && protocols.len() > 1 {
@@ -101,6 +102,16 @@ enum Source {
 }
 
 impl Source {
+    /// Checks that the workload has the tables that `protocols` name.
+    fn expect_tables(&self, protocols: &Choices) -> Result<(), Failure> {
+        match self {
+            Source::Versions(workload) => {
+                protocols.expect_tables(&workload.name(), workload.tables())
+            }
+            Source::Values(clients) => protocols.expect_tables(clients.name(), &[clients.table()]),
+        }
+    }
+
     /// Records a history under a protocol, on `threads` threads, and judges it.
     fn judge(
         &self,

@@ -133,7 +133,8 @@ pub(crate) struct CheckArgs {
     #[arg(value_enum)]
     pub(crate) workload: Option<AnyWorkload>,
 
-    /// Protocols, separated by commas, or `all`
+    /// Protocols, separated by commas, or `all`. `mixed:TABLE=POLICY`, with further pairs after
+    /// commas, gives tables locking policies of their own; all other tables are optimistic
     #[arg(long, default_value = "all")]
     pub(crate) protocol: Choices,
 
@@ -287,7 +288,8 @@ pub(crate) struct Common {
     #[arg(help_heading = WORKLOAD, long, value_parser = profile(), default_value = "strict")]
     pub(crate) profile: Profile,
 
-    /// Protocols, separated by commas, or `all`
+    /// Protocols, separated by commas, or `all`. `mixed:TABLE=POLICY`, with further pairs after
+    /// commas, gives tables locking policies of their own; all other tables are optimistic
     #[arg(help_heading = DATABASE, long, default_value = "occ")]
     pub(crate) protocol: Choices,
 

@@ -49,6 +49,36 @@ fn unknown_names_are_answered_with_the_known_ones() {
 }
 
 #[test]
+fn mixtures_that_cannot_be_are_answered_with_those_that_can() {
+    let policies = "there are occ, 2pl-no-wait, 2pl-blind-die, 2pl-wait-die, 2pl-dreadlock, adaptive, swiss, pcc";
+    for command in ["bench smallbank", "check smallbank"] {
+        let refused = |protocols: &str, words: &str| {
+            assert_refused(&format!("{command} --protocol {protocols}"), words);
+        };
+        refused("occ,mixed:savings=swiss,checking=magic", policies);
+        refused(
+            "occ,mixed:savings=swiss,branches=pcc",
+            "smallbank has no table `branches`, which `mixed:savings=swiss,branches=pcc` names; its tables are \
+             accounts, customers, savings, checking",
+        );
+        refused(
+            "mixed:savings",
+            "`savings` names no table and policy; a mixture is `mixed:TABLE=POLICY`",
+        );
+        refused("occ,savings=swiss", "`savings=swiss` does not follow a mixture");
+        refused("mixed:savings=swiss,savings=pcc", "has two policies for the table `savings`");
+    }
+    assert_refused(
+        "check lists --mode black --protocol mixed:registers=swiss",
+        "lists has no table `registers`, which `mixed:registers=swiss` names; its tables are lists",
+    );
+    assert_refused(
+        "check --protocol mixed:rows=swiss",
+        "random has no table `rows`, which `mixed:rows=swiss` names; its tables are items, pieces",
+    );
+}
+
+#[test]
 fn allocators_are_chosen_one_at_a_time_among_those_of_the_build() {
     assert_refused(
         "bench ycsb --factor mimalloc,sorted-locks,system-allocator",

@@ -69,6 +69,19 @@ fn every_workload_is_serializable_under_every_protocol() {
     }
 }
 
+#[test]
+fn policies_by_table_are_checked_under_the_name_that_they_were_given() {
+    for arguments in [
+        ["random", "--protocol", "mixed:items=swiss,pieces=2pl-wait-die"].as_slice(),
+        &["lists", "--mode", "black", "--protocol", "mixed:lists=2pl-dreadlock"],
+    ] {
+        let (status, results, message) = check_for_a_while(arguments);
+        assert_eq!(status, Some(0), "{results}{message}");
+        let name = arguments.last().expect("the name");
+        assert!(results.starts_with(&format!("{name}: ")), "{results}");
+    }
+}
+
 /// What was counted, without where it came from, and without dependencies: those between
 /// transactions that were never held at once are not counted.
 fn counts(results: &str) -> Vec<&str> {

@@ -181,6 +181,26 @@ fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
 }
 
 #[test]
+fn policies_by_table_are_run_under_the_name_that_they_were_given() {
+    let mixture = "mixed:savings=swiss,checking=2pl-wait-die";
+    let page = file("mixture.html");
+    let arguments = format!(
+        "smallbank --accounts 50 --runs 1 --threads 2 --protocol {mixture},occ,mixed --report {}",
+        page.display()
+    );
+    let (printed, report) = bench(&arguments, "mixture");
+    let results = report["results"].as_array().expect("a list");
+    let names: Vec<_> = results.iter().map(|result| &result["protocol"]).collect();
+    assert_eq!(names, [mixture, "occ", "mixed"]);
+    for result in results {
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+    }
+    assert!(printed.contains(&format!("smallbank {mixture}, 2 threads")), "{printed}");
+    let page = fs::read_to_string(page).expect("written");
+    assert!(page.contains(&format!("data-protocol=\"{mixture}\"")));
+}
+
+#[test]
 fn what_is_not_checked_is_admitted() {
     let (printed, _) =
         bench("ycsb --rows 2000 --transactions 1000 --runs 1 --threads 1 --profile paper", "paper");

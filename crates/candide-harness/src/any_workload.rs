@@ -84,6 +84,9 @@ pub trait AnyWorkload: Sync {
     /// Returns the names of the workload's transaction types.
     fn kinds(&self) -> &'static [&'static str];
 
+    /// Returns the names of the workload's tables.
+    fn tables(&self) -> &'static [&'static str];
+
     /// Returns the total number of keys that loading reports as progress.
     fn keys(&self) -> u64;
 
@@ -227,6 +230,10 @@ impl<W: Workload + 'static> AnyWorkload for Known<W> {
 
     fn kinds(&self) -> &'static [&'static str] {
         W::KINDS
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        W::TABLES
     }
 
     fn keys(&self) -> u64 {

@@ -25,6 +25,7 @@ mod hottest;
 pub mod interrupt;
 mod machine;
 mod measurement;
+mod mixtures;
 pub mod output;
 mod pace;
 mod page;

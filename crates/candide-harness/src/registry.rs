@@ -1,9 +1,13 @@
 //! The protocols by name. No other module of the command and its libraries lists the protocols.
 
+use std::any::Any;
 use std::str::FromStr;
 
 use candide::experiments::Timestamps;
-use candide::{Chosen, Properties, Protocol};
+use candide::{Chosen, Policies, Properties, Protocol};
+
+use crate::failure::Failure;
+use crate::mixtures;
 
 /// A job that is done under a protocol chosen at run time.
 pub(crate) trait Job {
@@ -17,29 +21,43 @@ pub(crate) trait Job {
 /// A protocol that can be chosen on the command line, by its name. The name stands for the engine
 /// type for which transactions are compiled, and for the policy value given to that engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice(&'static str);
+pub struct Choice {
+    /// The name of an entry of the engine's list of protocols.
+    listed: &'static str,
+    /// The policies of tables by name, which replace those of the list's entry; `None` if the entry
+    /// is taken as it is.
+    by_table: Option<&'static Policies>,
+}
 
 macro_rules! choices {
     ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
         impl Choice {
-            /// Returns all protocols, in the order in which reports show them.
+            /// Returns all protocols of the list, in the order in which reports show them.
             fn all() -> Vec<Choice> {
-                vec![$($(Choice(<$protocol>::properties(&$policy).name)),+),+]
+                vec![$($(Choice::listed(<$protocol>::properties(&$policy).name)),+),+]
             }
 
             /// Does `job` under this protocol.
             pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
-                $(for policy in [$($policy),+] {
-                    if <$protocol>::properties(&policy).name == self.0 {
+                $(for mut policy in [$($policy),+] {
+                    if <$protocol>::properties(&policy).name == self.listed {
+                        self.by_table.into_iter().for_each(|given| replace(&mut policy, given));
                         return job.run::<$protocol>(policy);
                     }
                 })+
-                unreachable!("{} is one of the list", self.0)
+                unreachable!("{} is one of the list", self.listed)
             }
         }
     };
 }
 candide::for_each_protocol!(choices);
+
+/// Replaces the policies of tables in the policy of a protocol, if the protocol has such policies.
+fn replace(policy: &mut dyn Any, given: &Policies) {
+    if let Some(policies) = policy.downcast_mut::<Policies>() {
+        policies.clone_from(given);
+    }
+}
 
 impl Choice {
     /// Returns the policy for databases whose protocol is chosen at run time.
@@ -52,14 +70,32 @@ impl Choice {
         self.erased().properties()
     }
 
-    /// Returns the protocol's own name.
-    pub fn name(self) -> &'static str {
-        self.0
+    /// Returns the entry of the list that is called `name`, as it is.
+    fn listed(name: &'static str) -> Choice {
+        Choice { listed: name, by_table: None }
     }
 
-    /// Returns the protocol with this name; `None` if there is none.
+    /// Returns the protocol's own name; for policies of tables by name, their whole text.
+    pub fn name(self) -> &'static str {
+        self.by_table.map_or(self.listed, Policies::name)
+    }
+
+    /// Returns the protocol of the list with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<Choice> {
         Choice::all().into_iter().find(|choice| choice.name() == name)
+    }
+
+    /// Returns the protocol that an element of a list names.
+    fn parse(element: &str) -> Result<Choice, String> {
+        if let Some(by_table) = mixtures::parse(element) {
+            let listed = Policies::mixed().name();
+            return Ok(Choice { listed, by_table: Some(by_table?) });
+        }
+        Choice::named(element).ok_or_else(|| {
+            let names: Vec<_> = Choice::all().into_iter().map(Choice::name).collect();
+            let names = names.join(", ");
+            format!("there is no protocol `{element}`; use a list of {names}, or all")
+        })
     }
 
     /// Returns whether `threads` threads can use the protocol at the same time.
@@ -84,15 +120,16 @@ impl Choice {
     }
 }
 
-/// Returns the index of the protocol named `name` in the registry, whose order is that of reports.
+/// Returns the index of the protocol named `name` in the order of reports: that of the list, and
+/// after it the policies of tables by name.
 ///
 /// # Panics
 /// If no protocol is named `name`.
 pub(crate) fn place(name: &str) -> usize {
-    Choice::all()
-        .iter()
-        .position(|choice| choice.name() == name)
-        .expect("a protocol that was run is registered")
+    let all = Choice::all();
+    let listed = all.iter().position(|choice| choice.name() == name);
+    let place = listed.or_else(|| Some(all.len() + mixtures::place(name)?));
+    place.expect("a protocol that was run is registered")
 }
 
 struct Erase;
@@ -124,6 +161,22 @@ impl Choices {
             .map(|choice| choice.name())
             .collect()
     }
+
+    /// Checks that the workload called `workload`, whose tables are `tables`, has every table to
+    /// which one of the protocols gives a policy by name.
+    pub fn expect_tables(&self, workload: &str, tables: &[&str]) -> Result<(), Failure> {
+        let mixtures = self.0.iter().filter_map(|choice| choice.by_table);
+        let named =
+            mixtures.flat_map(|policies| policies.tables().map(move |name| (policies, name)));
+        match named.into_iter().find(|(_, name)| !tables.contains(name)) {
+            None => Ok(()),
+            Some((policies, name)) => Err(Failure::Usage(format!(
+                "{workload} has no table `{name}`, which `{}` names; its tables are {}",
+                policies.name(),
+                tables.join(", ")
+            ))),
+        }
+    }
 }
 
 impl FromStr for Choices {
@@ -133,19 +186,17 @@ impl FromStr for Choices {
         if list == "all" {
             return Ok(Choices(Choice::all()));
         }
-        let choose = |name: &str| {
-            Choice::named(name).ok_or_else(|| {
-                let names: Vec<_> = Choice::all().iter().map(|choice| choice.name()).collect();
-                format!("there is no protocol `{name}`; use a list of {}, or all", names.join(", "))
-            })
-        };
-        let choices: Vec<Choice> = list.split(',').map(choose).collect::<Result<_, _>>()?;
+        let elements = mixtures::elements(list)?;
+        let choices: Vec<Choice> =
+            elements.iter().map(|element| Choice::parse(element)).collect::<Result<_, _>>()?;
         Ok(Choices(each_once(&choices)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use candide::Policy;
+
     use super::*;
 
     #[test]
@@ -154,6 +205,40 @@ mod tests {
             list.parse::<Choices>().map(|choices| choices.0.into_iter().map(Choice::name).collect())
         };
         assert_eq!(names("mvto,occ,mvto,occ"), Ok(vec!["mvto", "occ"]));
+        assert_eq!(
+            names("mixed:a=swiss,b=pcc,occ,mixed:a=swiss,b=pcc,mixed"),
+            Ok(vec!["mixed:a=swiss,b=pcc", "occ", "mixed"])
+        );
         assert_eq!(each_once(&[1, 2, 1, 3, 3]), [1, 2, 3]);
+    }
+
+    #[test]
+    fn policies_by_table_reach_the_database_under_their_own_name() {
+        let Choices(choices) = "mixed:one=swiss,two=pcc,occ".parse().expect("a list");
+        let [mixture, plain] = choices[..] else { panic!("{choices:?}") };
+        assert_eq!(mixture.properties().name, "mixed:one=swiss,two=pcc");
+        assert_eq!(
+            place(mixture.name()),
+            Choice::all().len() + mixtures::place(mixture.name()).expect("parsed")
+        );
+        struct Given;
+        impl Job for Given {
+            type Output = Option<Policies>;
+            fn run<P: Protocol>(self, policy: P::Policy) -> Option<Policies> {
+                P::policies(&policy)
+            }
+        }
+        assert_eq!(mixture.run(Given).as_ref(), mixture.by_table);
+        assert_eq!(plain.run(Given), Some(Policies::of(Policy::Optimistic)));
+    }
+
+    #[test]
+    fn tables_that_are_not_there_are_refused_and_those_that_are_there_listed() {
+        let choices: Choices = "occ,mixed:a=swiss,b=pcc,mixed:c=occ".parse().expect("a list");
+        assert!(choices.expect_tables("bank", &["c", "a", "b"]).is_ok());
+        let refused =
+            choices.expect_tables("bank", &["a", "c"]).map_err(|failure| failure.to_string());
+        let words = "bank has no table `b`, which `mixed:a=swiss,b=pcc` names; its tables are a, c";
+        assert_eq!(refused, Err(words.to_string()));
     }
 }

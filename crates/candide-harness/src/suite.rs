@@ -27,6 +27,9 @@ impl<'a> Suite<'a> {
     ) -> Result<Self, Failure> {
         let workloads: Vec<&dyn AnyWorkload> = workloads.iter().map(Box::as_ref).collect();
         workloads.iter().try_for_each(|workload| workload.validate()).map_err(Failure::Usage)?;
+        workloads.iter().try_for_each(|workload| {
+            matrix.protocols.expect_tables(&workload.name(), workload.tables())
+        })?;
         if rules.hottest {
             workloads.iter().try_for_each(|workload| expect_hottest(*workload))?;
         }

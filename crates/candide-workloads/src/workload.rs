@@ -20,6 +20,9 @@ pub trait Workload: Serialize + Sync {
     /// The names of the transaction types, in the order of [`Step::kind`].
     const KINDS: &'static [&'static str];
 
+    /// The names of the tables, in the order in which [`Workload::load`] creates them.
+    const TABLES: &'static [&'static str];
+
     /// Returns the name under which results are reported.
     fn name(&self) -> String;
 

@@ -22,6 +22,12 @@ use crate::sink::Sink;
 
 /// Clients of one kind of object.
 pub trait Clients {
+    /// Returns the name of the kind of object.
+    fn name(&self) -> &'static str;
+
+    /// Returns the name of the only table.
+    fn table(&self) -> &'static str;
+
     /// Runs one client on each of `threads` threads, on a database under `protocol`, and checks the
     /// answers that the clients received.
     fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure>;
@@ -70,6 +76,14 @@ impl<O: Checked + 'static> Clients for Asking<O>
 where
     Transaction<O::Op>: Line,
 {
+    fn name(&self) -> &'static str {
+        O::NAME
+    }
+
+    fn table(&self) -> &'static str {
+        O::TABLE
+    }
+
     fn ask(&self, protocol: Choice, threads: usize, rules: &Rules<'_>) -> Result<Verdict, Failure> {
         let &Rules { seed, duration, ref agenda, .. } = rules;
         let open = |path: Option<&Path>| path.map(Sink::open).transpose();

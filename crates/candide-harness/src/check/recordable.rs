@@ -13,6 +13,9 @@ pub trait Recordable: Sync {
     /// Returns the workload's name.
     fn name(&self) -> String;
 
+    /// Returns the names of the workload's tables.
+    fn tables(&self) -> &'static [&'static str];
+
     /// Checks that all knobs are in range. The error names the knob that is not, and the values
     /// allowed.
     fn validate(&self) -> Result<(), String>;
@@ -43,6 +46,10 @@ struct Known<W>(W);
 impl<W: Workload + 'static> Recordable for Known<W> {
     fn name(&self) -> String {
         self.0.name()
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        W::TABLES
     }
 
     fn validate(&self) -> Result<(), String> {

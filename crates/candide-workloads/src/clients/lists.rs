@@ -67,8 +67,10 @@ impl Object for Lists {
     type Op = ListOp;
     type Tables<P: Protocol> = Table<List, P>;
 
+    const TABLE: &'static str = "lists";
+
     fn create<P: Protocol>(db: &Database<P>) -> Result<Table<List, P>, Error> {
-        db.table("lists")
+        db.table(Self::TABLE)
     }
 
     fn read<P: Protocol>(

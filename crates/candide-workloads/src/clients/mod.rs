@@ -33,7 +33,10 @@ pub trait Object: Sync {
     /// The tables of a database.
     type Tables<P: Protocol>: Send + Sync;
 
-    /// Creates the tables, which are empty.
+    /// The name of the only table.
+    const TABLE: &'static str;
+
+    /// Creates the table, which is empty.
     fn create<P: Protocol>(db: &Database<P>) -> Result<Self::Tables<P>, Error>;
 
     /// Reads a key. Returns the record of the read.

@@ -22,8 +22,10 @@ impl Object for Registers {
     type Op = RegisterOp;
     type Tables<P: Protocol> = Table<Register, P>;
 
+    const TABLE: &'static str = "registers";
+
     fn create<P: Protocol>(db: &Database<P>) -> Result<Table<Register, P>, Error> {
-        db.table("registers")
+        db.table(Self::TABLE)
     }
 
     fn read<P: Protocol>(

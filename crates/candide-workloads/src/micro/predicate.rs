@@ -65,6 +65,7 @@ impl Workload for Predicate {
     type Loaded<P: Protocol> = PredicateTables<P>;
 
     const KINDS: &'static [&'static str] = &["look", "change"];
+    const TABLES: &'static [&'static str] = &["balances"];
 
     fn name(&self) -> String {
         "predicate".to_string()

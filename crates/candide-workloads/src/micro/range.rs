@@ -48,6 +48,7 @@ impl Workload for Ranges {
     type Loaded<P: Protocol> = RangesTables<P>;
 
     const KINDS: &'static [&'static str] = &["scan", "read-modify-write"];
+    const TABLES: &'static [&'static str] = &["ranges"];
 
     fn name(&self) -> String {
         "range-scan".to_string()

@@ -44,6 +44,7 @@ impl Workload for Random {
     type Loaded<P: Protocol> = RandomTables<P>;
 
     const KINDS: &'static [&'static str] = &["mixed"];
+    const TABLES: &'static [&'static str] = &["items", "pieces"];
 
     fn name(&self) -> String {
         "random".to_string()

@@ -110,6 +110,7 @@ impl Workload for Rubis {
     type Loaded<P: Protocol> = RubisTables<P>;
 
     const KINDS: &'static [&'static str] = &KINDS;
+    const TABLES: &'static [&'static str] = &["items", "bids", "buy_now"];
 
     fn name(&self) -> String {
         "rubis".to_string()

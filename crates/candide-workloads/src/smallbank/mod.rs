@@ -87,6 +87,7 @@ impl Workload for SmallBank {
     type Loaded<P: Protocol> = SmallBankTables<P>;
 
     const KINDS: &'static [&'static str] = &KINDS;
+    const TABLES: &'static [&'static str] = &["accounts", "customers", "savings", "checking"];
 
     fn name(&self) -> String {
         "smallbank".to_string()

@@ -93,6 +93,7 @@ impl Workload for TpcB {
     type Loaded<P: Protocol> = TpcBTables<P>;
 
     const KINDS: &'static [&'static str] = &KINDS;
+    const TABLES: &'static [&'static str] = &["branches", "tellers", "accounts", "history"];
 
     fn name(&self) -> String {
         "tpcb".to_string()

@@ -99,6 +99,19 @@ impl Workload for Tpcc {
     type Loaded<P: Protocol> = TpccTables<P>;
 
     const KINDS: &'static [&'static str] = &KINDS;
+    const TABLES: &'static [&'static str] = &[
+        "warehouses",
+        "districts",
+        "customers",
+        "namesakes",
+        "history",
+        "new_orders",
+        "orders",
+        "customer_orders",
+        "order_lines",
+        "items",
+        "stocks",
+    ];
 
     fn name(&self) -> String {
         match self.mix {

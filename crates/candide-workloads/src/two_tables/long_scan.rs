@@ -47,6 +47,7 @@ impl Workload for LongScan {
     type Loaded<P: Protocol> = LongScanTables<P>;
 
     const KINDS: &'static [&'static str] = &["scan"];
+    const TABLES: &'static [&'static str] = &super::TABLES;
 
     fn name(&self) -> String {
         "long-scan".to_string()

@@ -13,6 +13,9 @@ use crate::{Consistency, Failure, Loading};
 pub use long_scan::{LongScan, LongScanTables, LongScanWorker};
 pub use shifting::{Shifting, ShiftingTables, ShiftingWorker};
 
+/// The names of the tables.
+const TABLES: [&str; 2] = ["small", "large"];
+
 /// The filled tables.
 pub struct TwoTables<P: Protocol, L: Layout> {
     /// One row, with a counter of committed writes at the head of each column.
@@ -50,9 +53,10 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
             verify: Verify::Tag,
             ..Ycsb::blind("large".to_string(), layout)
         };
+        let [small_name, large_name] = TABLES;
         Ok(TwoTables {
-            small: small.load_as("small", db, loading)?,
-            large: large.load_as("large", db, loading)?,
+            small: small.load_as(small_name, db, loading)?,
+            large: large.load_as(large_name, db, loading)?,
         })
     }
 
@@ -60,9 +64,8 @@ impl<P: Protocol, L: Layout> TwoTables<P, L> {
     /// table is unchanged since loading.
     fn check(&self, session: &RefCell<Session<P>>) -> Result<Consistency, Failure> {
         let mut consistency = Consistency::default();
-        for (name, found) in
-            [("small", self.small.audit(session)?), ("large", self.large.audit(session)?)]
-        {
+        let found = [self.small.audit(session)?, self.large.audit(session)?];
+        for (name, found) in TABLES.into_iter().zip(found) {
             let failed =
                 found.failed.iter().map(|failure| format!("{name} table: {failure}")).collect();
             consistency.merge(Consistency { failed, ..found });

@@ -68,6 +68,7 @@ impl Workload for Shifting {
     type Loaded<P: Protocol> = ShiftingTables<P>;
 
     const KINDS: &'static [&'static str] = &PHASES;
+    const TABLES: &'static [&'static str] = &super::TABLES;
 
     fn name(&self) -> String {
         "shifting".to_string()

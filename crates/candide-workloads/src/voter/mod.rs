@@ -72,6 +72,13 @@ impl Workload for Voter {
     type Loaded<P: Protocol> = VoterTables<P>;
 
     const KINDS: &'static [&'static str] = &KINDS;
+    const TABLES: &'static [&'static str] = &[
+        "contestants",
+        "area_code_state",
+        "votes",
+        "v_votes_by_phone_number",
+        "v_votes_by_contestant_number_state",
+    ];
 
     fn name(&self) -> String {
         "voter".to_string()

@@ -116,6 +116,18 @@ impl Workload for Wikipedia {
     type Loaded<P: Protocol> = WikipediaTables<P>;
 
     const KINDS: &'static [&'static str] = &KINDS;
+    const TABLES: &'static [&'static str] = &[
+        "useracct",
+        "page",
+        "page_idx",
+        "revision",
+        "text",
+        "text_part",
+        "recentchanges",
+        "logging",
+        "watchlist",
+        "watchlist_idx",
+    ];
 
     fn name(&self) -> String {
         "wikipedia".to_string()

@@ -51,6 +51,7 @@ impl<L: Layout> Workload for Ycsb<L> {
     type Loaded<P: Protocol> = YcsbTables<P, L>;
 
     const KINDS: &'static [&'static str] = &["read-only", "read-write"];
+    const TABLES: &'static [&'static str] = &["usertable"];
 
     fn name(&self) -> String {
         self.name.clone()

@@ -24,16 +24,21 @@ pub(crate) fn database_of<P: Protocol>(
         .expect("valid settings")
 }
 
-/// Loads `workload` by as many threads as will run it.
+/// Loads `workload` by as many threads as will run it, and demands that it names its tables.
 pub(crate) fn load<P: Protocol, W: Workload>(
     db: &Database<P>,
     workload: &W,
     threads: usize,
 ) -> W::Loaded<P> {
     assert_eq!(workload.validate(), Ok(()));
-    workload
+    let loaded = workload
         .load(db, &Loading { threads, seed: 5, progress: &|_| {}, stopped: &|| false })
-        .expect("loads")
+        .expect("loads");
+    // Entries of indexes are in tables with a dot in their names.
+    let tables = db.tables().into_iter().map(|table| table.name);
+    let tables: Vec<_> = tables.filter(|name| !name.contains('.')).collect();
+    assert_eq!(tables, W::TABLES, "{}", workload.name());
+    loaded
 }
 
 /// Runs `steps` transactions on each thread and enters them into the account. Gives how many
