@@ -86,7 +86,7 @@ Examples:
 pub(crate) fn command() -> clap::Command {
     let workload = |command: clap::Command| {
         let example = format!(
-            "Example:\n  candide bench {} --protocol all --threads 1,2 --duration 5s",
+            "Example:\n  candide bench {} --protocol usual --threads 1,2 --duration 5s",
             command.get_name()
         );
         command.after_help(example)
@@ -133,9 +133,10 @@ pub(crate) struct CheckArgs {
     #[arg(value_enum)]
     pub(crate) workload: Option<AnyWorkload>,
 
-    /// Protocols, separated by commas, or `all`. `mixed:TABLE=POLICY`, with further pairs after
-    /// commas, gives tables locking policies of their own; all other tables are optimistic
-    #[arg(long, default_value = "all")]
+    /// Protocols and locking policies, separated by commas. `all` stands for all of them, `usual`
+    /// for all protocols and the policies `2pl-wait-die` and `mixed`. `mixed:TABLE=POLICY`, with
+    /// further pairs after commas, chooses policies by table; other tables are optimistic
+    #[arg(long, default_value = "usual")]
     pub(crate) protocol: Choices,
 
     /// Number of threads; protocols that run one transaction at a time get one
@@ -288,8 +289,9 @@ pub(crate) struct Common {
     #[arg(help_heading = WORKLOAD, long, value_parser = profile(), default_value = "strict")]
     pub(crate) profile: Profile,
 
-    /// Protocols, separated by commas, or `all`. `mixed:TABLE=POLICY`, with further pairs after
-    /// commas, gives tables locking policies of their own; all other tables are optimistic
+    /// Protocols and locking policies, separated by commas. `all` stands for all of them, `usual`
+    /// for all protocols and the policies `2pl-wait-die` and `mixed`. `mixed:TABLE=POLICY`, with
+    /// further pairs after commas, chooses policies by table; other tables are optimistic
     #[arg(help_heading = DATABASE, long, default_value = "occ")]
     pub(crate) protocol: Choices,
 

@@ -28,7 +28,10 @@ macro_rules! names {
 fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench tpcd", "ycsb");
     let names = candide::for_each_protocol!(names).join(", ");
-    assert_refused("bench ycsb --protocol magic", &format!("use a list of {names}, or all"));
+    assert_refused(
+        "bench ycsb --protocol magic",
+        &format!("use a list of {names}, or all, or usual"),
+    );
     assert_refused("bench ycsb --mode d", "expected a, b or c");
     assert_refused("bench ycsb-narrow --contention low", "expected high, medium or read-only");
     assert_refused(

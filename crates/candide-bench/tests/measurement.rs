@@ -163,13 +163,21 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
 fn every_protocol_and_mix_is_run_and_serial_only_with_one_thread() {
     let (ts, ways) = if is_short() { ("on", 1) } else { ("on,off", 2) };
     let size = "ycsb --rows 2000 --transactions 1000 --runs 1 --mode a,b,c";
-    let (printed, report) = bench(&format!("{size} --protocol all --ts {ts}"), "all");
+    let (printed, report) = bench(&format!("{size} --protocol usual --ts {ts}"), "usual");
     assert!(printed.contains("note: serial runs one transaction at a time"), "{printed}");
     let settings = report["results"].as_array().expect("a list");
     // Three mixes, ways of time stamps, and two numbers of threads or one.
-    for (protocol, count) in
-        [("occ", 2), ("tictoc", 2), ("mvcc", 2), ("mvto", 2), ("global-lock", 2), ("serial", 1)]
-    {
+    let counts = [
+        ("occ", 2),
+        ("2pl-wait-die", 2),
+        ("mixed", 2),
+        ("tictoc", 2),
+        ("mvcc", 2),
+        ("mvto", 2),
+        ("global-lock", 2),
+        ("serial", 1),
+    ];
+    for (protocol, count) in counts {
         for mix in ["ycsb-a", "ycsb-b", "ycsb-c"] {
             let is_of =
                 |result: &&Value| result["protocol"] == protocol && result["workload"] == mix;
@@ -228,12 +236,12 @@ fn narrow_columns_and_hot_rows_are_run() {
 #[test]
 fn long_scans_are_run_under_every_protocol() {
     let (printed, report) = bench(
-        "long-scan --rows 5000 --transactions 500 --protocol all --threads 1,4 --runs 1",
+        "long-scan --rows 5000 --transactions 500 --protocol usual --threads 1,4 --runs 1",
         "long-scan",
     );
     assert!(printed.contains("note: long-scan: where a scan begins is not published"), "{printed}");
     let results = report["results"].as_array().expect("a list");
-    assert_eq!(results.len(), 11, "`serial` with one thread only");
+    assert_eq!(results.len(), 15, "`serial` with one thread only");
     assert!(committed(results) > 0.0);
     for result in results {
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));

@@ -12,7 +12,7 @@ const TIMING: &str = "--duration 300ms --warmup 20ms --runs 2";
 fn sets_have_the_sizes_that_the_workload_gives_them() {
     // 16 operations, each a read of one unit or a blind write of one; a transaction is read-only
     // once in 65,536.
-    let size = "ycsb --rows 2000 --transactions 1000 --threads 1,2 --protocol all --cu on,off";
+    let size = "ycsb --rows 2000 --transactions 1000 --threads 1,2 --protocol usual --cu on,off";
     let (printed, page, results) = bench(&format!("{size} --set-sizes {TIMING}"), "sets");
     for result in &results {
         let kind = &result["transactions"]["read-write"];
@@ -50,7 +50,7 @@ fn sets_of_all_types_together_are_always_in_the_json_and_on_the_page() {
 
 #[test]
 fn commits_that_occ_would_abort_are_counted_where_there_can_be_some() {
-    let size = "ycsb --rows 100 --transactions 500 --threads 3 --protocol all --would-abort";
+    let size = "ycsb --rows 100 --transactions 500 --threads 3 --protocol usual --would-abort";
     let (printed, page, results) = bench(&format!("{size} {TIMING}"), "would-abort");
     for result in &results {
         let protocol = result["protocol"].as_str().expect("a name");

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::str::FromStr;
 
 use candide::experiments::Timestamps;
-use candide::{Chosen, Policies, Properties, Protocol};
+use candide::{Chosen, Policies, Policy, Properties, Protocol};
 
 use crate::failure::Failure;
 use crate::mixtures;
@@ -94,8 +94,15 @@ impl Choice {
         Choice::named(element).ok_or_else(|| {
             let names: Vec<_> = Choice::all().into_iter().map(Choice::name).collect();
             let names = names.join(", ");
-            format!("there is no protocol `{element}`; use a list of {names}, or all")
+            format!("there is no protocol `{element}`; use a list of {names}, or all, or usual")
         })
+    }
+
+    /// Returns whether the protocol is a usual one: one without locking policies, one of these
+    /// policies in the place of all, or the policies in turn.
+    fn is_usual(self) -> bool {
+        let policy = self.name().parse();
+        policy.is_err() || matches!(policy, Ok(Policy::Optimistic | Policy::WaitDie))
     }
 
     /// Returns whether `threads` threads can use the protocol at the same time.
@@ -183,8 +190,13 @@ impl FromStr for Choices {
     type Err = String;
 
     fn from_str(list: &str) -> Result<Self, Self::Err> {
-        if list == "all" {
-            return Ok(Choices(Choice::all()));
+        match list {
+            "all" => return Ok(Choices(Choice::all())),
+            "usual" => {
+                let usual = Choice::all().into_iter().filter(|choice| choice.is_usual());
+                return Ok(Choices(usual.collect()));
+            }
+            _ => {}
         }
         let elements = mixtures::elements(list)?;
         let choices: Vec<Choice> =
@@ -195,8 +207,6 @@ impl FromStr for Choices {
 
 #[cfg(test)]
 mod tests {
-    use candide::Policy;
-
     use super::*;
 
     #[test]
@@ -210,6 +220,20 @@ mod tests {
             Ok(vec!["mixed:a=swiss,b=pcc", "occ", "mixed"])
         );
         assert_eq!(each_once(&[1, 2, 1, 3, 3]), [1, 2, 3]);
+    }
+
+    #[test]
+    fn the_usual_protocols_are_all_but_most_policies() {
+        let names = |list: &str| {
+            let Choices(choices) = list.parse().expect("a word for a list");
+            choices.into_iter().map(Choice::name).collect::<Vec<_>>()
+        };
+        let usual =
+            ["occ", "2pl-wait-die", "mixed", "tictoc", "mvcc", "mvto", "serial", "global-lock"];
+        assert_eq!(names("usual"), usual);
+        let all = names("all");
+        assert!(usual.iter().all(|name| all.contains(name)));
+        assert!(Policy::ALL.iter().all(|policy| all.contains(&policy.name())));
     }
 
     #[test]
