@@ -104,6 +104,7 @@ fn about(comparison: &Comparison<'_>) -> String {
 mod tests {
     use super::sample::{Sample, measurement, report};
     use super::*;
+    use crate::registry::Choices;
 
     const SAMPLE: Sample = Sample { protocol: 0, cu: true, ts: true, threads: 1, tps: 1000.0 };
 
@@ -142,6 +143,28 @@ mod tests {
             1,
             "from the slowest to the fastest"
         );
+    }
+
+    #[test]
+    fn points_of_all_protocols_are_nearer_to_their_number_of_threads_than_to_another() {
+        let Choices(all) = "all".parse().expect("the list of all");
+        let of = |threads: usize| {
+            (0..all.len()).map(move |protocol| Sample { protocol, threads, ..SAMPLE })
+        };
+        let page = page(&of(1).chain(of(2)).chain(of(4)).collect::<Vec<_>>());
+        let lines = page.split("<polyline class=\"series\" points=\"").skip(1);
+        let places = lines.map(|line| {
+            let (points, _) = line.split_once('"').expect("the end of the points");
+            let left = |point: &str| point.split_once(',')?.0.parse().ok();
+            points.split_whitespace().filter_map(left).collect::<Vec<f64>>()
+        });
+        let places: Vec<_> = places.collect();
+        assert!(places.len() >= all.len());
+        for (left, right) in [(0, 1), (1, 2)] {
+            let most = places.iter().map(|line| line[left]).fold(f64::MIN, f64::max);
+            let least = places.iter().map(|line| line[right]).fold(f64::MAX, f64::min);
+            assert!(most + 10.0 < least, "{most} and {least}");
+        }
     }
 
     #[test]

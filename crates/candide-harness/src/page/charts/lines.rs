@@ -52,8 +52,11 @@ pub(crate) fn lines(
         .map(|value| level(value, up.place(value), LEFT, RIGHT, quantity.unit))
         .collect();
     let count = facet.series.len() as f64;
+    // The points of many protocols stay nearer to their own number of threads than to another.
+    let gaps = threads.windows(2).map(|pair| place(pair[1]) - place(pair[0]));
+    let pitch = ASIDE.min(gaps.fold(f64::MAX, f64::min) * 0.7 / count);
     let series = facet.series.iter().enumerate().map(|(index, series)| {
-        let aside = (index as f64 - (count - 1.0) / 2.0) * ASIDE;
+        let aside = (index as f64 - (count - 1.0) / 2.0) * pitch;
         let points = series
             .entries
             .iter()
