@@ -64,6 +64,14 @@ const HOTTEST: &[(&str, Kind)] = &[
     ("versions_max", NumberOrNull),
 ];
 
+const LOCKS: &[(&str, Kind)] = &[
+    ("taken", Number),
+    ("waited", Number),
+    ("died", Number),
+    ("killed", Number),
+    ("forgone", Number),
+];
+
 const SLICE: &[(&str, Kind)] = &[
     ("run", Number),
     ("from_s", Number),
@@ -125,6 +133,14 @@ fn check_result(result: &Value) -> Result<(), String> {
                 "has causes of {attempts} aborted attempts out of {}",
                 result["aborted"]
             ));
+        }
+    }
+    if let Some(locks) = result.get("locks") {
+        fields(locks, LOCKS).map_err(|problem| format!("in its locks {problem}"))?;
+        let aborted = locks["died"].as_u64().zip(locks["killed"].as_u64());
+        let aborted = aborted.map(|(died, killed)| died + killed);
+        if aborted > result["aborted"].as_u64() {
+            return Err(format!("has aborted attempts {}, and locks {locks}", result["aborted"]));
         }
     }
     if let Some(slices) = result["slices"].as_array() {
@@ -248,6 +264,7 @@ mod tests {
         let mut report = report();
         report["results"][0]["aborted"] = json!(3);
         let cause = |attempts| json!({ "reason": "locked", "aborted": "t", "met": ["t"], "attempts": attempts });
+        report["results"][0]["locks"] = locks();
         report["results"][0]["causes"] = json!([cause(2), cause(1)]);
         report["results"][0]["slices"] = json!([slice(4, 1), slice(2, 2)]);
         assert_eq!(check(&report), Ok(1));
@@ -265,6 +282,10 @@ mod tests {
         json!({
             "row": "rows[0]", "probes": 3, "aborted": 1, "p50_us": 0.5, "p99_us": 0.5, "versions_p99": 2, "versions_max": 9,
         })
+    }
+
+    fn locks() -> Value {
+        json!({ "taken": 9, "waited": 5, "died": 2, "killed": 1, "forgone": 0 })
     }
 
     fn slice(committed: u64, aborted: u64) -> Value {
@@ -309,6 +330,15 @@ mod tests {
             &|report| report["results"][0]["slices"] = json!([slice(6, 1)]),
             "1 for \"aborted\"",
         );
+        refused(
+            &|report| report["results"][0]["locks"] = locks(),
+            "has aborted attempts 0, and locks {",
+        );
+        for (field, _) in LOCKS {
+            let mut locks = locks();
+            remove(&mut locks, field);
+            refused(&|report| report["results"][0]["locks"] = locks.clone(), field);
+        }
         for (field, _) in SLICE {
             let mut slice = slice(6, 0);
             remove(&mut slice, field);

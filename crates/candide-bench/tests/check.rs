@@ -60,13 +60,35 @@ fn every_workload_is_serializable_under_every_protocol() {
             "{results}"
         );
         assert_eq!(results.matches("seed 3:").count(), 8, "{results}");
+        assert_locks_told(&results);
     }
     for workload in ["lists", "registers"] {
         let (status, results, message) = check_for_a_while(&[workload, "--mode", "black"]);
         assert_eq!(status, Some(0), "{workload}: {results}{message}");
         assert_eq!(results.matches(&format!("{strict}: yes")).count(), 7, "{results}");
         assert_eq!(results.matches("serializable: yes").count(), 1, "{results}");
+        assert_locks_told(&results);
     }
+}
+
+/// Asserts that locks by policy are told of the two usual policies that take some, and of no other
+/// protocol.
+fn assert_locks_told(results: &str) {
+    let mut told = Vec::new();
+    let mut protocol = "";
+    for line in results.lines() {
+        match line.strip_prefix("  locks by policy: ") {
+            Some(counts) => told.push((protocol, counts)),
+            None if !line.starts_with(' ') => protocol = line.split(':').next().unwrap_or(line),
+            None => {}
+        }
+    }
+    let [(first, counts), (second, _)] = told[..] else { panic!("{told:?} in {results}") };
+    assert_eq!([first, second], ["2pl-wait-die", "mixed"]);
+    let (numbers, names): (Vec<&str>, Vec<&str>) =
+        counts.split(", ").filter_map(|count| count.split_once(' ')).unzip();
+    assert_eq!(names, ["taken", "waited", "died", "killed", "forgone"]);
+    assert!(numbers[0].parse::<u64>().is_ok_and(|taken| taken > 0), "{counts}");
 }
 
 #[test]

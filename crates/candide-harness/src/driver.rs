@@ -17,6 +17,7 @@ use crate::any_workload::LoadedDatabase;
 use crate::barrier::{Barrier, Member};
 use crate::failure::Failure;
 use crate::hottest::{self, Probes};
+use crate::locks::Locks;
 use crate::measurement::Footprint;
 use crate::pace::{self, Pace};
 use crate::progress::Clock;
@@ -67,6 +68,8 @@ pub(crate) struct Run {
     pub(crate) abort_reasons: BTreeMap<&'static str, u64>,
     /// The read and write sets of all committed transactions.
     pub(crate) sets: SetSums,
+    /// The locks on rows by policy.
+    pub(crate) locks: Locks,
     /// The causes of aborted attempts: the row and the conflicting transaction types; `None` if the
     /// workload does not find them out.
     pub(crate) causes: Option<Causes>,
@@ -149,6 +152,7 @@ impl Run {
             kinds: (0..kinds).map(|_| Kind::new()).collect(),
             abort_reasons: BTreeMap::new(),
             sets: SetSums::default(),
+            locks: Locks::default(),
             causes: None,
             hottest: None,
             phases: Vec::new(),
@@ -177,6 +181,7 @@ impl Run {
             *self.abort_reasons.entry(reason).or_default() += count;
         }
         self.sets.merge(other.sets);
+        self.locks.merge(other.locks);
         if let Some(causes) = &other.causes {
             self.causes.get_or_insert_default().merge(causes);
         }
@@ -494,8 +499,10 @@ fn repeat(
         }
         run.causes = worker.take_causes();
         run.sets.add(&before, &after);
+        run.locks = Locks::between(&before, &after);
         if let Some(probes) = &run.hottest {
             run.sets.subtract(probes.sets);
+            run.locks.subtract(probes.locks);
         }
     }
     Ok(run)
@@ -532,6 +539,7 @@ mod tests {
             self.stats.commits += 1;
             self.stats.read_set += 3;
             self.stats.write_set += 1;
+            self.stats.locks.taken += 2;
             self.stats.aborts[Abort::ReadChanged as usize] += 1;
             if self.steps == STEPS {
                 self.orders.store(STOP, Ordering::Relaxed);
@@ -558,6 +566,7 @@ mod tests {
             let begun = Instant::now();
             self.stats.commits += 1;
             self.stats.read_set += 100;
+            self.stats.locks.taken += 50;
             self.stats.aborts[Abort::Locked as usize] += 2;
             thread::sleep(Duration::from_millis(50));
             self.looked.set(self.looked.get() + begun.elapsed());
@@ -606,6 +615,7 @@ mod tests {
             let sets = sums.averages(false).expect("some committed");
             assert_eq!((sets.read_set, sets.write_set), (3.0, 1.0));
         }
+        assert_eq!(run.locks, Locks { taken: 2 * STEPS, ..Locks::default() });
         // The reads of the hottest row take long and must not count in the latencies. So the
         // latencies add up to no more than the time of the run without these reads, even on a busy
         // machine. Recorded latencies are exact to a hundredth.
@@ -618,6 +628,7 @@ mod tests {
         // The results of two runs are merged.
         let (mut both, _) = repeated(true);
         both.merge(&run);
+        assert_eq!(both.locks.taken, 4 * STEPS);
         let looked = Hottest::new("rows[0]", both.hottest.as_ref().expect("asked for"));
         assert_eq!((looked.probes, looked.aborted), (6, 12));
     }

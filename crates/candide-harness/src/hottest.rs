@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use quanta::Instant;
 use serde::Serialize;
 
+use crate::locks::Locks;
 use crate::sets::SetSums;
 
 /// The number of measured transactions after which a thread reads the hottest row. These reads
@@ -25,6 +26,8 @@ pub(crate) struct Probes {
     aborts: Vec<u64>,
     /// The read and write sets of the reads.
     pub(crate) sets: SetSums,
+    /// The locks that the reads met.
+    pub(crate) locks: Locks,
 }
 
 impl Probes {
@@ -33,7 +36,14 @@ impl Probes {
         // With three digits, counts up to two thousand are exact. More versions than the bound do
         // not fit into memory.
         let versions = Histogram::new_with_bounds(1, 1 << 36, 3).expect("bounds in order");
-        Probes { reads, versions, longest: 0, aborts: Vec::new(), sets: SetSums::default() }
+        Probes {
+            reads,
+            versions,
+            longest: 0,
+            aborts: Vec::new(),
+            sets: SetSums::default(),
+            locks: Locks::default(),
+        }
     }
 
     /// Makes `worker` read the hottest row of its workload.
@@ -52,6 +62,7 @@ impl Probes {
         let aborts = after.aborts.into_iter().zip(before.aborts);
         add(&mut self.aborts, aborts.map(|(after, before)| after - before));
         self.sets.add(&before, &after);
+        self.locks.merge(Locks::between(&before, &after));
         Ok(())
     }
 
@@ -73,6 +84,7 @@ impl Probes {
         self.longest = self.longest.max(other.longest);
         add(&mut self.aborts, other.aborts.iter().copied());
         self.sets.merge(other.sets);
+        self.locks.merge(other.locks);
     }
 }
 

@@ -23,6 +23,7 @@ mod failure;
 pub mod figure;
 mod hottest;
 pub mod interrupt;
+mod locks;
 mod machine;
 mod measurement;
 mod mixtures;

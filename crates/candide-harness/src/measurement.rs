@@ -11,6 +11,7 @@ use crate::any_workload::{AnyWorkload, Variant};
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
 use crate::hottest::Hottest;
+use crate::locks::Locks;
 use crate::sets::SetSizes;
 use crate::slices::NumberedSlice;
 use crate::timeline::Timeslices;
@@ -70,6 +71,9 @@ pub(crate) struct Measurement {
     /// The sizes of read and write sets; `None` if nothing committed.
     #[serde(flatten)]
     pub(crate) sets: Option<SetSizes>,
+    /// The locks on rows by policy; `None` if no table has a policy that may lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) locks: Option<Locks>,
     /// The aborted attempts by their causes, the most frequent first; `None` if causes were not
     /// requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -276,6 +280,7 @@ impl Measurement {
             slices: slices.collect(),
             abort_reasons: total.abort_reasons,
             sets: total.sets.averages(counts_stale),
+            locks: variant.protocol.locks().then_some(total.locks),
             causes: total.causes.map(|causes| {
                 causes
                     .by_frequency()

@@ -98,6 +98,11 @@ impl Choice {
         })
     }
 
+    /// Returns whether tables have policies that may lock rows.
+    pub(crate) fn locks(self) -> bool {
+        self.run(Lock)
+    }
+
     /// Returns whether the protocol is a usual one: one without locking policies, one of these
     /// policies in the place of all, or the policies in turn.
     fn is_usual(self) -> bool {
@@ -137,6 +142,17 @@ pub(crate) fn place(name: &str) -> usize {
     let listed = all.iter().position(|choice| choice.name() == name);
     let place = listed.or_else(|| Some(all.len() + mixtures::place(name)?));
     place.expect("a protocol that was run is registered")
+}
+
+struct Lock;
+
+impl Job for Lock {
+    type Output = bool;
+
+    fn run<P: Protocol>(self, policy: P::Policy) -> bool {
+        let optimistic = Policy::default().name();
+        P::policies(&policy).is_some_and(|policies| policies.name() != optimistic)
+    }
 }
 
 struct Erase;
@@ -228,9 +244,12 @@ mod tests {
             let Choices(choices) = list.parse().expect("a word for a list");
             choices.into_iter().map(Choice::name).collect::<Vec<_>>()
         };
+        let named = |name: &str| Choice::named(name).expect("it is listed");
         let usual =
             ["occ", "2pl-wait-die", "mixed", "tictoc", "mvcc", "mvto", "serial", "global-lock"];
         assert_eq!(names("usual"), usual);
+        let locks: Vec<_> = usual.into_iter().filter(|name| named(name).locks()).collect();
+        assert_eq!(locks, ["2pl-wait-die", "mixed"]);
         let all = names("all");
         assert!(usual.iter().all(|name| all.contains(name)));
         assert!(Policy::ALL.iter().all(|policy| all.contains(&policy.name())));

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::figure::{Figure, Point};
+use crate::locks::Locks;
 use crate::measurement::Measurement;
 use crate::output::say;
 use crate::report::Report;
@@ -33,6 +34,9 @@ pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     if report.figure.is_none() && counts_sets(report) {
         writeln!(out, "\n{SETS_TITLE}\n{}", sets(report))?;
+    }
+    if report.figure.is_none() && counts_locks(report) {
+        writeln!(out, "\n{LOCKS_TITLE}\n{}", locks(report))?;
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
         writeln!(out, "\n{TIMELINE_TITLE}\n{}", timelines(report))?;
@@ -295,6 +299,23 @@ pub(crate) fn sets_rows(result: &Measurement) -> impl Iterator<Item = [String; 5
     })
 }
 
+/// Returns whether any setting has policies that may lock rows.
+pub(crate) fn counts_locks(report: &Report) -> bool {
+    report.results.iter().any(|result| result.locks.is_some())
+}
+
+/// The heading of the table of locks.
+pub(crate) const LOCKS_TITLE: &str = "Locks on rows by policy: taken; waited for; attempts that died for want of one, or were killed \
+     for another transaction's; and locks forgone, without which an attempt went on. Those that \
+     every commit takes on what it writes do not count";
+
+/// Returns the cells for the locks of a setting; `None` if no policy may lock.
+fn locks_row(result: &Measurement) -> Option<[String; 6]> {
+    let [taken, waited, died, killed, forgone] =
+        result.locks?.counts().map(|count| grouped(count as f64));
+    Some([label(result), taken, waited, died, killed, forgone])
+}
+
 /// The heading of the table of [`timeline_rows`].
 pub(crate) const TIMELINE_TITLE: &str = "Over time: txn/s in the fifths of each phase";
 
@@ -440,6 +461,12 @@ fn hottest(report: &Report) -> Table {
 fn sets(report: &Report) -> Table {
     let mut table = table(&SETS_HEADER, 2..5);
     table.add_rows(report.results.iter().flat_map(sets_rows));
+    table
+}
+
+fn locks(report: &Report) -> Table {
+    let mut table = table(&[&["setting"], &Locks::NAMES[..]].concat(), 1..6);
+    table.add_rows(report.results.iter().filter_map(locks_row));
     table
 }
 

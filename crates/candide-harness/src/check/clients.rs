@@ -16,6 +16,7 @@ use candide_workloads::stream;
 use super::Rules;
 use super::verdict::Verdict;
 use crate::failure::Failure;
+use crate::locks::Locks;
 use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
@@ -90,6 +91,7 @@ where
         let (json, edn) = (open(rules.history)?, open(rules.edn)?);
         let tables = Tables::<O>::create(protocol)?;
         let clients = (0..threads).map(|_| tables.client()).collect::<Result<Vec<_>, _>>()?;
+        let before = tables.db.stats();
         let stop = AtomicBool::new(false);
         let mut ended_early = false;
         let mut history = thread::scope(|scope| {
@@ -107,6 +109,7 @@ where
             }
             Ok::<_, Abort>(history)
         })?;
+        let locks = Locks::between(&before, &tables.db.stats());
         let committed =
             history.iter().filter(|transaction| transaction.outcome == Outcome::Committed).count();
         history.extend(tables.client()?.read_all()?);
@@ -127,7 +130,8 @@ where
             progress::with_line(agenda, &title, None, || O::check(&history, claim.of_values()));
         let title = format!("{}, {threads} threads, seed {seed}", O::NAME);
         Ok(Verdict::of_values(title, claim, &history, checked)
-            .of_run(committed as u64, ended_early))
+            .of_run(committed as u64, ended_early)
+            .of_locks(protocol, locks))
     }
 }
 

@@ -19,6 +19,7 @@ use super::verdict::Verdict;
 use crate::any_workload::{FillError, PreparedWorker};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::locks::Locks;
 use crate::progress::{self, Clock};
 use crate::registry::Choice;
 use crate::sink::Sink;
@@ -79,7 +80,9 @@ pub fn record(
     let mut destination =
         Destination { checker: Checker::new(claim.of_versions()), file: file.transpose()? };
     let clock = Clock::new(agenda, &format!("recording {name} {protocol_name}"), duration);
+    let before = site.stats();
     let (committed, whole) = run_recorded(&*site, threads, duration, &mut destination, &clock)?;
+    let locks = Locks::between(&before, &site.stats());
     drop(clock);
     let consistency = progress::with_line(agenda, "checking the tables,", None, || site.check())?;
     destination.take(site.take_history())?;
@@ -89,7 +92,7 @@ pub fn record(
     let title = format!("{name}, {threads} threads, seed {seed}");
     let verdict =
         Verdict::of_versions(title, claim, destination.checker.finish(), consistency.failed);
-    Ok(verdict.of_run(committed, !whole))
+    Ok(verdict.of_run(committed, !whole).of_locks(protocol, locks))
 }
 
 /// Runs transactions on `threads` threads, while the calling thread passes their history to

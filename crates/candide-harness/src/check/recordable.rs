@@ -2,7 +2,7 @@
 //! workload. It is compiled once for all protocols, since the protocol is chosen at run time.
 
 use candide::history::{Batch, Recorded};
-use candide::{Database, Erased};
+use candide::{Database, Erased, Stats};
 use candide_workloads::{Loading, Workload};
 
 use crate::any_workload::{FillError, Filled, LoadedDatabase};
@@ -33,6 +33,9 @@ pub trait Recordable: Sync {
 pub trait RecordedSite: LoadedDatabase {
     /// Takes the events of the transactions that have ended since the last call.
     fn take_history(&self) -> Batch;
+
+    /// Returns the counts of all sessions together.
+    fn stats(&self) -> Stats;
 }
 
 /// Returns `workload` as a trait object that can be recorded under every protocol.
@@ -70,5 +73,9 @@ impl<W: Workload + 'static> Recordable for Known<W> {
 impl<W: Workload> RecordedSite for Filled<Recorded<Erased>, W> {
     fn take_history(&self) -> Batch {
         self.db.take_history()
+    }
+
+    fn stats(&self) -> Stats {
+        self.db.stats()
     }
 }

@@ -6,6 +6,7 @@ use candide::Properties;
 use candide_check::black::{self, Outcome, Transaction};
 use candide_check::{Options, Summary, Verdict as Judgement, Violation};
 
+use crate::locks::Locks;
 use crate::registry::Choice;
 
 /// The properties demanded of a history besides serializability.
@@ -74,6 +75,8 @@ pub struct Verdict {
     /// The reason why the checker could not decide; `None` if it decided that the properties hold,
     /// or found a violation.
     doubt: Option<String>,
+    /// The locks on rows by policy; `None` if no table has a policy that may lock.
+    locks: Option<Locks>,
     /// Whether the run took its whole time but committed nothing.
     is_fruitless: bool,
     /// Whether Ctrl-C ended the recording. The history recorded before was checked.
@@ -139,7 +142,8 @@ impl Verdict {
     ) -> Verdict {
         let nothing = || "no transaction committed, so there is nothing to judge".to_string();
         let doubt = doubt.or_else(|| (problems.is_empty() && committed == 0).then(nothing));
-        Verdict { checked, claim, problems, doubt, is_fruitless: false, ended_early: false }
+        let (is_fruitless, ended_early) = (false, false);
+        Verdict { checked, claim, problems, doubt, locks: None, is_fruitless, ended_early }
     }
 
     /// Returns this result for a run whose threads committed `committed` transactions, not counting
@@ -151,6 +155,11 @@ impl Verdict {
             self.is_fruitless = !ended_early;
         }
         Verdict { ended_early, ..self }
+    }
+
+    /// Returns this result for a run that counted `locks` under `protocol`.
+    pub(super) fn of_locks(self, protocol: Choice, locks: Locks) -> Verdict {
+        Verdict { locks: protocol.locks().then_some(locks), ..self }
     }
 
     /// Returns the finding that decides the command's exit status.
@@ -173,6 +182,11 @@ impl Verdict {
             (false, _) => "NO",
         };
         writeln!(out, "  {}: {answer}", self.claim)?;
+        if let Some(locks) = self.locks {
+            let counts = locks.counts().into_iter().zip(Locks::NAMES);
+            let counts: Vec<_> = counts.map(|(count, name)| format!("{count} {name}")).collect();
+            writeln!(out, "  locks by policy: {}", counts.join(", "))?;
+        }
         if let Some(doubt) = &self.doubt {
             writeln!(out, "  inconclusive: {doubt}")?;
         }

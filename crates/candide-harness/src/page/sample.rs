@@ -58,6 +58,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         fresh_bytes: 1 << 20,
         abort_reasons: BTreeMap::from([("locked", 2)]),
         sets: None,
+        locks: None,
         causes: None,
         hottest: None,
         transactions: BTreeMap::from([("<kind>", kind)]),

@@ -5,13 +5,14 @@ use serde_json::Value;
 use super::comparison::{Comparison, Entry};
 use super::markup::{Cell, Row, escape, folded, table};
 use super::number::{count, counted, decimal, mebibytes, percent, rate};
+use crate::locks::Locks;
 use crate::measurement::{Aborted, Measurement, Transactions, plain};
 use crate::report::Report;
 use crate::sets::SetSizes;
 use crate::slices::NumberedSlice;
 use crate::table::{
-    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, MEBIBYTE, SETS_TITLE, finds_causes,
-    looks_at_hottest,
+    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, LOCKS_TITLE, MEBIBYTE, SETS_TITLE,
+    counts_locks, finds_causes, looks_at_hottest,
 };
 use crate::timeline::NamedPhase;
 
@@ -48,6 +49,12 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
         tables.push(folded(
             "Read and write sets",
             &format!("<p>{}.</p>\n{}", escape(SETS_TITLE), sets(comparisons)),
+        ));
+    }
+    if counts_locks(report) {
+        tables.push(folded(
+            "Locks by policy",
+            &format!("<p>{}.</p>\n{}", escape(LOCKS_TITLE), locks(comparisons)),
         ));
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
@@ -276,6 +283,20 @@ fn sets(comparisons: &[Comparison<'_>]) -> String {
             kind.sets.map(|sets| cells(name, &format!("transactions/{name}/"), sets))
         });
         all.into_iter().chain(kinds).collect()
+    })
+}
+
+fn locks(comparisons: &[Comparison<'_>]) -> String {
+    let columns = Locks::NAMES.map(|name| format!("{name} "));
+    let columns = columns.each_ref().map(String::as_str);
+    of_results("Locks by policy", &columns, comparisons, |Entry { result, .. }| {
+        let of_locks = |locks: Locks| {
+            let counts = Locks::NAMES.into_iter().zip(locks.counts());
+            counts
+                .map(|(name, number)| Cell::number(count(number), &format!("locks/{name}")))
+                .collect()
+        };
+        result.locks.into_iter().map(of_locks).collect()
     })
 }
 
