@@ -17,8 +17,8 @@
 //! since the number of its revalidations would depend on the age of the rows, and so on the clock.
 
 use candide::{
-    Abort, Builder, Database, IndexOptions, Protocol, Record, Session, Table, TableOptions, Tx,
-    Whole,
+    Abort, Builder, Database, IndexOptions, Policies, Policy, Protocol, Record, Session, Table,
+    TableOptions, Tx, Whole,
 };
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
@@ -32,9 +32,15 @@ macro_rules! runs {
     };
 }
 
-/// Returns the protocols, by name. Everything is run under each; the first argument names one.
+/// Returns the protocols, by name, and one locking policy. Everything is run under each; the first
+/// argument names one.
 fn protocols() -> Vec<(&'static str, Run)> {
-    candide::for_each_protocol!(runs)
+    let mut runs = candide::for_each_protocol!(runs);
+    runs.retain(|(name, _)| match name.parse() {
+        Ok(policy) => matches!(policy, Policy::Optimistic | Policy::NoWait),
+        Err(_) => *name != Policies::mixed().name(),
+    });
+    runs
 }
 
 type Run = fn(&Sizes) -> Done;
