@@ -90,7 +90,7 @@ mod waiting_options;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use crate::timestamps::by_the_clock;
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use protocols::{is_left_out, properties, under, under_erased};
+pub(crate) use protocols::{properties, under, under_erased};
 
 /// Runs tests under protocols.
 #[cfg(not(any(loom, shuttle)))]
@@ -98,7 +98,6 @@ mod protocols {
     use crate::engine::{Properties, Protocol};
     use crate::policy::by_policies;
     use crate::protocols::{Chosen, choosing, under_a_lock};
-    use crate::sync::size::is_short;
 
     /// Runs a test. Databases for which the test names no policy get `policy`.
     pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
@@ -112,17 +111,6 @@ mod protocols {
             None if properties::<P>().name == wanted => checked(),
             None => under_a_lock(checked),
         }
-    }
-
-    /// The policies that tests of the short run share, by the names of their tests.
-    const SHARED: [&str; 8] =
-        ["no_wait", "blind_die", "wait_die", "dreadlock", "adaptive", "swiss", "pcc", "mixed"];
-
-    /// Returns whether the short run leaves out the test of a module under a policy.
-    pub(crate) fn is_left_out(module: &str, policy: &str) -> bool {
-        let Some(place) = SHARED.iter().position(|name| *name == policy) else { return false };
-        let sum: usize = module.bytes().map(usize::from).sum();
-        is_short() && !(place + sum).is_multiple_of(3)
     }
 
     /// Runs a test. Its databases call the protocol through the table of functions of
