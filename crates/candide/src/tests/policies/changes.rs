@@ -10,6 +10,8 @@ use crate::protocols::{Mvcc, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Point, Random};
 use crate::{Abort, Database, Error, Policy, Protocol, Table, TableOptions};
+use std::cell::Cell;
+use std::rc::Rc;
 
 fn flags<P: Protocol>(table: &Table<Item, P>, key: u64) -> u64 {
     cell(table, key).cell_word(0).load(Ordering::Relaxed) & (RASK | WASK)
@@ -77,14 +79,16 @@ fn flags_are_not_set_while_a_commit_has_locked_the_row() {
     for policy in locking() {
         let Scene { table, sessions: [mut session, ..], .. } = scene(policy);
         table.set_policy(Policy::Optimistic).unwrap();
-        let rows = table.clone();
+        let (rows, seen) = (table.clone(), Rc::new(Cell::new((0, 0))));
+        let noted = seen.clone();
         let change = move || {
             rows.set_policy(policy).unwrap();
-            assert_eq!((flags(&rows, 0), flags(&rows, 1)), (0, flags_of(policy)), "{policy}");
+            noted.set((flags(&rows, 0), flags(&rows, 1)));
         };
         acting(Point::Locked, change, || {
             run(&mut session, |tx| table.update(tx, &0, Item::COUNT.add(1)));
         });
+        assert_eq!(seen.get(), (0, flags_of(policy)), "{policy}");
         assert_free(&table, policy.name());
         table.set_policy(policy).unwrap();
         assert_eq!(flags(&table, 0), flags_of(policy), "{policy}");
