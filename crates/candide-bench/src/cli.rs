@@ -310,13 +310,15 @@ pub(crate) struct Common {
     #[arg(help_heading = DATABASE, long, value_delimiter = ',')]
     pub(crate) timestamps: Vec<Timestamps>,
 
-    /// Bad design choices whose cost is to be measured, separated by commas: `no-backoff` (retry at
-    /// once), `system-allocator` (allocate rows and nodes one by one), `mimalloc` and `jemalloc`
-    /// (the same from another allocator; `jemalloc` only if the command was built with `--features
-    /// jemalloc`, which needs `make`), `unwinding-aborts` (conflicts unwind the stack),
+    /// Design choices other than the default, to be measured, separated by commas: `no-backoff`
+    /// (retry at once), `system-allocator` (allocate rows and nodes one by one), `mimalloc` and
+    /// `jemalloc` (the same from another allocator; `jemalloc` only if the command was built with
+    /// `--features jemalloc`, which needs `make`), `unwinding-aborts` (conflicts unwind the stack),
     /// `ordered-only` (no hash indexes), `contended-keys` (components of keys share words),
     /// `sorted-locks` (lock write sets in the order of addresses), `fixed-hash` (hash indexes do
-    /// not grow). At most one of the allocators
+    /// not grow), `compressed-timestamps` (`tictoc` has both timestamps of a row in one word),
+    /// `preemptive-aborts` (`tictoc` validates reads before it locks, too), `no-wait` (commits that
+    /// find a row locked abort at once). At most one of the allocators
     #[arg(help_heading = DATABASE, long = "factor", value_delimiter = ',')]
     pub(crate) factors: Vec<Factor>,
 

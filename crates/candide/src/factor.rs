@@ -1,4 +1,5 @@
-//! Basis factors: choices below the concurrency control that affect speed as much as it does.
+//! Basis factors: choices below the concurrency control, or within it, that affect speed as much as
+//! it does.
 
 #![forbid(unsafe_code)]
 
@@ -40,11 +41,23 @@ pub enum Factor {
     /// ([`TableOptions::capacity`](crate::TableOptions::capacity)). Its buckets become longer
     /// instead.
     FixedHash,
+    /// A version's read timestamp is at most 32,767 above its write timestamp, as if both were in
+    /// one word. A reader that extends the version further moves the write timestamp up, and
+    /// earlier readers of the version may then fail although nothing has changed. Under
+    /// [`TicToc`](crate::TicToc) only.
+    CompressedTimestamps,
+    /// A commit checks its reads before it locks its writes, too, and aborts if its validation is
+    /// already bound to fail. Under [`TicToc`](crate::TicToc) only.
+    PreemptiveAborts,
+    /// A commit that finds a row locked aborts at once, instead of waiting for the lock. It still
+    /// waits for the locks of a [`Policy`](crate::Policy). The factor has no effect under
+    /// [`Mvto`](crate::Mvto) and [`Serial`](crate::Serial), whose commits lock no rows.
+    NoWait,
 }
 
 impl Factor {
     /// All factors.
-    pub const ALL: [Factor; 9] = [
+    pub const ALL: [Factor; 12] = [
         Factor::NoBackoff,
         Factor::SystemAllocator,
         Factor::Mimalloc,
@@ -54,6 +67,9 @@ impl Factor {
         Factor::ContendedKeys,
         Factor::SortedLocks,
         Factor::FixedHash,
+        Factor::CompressedTimestamps,
+        Factor::PreemptiveAborts,
+        Factor::NoWait,
     ];
 
     /// Returns the factor's name, as the command line spells it. [`Factor::from_str`] parses such
@@ -69,6 +85,9 @@ impl Factor {
             Factor::ContendedKeys => "contended-keys",
             Factor::SortedLocks => "sorted-locks",
             Factor::FixedHash => "fixed-hash",
+            Factor::CompressedTimestamps => "compressed-timestamps",
+            Factor::PreemptiveAborts => "preemptive-aborts",
+            Factor::NoWait => "no-wait",
         }
     }
 }
@@ -81,6 +100,12 @@ impl Factor {
         let is_missing = matches!(self, Factor::Mimalloc) && cfg!(not(feature = "mimalloc"))
             || matches!(self, Factor::Jemalloc) && cfg!(not(feature = "jemalloc"));
         !is_missing
+    }
+
+    /// Returns whether the factor has an effect only under protocols that keep read timestamps in
+    /// cells and decide by them when a commit takes place: [`TicToc`](crate::TicToc).
+    pub const fn is_of_timestamps(self) -> bool {
+        matches!(self, Factor::CompressedTimestamps | Factor::PreemptiveAborts)
     }
 
     /// Returns whether the factor chooses an allocator.

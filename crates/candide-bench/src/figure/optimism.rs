@@ -100,7 +100,8 @@ pub(super) fn factors(bounds: &Bounds) -> Outline {
     let base = plain("occ");
     with_panels(bounds, &[TPCC_ONE, TPCC_EACH], |panel_index, panel| {
         let first = outline.line(panel, "good choices only", &base, None, None);
-        for factor in Factor::ALL.into_iter().filter(|factor| factor.is_available()) {
+        let known = |factor: &Factor| factor.is_available() && !factor.is_of_timestamps();
+        for factor in Factor::ALL.into_iter().filter(known) {
             let published = match (factor, panel_index) {
                 (Factor::NoBackoff, TPCC_ONE) => {
                     Published::words("varies much, and collapses at the highest contention")
@@ -132,7 +133,7 @@ pub(super) fn factors(bounds: &Bounds) -> Outline {
     });
     outline.deviations.extend(
         [
-            "mimalloc, jemalloc, contended-keys, sorted-locks and fixed-hash are not in the published figure; its text has jemalloc, \
+            "mimalloc, jemalloc, contended-keys, sorted-locks, fixed-hash and no-wait are not in the published figure; its text has jemalloc, \
              as an option of Silo",
             "system-allocator, mimalloc and jemalloc leave the arrays of hash indexes where they are, and threads take blocks of \
              one table one after the other; unwinding-aborts unwinds as Rust's panics do, where C++ exceptions were thrown",

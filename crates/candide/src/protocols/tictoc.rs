@@ -69,6 +69,30 @@
 //! consist of such wr edges alone. But each wr edge leads from a commit to one that is later in
 //! real time, so there is no cycle.
 //!
+//! # Experiments
+//! Three basis factors (`factor.rs`) add reasons to abort. They change nothing about what a commit
+//! does before it installs but that its timestamp may be larger, so the proof holds under each.
+//!
+//! *Compressed timestamps.* [YU16], section 3.6, has both timestamps in one word, with 15 bits for
+//! rts - wts. A reader that extends a version further moves wts up by the smallest multiple of 2^15
+//! at which the difference fits again. An earlier reader then finds another wts, and aborts. We
+//! keep the two words, and compute from them where wts would be (`moved`). An extension changes wts
+//! only by multiples of 2^15, so the result depends on nothing but the first wts and the present
+//! rts, and wts moves in the same exchange that raises rts, as in one word. A reader notes the
+//! moved wts. Its commit timestamp is not below the noted wts, and its validation fails if the
+//! version has another one. The real wts, to which the proof refers, does not move. An absence that
+//! a record has inherited (UNWRITTEN) is exempt, since a node has two words.
+//!
+//! *Preemptive aborts.* [YU16], section 5.2. Before phase 1, a commit computes a lower bound of its
+//! timestamp from the rts that its write set has at that moment. By TT2 no rts falls, so the
+//! timestamp of phase 2 would not be smaller. The commit aborts if a version that is known to be
+//! valid only below this bound has been replaced: validation would fail, too. It also aborts if
+//! another commit is replacing such a version: validation would fail unless that commit did. A
+//! commit that does not abort here runs all phases, and validates everything again.
+//!
+//! *No wait.* [YU16], section 5.1. A commit that meets a locked cell in phase 1 aborts, as if it
+//! had waited in vain. The proof does not say how long a commit waits.
+//!
 //! # Example
 //! T comes before U in the serial order, although U has replaced what T read, and has ended before
 //! T. `occ` would abort T. The right columns show from which wts to which rts each row is valid
@@ -127,6 +151,7 @@ use crate::engine::{
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
+use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
 use crate::protocols::shared::cell_lock::{self, Held, free, look_again, release, release_cell};
 use crate::protocols::tictoc::cell_lock::acquire;
@@ -143,6 +168,8 @@ use std::sync::Arc;
 /// The difference between one timestamp and the next. Timestamps are stored and compared with zeros
 /// in the bits of the flags.
 const TICK: u64 = 1 << 12;
+/// The first difference of rts and wts that is too large for [`Factor::CompressedTimestamps`].
+const LEASE: u64 = TICK << 15;
 
 /// The flag of a version that the record has inherited from its node, and that no commit has
 /// written.
@@ -313,7 +340,12 @@ impl Protocol for TicToc {
         // The final commit timestamp will not be below the one that `certify` chooses here. So a
         // read that cannot be made valid at the present one dooms the attempt. An extension that
         // proves needless does no harm.
-        certify(context, attempt, writes).map(drop)
+        let cts = certify(context, attempt, writes)?;
+        if context.engine.options.factors.has(Factor::CompressedTimestamps) {
+            // The reads have been extended to `cts`, so `is_moved` must not find that later.
+            attempt.reads.iter_mut().for_each(|read| read.rts = raised(read.rts, cts));
+        }
+        Ok(())
     }
 
     #[inline(always)]
@@ -516,6 +548,9 @@ fn commit(
     attempt: &mut Attempt,
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
+    if context.engine.options.factors.has(Factor::PreemptiveAborts) {
+        preempt(context, attempt, writes)?;
+    }
     // 1 lock
     acquire(context, &mut attempt.held, writes, install_held)?;
 
@@ -568,7 +603,9 @@ fn certify(
     attempt: &Attempt,
     writes: &WriteSet,
 ) -> Result<u64, Abort> {
-    let mut cts = attempt.floor;
+    let limited = context.engine.options.factors.has(Factor::CompressedTimestamps);
+    let limited = limited.then_some(attempt);
+    let mut cts = limited.map_or(attempt.floor, moved_floor);
     for item in writes.items() {
         cts = cts.max(valid_until(item).checked_add(TICK).ok_or(Abort::VersionsExhausted)?);
     }
@@ -576,7 +613,7 @@ fn certify(
     debug_assert!(attempt.reads.iter().all(|read| read.wts <= cts), "TT2: not before a read's wts");
     for read in &attempt.reads {
         // The flags need no mask: their bits are below one `TICK`.
-        if read.rts.0 < cts && !extend(read, writes, cts) {
+        if read.rts.0 < cts && !extend(read, writes, cts, limited) {
             return Err(context.conflict(Abort::ReadChanged, read.at));
         }
     }
@@ -588,6 +625,62 @@ fn certify(
         }
     }
     Ok(cts)
+}
+
+/// Aborts if validation is bound to fail: if a version that was read has been replaced, or another
+/// commit is replacing it, and the version is not known to be valid at the lower bound of the
+/// commit timestamp. Called before phase 1, when the attempt owns no cell as a writer.
+///
+/// # Errors
+/// [`Abort::ReadChanged`].
+#[cold]
+#[inline(never)]
+fn preempt(
+    context: &mut Context<'_, TicToc>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<(), Abort> {
+    let rts_of = |item: &WriteItem| Tid(item.at.cell_word(RTS).load(Ordering::Relaxed)).version();
+    let after = writes.items().iter().map(|item| rts_of(item).saturating_add(TICK));
+    let bound = after.fold(attempt.floor, u64::max);
+    let is_lost = |read: &&Read| {
+        let tid = Tid(read.at.cell_word(RTS).load(Ordering::Acquire)); // E3
+        let is_replaced = read.at.cell_word(WTS).load(Ordering::Relaxed) != read.wts;
+        read.rts.version() < bound && (is_replaced || tid.has(Tid::INSTALL))
+    };
+    match attempt.reads.iter().find(is_lost) {
+        Some(read) => Err(context.conflict(Abort::ReadChanged, read.at)),
+        None => Ok(()),
+    }
+}
+
+/// Returns the wts that a version has under [`Factor::CompressedTimestamps`]. Extensions have
+/// raised the version's rts to `rts` and moved its wts up from `wts`.
+fn moved(wts: u64, rts: u64) -> u64 {
+    rts - (rts - wts) % LEASE
+}
+
+/// Returns the lower bound of the commit timestamp under [`Factor::CompressedTimestamps`].
+#[cold]
+fn moved_floor(attempt: &Attempt) -> u64 {
+    let written = attempt.reads.iter().filter(|read| !read.rts.has(UNWRITTEN));
+    let starts = written.map(|read| moved(read.wts, read.rts.version()));
+    starts.fold(attempt.floor, u64::max)
+}
+
+/// Returns whether the wts of a version has moved since the read, under
+/// [`Factor::CompressedTimestamps`]. `tid` is the cell's first word. The read's attempt validates
+/// its reads in order. An earlier read of the same moved wts is valid, and its validation may have
+/// moved it.
+#[cold]
+fn is_moved(read: &Read, tid: Tid, attempt: &Attempt) -> bool {
+    let start = moved(read.wts, read.rts.version());
+    let is_same = |earlier: &Read| {
+        earlier.at.address() == read.at.address()
+            && moved(earlier.wts, earlier.rts.version()) == start
+    };
+    let mut earlier = attempt.reads.iter().take_while(|earlier| !std::ptr::eq(*earlier, read));
+    !tid.has(UNWRITTEN) && moved(read.wts, tid.version()) != start && !earlier.any(is_same)
 }
 
 /// Returns whether OCC would abort the attempt: a version that it has read was replaced, or another
@@ -633,9 +726,9 @@ fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
 }
 
 /// Makes a version valid at `cts`. Returns `false` if another commit has replaced the version or is
-/// about to replace it.
+/// about to replace it. `limited` is the read's attempt if wts may move.
 #[inline]
-fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
+fn extend(read: &Read, writes: &WriteSet, cts: u64, limited: Option<&Attempt>) -> bool {
     let (cell, cell_wts) = (read.at.cell_word(RTS), read.at.cell_word(WTS));
     if mutant(Mutant::NoReadValidation) {
         return true;
@@ -653,6 +746,9 @@ fn extend(read: &Read, writes: &WriteSet, cts: u64) -> bool {
             pass(Point::Extending);
         }
         if early.unwrap_or_else(|| cell_wts.load(Ordering::Relaxed)) != read.wts {
+            return false;
+        }
+        if limited.is_some_and(|attempt| is_moved(read, tid, attempt)) {
             return false;
         }
         if tid.version() >= cts || mutant(Mutant::NotExtended) {

@@ -7,14 +7,15 @@ use super::properties;
 use super::random_transactions::{Judge, Mix};
 use super::rows::Item;
 use super::transactions::run;
-use crate::engine::{Properties, Protocol};
+use crate::engine::{Absence, Properties, Protocol};
 use crate::experiments::Factor;
 use crate::index::Found;
 use crate::protocols::recorded::Event;
-use crate::protocols::{Occ, Recorded};
+use crate::protocols::{Occ, Recorded, TicToc};
+use crate::record::Tid;
 use crate::sync::size::{share, stress};
-use crate::sync::{Duration, Random};
-use crate::{Abort, Column, Database, Refused, RunOptions, Updater};
+use crate::sync::{AtomicU64, Duration, Ordering, Random};
+use crate::{Abort, Column, Database, Refused, RunOptions, Session, Updater};
 use candide_check::Options;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -43,40 +44,84 @@ fn bad_choices_change_no_promise<P: Protocol>() {
     random_histories::<P>(300, &settings);
 }
 
+#[test]
+fn leaps_of_time_change_no_promise_of_compressed_timestamps() {
+    /// 20,000 ticks. A compressed version lasts for 32,767 at most.
+    const LEAP: u64 = 20_000 << 12;
+    const LEASE_MAX: u64 = 32_767 << 12;
+    let moved = AtomicU64::new(0);
+    // If a key has no record, makes it seem that a transaction of a later time has missed the key.
+    // A row that is inserted there has later timestamps than the others. If the key has a record,
+    // looks whether a compressed wts would have moved.
+    let leap = |mix: &Mix<TicToc>, session: &mut Session<Recorded<TicToc>>, random: &mut Random| {
+        let (core, key) = (mix.items.core(), random.below(KEYS));
+        run(session, |_| {
+            match core.index.find(&[key]) {
+                Found::Nothing { node, .. } => {
+                    let time = TicToc::node_rts(&(), node) + LEAP;
+                    TicToc::raise_node_rts(&(), node, time);
+                }
+                Found::Record(record) => {
+                    let at = core.layout.first_of(record);
+                    // An install raises wts first.
+                    let wts = at.cell_word(1).load(Ordering::Acquire);
+                    let tid = Tid(at.cell_word(0).load(Ordering::Acquire));
+                    let lease = tid.version().saturating_sub(wts);
+                    let is_long = lease > LEASE_MAX && !tid.has(Tid::ABSENT);
+                    moved.fetch_add(is_long.into(), Ordering::Relaxed);
+                }
+            }
+            Ok(())
+        });
+    };
+    let setting = (true, Some(Factor::CompressedTimestamps));
+    random_histories_between(1_000, setting, leap);
+    assert!(moved.load(Ordering::Relaxed) > 0, "no version was extended beyond its lease");
+}
+
 /// Records and judges `steps` transactions of each thread, for each setting: with timestamp
 /// splitting on or off, and with a basis factor switched or none.
 fn random_histories<P: Protocol>(steps: u64, settings: &[(bool, Option<Factor>)]) {
+    settings
+        .iter()
+        .for_each(|&setting| random_histories_between::<P>(steps, setting, |_, _, _| ()));
+}
+
+/// As [`random_histories`], for one setting. Calls `between` before each transaction.
+fn random_histories_between<P: Protocol>(
+    steps: u64,
+    (splitting, factor): (bool, Option<Factor>),
+    between: impl Fn(&Mix<P>, &mut Session<Recorded<P>>, &mut Random) + Sync,
+) {
     let Properties { name, strict, opaque, one_session, .. } = properties::<P>();
     let threads = if one_session { 1 } else { 6 };
     let steps = share(steps) * stress();
-    for &(splitting, factor) in settings {
-        let builder =
-            Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
-        let db = builder.build().unwrap();
-        let mix = Mix::new(db, KEYS);
-        let options = Options { strict, opaque, horizon: 1 << 20 };
-        let mut judge = Judge::new(options, format!("{name}, splitting {splitting}, {factor:?}"));
-        std::thread::scope(|scope| {
-            let work = |thread| {
-                let mix = &mix;
-                let mut session = mix.db.session().unwrap();
-                scope.spawn(move || {
-                    let mut random = Random::seeded(thread << 1 | u64::from(splitting));
-                    for _ in 0..steps {
-                        mix.step(&mut session, &mut random, 5);
-                    }
-                })
-            };
-            let workers: Vec<_> = (0..threads).map(work).collect();
-            while !workers.iter().all(|worker| worker.is_finished()) {
-                judge.hear(&mix.db.take_history());
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        });
-        judge.hear(&mix.db.take_history());
-        let judged = judge.judge();
-        assert!(judged >= threads * steps, "{judged} transactions were judged");
-    }
+    let builder = Database::<Recorded<P>>::builder().timestamp_splitting(splitting).factors(factor);
+    let db = builder.build().unwrap();
+    let mix = Mix::new(db, KEYS);
+    let options = Options { strict, opaque, horizon: 1 << 20 };
+    let mut judge = Judge::new(options, format!("{name}, splitting {splitting}, {factor:?}"));
+    std::thread::scope(|scope| {
+        let work = |thread| {
+            let (mix, between) = (&mix, &between);
+            let mut session = mix.db.session().unwrap();
+            scope.spawn(move || {
+                let mut random = Random::seeded(thread << 1 | u64::from(splitting));
+                for _ in 0..steps {
+                    between(mix, &mut session, &mut random);
+                    mix.step(&mut session, &mut random, 5);
+                }
+            })
+        };
+        let workers: Vec<_> = (0..threads).map(work).collect();
+        while !workers.iter().all(|worker| worker.is_finished()) {
+            judge.hear(&mix.db.take_history());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    judge.hear(&mix.db.take_history());
+    let judged = judge.judge();
+    assert!(judged >= threads * steps, "{judged} transactions were judged");
 }
 
 protocol_tests!(versioned: long_reports_are_recorded_as_of_their_beginning);

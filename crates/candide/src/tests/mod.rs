@@ -16,6 +16,8 @@ mod chain_lengths;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;
 #[cfg(not(any(loom, shuttle)))]
+mod commit_factors;
+#[cfg(not(any(loom, shuttle)))]
 mod commit_interleavings;
 #[cfg(not(any(loom, shuttle)))]
 mod diagnostics;

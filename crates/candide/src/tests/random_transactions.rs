@@ -14,7 +14,7 @@ use candide_check::{Checker, Options, Verdict};
 /// An ordered table with two indexes, and a hash table. Both have few keys.
 pub(crate) struct Mix<P: Protocol> {
     pub(crate) db: Database<Recorded<P>>,
-    items: Table<Item, Recorded<P>>,
+    pub(crate) items: Table<Item, Recorded<P>>,
     parcels: Table<Parcel, Recorded<P>>,
     by_code: Index<Parcel, u32, Hashed, Recorded<P>>,
     by_place: Index<Parcel, (u8, i8), Ordered, Recorded<P>>,

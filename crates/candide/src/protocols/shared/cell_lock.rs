@@ -472,6 +472,7 @@ fn lock_rest<P: Protocol>(
     held: &mut Held,
     (asks, mut ask): (u64, impl FnMut(&mut Context<'_, P>, &mut Held, CellAt) -> Result<(), Abort>),
 ) -> Result<(), Abort> {
+    let waits = !context.engine.options.factors.has(Factor::NoWait);
     for index in first..writes.items().len() {
         let at = writes.items()[index].at;
         // Relaxed: the exchange looks at the flags again.
@@ -487,13 +488,14 @@ fn lock_rest<P: Protocol>(
             match try_lock(&mut writes.items_mut()[index], unasked) {
                 Ok(true) => break Ok(()),
                 Ok(false) if has(unasked) => {}
-                Ok(false) => break lock_later(context, writes, index, held, unasked),
+                Ok(false) if waits => break lock_later(context, writes, index, held, unasked),
+                Ok(false) => break Err(Abort::Locked),
                 Err(abort) => break Err(abort),
             }
         };
         if let Err(abort) = locked {
             release(context, writes.items());
-            if abort == Abort::Locked && held.owns_nothing() {
+            if abort == Abort::Locked && held.owns_nothing() && waits {
                 await_unlocked(context, at);
             }
             return Err(context.conflict(abort, at));
