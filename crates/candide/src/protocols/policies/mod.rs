@@ -33,7 +33,8 @@
 //! writer's own thread, which cannot go on before the writer ends. Or the writer holds the
 //! starvation token, or its transaction has failed to get locks too often: the lock's holder may be
 //! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,
-//! or the session has only inserted so far.
+//! or the session has only inserted so far. Or the writer has locked the TID word by a read for
+//! update just before the flags were set.
 //!
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
