@@ -603,9 +603,33 @@ fn certify(
     attempt: &Attempt,
     writes: &WriteSet,
 ) -> Result<u64, Abort> {
-    let limited = context.engine.options.factors.has(Factor::CompressedTimestamps);
-    let limited = limited.then_some(attempt);
-    let mut cts = limited.map_or(attempt.floor, moved_floor);
+    let limited = || context.engine.options.factors.has(Factor::CompressedTimestamps);
+    if !attempt.reads.is_empty() && limited() {
+        return certify_limited(context, attempt, writes);
+    }
+    certify_from(context, attempt, writes, attempt.floor, None)
+}
+
+/// Runs phases 2 and 3 under [`Factor::CompressedTimestamps`].
+#[cold]
+#[inline(never)]
+fn certify_limited(
+    context: &mut Context<'_, TicToc>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+) -> Result<u64, Abort> {
+    certify_from(context, attempt, writes, moved_floor(attempt), Some(attempt))
+}
+
+/// Runs phases 2 and 3. The timestamp is at least `cts`. `limited` is the attempt if wts may move.
+#[inline(always)]
+fn certify_from(
+    context: &mut Context<'_, TicToc>,
+    attempt: &Attempt,
+    writes: &WriteSet,
+    mut cts: u64,
+    limited: Option<&Attempt>,
+) -> Result<u64, Abort> {
     for item in writes.items() {
         cts = cts.max(valid_until(item).checked_add(TICK).ok_or(Abort::VersionsExhausted)?);
     }
@@ -661,7 +685,6 @@ fn moved(wts: u64, rts: u64) -> u64 {
 }
 
 /// Returns the lower bound of the commit timestamp under [`Factor::CompressedTimestamps`].
-#[cold]
 fn moved_floor(attempt: &Attempt) -> u64 {
     let written = attempt.reads.iter().filter(|read| !read.rts.has(UNWRITTEN));
     let starts = written.map(|read| moved(read.wts, read.rts.version()));
@@ -672,7 +695,6 @@ fn moved_floor(attempt: &Attempt) -> u64 {
 /// [`Factor::CompressedTimestamps`]. `tid` is the cell's first word. The read's attempt validates
 /// its reads in order. An earlier read of the same moved wts is valid, and its validation may have
 /// moved it.
-#[cold]
 fn is_moved(read: &Read, tid: Tid, attempt: &Attempt) -> bool {
     let start = moved(read.wts, read.rts.version());
     let is_same = |earlier: &Read| {
@@ -727,7 +749,7 @@ fn is_above_replaced(cts: u64, writes: &WriteSet) -> bool {
 
 /// Makes a version valid at `cts`. Returns `false` if another commit has replaced the version or is
 /// about to replace it. `limited` is the read's attempt if wts may move.
-#[inline]
+#[inline(always)]
 fn extend(read: &Read, writes: &WriteSet, cts: u64, limited: Option<&Attempt>) -> bool {
     let (cell, cell_wts) = (read.at.cell_word(RTS), read.at.cell_word(WTS));
     if mutant(Mutant::NoReadValidation) {
