@@ -9,6 +9,7 @@
 mod aborted_write;
 mod commutative;
 mod dirty_scan;
+mod drawn;
 mod fractured;
 mod g0;
 mod g1;

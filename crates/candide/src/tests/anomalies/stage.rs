@@ -6,7 +6,7 @@
 //! end even under protocols that let no two transactions overlap.
 
 use super::rows::{Placed, Row};
-use super::script::{Anomaly, End, Index, Op, Part, Rows, Run, Seen, Where};
+use super::script::{Anomaly, End, Index, Op, Part, Rows, Run, Seen, Where, Who};
 use crate::engine::Protocol;
 use crate::sync::{Point, with_hook};
 use crate::tests::rows::Item;
@@ -44,26 +44,45 @@ enum State {
     Ended,
 }
 
-/// Runs a script.
+/// Runs the script of an anomaly.
 pub(super) fn run<P: Protocol>(anomaly: &Anomaly) -> Run {
     match anomaly.index {
-        Index::Hashed => run_with::<P, Item>(anomaly),
-        Index::Ordered => run_with::<P, Placed>(anomaly),
+        Index::Hashed => run_with::<P, Item>((anomaly.rows, &[]), anomaly.script, true),
+        Index::Ordered => run_with::<P, Placed>((anomaly.rows, &[]), anomaly.script, true),
     }
 }
 
-fn run_with<P: Protocol, R: Row>(anomaly: &Anomaly) -> Run {
-    let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+/// The rows before a script: their keys and values, and the keys of those that are read by a
+/// transaction which also updates the last row.
+type Before<'a> = (&'a [(u64, i64)], &'a [u64]);
+
+/// Runs a script on rows in a hash table, with timestamp splitting on or off.
+pub(super) fn play<P: Protocol>(rows: Before<'_>, script: &[(Who, Op)], splitting: bool) -> Run {
+    run_with::<P, Item>(rows, script, splitting)
+}
+
+fn run_with<P: Protocol, R: Row>(
+    (rows, read): Before<'_>,
+    script: &[(Who, Op)],
+    splitting: bool,
+) -> Run {
+    let builder = Database::<P>::builder().timestamp_splitting(splitting);
+    let db = builder.manual_epochs(1).build().unwrap();
     let table = db.table::<R>("rows").unwrap();
-    db.run(|tx| {
-        anomaly.rows.iter().try_for_each(|&(key, value)| table.insert(tx, R::new(key, value)))
-    })
-    .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| rows.iter().try_for_each(|&(key, value)| table.insert(tx, R::new(key, value))))
+        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    if let (Some((last, _)), false) = (rows.last(), read.is_empty()) {
+        db.run(|tx| {
+            read.iter().try_for_each(|key| table.read(tx, key, R::VALUE).map(drop))?;
+            table.update(tx, last, R::VALUE.add(0))
+        })
+        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    }
     let (parts, excluded) = std::thread::scope(|scope| {
         let (say, heard) = channel();
         let mut stage =
             Stage { actors: Vec::new(), heard, early: Vec::new(), time: 0, excluded: false };
-        for &(who, op) in anomaly.script {
+        for &(who, op) in script {
             if who.0 == stage.actors.len() {
                 let orders = enter(scope, &db, &table, who.0, say.clone());
                 stage.admit(orders);
