@@ -175,12 +175,19 @@ fn switches_are_compared_with_none_of_the_same_protocol() {
 
 #[test]
 fn grains_are_compared_with_the_coarse() {
-    let (printed, report) = assert_whole("granularity", "2018, Figures 2 and 3", &[4, 4]);
-    assert!(printed.contains("SwissTM") && printed.contains("not built here"), "{printed}");
-    let grains: Vec<_> =
-        list(&report["results"]).iter().map(|result| result["ts"] == true).collect();
-    assert_eq!(grains, [false, false, true, true, false, false, true, true]);
-    assert_eq!(report["results"][4]["params"]["warehouses"], 8);
+    let (printed, report) = assert_whole("granularity", "2018, Figures 2 and 3", &[10, 10]);
+    assert!(printed.contains("slower than occ throughout"), "{printed}");
+    let results = list(&report["results"]);
+    let grains = results.iter().map(|result| result["ts"] == true);
+    assert!(grains.eq((0..20).map(|line| line % 10 >= 5)), "{report}");
+    let mechanisms: Vec<_> = results[..5].iter().map(|result| &result["protocol"]).collect();
+    assert_eq!(mechanisms, ["occ", "tictoc", "2pl-no-wait", "swiss", "adaptive"]);
+    for result in results {
+        let locks = !["occ", "tictoc"].iter().any(|protocol| result["protocol"] == *protocol);
+        assert_eq!(result["locks"]["taken"].is_number(), locks, "{result}");
+    }
+    assert_eq!(results[10]["params"]["warehouses"], 8);
+    assert_eq!(results[10]["params"]["splits"], "districts-and-customers");
 }
 
 #[test]
