@@ -376,7 +376,7 @@ impl Protocol for Occ {
         attempt: &mut Attempt,
         at: CellAt,
     ) -> Result<bool, Abort> {
-        attempt.ask_to_write(context, at, When::Now)?;
+        attempt.ask_to_write(context, at, When::Ahead)?;
         attempt.held.hold_once(context, at)
     }
 

@@ -285,6 +285,10 @@ impl Locks {
         if verdict == Verdict::Without {
             return Ok(Grant::Without);
         }
+        if asker.is_ahead() {
+            // The attempt goes on without the lock, whatever its policy.
+            return Err(Abort::Locked);
+        }
         local.wanted.note_failure(verdict == Verdict::InVain);
         local.locks.count(if verdict == Verdict::Doomed {
             LockCount::Killed
@@ -343,7 +347,7 @@ fn look_again(engine: &Common, at: CellAt, mode: Mode) -> Result<Grant, Abort> {
 /// Returns whether a policy takes a lock in this mode at this time.
 fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
     match (mode, when) {
-        (Mode::Write, When::Now | When::Commit) => true,
+        (Mode::Write, When::Ahead | When::Now | When::Commit) => true,
         (Mode::Write, When::Staging) => {
             !matches!(policy, Policy::Optimistic | Policy::Adaptive | Policy::Pessimistic)
         }

@@ -37,6 +37,8 @@ const TIMID_WRITES: usize = 10;
 pub(crate) enum When {
     /// As it stages a write. Some policies lock only at the commit.
     Staging,
+    /// Before the closure runs, because the attempt before has wanted the lock.
+    Ahead,
     /// At a read, or at a read for update.
     Now,
     /// In phase 1 of the commit. Such locks are not listed, since nothing may be allocated then:
@@ -70,6 +72,7 @@ impl PartialEq for Verdict {
 pub(super) struct Asker {
     policy: Policy,
     mode: Mode,
+    when: When,
     /// The number of locks for writing that the attempt holds.
     written: usize,
     /// Whether the attempt may sleep: not during a commit, whose locks readers wait for asleep
@@ -94,12 +97,18 @@ impl Asker {
         Asker {
             policy,
             mode,
+            when,
             written,
             may_sleep,
             holds_others,
             is_published: false,
             is_counted: false,
         }
+    }
+
+    /// Returns whether the lock is taken ahead, so that a failure ends no attempt.
+    pub(super) fn is_ahead(&self) -> bool {
+        self.when == When::Ahead
     }
 
     pub(super) fn mode(&self) -> Mode {
