@@ -2,8 +2,8 @@
 
 use crate::Choices;
 use candide::{
-    Abort, Database, Exclusion, IndexOptions, Occ, Prefix, Protocol, Record, Serial, Table,
-    TableOptions, Tx, Whole,
+    Abort, Database, Exclusion, IndexOptions, Occ, Policies, Policy, Prefix, Protocol, Record,
+    Serial, Table, TableOptions, Tx, Whole,
 };
 use std::collections::BTreeMap;
 
@@ -43,8 +43,9 @@ fn key(choices: &mut Choices<'_>) -> (u8, u8) {
 /// Runs the operations that the bytes choose, under the protocol that the first byte chooses.
 pub fn run(bytes: &[u8]) {
     let choices = &mut Choices::new(bytes);
-    match choices.below(3) {
-        0 => run_under::<Occ>(choices, ()),
+    match choices.below(4) {
+        0 => run_under::<Occ>(choices, Policy::Optimistic.into()),
+        3 => run_under::<Occ>(choices, Policies::mixed().with("hashed", Policy::WaitDie)),
         1 => run_under::<Serial>(choices, Exclusion::OneSession),
         _ => run_under::<Serial>(choices, Exclusion::GlobalLock),
     }
