@@ -25,13 +25,13 @@ impl Locks {
 
     /// Returns what was counted between two readings of the same counters.
     pub(crate) fn between(before: &Stats, after: &Stats) -> Locks {
-        let (before, after) = (before.locks, after.locks);
+        let locks = after.locks.since(before.locks);
         Locks {
-            taken: after.taken - before.taken,
-            waited: after.waited - before.waited,
-            died: after.died - before.died,
-            killed: after.killed - before.killed,
-            forgone: after.forgone - before.forgone,
+            taken: locks.taken,
+            waited: locks.waited,
+            died: locks.died,
+            killed: locks.killed,
+            forgone: locks.forgone,
         }
     }
 

@@ -160,12 +160,13 @@ impl Catalog {
         Ok(core)
     }
 
-    /// Makes a table and its indexes, and returns them with the table first. The numbers of the new
+    /// Makes a table and its indexes, and returns them with the table first. `place` is the number
+    /// of tables before it, without those of index entries. The numbers of the new
     /// tables follow those of the existing tables.
     fn new_table(
         &self,
         common: &Common,
-        (name, names): (&str, usize),
+        (name, place): (&str, usize),
         options: TableOptions,
         row: &RowType,
         tables: &[Arc<TableCore>],
@@ -191,7 +192,7 @@ impl Catalog {
                 groups: row.groups,
                 split: options.splitting.unwrap_or(common.options.splitting)
                     && common.properties.cell_words > 0,
-                policy: table_policy(common, name, names, options.policy)?,
+                policy: table_policy(common, (name, place), options.policy)?,
                 packing,
                 key_words,
                 hashed_words: key_words,
@@ -284,7 +285,7 @@ impl Catalog {
         let Plan { name, row_type, groups, split, key_words, .. } = plan;
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
-        let cell_words = match common.policies.policies {
+        let cell_words = match common.policies.chosen {
             Some(_) => cell_words(plan.policy),
             None => protocol.cell_words,
         };
@@ -336,7 +337,7 @@ impl Catalog {
         };
         let versions =
             version_slabs.map(|(whole, short)| VersionTable { whole, short, deleted_index });
-        if common.policies.policies.is_some() {
+        if common.policies.chosen.is_some() {
             common.policies.set(number, plan.policy);
         }
         Ok(TableCore {
@@ -357,15 +358,14 @@ impl Catalog {
     }
 }
 
-/// Returns the policy of a new table, before which the database has `number` tables.
+/// Returns the policy of a new table. The database has `place` tables before it.
 fn table_policy(
     common: &Common,
-    name: &str,
-    number: usize,
+    (name, place): (&str, usize),
     wanted: Option<Policy>,
 ) -> Result<Policy, Error> {
-    match (&common.policies.policies, wanted) {
-        (Some(policies), wanted) => Ok(policies.of_table(name, number, wanted)),
+    match (&common.policies.chosen, wanted) {
+        (Some(policies), wanted) => Ok(policies.of_table(name, place, wanted)),
         (None, None) => Ok(Policy::Optimistic),
         (None, Some(_)) => {
             Err(Error::NoPolicies { table: name.to_owned(), protocol: common.properties.name })

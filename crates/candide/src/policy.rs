@@ -20,7 +20,10 @@ use std::str::FromStr;
 /// [`TableOptions::policy`](crate::TableOptions::policy) that of a table, and
 /// [`Table::set_policy`](crate::Table::set_policy) changes it while transactions run.
 ///
-/// Sources: the module `protocols/policies` names them for each policy.
+/// Sources: Wang and Kimura, VLDB 2016, section 5.1.1 (two-phase locking and PCC); Huang et al.,
+/// "The Impact of Timestamp Granularity in Optimistic Concurrency Control", 2018, section 3.2
+/// (adaptive locks, SwissTM's contention manager, and all of them in one commit). There, what is
+/// locked need not be validated; here everything is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Policy {

@@ -103,6 +103,18 @@ pub struct LockStats {
 }
 
 impl LockStats {
+    /// Returns what has been counted since `earlier`, a former reading of the same counters.
+    #[must_use]
+    pub fn since(self, earlier: LockStats) -> LockStats {
+        LockStats {
+            taken: self.taken - earlier.taken,
+            waited: self.waited - earlier.waited,
+            died: self.died - earlier.died,
+            killed: self.killed - earlier.killed,
+            forgone: self.forgone - earlier.forgone,
+        }
+    }
+
     fn add(&mut self, other: LockStats) {
         self.taken += other.taken;
         self.waited += other.waited;

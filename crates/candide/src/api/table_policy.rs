@@ -20,7 +20,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Changes the policy of the table. Transactions may run meanwhile: a running attempt uses
     /// either policy, and so does each row, until the call returns. A row that a commit writes, or
     /// that another thread inserts, just when the call comes to it may keep the old policy until
-    /// the next call. The call visits every row once, and takes some 30 ns for each. Memory that
+    /// the next call. The call visits every row once. Memory that
     /// other transactions free is not reused meanwhile. Of several calls at the same time, one
     /// waits for the other.
     ///
@@ -55,7 +55,7 @@ fn set_policy<P: Protocol>(
     policy: Policy,
 ) -> Result<(), Error> {
     let engine = &inner.engine;
-    if engine.policies.policies.is_none() {
+    if engine.policies.chosen.is_none() {
         let protocol = engine.properties.name;
         return Err(Error::NoPolicies { table: table.name.to_string(), protocol });
     }

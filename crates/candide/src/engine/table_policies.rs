@@ -18,7 +18,7 @@ type Group = Box<[AtomicU64; GROUP]>;
 #[derive(Debug)]
 pub(crate) struct TablePolicies {
     /// The policies of new tables; `None` if the protocol has no policies.
-    pub(crate) policies: Option<Policies>,
+    pub(crate) chosen: Option<Policies>,
     /// The number of each table's policy, in groups of [`GROUP`] tables. A group is made when a
     /// table first gets a policy other than the first one, which has number zero.
     groups: OnceLock<Box<[OnceLock<Group>]>>,
@@ -27,8 +27,8 @@ pub(crate) struct TablePolicies {
 }
 
 impl TablePolicies {
-    pub(crate) fn new(policies: Option<Policies>) -> TablePolicies {
-        TablePolicies { policies, groups: OnceLock::new(), changes: Mutex::new(()) }
+    pub(crate) fn new(chosen: Option<Policies>) -> TablePolicies {
+        TablePolicies { chosen, groups: OnceLock::new(), changes: Mutex::new(()) }
     }
 
     /// Returns the policy of table `table`.

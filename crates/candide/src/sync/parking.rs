@@ -130,7 +130,7 @@ enum State {
 }
 
 /// The length of a wait.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// A number of busy rounds, without sleeping.
     Rounds(u32),

@@ -196,11 +196,11 @@ fn reads_at_once_are_noted() {
 
 /// An updater that panics.
 #[derive(Debug, Clone, Copy)]
-struct Breaks;
+pub(super) struct Breaks;
 
 /// The payload of the panic of [`Breaks`].
 #[derive(Debug)]
-struct Deliberate;
+pub(super) struct Deliberate;
 
 impl Updater<Item> for Breaks {
     type Target = Column<Item, i64>;

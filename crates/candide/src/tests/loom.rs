@@ -1356,36 +1356,23 @@ fn loom_last_reader_against_a_writer_that_waits() {
     });
 }
 
-/// The flags of a row are set while a writer commits, which has seen none.
-#[test]
-fn loom_flags_that_are_set_against_a_writer() {
-    explore_as_it_is(3, || {
+/// The flags of a row are set while a writer commits, which has seen none. If `asks_before`, the
+/// same transaction has asked another table's policy before.
+fn flags_that_are_set_against_a_writer(asks_before: bool) {
+    explore_as_it_is(3, move || {
         let (db, [table, other]) = two_tables(Policy::Optimistic);
         let (rows, mut session) = (table.clone(), db.session().unwrap());
-        // The session gets a desk, without which it would lock nothing by policy.
-        attempt(&mut session, |tx| other.update(tx, &0, Item::COUNT.set(1)));
-        let writer = thread::spawn(move || {
-            attempt(&mut session, |tx| rows.update(tx, &0, Item::COUNT.set(1)));
-            drop(session);
-        });
-        table.set_policy(Policy::NoWait).unwrap();
-        let mut session = db.session().unwrap();
-        attempt(&mut session, |tx| read_under_the_second_word(&table, tx));
-        writer.join().unwrap();
-        expect_free(&table);
-    });
-}
-
-/// The flags of a row are set while a writer commits, which has asked another table's policy
-/// before it has seen none.
-#[test]
-fn loom_flags_that_are_set_against_a_writer_of_two_rows() {
-    explore_as_it_is(3, || {
-        let (db, [table, other]) = two_tables(Policy::Optimistic);
-        let (rows, mut session) = (table.clone(), db.session().unwrap());
+        let ask =
+            |other: &Table<Item, Occ>, tx: &Tx<'_, Occ>| other.update(tx, &0, Item::COUNT.set(1));
+        if !asks_before {
+            // The session gets a desk, without which it would lock nothing by policy.
+            attempt(&mut session, |tx| ask(&other, tx));
+        }
         let writer = thread::spawn(move || {
             attempt(&mut session, |tx| {
-                other.update(tx, &0, Item::COUNT.set(1))?;
+                if asks_before {
+                    ask(&other, tx)?;
+                }
                 rows.update(tx, &0, Item::COUNT.set(1))
             });
             drop(session);
@@ -1396,6 +1383,16 @@ fn loom_flags_that_are_set_against_a_writer_of_two_rows() {
         writer.join().unwrap();
         expect_free(&table);
     });
+}
+
+#[test]
+fn loom_flags_that_are_set_against_a_writer() {
+    flags_that_are_set_against_a_writer(false);
+}
+
+#[test]
+fn loom_flags_that_are_set_against_a_writer_of_two_rows() {
+    flags_that_are_set_against_a_writer(true);
 }
 
 /// Reads a held row while its holder installs: all words are of one version.

@@ -47,7 +47,7 @@ pub(crate) enum When {
 }
 
 /// What an attempt does about a lock that it cannot take.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Wait(Patience),
     /// The attempt has the lock after all.
@@ -59,12 +59,6 @@ pub(super) enum Verdict {
     InVain,
     /// Another attempt has asked this one to abort.
     Doomed,
-}
-
-impl PartialEq for Verdict {
-    fn eq(&self, other: &Verdict) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
 }
 
 /// One wish for a lock, under a policy.

@@ -1,5 +1,6 @@
 //! Tests that an attempt releases all second words, however it ends.
 
+use super::super::histories::{Breaks, Deliberate};
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::{Scene, assert_free, cell, locking, scene};
@@ -7,27 +8,8 @@ use crate::protocols::Occ;
 use crate::protocols::policies::Lock;
 use crate::sync::Point;
 use crate::tests::interleaving::acting;
-use crate::{Abort, Column, Policies, Policy, Refused, Table, Tx, Updater, Whole};
+use crate::{Abort, Policies, Policy, Table, Tx, Whole};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-/// The payload of the tests' own panics.
-struct Deliberate;
-
-/// An updater that panics.
-#[derive(Debug, Clone, Copy)]
-struct Breaks;
-
-impl Updater<Item> for Breaks {
-    type Target = Column<Item, i64>;
-
-    fn target(&self) -> Self::Target {
-        Item::COUNT
-    }
-
-    fn apply(&self, _: &mut i64) -> Result<(), Refused> {
-        resume_unwind(Box::new(Deliberate))
-    }
-}
 
 /// Uses rows in every way in which a transaction may lock them.
 fn use_rows(table: &Table<Item, Occ>, tx: &Tx<'_, Occ>) -> Result<(), Abort> {

@@ -4,13 +4,14 @@
 use crate::protocols::Occ;
 use crate::protocols::policies::{Lock, RASK, WASK, flags_of};
 use crate::record::{CellAt, Tid};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
+use crate::tests::hostile::Watchdog;
 use crate::tests::rows::Item;
-use crate::tests::waiting::{eventually, receive};
-use crate::{Abort, Database, Policy, RunOptions, Table, TableOptions};
+use crate::tests::transactions::ONCE;
+use crate::tests::waiting::receive;
+use crate::{Abort, Database, LockStats, Policy, RunOptions, Table, TableOptions, Tx};
 use std::sync::mpsc;
-
-const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
+use std::thread::{Scope, ScopedJoinHandle};
 
 fn table(db: &Database<Occ>, name: &str, policy: Policy) -> Table<Item, Occ> {
     let table = db.table_with::<Item>(name, TableOptions::default().policy(policy)).unwrap();
@@ -42,7 +43,7 @@ fn tid(at: CellAt) -> Tid {
 /// Runs `body` while a transaction of another thread, which has run `act`, is open.
 fn while_open(
     db: &Database<Occ>,
-    act: impl Fn(&crate::Tx<'_, Occ>) -> Result<(), Abort> + Sync,
+    act: impl Fn(&Tx<'_, Occ>) -> Result<(), Abort> + Sync,
     body: impl FnOnce(),
 ) {
     let (begun, done) = (mpsc::channel(), mpsc::channel::<()>());
@@ -60,6 +61,34 @@ fn while_open(
         body();
         drop(done.0);
     });
+}
+
+/// Spawns a transaction of at most `attempts` attempts that has locked row 7, so that it is older
+/// than all that begin later. Once the returned sender is dropped, it runs `act`. The thread
+/// returns its counts of locks.
+fn spawn_older<'s>(
+    scope: &'s Scope<'s, '_>,
+    db: &'s Database<Occ>,
+    rows: &'s Table<Item, Occ>,
+    attempts: u32,
+    act: impl Fn(&Tx<'_, Occ>) -> Result<(), Abort> + Send + 's,
+) -> (ScopedJoinHandle<'s, LockStats>, mpsc::Sender<()>) {
+    let (say, aged) = mpsc::channel();
+    let (open, go) = mpsc::channel::<()>();
+    let older = scope.spawn(move || {
+        let mut session = db.session().unwrap();
+        let _ = session.run_with(RunOptions::new().attempts_max(attempts), |tx| {
+            rows.read(tx, &7, Item::COUNT)?;
+            if tx.attempt() == 1 {
+                say.send(()).unwrap();
+                let _ = go.recv();
+            }
+            act(tx)
+        });
+        session.stats().locks
+    });
+    receive("the older transaction", &aged);
+    (older, open)
 }
 
 #[test]
@@ -193,40 +222,48 @@ fn no_two_attempts_sleep_for_one_another() {
 
 #[test]
 fn a_writer_that_dies_leaves_the_wish_of_one_that_sleeps() {
+    // A wait ends after 10 ms, so on a busy machine the older writer may have slept unseen.
+    let watchdog = Watchdog::new();
+    while !is_seen_to_leave_the_wish() {
+        watchdog.step("another round".to_string());
+    }
+}
+
+/// Lets a younger writer die while an older one sleeps. Returns whether the older one was seen to
+/// sleep until the younger one had died; its WANT must then still be set.
+fn is_seen_to_leave_the_wish() -> bool {
     let db = database();
     let rows = table(&db, "rows", Policy::WaitDie);
-    let (aged, go) = (mpsc::channel(), mpsc::channel::<()>());
-    let ((say, aged), (open, go)) = (aged, go);
+    let mut session = db.session().unwrap();
+    let mut is_seen = false;
     std::thread::scope(|scope| {
-        let (db, rows) = (&db, &rows);
-        scope.spawn(move || {
-            let _ = db.session().unwrap().run_with(ONCE(), |tx| {
-                rows.read(tx, &5, Item::COUNT)?;
-                say.send(()).unwrap();
-                let _ = go.recv();
-                rows.update(tx, &0, Item::COUNT.set(1))
-            });
-        });
-        receive("the older writer", &aged);
-        let mut session = db.session().unwrap();
+        let (older, open) =
+            spawn_older(scope, &db, &rows, 1, |tx| rows.update(tx, &0, Item::COUNT.set(1)));
         while_open(
-            db,
+            &db,
             |tx| rows.read(tx, &0, Item::COUNT).map(drop),
             || {
                 drop(open);
-                let at = cell(rows, 0);
-                eventually("the older writer sleeps", || {
-                    db.inner.engine.parking.waited_for().contains(&(at.address() + 8))
-                        && Lock::of(&at).word().is_wanted()
-                });
+                let at = cell(&rows, 0);
+                let parking = &db.inner.engine.parking;
+                let sleeps = || parking.waited_for().contains(&(at.address() + 8));
+                let is_ready = || sleeps() && Lock::of(&at).word().is_wanted();
+                while !(older.is_finished() || is_ready()) {
+                    std::thread::yield_now();
+                }
+                let entered = parking.entered();
                 let died = session.run_with(ONCE(), |tx| rows.update(tx, &0, Item::COUNT.set(2)));
                 let is_wanted = Lock::of(&at).word().is_wanted();
-                let still = db.inner.engine.parking.waited_for().contains(&(at.address() + 8));
-                assert_eq!(died, Err(Abort::AttemptsExhausted));
-                assert!(is_wanted || !still, "the younger writer has cleared the older one's WANT");
+                is_seen = sleeps() && parking.entered() == entered;
+                assert!(
+                    is_wanted || !is_seen,
+                    "the younger writer has cleared the older one's WANT"
+                );
+                assert!(died == Err(Abort::AttemptsExhausted) || !is_seen, "{died:?}");
             },
         );
     });
+    is_seen
 }
 
 #[test]
@@ -274,33 +311,24 @@ fn a_row_that_was_locked_during_a_change_of_the_policy_follows_later() {
 fn a_transaction_that_does_without_locks_does_not_wait_for_them() {
     let db = database();
     let rows = table(&db, "rows", Policy::WaitDie);
-    let (aged, go) = (mpsc::channel(), mpsc::channel::<()>());
-    let ((say, aged), (open, go)) = (aged, go);
+    let at_end = AtomicU64::new(0);
+    let update = |tx: &Tx<'_, Occ>, count| {
+        (0..6).try_for_each(|id| rows.update(tx, &id, Item::COUNT.set(count)))
+    };
     std::thread::scope(|scope| {
-        let (db, rows) = (&db, &rows);
-        let older = scope.spawn(move || {
-            let (mut session, mut at_end) = (db.session().unwrap(), 0);
-            session
-                .run(|tx| {
-                    rows.read(tx, &7, Item::COUNT)?;
-                    if tx.attempt() == 1 {
-                        say.send(()).unwrap();
-                        let _ = go.recv();
-                    }
-                    at_end = db.stats().locks.waited;
-                    (0..6).try_for_each(|id| rows.update(tx, &id, Item::COUNT.set(1)))
-                })
-                .unwrap_or_else(|e: Abort| panic!("{e}"));
-            session.stats().locks.waited - at_end
+        let (older, open) = spawn_older(scope, &db, &rows, u32::MAX, |tx| {
+            at_end.store(db.stats().locks.waited, Ordering::Relaxed);
+            update(tx, 1)
         });
-        receive("the older transaction", &aged);
-        let writes = |tx: &crate::Tx<'_, Occ>| {
-            (0..6).try_for_each(|id| rows.update(tx, &id, Item::COUNT.set(2)))
-        };
-        while_open(db, writes, || {
-            drop(open);
-            assert_eq!(older.join().unwrap(), 0, "waits of the attempt that does without locks");
-        });
+        while_open(
+            &db,
+            |tx| update(tx, 2),
+            || {
+                drop(open);
+                let waited = older.join().unwrap().waited - at_end.load(Ordering::Relaxed);
+                assert_eq!(waited, 0, "waits of the attempt that does without locks");
+            },
+        );
     });
 }
 

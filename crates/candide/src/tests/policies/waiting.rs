@@ -54,14 +54,7 @@ fn update(scene: &Scene, passes: bool) -> LockStats {
     let before = scene.db.stats().locks;
     let ended = session.run_with(ONCE(), |tx| table.update(tx, &0, Item::COUNT.add(1)));
     assert_eq!(ended, if passes { Ok(()) } else { CONFLICT }, "{}", table.policy());
-    let after = scene.db.stats().locks;
-    LockStats {
-        taken: after.taken - before.taken,
-        waited: after.waited - before.waited,
-        died: after.died - before.died,
-        killed: after.killed - before.killed,
-        forgone: after.forgone - before.forgone,
-    }
+    scene.db.stats().locks.since(before)
 }
 
 #[test]
