@@ -125,7 +125,7 @@ pub use candide_derive::{Key, Record};
 pub use catalog::TableOptions;
 pub use engine::{Properties, Protocol, Versioned};
 pub use error::{Abort, Error};
-pub use policy::{Policies, Policy};
+pub use policy::{MoccOptions, Policies, Policy};
 pub use protocols::list::*;
 #[cfg(any(test, feature = "history"))]
 pub use protocols::recorded as history;

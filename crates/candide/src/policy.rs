@@ -50,6 +50,14 @@ pub enum Policy {
     /// Reads take a lock if it is free, and do without it otherwise. Writes take one at the commit,
     /// or abort.
     Pessimistic,
+    /// Mostly-optimistic concurrency control. Rows on which reads often fail to validate are *hot*:
+    /// reads lock them, and so do writes of a row that the transaction has read. After a conflict,
+    /// the next attempt first locks the rows on which this one failed and those that it wrote.
+    /// [`MoccOptions`] has the settings.
+    Mocc,
+    /// Optimistic at first. After a conflict, the next attempt first locks all that this one has
+    /// read and written.
+    Hybrid,
     /// Answers by chance: grants a lock that is not taken, refuses one that is free. Only to show
     /// that locks do not matter for serializability.
     #[cfg(any(test, feature = "experiments"))]
@@ -58,7 +66,7 @@ pub enum Policy {
 
 impl Policy {
     /// All policies that programs choose among, the default first.
-    pub const ALL: [Policy; 8] = [
+    pub const ALL: [Policy; 10] = [
         Policy::Optimistic,
         Policy::NoWait,
         Policy::BlindDie,
@@ -67,6 +75,8 @@ impl Policy {
         Policy::Adaptive,
         Policy::Swiss,
         Policy::Pessimistic,
+        Policy::Mocc,
+        Policy::Hybrid,
     ];
 
     /// Returns the policy's name, as the command line spells it. [`Policy::from_str`] parses such
@@ -81,6 +91,8 @@ impl Policy {
             Policy::Adaptive => "adaptive",
             Policy::Swiss => "swiss",
             Policy::Pessimistic => "pcc",
+            Policy::Mocc => "mocc",
+            Policy::Hybrid => "hybrid",
             #[cfg(any(test, feature = "experiments"))]
             Policy::Random => "random",
         }
@@ -89,6 +101,11 @@ impl Policy {
     /// Returns whether the policy needs a second word in each cell.
     pub(crate) const fn locks(self) -> bool {
         !matches!(self, Policy::Optimistic)
+    }
+
+    /// Returns whether attempts learn from conflicts which rows to lock.
+    pub(crate) const fn learns(self) -> bool {
+        matches!(self, Policy::Mocc | Policy::Hybrid)
     }
 
     /// Returns the policy with this number.
@@ -120,6 +137,105 @@ impl FromStr for Policy {
     }
 }
 
+/// The settings of [`Policy::Mocc`] and [`Policy::Hybrid`] in a database.
+///
+/// ```
+/// use candide::{Database, MoccOptions, Occ, Policies, Policy};
+///
+/// let options = MoccOptions::new().threshold(10).per_page(true);
+/// let policies = Policies::of(Policy::Mocc).mocc(options);
+/// let db = Database::<Occ>::builder().policy(policies).build()?;
+/// # let _ = db;
+/// # Ok::<(), candide::Error>(())
+/// ```
+///
+/// Source: Wang and Kimura, VLDB 2016, sections 3.2, 3.4 and 4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoccOptions {
+    threshold: Option<u8>,
+    is_per_page: bool,
+    has_queue_locks: bool,
+    #[cfg(any(test, feature = "experiments"))]
+    is_unreliable: bool,
+}
+
+impl Default for MoccOptions {
+    fn default() -> MoccOptions {
+        MoccOptions::DEFAULT
+    }
+}
+
+impl MoccOptions {
+    const DEFAULT: MoccOptions = MoccOptions {
+        threshold: None,
+        is_per_page: false,
+        has_queue_locks: false,
+        #[cfg(any(test, feature = "experiments"))]
+        is_unreliable: false,
+    };
+
+    /// The threshold of temperatures of rows, and that of temperatures of pages.
+    const THRESHOLDS: [u8; 2] = [5, 10];
+
+    /// Returns the default settings.
+    pub fn new() -> MoccOptions {
+        MoccOptions::default()
+    }
+
+    /// Sets the temperature from which on a row is hot. A row has temperature `t` after about `2^t`
+    /// failed validations of reads. With 0, all rows are hot from the start and for ever; above 31,
+    /// no row ever is. The default is 5, and 10 if [per page](MoccOptions::per_page).
+    #[must_use]
+    pub fn threshold(self, threshold: u8) -> MoccOptions {
+        MoccOptions { threshold: Some(threshold), ..self }
+    }
+
+    /// Chooses whether all rows of a page share a temperature, as in the paper. A page is a node of
+    /// the table's primary index. By default, each row has its own temperature.
+    #[must_use]
+    pub fn per_page(self, per_page: bool) -> MoccOptions {
+        MoccOptions { is_per_page: per_page, ..self }
+    }
+
+    /// Chooses whether rows have MOCC's queue lock, which grants in the order of the requests and
+    /// takes three words, or by default a lock of one word. The policies of a table with queue
+    /// locks can only be [`Policy::Optimistic`], [`Policy::Pessimistic`], [`Policy::Mocc`] and
+    /// [`Policy::Hybrid`].
+    #[must_use]
+    pub fn queue_locks(self, queue_locks: bool) -> MoccOptions {
+        MoccOptions { has_queue_locks: queue_locks, ..self }
+    }
+
+    /// Makes every other lock, by chance, one that is not taken although the attempt believes so.
+    /// Only to show that locks do not matter for serializability.
+    #[cfg(any(test, feature = "experiments"))]
+    #[must_use]
+    pub fn unreliable(self) -> MoccOptions {
+        MoccOptions { is_unreliable: true, ..self }
+    }
+
+    /// Returns the temperature from which on a row is hot.
+    pub(crate) fn threshold_of_heat(self) -> u8 {
+        self.threshold.unwrap_or(MoccOptions::THRESHOLDS[usize::from(self.is_per_page)])
+    }
+
+    pub(crate) fn is_per_page(self) -> bool {
+        self.is_per_page
+    }
+
+    pub(crate) fn has_queue_locks(self) -> bool {
+        self.has_queue_locks
+    }
+
+    /// Returns whether every other lock, by chance, is not taken.
+    pub(crate) fn is_unreliable(self) -> bool {
+        #[cfg(any(test, feature = "experiments"))]
+        return self.is_unreliable;
+        #[cfg(not(any(test, feature = "experiments")))]
+        false
+    }
+}
+
 /// The policies of a database: a default, and the policies of tables by name.
 ///
 /// ```
@@ -136,6 +252,7 @@ pub struct Policies {
     default: Policy,
     tables: Vec<(String, Policy)>,
     takes_turns: bool,
+    mocc: MoccOptions,
 }
 
 impl Default for Policies {
@@ -160,7 +277,13 @@ impl Policies {
 
     /// Returns one policy for all tables.
     pub const fn of(policy: Policy) -> Policies {
-        Policies { name: policy.name(), default: policy, tables: Vec::new(), takes_turns: false }
+        Policies {
+            name: policy.name(),
+            default: policy,
+            tables: Vec::new(),
+            takes_turns: false,
+            mocc: MoccOptions::DEFAULT,
+        }
     }
 
     /// Returns all policies in turn: each new table gets the next policy. For tests and
@@ -171,6 +294,7 @@ impl Policies {
             default: Policy::Optimistic,
             tables: Vec::new(),
             takes_turns: true,
+            mocc: MoccOptions::DEFAULT,
         }
     }
 
@@ -183,6 +307,18 @@ impl Policies {
         self.tables.push((table, policy));
         self.name = Policies::MIXED;
         self
+    }
+
+    /// Chooses the settings of [`Policy::Mocc`] and [`Policy::Hybrid`].
+    #[must_use]
+    pub fn mocc(mut self, options: MoccOptions) -> Policies {
+        self.mocc = options;
+        self
+    }
+
+    /// Returns the settings of [`Policy::Mocc`] and [`Policy::Hybrid`].
+    pub(crate) fn mocc_options(&self) -> MoccOptions {
+        self.mocc
     }
 
     /// Returns the name of databases with these policies: the policy's, or `mixed`.
@@ -256,7 +392,7 @@ mod tests {
         assert_eq!(
             "2pl".parse::<Policy>(),
             Err("no policy is called \"2pl\"; there are occ, 2pl-no-wait, 2pl-blind-die, 2pl-wait-die, \
-                 2pl-dreadlock, adaptive, swiss, pcc"
+                 2pl-dreadlock, adaptive, swiss, pcc, mocc, hybrid"
                 .to_string())
         );
     }
@@ -273,7 +409,7 @@ mod tests {
         assert_eq!(of("b", None), Policy::WaitDie);
         assert_eq!(Policies::of(Policy::Swiss).name(), "swiss");
         let mixed = Policies::mixed();
-        let in_turn = [0, 1, 8].map(|number| mixed.of_table("b", number, None));
+        let in_turn = [0, 1, 10].map(|number| mixed.of_table("b", number, None));
         assert_eq!(in_turn, [Policy::Optimistic, Policy::NoWait, Policy::Optimistic]);
     }
 }

@@ -100,6 +100,17 @@ pub struct LockStats {
     pub killed: u64,
     /// Locks that a policy asked for, and without which the attempt went on.
     pub forgone: u64,
+    /// Locks taken before the closure ran, because the attempt before had failed
+    /// ([`Policy::Mocc`](crate::Policy::Mocc) and [`Policy::Hybrid`](crate::Policy::Hybrid)). They
+    /// also count as taken.
+    pub retrospective: u64,
+    /// How often an attempt has released locks in order to wait for one that comes before them in
+    /// the order of locks, under the same policies.
+    pub restored: u64,
+    /// Rows that became hot, under [`Policy::Mocc`](crate::Policy::Mocc).
+    pub heated: u64,
+    /// Rows that were hot and no longer are.
+    pub cooled: u64,
 }
 
 impl LockStats {
@@ -112,6 +123,10 @@ impl LockStats {
             died: self.died - earlier.died,
             killed: self.killed - earlier.killed,
             forgone: self.forgone - earlier.forgone,
+            retrospective: self.retrospective - earlier.retrospective,
+            restored: self.restored - earlier.restored,
+            heated: self.heated - earlier.heated,
+            cooled: self.cooled - earlier.cooled,
         }
     }
 
@@ -121,12 +136,16 @@ impl LockStats {
         self.died += other.died;
         self.killed += other.killed;
         self.forgone += other.forgone;
+        self.retrospective += other.retrospective;
+        self.restored += other.restored;
+        self.heated += other.heated;
+        self.cooled += other.cooled;
     }
 }
 
 /// A session's counters of locks by policy. Only the session's thread writes them.
 #[derive(Debug, Default)]
-pub(crate) struct LockCounters(CachePadded<[AtomicU64; 5]>);
+pub(crate) struct LockCounters(CachePadded<[AtomicU64; 9]>);
 
 /// What is counted about locks by policy, in the order of the fields of [`LockStats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +155,10 @@ pub(crate) enum LockCount {
     Died,
     Killed,
     Forgone,
+    Retrospective,
+    Restored,
+    Heated,
+    Cooled,
 }
 
 impl LockCounters {
@@ -144,9 +167,19 @@ impl LockCounters {
     }
 
     fn read(&self) -> LockStats {
-        let [taken, waited, died, killed, forgone] =
+        let [taken, waited, died, killed, forgone, retrospective, restored, heated, cooled] =
             std::array::from_fn(|index| self.0[index].load(Ordering::Relaxed));
-        LockStats { taken, waited, died, killed, forgone }
+        LockStats {
+            taken,
+            waited,
+            died,
+            killed,
+            forgone,
+            retrospective,
+            restored,
+            heated,
+            cooled,
+        }
     }
 }
 

@@ -25,6 +25,8 @@ macro_rules! for_each_protocol {
                 overlapping adaptive = $crate::Policies::of($crate::Policy::Adaptive),
                 overlapping swiss = $crate::Policies::of($crate::Policy::Swiss),
                 overlapping pcc = $crate::Policies::of($crate::Policy::Pessimistic),
+                overlapping mocc = $crate::Policies::of($crate::Policy::Mocc),
+                overlapping hybrid = $crate::Policies::of($crate::Policy::Hybrid),
                 overlapping mixed = $crate::Policies::mixed();
             $crate::TicToc: overlapping tictoc = ();
             $crate::Mvcc: versioned mvcc = ();

@@ -1,14 +1,24 @@
 //! A macro that turns a generic function into one named test for each protocol.
 
 /// The policies that tests of the short run share, by the names of their tests.
-const SHARED: [&str; 8] =
-    ["no_wait", "blind_die", "wait_die", "dreadlock", "adaptive", "swiss", "pcc", "mixed"];
+const SHARED: [&str; 10] = [
+    "no_wait",
+    "blind_die",
+    "wait_die",
+    "dreadlock",
+    "adaptive",
+    "swiss",
+    "pcc",
+    "mocc",
+    "hybrid",
+    "mixed",
+];
 
 /// Returns whether the short run leaves out the test of a module under a policy.
 pub(crate) fn is_left_out(module: &str, policy: &str) -> bool {
     let Some(place) = SHARED.iter().position(|name| *name == policy) else { return false };
     let sum: usize = module.bytes().map(usize::from).sum();
-    std::env::var_os("CANDIDE_SHORT").is_some() && !(place + sum).is_multiple_of(4)
+    std::env::var_os("CANDIDE_SHORT").is_some() && !(place + sum).is_multiple_of(5)
 }
 
 /// Makes a module of tests that run a function under each protocol, one test by protocol:
@@ -21,7 +31,7 @@ pub(crate) fn is_left_out(module: &str, policy: &str) -> bool {
 /// `versioned` those that keep versions. `erased` selects all protocols, called through the table
 /// of functions of `Erased`. `concurrent` and `overlapping` also run with timestamps from the
 /// clock; `by_the_clock` runs only with these. With `CANDIDE_SHORT=1`, a test runs under two of
-/// the eight locking policies of `Occ`, chosen by the test's name.
+/// the ten locking policies of `Occ`, chosen by the test's name.
 macro_rules! protocol_tests {
     ($(#[$attribute:meta])* $protocols:ident: $test:ident) => {
         protocol_tests!($(#[$attribute])* $protocols: $test = $test());
