@@ -7,6 +7,8 @@
 mod exclusive;
 mod instruments;
 mod parking;
+#[cfg(test)]
+mod queue_lock;
 mod random;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod size;
