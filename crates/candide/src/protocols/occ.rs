@@ -125,7 +125,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Failure, Intent, WriteSet};
+use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Properties,
     Protocol, Seen, TableCore,
@@ -666,7 +666,9 @@ fn commit(
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
-    if !attempt.held.is_empty() && context.engine.policies.learns() {
+    // Relaxed: a row that becomes locked later is met in phase 1.
+    let asks = |item: &WriteItem| Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(WASK);
+    if context.engine.policies.learns() && writes.items().iter().any(asks) {
         attempt.lock_writes(context, writes)?;
     }
 

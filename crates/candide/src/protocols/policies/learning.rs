@@ -326,8 +326,7 @@ pub(crate) fn learn(
     }
     let exists = |at: &CellAt| !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT);
     let written = writes.items().iter().map(|item| item.at);
-    let written =
-        written.filter(|at| engine.policies.of(at.table()).learns()).filter(exists);
+    let written = written.filter(|at| engine.policies.of(at.table()).learns()).filter(exists);
     listed.extend(written.map(|at| (at, true)));
     let held = locks.list.iter().filter(|held| engine.policies.of(held.at.table()).learns());
     listed.extend(held.map(|held| (held.at, held.mode == Mode::Write)));

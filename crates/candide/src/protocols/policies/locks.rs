@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::waiting::{Asker, Verdict, When, verdict};
 use super::row_lock::{Queueing, RowLock, has_queue};
+use super::waiting::{Asker, Verdict, When, verdict};
 use super::word::{Lock, LockWord, Mode};
 use super::{RASK, WASK};
 use crate::access::WriteItem;
@@ -66,7 +66,7 @@ pub(crate) struct Locks {
     /// Whether the session's desk shows the attempt.
     is_shown: bool,
     /// Whether the attempt has waited for a lock since this was last asked.
-    has_waited: bool,
+    pub(super) has_waited: bool,
 }
 
 impl Locks {
@@ -121,6 +121,10 @@ impl Locks {
         }
         if when != When::Commit && (policy.learns() || has_queue(at)) {
             return self.ask_in_order(engine, local, at, policy, (mode, when), holds_cells);
+        }
+        if policy.learns() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT) {
+            // No other attempt writes the record of an insert before the insert has committed.
+            return Ok(Grant::Without);
         }
         if has_queue(at) {
             // Only a lock that was taken before phase 1 is known by its node.

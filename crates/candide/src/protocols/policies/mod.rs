@@ -63,10 +63,12 @@ mod word;
 pub(crate) use change::{follow_policy, with_flags};
 pub(crate) use learning::learn;
 pub(crate) use locks::{Grant, Locks};
+#[cfg(test)]
+pub(crate) use row_lock::{queue, queue_mode};
 pub(crate) use waiting::When;
 #[cfg(test)]
-pub(crate) use word::LockWord;
-pub(crate) use word::{Lock, Mode, init_lock};
+pub(crate) use word::{Lock, LockWord};
+pub(crate) use word::{Mode, init_lock};
 
 use crate::policy::{MoccOptions, Policy};
 use crate::record::Tid;

@@ -31,13 +31,13 @@ pub(super) fn has_queue(at: CellAt) -> bool {
 }
 
 /// Returns the queue lock of a cell.
-pub(super) fn queue<'a>(engine: &'a Common, at: &'a CellAt) -> QueueLock<'a> {
+pub(crate) fn queue<'a>(engine: &'a Common, at: &'a CellAt) -> QueueLock<'a> {
     let words = [at.cell_word(1), at.cell_word(2), at.cell_word(3)];
     QueueLock::new(words, &engine.queue_nodes, &engine.parking)
 }
 
 /// Returns the mode in which a queue lock is asked for.
-pub(super) fn queue_mode(mode: Mode) -> queue_lock::Mode {
+pub(crate) fn queue_mode(mode: Mode) -> queue_lock::Mode {
     match mode {
         Mode::Read => queue_lock::Mode::Read,
         Mode::Write => queue_lock::Mode::Write,
@@ -156,7 +156,9 @@ pub(super) fn change_flags_of_free(engine: &Common, at: CellAt, flags: u64) -> b
     queue(engine, &at).is_free() && exchange_flags(at, flags, true)
 }
 
-/// Returns whether writers of a cell ask for its lock; if not, it protects nothing.
+/// Returns whether writers of a row ask for its lock; if not, the lock protects nothing. Writers of
+/// an absent row need no lock.
 pub(super) fn is_asked_for(at: CellAt) -> bool {
-    Tid(at.cell_word(0).load(Ordering::Relaxed)).has(WASK)
+    let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    tid.has(WASK) && !tid.has(Tid::ABSENT)
 }
