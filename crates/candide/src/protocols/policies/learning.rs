@@ -102,8 +102,8 @@ impl Locks {
                 heat::note_wait(engine, at);
                 let most = if when == When::BeforeCommit { usize::MAX } else { RELEASED_MAX };
                 let waits = policy.learns() && !holds_cells;
-                let is_canonical = waits && self.make_canonical(engine, local, at, most);
-                let is_canonical = is_canonical || mutant(Mutant::WaitsOutOfOrder);
+                let is_canonical = mutant(Mutant::WaitsOutOfOrder)
+                    || waits && self.make_canonical(engine, local, at, most);
                 let wish = (mode, when);
                 let waited = match has_queue(at) {
                     true => self.wait_in_queue(engine, local, at, wish, is_canonical)?,

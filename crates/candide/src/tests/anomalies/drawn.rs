@@ -62,6 +62,8 @@ const ENDINGS: &[(&str, Endings)] = &[
     ("adaptive",      [Second, Second, Both,    Second, Second]),
     ("swiss",         [Second, Second, Both,    Second, Second]),
     ("pcc",           [First,  First,  Both,    First,  First]),
+    ("mocc",          [Second, Second, Both,    Second, Second]),
+    ("hybrid",        [Second, Second, Both,    Second, Second]),
     ("mixed",         [Second, Second, Both,    Second, Second]),
     ("tictoc",        [Second, Both,   Both,    Both,   Both]),
     ("mvcc",          [Second, Second, Both,    Both,   Both]),

@@ -439,3 +439,27 @@ fn insert_and_delete(kind: Kind) {
         assert_free(&table, "after a round");
     }
 }
+
+/// The flags of a row that has become cold stay set while another session holds its lock (LK4).
+#[test]
+fn a_row_that_others_have_locked_stays_hot() {
+    for kind in KINDS {
+        let mut scene = scene(kind(1));
+        heat(&mut scene);
+        let stuck = Stuck::on(&scene, 0, Mode::Read);
+        let mut session = scene.db.session().unwrap();
+        let mut read = || {
+            run(&mut session, |tx| {
+                scene.table.read(tx, &0, Item::COUNT)?;
+                assert!((1..=2).contains(&locked(&scene.table, 0).0));
+                Ok(())
+            });
+        };
+        (0..50).for_each(|_| read());
+        assert_eq!(flags(&scene.table, 0), RASK | WASK);
+        drop(stuck);
+        read();
+        assert_eq!(flags(&scene.table, 0), 0);
+        assert_free(&scene.table, "at the end");
+    }
+}

@@ -105,6 +105,10 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
             policies::upgraders(),
             policies::three_cycle(),
             policies::killed_late(),
+            policies::hot_skew(),
+            policies::hot_transfer(),
+            policies::list_gone(),
+            policies::canonical(),
         ]);
     }
     scenes

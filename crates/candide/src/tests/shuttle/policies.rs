@@ -3,13 +3,28 @@
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
 use crate::engine::Protocol;
-use crate::{Abort, Policies, Policy};
+use crate::{Abort, MoccOptions, Policies, Policy};
 
 /// The number of policies, and of tables of which each has another one.
 const KINDS: u64 = Policy::ALL.len() as u64;
 
 fn locking() -> Vec<Policies> {
     Policy::ALL.into_iter().filter(|policy| policy.locks()).map(Policies::of).collect()
+}
+
+/// Returns the policies that learn from conflicts, with both kinds of locks. Under `mocc`, rows are
+/// hot from temperature `threshold` on.
+fn learning(threshold: u8) -> Vec<Policies> {
+    let options = MoccOptions::new().threshold(threshold);
+    let of = |policy: Policy| {
+        [false, true].map(|queues| Policies::of(policy).mocc(options.queue_locks(queues)))
+    };
+    [of(Policy::Mocc), of(Policy::Hybrid)].concat()
+}
+
+/// Returns `mocc` with both kinds of locks, under which all rows are hot.
+fn hot() -> Vec<Policies> {
+    learning(0)[..2].to_vec()
 }
 
 /// Transactions use tables of all policies.
@@ -143,4 +158,121 @@ pub(super) fn killed_late<P: Protocol>() -> Scene<P> {
         })
         .shows("lock awaited")
         .shows("kill")
+}
+
+/// Each of two transactions reads the row that the other one writes. Both rows are hot.
+pub(super) fn hot_skew<P: Protocol>() -> Scene<P> {
+    fn copy<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (items, from) = (me.items(), me.number - 1);
+        me.run(|tx| {
+            let count = items.read(tx, &from, Item::COUNT)?;
+            items.update(tx, &(1 - from), Item::COUNT.set(count + 1))
+        });
+    }
+    let unreliable = MoccOptions::new().threshold(0).unreliable();
+    let policies = hot().into_iter().chain([Policies::of(Policy::Mocc).mocc(unreliable)]);
+    Scene::new("hot-skew")
+        .under(policies.collect())
+        .before(|me| me.fill(0..2, 0))
+        .part(copy)
+        .part(copy)
+        .after(|me| {
+            let items = me.items();
+            let counts = me
+                .run(|tx| Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?]));
+            assert!([[1, 2], [2, 1]].contains(&counts), "{counts:?}");
+            me.expect_free();
+        })
+        .shows("lock")
+        .shows("lock awaited")
+}
+
+/// Three threads move counts between rows that become hot, or whose transactions lock them after a
+/// conflict.
+pub(super) fn hot_transfer<P: Protocol>() -> Scene<P> {
+    fn transfer<P: Protocol>(me: &mut Actor<'_, P>) {
+        let items = me.items();
+        for _ in 0..2 {
+            let (from, to) = (me.random.below(3), me.random.below(3));
+            me.run(|tx| {
+                let count = items.read(tx, &from, Item::COUNT)?;
+                items.update(tx, &from, Item::COUNT.set(count - 1))?;
+                let count = items.read(tx, &to, Item::COUNT)?;
+                items.update(tx, &to, Item::COUNT.set(count + 1))
+            });
+        }
+    }
+    Scene::new("hot-transfer")
+        .under([learning(0), learning(1)].concat())
+        .before(|me| me.fill(0..3, 0))
+        .part(transfer)
+        .part(transfer)
+        .part(transfer)
+        .after(|me| {
+            let items = me.items();
+            let sum = me.run(|tx| {
+                (0..3)
+                    .try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.read(tx, &id, Item::COUNT)?))
+            });
+            assert_eq!(sum, 0);
+            me.expect_free();
+        })
+        .shows("lock awaited")
+        .shows("lock ahead")
+}
+
+/// A row of a retrospective lock list is deleted, and its memory is used for other rows.
+pub(super) fn list_gone<P: Protocol>() -> Scene<P> {
+    Scene::new("list-gone")
+        .under(learning(1))
+        .before(|me| me.fill(0..3, 0))
+        .part(|me| {
+            let items = me.items();
+            for _ in 0..2 {
+                me.run(|tx| {
+                    let count = items.get(tx, &0, Item::COUNT)?.unwrap_or(0);
+                    let other = items.read(tx, &1, Item::COUNT)?;
+                    items.update(tx, &2, Item::COUNT.set(count + other))
+                });
+            }
+        })
+        .part(|me| {
+            let items = me.items();
+            me.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+            me.run(|tx| items.delete(tx, &0));
+            me.run(|tx| items.insert(tx, Item::new(7, 5)));
+            me.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
+            me.run(|tx| items.insert(tx, Item::new(0, 9)));
+        })
+        .part(|me| {
+            let items = me.items();
+            for _ in 0..2 {
+                me.run(|tx| {
+                    let count = items.read(tx, &2, Item::COUNT)?;
+                    items.update(tx, &1, Item::COUNT.set(count))
+                });
+            }
+        })
+        .after(|me| me.expect_free())
+        .shows("lock ahead")
+}
+
+/// Two transactions lock two hot rows in opposite orders.
+pub(super) fn canonical<P: Protocol>() -> Scene<P> {
+    fn lock_both<P: Protocol>(me: &mut Actor<'_, P>) {
+        let (items, first) = (me.items(), me.number - 1);
+        me.run(|tx| {
+            items.read_for_update(tx, &first, Item::COUNT)?;
+            items.read(tx, &(1 - first), Item::COUNT)?;
+            items.update(tx, &first, Item::COUNT.add(1))
+        });
+    }
+    Scene::new("canonical")
+        .under(hot())
+        .before(|me| me.fill(0..2, 0))
+        .part(lock_both)
+        .part(lock_both)
+        .after(|me| me.expect_free())
+        .shows("lock awaited")
+        .shows("order restored")
 }

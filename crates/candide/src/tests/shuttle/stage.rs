@@ -11,7 +11,7 @@ use crate::policy::by_policies;
 use crate::protocols::Recorded;
 use crate::protocols::recorded::Event;
 use crate::schema::Unit;
-use crate::sync::{Ordering, Random, thread};
+use crate::sync::{AtomicU64, Ordering, Random, thread};
 use crate::{Abort, Database, Policies, Policy, Session, Table, TableOptions, Tx};
 use candide_check::Options;
 use std::collections::{BTreeMap, HashSet};
@@ -172,6 +172,8 @@ impl<P: Protocol> Stage<P> {
             ("lock", stats.locks.taken),
             ("lock awaited", stats.locks.waited),
             ("lock refused", stats.locks.died),
+            ("lock ahead", stats.locks.retrospective),
+            ("order restored", stats.locks.restored),
             ("kill", stats.locks.killed),
         ] {
             if times > 0 {
@@ -231,8 +233,10 @@ impl<'a, P: Protocol> Actor<'a, P> {
         for table in std::iter::once(&self.stage.items).chain(kinds.into_iter().flatten()) {
             let core = table.core();
             core.index.for_each(&mut |record| {
-                for at in core.layout.cells(record).filter(|at| at.cell_words() > 1) {
-                    assert_eq!(at.cell_word(1).load(Ordering::Relaxed), 0, "a lock is left");
+                for at in core.layout.cells(record) {
+                    let words = (1..at.cell_words()).map(|word| at.cell_word(word));
+                    let is_free = |word: &AtomicU64| word.load(Ordering::Relaxed) == 0;
+                    assert!(words.into_iter().all(is_free), "a lock is left");
                 }
             });
         }
