@@ -5,8 +5,9 @@
 //! one that answers by chance.
 //!
 //! # Cells
-//! A table has cells of two words if its policy locks ([`Policy::locks`]). Two flags in the TID
-//! word say what to do before the TID word is used:
+//! A table has cells of two words if its policy locks ([`Policy::locks`]), or of four with queue
+//! locks. The words behind the TID word are the lock, called the second word here. Two flags in the
+//! TID word say what to do before the TID word is used:
 //! * RASK: a reader asks the table's policy before it reads.
 //! * WASK: a writer asks the table's policy as it stages a write, and takes the second word before
 //!   it locks the TID word.
@@ -34,7 +35,9 @@
 //! starvation token, or its transaction has failed to get locks too often: the lock's holder may be
 //! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,
 //! or the session has only inserted so far. Or the writer has locked the TID word by a read for
-//! update just before the flags were set.
+//! update just before the flags were set. Or the lock is a queue lock, and the row was not locked
+//! before phase 1, or the session has no node left. A change of a table's policy clears the flags of
+//! a cell whose queue lock seems to be free, without taking the lock.
 //!
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
