@@ -50,6 +50,8 @@ use crate::sync::{Mutant, Ordering, mutant};
 
 /// The largest number of locks that an attempt releases in order to wait for another one.
 const RELEASED_MAX: usize = 8;
+/// How often a commit looks which rows of its write set are to be locked.
+const LOOKS_MAX: usize = 4;
 /// The largest number of locks in a retrospective list; with more, the list is empty.
 const LISTED_MAX: usize = 256;
 /// The same for `hybrid`, whose list has all that an attempt has read.
@@ -222,7 +224,9 @@ impl Locks {
     }
 
     /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
-    /// addresses. Called before phase 1 by an attempt that has used locks.
+    /// addresses. Called before phase 1. While the attempt waits, writers of other rows may begin to
+    /// be asked for, and locks may have been released to wait in order, so it looks again a few
+    /// times.
     ///
     /// # Errors
     /// See [`Locks::ask`]; also returns the cell.
@@ -233,15 +237,22 @@ impl Locks {
         writes: &WriteSet,
         holds_cells: bool,
     ) -> Result<(), (Abort, CellAt)> {
-        let asks = |at: &CellAt| {
-            is_asked_for(*at) && (has_queue(*at) || engine.policies.of(at.table()).learns())
-        };
-        let mut cells: Vec<CellAt> =
-            writes.items().iter().map(|item| item.at).filter(asks).collect();
-        cells.sort_unstable_by_key(|at| at.address());
-        for at in cells {
-            let lock = (Mode::Write, When::BeforeCommit);
-            self.ask(engine, local, at, lock, holds_cells).map_err(|abort| (abort, at))?;
+        for _ in 0..LOOKS_MAX {
+            let asks = |at: &CellAt| {
+                is_asked_for(*at)
+                    && (has_queue(*at) || engine.policies.of(at.table()).learns())
+                    && self.place(*at).is_none_or(|place| self.list[place].mode == Mode::Read)
+            };
+            let mut cells: Vec<CellAt> =
+                writes.items().iter().map(|item| item.at).filter(asks).collect();
+            cells.sort_unstable_by_key(|at| at.address());
+            for &at in &cells {
+                let lock = (Mode::Write, When::BeforeCommit);
+                self.ask(engine, local, at, lock, holds_cells).map_err(|abort| (abort, at))?;
+            }
+            if cells.is_empty() || !self.has_waited() {
+                break;
+            }
         }
         Ok(())
     }
