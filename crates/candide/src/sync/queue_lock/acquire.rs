@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::hand_shake::HandShake;
 use super::lock::QueueLock;
 use super::words::{Front, Mode, NodeId, Successor};
-use crate::sync::{Mutant, Ordering, Patience, Spin, Wait, Waited, Wish, mutant};
+use crate::sync::{Mutant, Ordering, Patience, Wait, Waited, Wish, mutant};
 
 impl QueueLock<'_> {
     /// Asks for the lock with a node that is in no queue. Returns whether the lock is granted at
@@ -16,10 +17,10 @@ impl QueueLock<'_> {
         // holder did (E23).
         match NodeId::named_by(self.tail.swap(id.word(), Ordering::AcqRel)) {
             Some(pred) => {
-                let mut spin = Spin::default();
+                let mut hand_shake = HandShake::default();
                 // A node that was there before may still be leaving.
                 while self.nodes.node(pred).back().successor() != Successor::None {
-                    spin.wait();
+                    hand_shake.wait();
                 }
                 self.attach(id, mode, pred)
             }

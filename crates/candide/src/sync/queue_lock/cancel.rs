@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::hand_shake::HandShake;
 use super::lock::QueueLock;
 use super::words::{Back, Front, Mode, NodeId, Successor};
-use crate::sync::{Mutant, Ordering, Spin, mutant};
+use crate::sync::{Mutant, Ordering, mutant};
 
 impl QueueLock<'_> {
     /// Cancels a request. Returns true if the node is in no queue any more, and may be given back;
@@ -36,9 +37,9 @@ impl QueueLock<'_> {
         let node = self.nodes.node(id);
         // Relaxed: it keeps the successor from leaving, by the order of one word.
         node.back.fetch_or(Back::LEAVING, Ordering::Relaxed);
-        let mut spin = Spin::default();
+        let mut hand_shake = HandShake::default();
         while node.back().successor() == Successor::Leaving {
-            spin.wait();
+            hand_shake.wait();
         }
     }
 
@@ -47,7 +48,7 @@ impl QueueLock<'_> {
     /// of the queue. Returns an error if the lock was granted to the node first.
     fn detach(self, id: NodeId) -> Result<Option<NodeId>, Granted> {
         let node = self.nodes.node(id);
-        let mut spin = Spin::default();
+        let mut hand_shake = HandShake::default();
         loop {
             // Acquire: what the lock's last holders did (E25), or the predecessor (E24).
             let front = Front(node.front.load(Ordering::Acquire));
@@ -62,7 +63,7 @@ impl QueueLock<'_> {
                 // The predecessor leaves or passes the lock on, or is another one already.
                 Some(_) => {}
             }
-            spin.wait();
+            hand_shake.wait();
         }
     }
 
@@ -81,40 +82,31 @@ impl QueueLock<'_> {
         if mutant(Mutant::LeavingUnmarked) {
             return true;
         }
-        let marked = back.while_it_leaves().0;
-        // Relaxed: it keeps the predecessor from granting, by the order of one word.
-        before.back.compare_exchange(back.0, marked, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        before.claim(back, back.while_it_leaves())
     }
 
     /// Returns the successor of a node that is out of its predecessor's reach. If there is none,
     /// makes the predecessor the tail.
     fn successor_to_tell(self, id: NodeId, pred: Option<NodeId>) -> Option<(NodeId, Mode)> {
         let node = self.nodes.node(id);
-        let mut spin = Spin::default();
+        let mut hand_shake = HandShake::default();
         loop {
             match node.back().successor() {
                 Successor::Node(next, mode) => return Some((next, mode)),
-                Successor::None => {
-                    let tail = pred.map_or(0, NodeId::word);
-                    // Release: that the lock has no next writer any more (E23).
-                    if self
-                        .tail
-                        .compare_exchange(id.word(), tail, Ordering::Release, Ordering::Relaxed)
-                        .is_ok()
-                    {
-                        if let Some(pred) = pred {
-                            let before = self.nodes.node(pred);
-                            // Relaxed: it carries nothing.
-                            before.back.fetch_and(!Back::SUCCESSOR, Ordering::Relaxed);
-                        }
-                        return None;
+                Successor::None if self.take_from_tail(id, pred.map_or(0, NodeId::word)) => {
+                    if let Some(pred) = pred {
+                        let before = self.nodes.node(pred);
+                        // Relaxed: it carries nothing.
+                        before.back.fetch_and(!Back::SUCCESSOR, Ordering::Relaxed);
                     }
+                    return None;
                 }
+                Successor::None => {}
                 Successor::Leaving | Successor::Nothing => {
                     unreachable!("the successor of a node that leaves stays")
                 }
             }
-            spin.wait();
+            hand_shake.wait();
         }
     }
 }

@@ -92,21 +92,16 @@ impl QueueLock<'_> {
 
     /// Counts a reader out. The last one grants the lock to the next writer.
     pub(super) fn count_out(self) {
-        let seen_before = NodeId::named_by(match mutant(Mutant::NextWriterUnlooked) {
-            true => self.next_writer.load(Ordering::Acquire),
-            false => 0,
-        });
+        let early =
+            mutant(Mutant::NextWriterUnlooked).then(|| self.next_writer.load(Ordering::Acquire));
         // Release: what this reader did (E25).
         if self.readers.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
         full_fence(); // E26
-        // Acquire: that other readers came before it became the next writer (E26).
-        let mut next = NodeId::named_by(self.next_writer.load(Ordering::Acquire));
-        if mutant(Mutant::NextWriterUnlooked) {
-            next = seen_before;
-        }
-        let Some(writer) = next else { return };
+        // Acquire: that it was made the next writer after other readers were counted (E26).
+        let next = early.unwrap_or_else(|| self.next_writer.load(Ordering::Acquire));
+        let Some(writer) = NodeId::named_by(next) else { return };
         // Acquire: what other readers did (E25). There may be others: this reader was the last one
         // when it was counted out, and the writer may have come later.
         if self.readers.load(Ordering::Acquire) == 0 && self.is_no_longer_next(writer) {

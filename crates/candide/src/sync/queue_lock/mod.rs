@@ -79,6 +79,7 @@
 mod acquire;
 mod cancel;
 mod grant;
+mod hand_shake;
 mod lock;
 mod nodes;
 mod release;

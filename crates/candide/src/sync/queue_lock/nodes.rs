@@ -44,6 +44,12 @@ impl Node {
         Back(self.back.load(Ordering::Acquire))
     }
 
+    /// Claims a link by an exchange of the back word. Returns false if the word is not `back`.
+    pub(super) fn claim(&self, back: Back, claimed: Back) -> bool {
+        // Relaxed: the order of one word decides between claims.
+        self.back.compare_exchange(back.0, claimed.0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// Returns the number by which the thread that waits for this node is found.
     pub(super) fn address(&self) -> u64 {
         std::ptr::from_ref(self).addr() as u64

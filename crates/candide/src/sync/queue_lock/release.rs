@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::hand_shake::HandShake;
 use super::lock::QueueLock;
 use super::words::{Front, Mode, NodeId, Successor};
-use crate::sync::{Ordering, Spin};
+use crate::sync::Ordering;
 
 impl QueueLock<'_> {
     /// Releases the lock, which was granted to the node. Then the node is in no queue, and may be
@@ -32,7 +33,7 @@ impl QueueLock<'_> {
     /// pass on the lock, if any; the link to it is claimed.
     fn leave_behind(self, id: NodeId, mode: Mode) -> Option<NodeId> {
         let node = self.nodes.node(id);
-        let mut spin = Spin::default();
+        let mut hand_shake = HandShake::default();
         loop {
             let back = node.back();
             match back.successor() {
@@ -40,34 +41,16 @@ impl QueueLock<'_> {
                 // Granted by the thread that has granted the lock to this node.
                 Successor::Node(_, Mode::Read) if mode == Mode::Read => return None,
                 Successor::Node(next, _) => {
-                    // Relaxed: it keeps the successor from leaving, by the order of one word.
-                    if node
-                        .back
-                        .compare_exchange(
-                            back.0,
-                            back.busy().0,
-                            Ordering::Relaxed,
-                            Ordering::Relaxed,
-                        )
-                        .is_ok()
-                    {
+                    if node.claim(back, back.busy()) {
                         return Some(next);
                     }
                     continue;
                 }
-                Successor::None => {
-                    // Release: what this holder did (E23).
-                    if self
-                        .tail
-                        .compare_exchange(id.word(), 0, Ordering::Release, Ordering::Relaxed)
-                        .is_ok()
-                    {
-                        return None;
-                    }
-                }
-                Successor::Leaving => {}
+                Successor::None if self.take_from_tail(id, 0) => return None,
+                // A node that leaves, or one that has not linked itself yet.
+                Successor::None | Successor::Leaving => {}
             }
-            spin.wait();
+            hand_shake.wait();
         }
     }
 }
