@@ -13,12 +13,12 @@ impl QueueLock<'_> {
     pub(crate) fn request(self, id: NodeId, mode: Mode) -> bool {
         let node = self.nodes.node(id);
         node.begin(mode);
-        // Release: the node's words. Acquire: those of the node before it, or what the lock's last
-        // holder did (E23).
+        // One exchange is the place in the queue (QL1). Release: the node's words. Acquire: those
+        // of the node before it, or what the lock's last holder did (E23).
         match NodeId::named_by(self.tail.swap(id.word(), Ordering::AcqRel)) {
             Some(pred) => {
                 let mut hand_shake = HandShake::default();
-                // A node that was there before may still be leaving.
+                // A node that was there before may still be leaving (QL3).
                 while self.nodes.node(pred).back().successor() != Successor::None {
                     hand_shake.wait();
                 }
@@ -32,8 +32,8 @@ impl QueueLock<'_> {
         }
     }
 
-    /// Acquires the lock if it is free for `mode`, without waiting for its holders. If not, the node
-    /// is in no queue, and may be given back.
+    /// Acquires the lock if it is free for `mode`, without waiting for its holders. If it is not,
+    /// the node is in no queue, and may be given back.
     pub(crate) fn try_acquire(self, id: NodeId, mode: Mode) -> bool {
         let is_acquired = self.looks_open(mode) && (self.request(id, mode) || !self.cancel(id));
         is_acquired || mutant(Mutant::RefusedTaken)

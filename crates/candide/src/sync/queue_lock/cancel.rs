@@ -22,7 +22,8 @@ impl QueueLock<'_> {
             (None, Mode::Read) => self.grant(next),
             (None, Mode::Write) => {
                 let front = Front::waiting(Mode::Write, None);
-                // Relaxed: as in a release.
+                // Relaxed: a canceller that sees this waits for the next store, and a thread that
+                // grants has seen it.
                 self.nodes.node(next).front.store(front.0, Ordering::Relaxed);
                 if self.make_next_writer(next) {
                     self.grant(next);
@@ -60,7 +61,7 @@ impl QueueLock<'_> {
                 // It is about to be made the next writer, or to be granted the lock.
                 None => {}
                 Some(pred) if self.mark_leaving(id, front.mode(), pred) => return Ok(Some(pred)),
-                // The predecessor leaves or passes the lock on, or is another one already.
+                // The predecessor leaves or passes the lock on, or is another one already (QL3).
                 Some(_) => {}
             }
             hand_shake.wait();

@@ -19,8 +19,8 @@ impl QueueLock<'_> {
             (Mode::Read, None) => {}
             (Mode::Read, Some(writer)) => {
                 let front = Front::waiting(Mode::Write, None);
-                // Relaxed: a canceller that sees this waits for the next store; so does a thread that
-                // grants.
+                // Relaxed: a canceller that sees this waits for the next store, and a thread that
+                // grants has seen it.
                 self.nodes.node(writer).front.store(front.0, Ordering::Relaxed);
                 // Release: its words, and that this reader was counted (E26).
                 self.next_writer.store(writer.word(), Ordering::Release);
@@ -29,8 +29,8 @@ impl QueueLock<'_> {
         self.count_out();
     }
 
-    /// Takes the node of a holder out of the queue. Returns the successor to which the holder has to
-    /// pass on the lock, if any; the link to it is claimed.
+    /// Takes the node of a holder out of the queue. Returns the successor to which the holder has
+    /// to pass the lock on, if any; the link to it is claimed.
     fn leave_behind(self, id: NodeId, mode: Mode) -> Option<NodeId> {
         let node = self.nodes.node(id);
         let mut hand_shake = HandShake::default();
@@ -47,7 +47,7 @@ impl QueueLock<'_> {
                     continue;
                 }
                 Successor::None if self.take_from_tail(id, 0) => return None,
-                // A node that leaves, or one that has not linked itself yet.
+                // A node has not linked itself yet, or leaves (QL3).
                 Successor::None | Successor::Leaving => {}
             }
             hand_shake.wait();

@@ -125,6 +125,11 @@ fn loom_the_last_of_two_readers_releases_beside_a_writer() {
 }
 
 #[test]
+fn loom_a_reader_that_was_the_last_one_beside_another_and_a_writer() {
+    play_from(3, [RELEASE, ACQUIRE_READ, ACQUIRE_WRITE], read_behind_an_empty_queue);
+}
+
+#[test]
 fn loom_the_last_reader_releases_beside_a_next_writer_that_cancels() {
     play_from(3, [RELEASE, REQUEST_WRITE_AND_CANCEL, ACQUIRE_WRITE], read_behind_an_empty_queue);
 }

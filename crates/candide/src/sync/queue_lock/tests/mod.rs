@@ -99,7 +99,7 @@ impl Guarded {
 
     fn cancel_or_leave(&self, id: NodeId) {
         if !self.lock().cancel(id) {
-            self.wait_and_leave(id);
+            self.leave(id);
         }
     }
 
