@@ -29,6 +29,13 @@ impl<'a> QueueLock<'a> {
         QueueLock { tail, readers, next_writer, nodes, parking }
     }
 
+    /// Takes the node out of the queue if it is the last one; `before` is the node before it, or
+    /// zero.
+    pub(super) fn take_from_tail(self, id: NodeId, before: u64) -> bool {
+        // Release: what this thread did (E23).
+        self.tail.compare_exchange(id.word(), before, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
     /// Returns whether another request stands behind this one. May be out of date.
     pub(crate) fn is_awaited(self, id: NodeId) -> bool {
         let tail = self.tail.load(Ordering::Relaxed);
