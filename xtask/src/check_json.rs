@@ -70,6 +70,10 @@ const LOCKS: &[(&str, Kind)] = &[
     ("died", Number),
     ("killed", Number),
     ("forgone", Number),
+    ("retrospective", Number),
+    ("restored", Number),
+    ("heated", Number),
+    ("cooled", Number),
 ];
 
 const SLICE: &[(&str, Kind)] = &[
@@ -285,7 +289,10 @@ mod tests {
     }
 
     fn locks() -> Value {
-        json!({ "taken": 9, "waited": 5, "died": 2, "killed": 1, "forgone": 0 })
+        json!({
+            "taken": 9, "waited": 5, "died": 2, "killed": 1, "forgone": 0, "retrospective": 4, "restored": 0, "heated": 1,
+            "cooled": 0,
+        })
     }
 
     fn slice(committed: u64, aborted: u64) -> Value {

@@ -23,8 +23,14 @@ fn locks_are_told_of_each_policy_that_may_take_some() {
         with += 1;
         let counts =
             ["taken", "waited", "died", "killed", "forgone"].map(|name| number(&locks[name]));
-        assert_eq!(locks.as_object().expect("an object").len(), counts.len());
         let [taken, waited, died, killed, forgone] = counts;
+        let learnt =
+            ["retrospective", "restored", "heated", "cooled"].map(|name| number(&locks[name]));
+        assert_eq!(locks.as_object().expect("an object").len(), counts.len() + learnt.len());
+        let retrospective = learnt[0];
+        assert!(retrospective <= taken, "{result}");
+        // Only these learn from conflicts which rows to lock.
+        assert!(["mocc", "hybrid"].contains(&protocol) || learnt == [0.0; 4], "{result}");
         // The only table of `mixed` has the first policy in turn, which is optimistic.
         assert!(protocol != "mixed" || counts == [0.0; 5], "{result}");
         let is_idle = protocol == "mixed" || result["committed"] == 0;
@@ -32,16 +38,18 @@ fn locks_are_told_of_each_policy_that_may_take_some() {
         assert!(died + killed <= number(&result["aborted"]), "{result}");
         if result["threads"] == 1 {
             assert_eq!([waited, died, killed, forgone], [0.0; 4], "{result}");
+            assert_eq!(learnt, [0.0; 4], "{result}");
         }
     }
-    // Eight policies with two numbers of threads.
-    assert_eq!(with, 16);
+    // Ten policies with two numbers of threads.
+    assert_eq!(with, 20);
     let (_, table) = printed.split_once("\nLocks on rows by policy: ").expect("a table of locks");
     let rows = table.lines().take_while(|line| !line.is_empty() && !line.starts_with("note: "));
     let rows = rows.filter(|line| line.trim_start().starts_with("ycsb-hot-5 "));
-    assert_eq!(rows.count(), 16, "{printed}");
+    assert_eq!(rows.count(), 20, "{printed}");
     assert!(page.contains("<summary>Locks by policy</summary>"));
-    assert_eq!(page.matches("data-field=\"locks/taken\"").count(), 16);
+    assert_eq!(page.matches("data-field=\"locks/taken\"").count(), 20);
+    assert_eq!(page.matches("data-field=\"locks/cooled\"").count(), 20);
 }
 
 #[test]

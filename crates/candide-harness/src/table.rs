@@ -306,14 +306,14 @@ pub(crate) fn counts_locks(report: &Report) -> bool {
 
 /// The heading of the table of locks.
 pub(crate) const LOCKS_TITLE: &str = "Locks on rows by policy: taken; waited for; attempts that died for want of one, or were killed \
-     for another transaction's; and locks forgone, without which an attempt went on. Those that \
-     every commit takes on what it writes do not count";
+     for another transaction's; locks forgone; those among the taken for what the attempt before \
+     failed on (retrospective); releases to take locks in order (restored); rows that became hot \
+     (heated) and no longer are (cooled). Those that every commit takes do not count";
 
 /// Returns the cells for the locks of a setting; `None` if no policy may lock.
-fn locks_row(result: &Measurement) -> Option<[String; 6]> {
-    let [taken, waited, died, killed, forgone] =
-        result.locks?.counts().map(|count| grouped(count as f64));
-    Some([label(result), taken, waited, died, killed, forgone])
+fn locks_row(result: &Measurement) -> Option<Vec<String>> {
+    let counts = result.locks?.counts().map(|count| grouped(count as f64));
+    Some([label(result)].into_iter().chain(counts).collect())
 }
 
 /// The heading of the table of [`timeline_rows`].
@@ -465,7 +465,7 @@ fn sets(report: &Report) -> Table {
 }
 
 fn locks(report: &Report) -> Table {
-    let mut table = table(&[&["setting"], &Locks::NAMES[..]].concat(), 1..6);
+    let mut table = table(&[&["setting"], &Locks::NAMES[..]].concat(), 1..10);
     table.add_rows(report.results.iter().filter_map(locks_row));
     table
 }

@@ -169,17 +169,7 @@ impl LockCounters {
     fn read(&self) -> LockStats {
         let [taken, waited, died, killed, forgone, retrospective, restored, heated, cooled] =
             std::array::from_fn(|index| self.0[index].load(Ordering::Relaxed));
-        LockStats {
-            taken,
-            waited,
-            died,
-            killed,
-            forgone,
-            retrospective,
-            restored,
-            heated,
-            cooled,
-        }
+        LockStats { taken, waited, died, killed, forgone, retrospective, restored, heated, cooled }
     }
 }
 
