@@ -350,7 +350,7 @@ impl Catalog {
             show_key: plan.show_key,
             index,
             records,
-            birth_flags: AtomicU64::new(flags_of(plan.policy)),
+            birth_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),
             indexes: Indexes::default(),
             linked: Tally::default(),
             versions,

@@ -6,6 +6,7 @@ use super::session::{Session, run_cached};
 use super::table::Table;
 use crate::catalog::{Catalog, TableOptions};
 use crate::engine::desks::Desks;
+use crate::engine::temperatures::Temperatures;
 use crate::engine::{
     Common, Engine, Hot, Options, Properties, Protocol, ReadView, TablePolicies, Token,
 };
@@ -460,6 +461,7 @@ impl<P: Protocol> Builder<P> {
                 token: Token::new(),
                 policies: TablePolicies::new(P::policies(&self.policy)),
                 desks: Desks::new(),
+                temperatures: Temperatures::default(),
                 parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),

@@ -8,6 +8,7 @@ use super::properties::Properties;
 use super::shared_queue::Hot;
 use super::table_core::TableCore;
 use super::table_policies::TablePolicies;
+use super::temperatures::Temperatures;
 use crate::epoch::Epochs;
 use crate::error::Error;
 use crate::factor::Factors;
@@ -80,6 +81,7 @@ pub(crate) struct Common {
     pub(crate) token: Token,
     pub(crate) policies: TablePolicies,
     pub(crate) desks: Desks,
+    pub(crate) temperatures: Temperatures,
     /// The place where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,

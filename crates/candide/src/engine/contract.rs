@@ -207,6 +207,21 @@ pub trait Protocol: Absence {
         Ok(false)
     }
 
+    /// Takes the lock by policy of a unit, for writing or for reading, before the closure runs. By
+    /// default nothing is locked.
+    ///
+    /// # Errors
+    /// If the policy says that the attempt must abort. The attempt then goes on without the lock.
+    #[doc(hidden)]
+    fn lock_ahead(
+        _context: &mut Context<'_, Self>,
+        _attempt: &mut Self::Attempt,
+        _at: CellAt,
+        _writes: bool,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+
     /// Returns whether the row exists right now. The row is not observed.
     #[doc(hidden)]
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool;

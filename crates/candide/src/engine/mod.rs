@@ -16,6 +16,7 @@ mod properties;
 mod shared_queue;
 mod table_core;
 mod table_policies;
+pub(crate) mod temperatures;
 mod versions;
 mod wanted;
 mod worker;

@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use crate::policy::{Policies, Policy};
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::policy::{MoccOptions, Policies, Policy};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use std::sync::OnceLock;
 
 /// The number of tables in a group.
@@ -19,6 +19,8 @@ type Group = Box<[AtomicU64; GROUP]>;
 pub(crate) struct TablePolicies {
     /// The policies of new tables; `None` if the protocol has no policies.
     pub(crate) chosen: Option<Policies>,
+    /// Whether a table has had a policy that learns from conflicts.
+    learns: AtomicBool,
     /// The number of each table's policy, in groups of [`GROUP`] tables. A group is made when a
     /// table first gets a policy other than the first one, which has number zero.
     groups: OnceLock<Box<[OnceLock<Group>]>>,
@@ -28,7 +30,19 @@ pub(crate) struct TablePolicies {
 
 impl TablePolicies {
     pub(crate) fn new(chosen: Option<Policies>) -> TablePolicies {
-        TablePolicies { chosen, groups: OnceLock::new(), changes: Mutex::new(()) }
+        let learns = AtomicBool::new(false);
+        TablePolicies { chosen, learns, groups: OnceLock::new(), changes: Mutex::new(()) }
+    }
+
+    /// Returns the settings of the policies that learn from conflicts.
+    pub(crate) fn mocc(&self) -> MoccOptions {
+        self.chosen.as_ref().map(Policies::mocc_options).unwrap_or_default()
+    }
+
+    /// Returns whether a table has had a policy that learns from conflicts.
+    #[inline(always)]
+    pub(crate) fn learns(&self) -> bool {
+        self.learns.load(Ordering::Relaxed)
     }
 
     /// Returns the policy of table `table`.
@@ -44,6 +58,9 @@ impl TablePolicies {
         let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
         if policy == Policy::default() && self.of(table) == policy {
             return;
+        }
+        if policy.learns() {
+            self.learns.store(true, Ordering::Relaxed);
         }
         let groups = self.groups.get_or_init(|| (0..GROUPS).map(|_| OnceLock::new()).collect());
         let numbers =

@@ -1,6 +1,6 @@
 //! What outlives a failed attempt, for the transaction's next attempt: the units that it wanted to
-//! lock, its age, and its ticket. The next attempt locks the units *ahead*: before its closure
-//! runs.
+//! lock, its retrospective lock list, its age, and its ticket. The next attempt locks the units
+//! *ahead*: before its closure runs.
 //!
 //! Attempts that lock rows in opposite orders fail again and again. So an attempt that fails at a
 //! read for update notes the units that it held and the unit for which it waited. The next attempt
@@ -9,6 +9,10 @@
 //! the same order, so they can sleep. Locking ahead is a hint: the locks are released at the end of
 //! the attempt, and a unit that is not found, or cannot be locked in time, is left out. Units are
 //! noted by their keys, since a record may be freed while no session is pinned.
+//!
+//! The *retrospective lock list* [WK16] has the locks by policy that would have spared the attempt
+//! its conflict. Policies that learn from conflicts make it. It is noted and locked ahead like the
+//! units, with a mode for each.
 //!
 //! The closure may run a transaction of another session. This inner transaction must not fail
 //! because of a row for which the closure has not asked. If it does, the outer attempt ends in a
@@ -25,11 +29,16 @@ use crate::schema::KeyWords;
 /// The largest number of units noted; further units are ignored.
 const UNITS_MAX: usize = 64;
 
+/// A unit: the number of the table, the unit within the row, and the row's key.
+type Unit = (u16, usize, KeyWords);
+
 /// The units that a transaction's next attempt locks ahead, and the transaction's age and ticket.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// For each unit: the number of the table, the unit within the row, and the row's key.
-    units: Vec<(u16, usize, KeyWords)>,
+    /// The units that reads for update have wanted.
+    units: Vec<Unit>,
+    /// The retrospective lock list: units, and whether each is locked for writing.
+    retrospective: Vec<(Unit, bool)>,
     /// Whether the transaction takes no locks ahead, in bit 63; and its age, or zero.
     marks: u64,
     /// The ticket that the transaction has drawn; zero if it has drawn none, or has no age.
@@ -51,20 +60,21 @@ const OFF: u64 = 1 << 63;
 impl Wanted {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.units.is_empty()
+        self.units.is_empty() && self.retrospective.is_empty()
     }
 
     /// Returns whether no units are noted, locking ahead is not turned off, and the transaction has
     /// no age.
     #[inline(always)]
     pub(crate) fn is_as_new(&self) -> bool {
-        self.units.is_empty() && self.marks == 0
+        self.is_empty() && self.marks == 0
     }
 
     #[cold]
     #[inline(never)]
     pub(crate) fn clear(&mut self) {
         self.units.clear();
+        self.retrospective.clear();
         self.marks = 0;
         self.ticket = 0;
         self.failures = 0;
@@ -73,6 +83,7 @@ impl Wanted {
     /// Makes the transaction lock nothing ahead from now on.
     pub(crate) fn turn_off(&mut self) {
         self.units.clear();
+        self.retrospective.clear();
         self.marks |= OFF;
     }
 
@@ -115,28 +126,57 @@ impl Wanted {
     /// Notes the unit `at`. The session is pinned.
     #[cold]
     pub(crate) fn add(&mut self, engine: &Common, at: CellAt) {
-        let key = at.record().key_words(engine.table(at.table()).layout.key_words());
-        let is_same = |&(table, unit, ref other): &(u16, usize, KeyWords)| {
-            (table, unit, other.as_slice()) == (at.table(), at.unit(), key.as_slice())
+        let new = unit_of(engine, at);
+        let is_new = |&(table, unit, ref key): &Unit| {
+            (table, unit, key.as_slice()) != (new.0, new.1, new.2.as_slice())
         };
-        if self.marks & OFF == 0 && self.units.len() < UNITS_MAX && !self.units.iter().any(is_same)
-        {
-            self.units.push((at.table(), at.unit(), key));
+        if self.marks & OFF == 0 && self.units.len() < UNITS_MAX && self.units.iter().all(is_new) {
+            self.units.push(new);
+        }
+    }
+
+    /// Makes `locks` the retrospective lock list: cells, and whether each is locked for writing.
+    /// The session is pinned.
+    #[cold]
+    pub(crate) fn set_retrospective(&mut self, engine: &Common, locks: &[(CellAt, bool)]) {
+        self.retrospective.clear();
+        if self.marks & OFF == 0 {
+            let noted = locks.iter().map(|&(at, writes)| (unit_of(engine, at), writes));
+            self.retrospective.extend(noted);
         }
     }
 
     /// Returns the units whose records still exist, in the order of their addresses. The session is
     /// pinned.
     pub(crate) fn cells(&self, engine: &Common) -> Vec<CellAt> {
-        let find = |&(number, unit, ref key): &(u16, usize, KeyWords)| {
-            let table = engine.table(number);
-            match table.index.find(key.as_slice()) {
-                Found::Record(record) => table.layout.cells(record).nth(unit),
-                Found::Nothing { .. } => None,
-            }
-        };
-        let mut cells: Vec<CellAt> = self.units.iter().filter_map(find).collect();
+        let mut cells: Vec<CellAt> =
+            self.units.iter().filter_map(|unit| find(engine, unit)).collect();
         cells.sort_unstable_by_key(|at| at.address());
         cells
+    }
+
+    /// Returns the cells of the retrospective lock list whose records still exist, in the order of
+    /// their addresses, and whether each is locked for writing. The session is pinned.
+    pub(crate) fn retrospective(&self, engine: &Common) -> Vec<(CellAt, bool)> {
+        let locks = self.retrospective.iter();
+        let mut locks: Vec<(CellAt, bool)> =
+            locks.filter_map(|(unit, writes)| Some((find(engine, unit)?, *writes))).collect();
+        locks.sort_unstable_by_key(|(at, _)| at.address());
+        locks
+    }
+}
+
+/// Returns the unit of a cell. The session is pinned.
+fn unit_of(engine: &Common, at: CellAt) -> Unit {
+    let key = at.record().key_words(engine.table(at.table()).layout.key_words());
+    (at.table(), at.unit(), key)
+}
+
+/// Returns the cell of a unit, if the unit's record still exists. The session is pinned.
+fn find(engine: &Common, &(number, unit, ref key): &Unit) -> Option<CellAt> {
+    let table = engine.table(number);
+    match table.index.find(key.as_slice()) {
+        Found::Record(record) => table.layout.cells(record).nth(unit),
+        Found::Nothing { .. } => None,
     }
 }

@@ -315,6 +315,24 @@ impl HashIndex {
         }
     }
 
+    /// Calls `each` with the records of a key's bucket; with some of those that are linked or
+    /// unlinked meanwhile. The caller is pinned.
+    pub(crate) fn for_each_beside(&self, key: &[u64], each: &mut dyn FnMut(RecordAt)) {
+        let hash = self.hash(&key[..self.hashed_words]);
+        let mut array = self.current();
+        let node = loop {
+            let node = array.bucket(array.bucket_index(hash));
+            if node.version() & MOVED == 0 {
+                break node;
+            }
+            array = self.next_of(array);
+        };
+        self.each_slot(node, |_, _, entry| {
+            record_of(entry).into_iter().for_each(&mut *each);
+            false
+        });
+    }
+
     fn next_of<'a>(&'a self, array: &Array) -> &'a Array {
         self.array_at(array.next.load(Ordering::Acquire))
             .expect("a bucket moves only once the next array is there")

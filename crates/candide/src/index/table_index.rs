@@ -209,6 +209,15 @@ impl TableIndex {
         }
     }
 
+    /// Calls `each` with records that are linked in the same node as the key, or were a moment ago.
+    /// The caller is pinned.
+    pub(crate) fn for_each_beside(&self, key: &[u64], each: &mut dyn FnMut(RecordAt)) {
+        match self {
+            TableIndex::Hash(hash) => hash.for_each_beside(key, each),
+            TableIndex::Ordered(ordered) => ordered.for_each_beside(key, each),
+        }
+    }
+
     /// Calls `record` with the records that [`TableIndex::for_each`] visits, and calls `node` with
     /// each node before any record of that node. The keys of the index have `key_words` words.
     pub(crate) fn go_through(

@@ -193,6 +193,13 @@ pub trait Running: Send {
     #[doc(hidden)]
     fn hold(&mut self, context: &mut Context<'_, Erased>, at: CellAt) -> Result<bool, Abort>;
     #[doc(hidden)]
+    fn lock_ahead(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        at: CellAt,
+        writes: bool,
+    ) -> Result<(), Abort>;
+    #[doc(hidden)]
     fn is_present(&self, at: CellAt) -> bool;
     fn assumes(
         &mut self,
@@ -578,6 +585,15 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::hold(&mut inner(context), &mut self.0, at)
     }
 
+    fn lock_ahead(
+        &mut self,
+        context: &mut Context<'_, Erased>,
+        at: CellAt,
+        writes: bool,
+    ) -> Result<(), Abort> {
+        P::lock_ahead(&mut inner(context), &mut self.0, at, writes)
+    }
+
     fn is_present(&self, at: CellAt) -> bool {
         P::is_present(&self.0, at)
     }
@@ -776,6 +792,15 @@ impl Protocol for Erased {
         at: CellAt,
     ) -> Result<bool, Abort> {
         attempt.hold(context, at)
+    }
+
+    fn lock_ahead(
+        context: &mut Context<'_, Erased>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        writes: bool,
+    ) -> Result<(), Abort> {
+        attempt.lock_ahead(context, at, writes)
     }
 
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool {

@@ -134,7 +134,9 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::policy::Policies;
-use crate::protocols::policies::{Grant, Lock, Locks, Mode, RASK, WASK, When, with_flags};
+use crate::protocols::policies::{
+    Grant, Lock, Locks, Mode, RASK, WASK, When, learn, with_flags,
+};
 use crate::protocols::shared::cell_lock::{
     Held, LOCK_ROUNDS_MAX, acquire_asking, begin_install, copy_shared, enqueue_if_absent, evaluate,
     fail, fence_after_locking, is_locked_by_another, is_owned, look_again, note_end, raise_install,
@@ -235,7 +237,39 @@ impl Attempt {
     ) -> Result<(), Abort> {
         // Other writers are about to wait for this attempt.
         context.yield_to_token()?;
-        ask(context, (&mut self.held, &mut self.locks), at, (Mode::Write, when)).map(drop)
+        ask(context, (&mut self.held, &mut self.locks), at, (Mode::Write, when))?;
+        // A closure that goes on with a row that has changed while the attempt waited would run in
+        // vain.
+        let seen = || self.reads.iter().rev().find(|(read, _)| read.address() == at.address());
+        if self.locks.has_waited()
+            && let Some(&(_, seen)) = seen()
+            && !Tid(at.cell_word(0).load(Ordering::Relaxed)).same_version(seen)
+        {
+            return Err(context.conflict(Abort::ReadChanged, at));
+        }
+        Ok(())
+    }
+
+    /// Learns from the conflict in which the attempt ends, under policies that do so.
+    #[cold]
+    fn learn(&mut self, context: &mut Context<'_, Occ>, writes: &WriteSet) {
+        learn(context.engine, context.local, &self.locks, &self.reads, writes);
+    }
+
+    /// Takes the locks of the write set before phase 1, under policies that wait in the order of
+    /// addresses.
+    #[cold]
+    #[inline(never)]
+    fn lock_writes(
+        &mut self,
+        context: &mut Context<'_, Occ>,
+        writes: &WriteSet,
+    ) -> Result<(), Abort> {
+        context.yield_to_token()?;
+        let holds_cells = self.held.has_cells();
+        let locked = self.locks.lock_writes(context.engine, context.local, writes, holds_cells);
+        self.held.note_policy(self.locks.holds_any());
+        locked.map_err(|(abort, at)| context.conflict(abort, at))
     }
 
     /// Releases all locks that the attempt still holds.
@@ -243,6 +277,9 @@ impl Attempt {
     #[inline(never)]
     fn give_back(&mut self, context: &mut Context<'_, Occ>, writes: &WriteSet) {
         self.held.give_back(context, release_held);
+        if context.engine.policies.learns() && context.local.conflict.is_none() {
+            self.locks.note_preferences(context.engine, writes);
+        }
         self.locks.release_all(context.engine, context.local, writes.items());
     }
 
@@ -380,6 +417,19 @@ impl Protocol for Occ {
         attempt.held.hold_once(context, at)
     }
 
+    fn lock_ahead(
+        context: &mut Context<'_, Occ>,
+        attempt: &mut Attempt,
+        at: CellAt,
+        writes: bool,
+    ) -> Result<(), Abort> {
+        let mode = if writes { Mode::Write } else { Mode::Read };
+        let Attempt { held, locks, .. } = attempt;
+        let grant = locks.lock_ahead(context.engine, context.local, at, mode);
+        held.note_policy(locks.holds_any());
+        grant.map(drop)
+    }
+
     #[inline(always)]
     fn is_present(_attempt: &Attempt, at: CellAt) -> bool {
         !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT)
@@ -439,6 +489,8 @@ impl Protocol for Occ {
         };
         if committed.is_ok() {
             attempt.view.end();
+        } else if context.engine.policies.learns() && context.local.conflict.is_some() {
+            attempt.learn(context, writes);
         }
         if !attempt.held.is_empty() {
             attempt.give_back(context, writes);
@@ -453,6 +505,9 @@ impl Protocol for Occ {
     }
 
     fn abort(context: &mut Context<'_, Occ>, attempt: &mut Attempt, writes: &mut WriteSet) {
+        if context.engine.policies.learns() && context.local.conflict.is_some() {
+            attempt.learn(context, writes);
+        }
         attempt.give_back(context, writes);
     }
 
@@ -611,6 +666,9 @@ fn commit(
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
+    if !attempt.held.is_empty() && context.engine.policies.learns() {
+        attempt.lock_writes(context, writes)?;
+    }
 
     // 1 lock
     let Attempt { held, locks, .. } = attempt;

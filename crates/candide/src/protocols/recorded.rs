@@ -497,6 +497,15 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::hold(&mut inner(context), &mut attempt.inner, at)
     }
 
+    fn lock_ahead(
+        context: &mut Context<'_, Self>,
+        attempt: &mut Self::Attempt,
+        at: CellAt,
+        writes: bool,
+    ) -> Result<(), Abort> {
+        P::lock_ahead(&mut inner(context), &mut attempt.inner, at, writes)
+    }
+
     fn is_present(attempt: &Self::Attempt, at: CellAt) -> bool {
         P::is_present(&attempt.inner, at)
     }

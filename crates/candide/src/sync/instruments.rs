@@ -125,6 +125,12 @@ pub(crate) enum Mutant {
     WantLeft,
     /// Policies: a circle of waiting sessions is not noticed.
     CircleUnseen,
+    /// Policies: the flags of a row are cleared while other sessions hold its lock for reading.
+    CooledWhileShared,
+    /// Policies: an attempt that learns from conflicts waits for locks in any order.
+    WaitsOutOfOrder,
+    /// Policies: the retrospective lock list is always empty.
+    NothingRetrospective,
     /// Policies: a session is asked to abort although it has released the lock.
     KillNextTransaction,
     /// Policies: rows for which the attempt has asked its policy are not validated.

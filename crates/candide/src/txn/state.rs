@@ -974,10 +974,18 @@ impl<P: Protocol> State<P> {
     }
 
     /// Locks the units that earlier attempts of the transaction wanted, except units that no longer
-    /// exist. Stops at the first unit that cannot be locked.
+    /// exist. Takes the locks of the retrospective lock list first. Stops at the first unit that
+    /// cannot be locked.
     #[cold]
     #[inline(never)]
     pub(crate) fn lock_wanted(&mut self, engine: &Engine<P>) {
+        for (at, writes) in self.worker.local.wanted.retrospective(engine) {
+            let context = &mut Context::new(engine, &mut self.worker);
+            if P::lock_ahead(context, &mut self.attempt, at, writes).is_err() {
+                self.worker.local.conflict = None;
+                break;
+            }
+        }
         for at in self.worker.local.wanted.cells(engine) {
             match P::hold(&mut Context::new(engine, &mut self.worker), &mut self.attempt, at) {
                 Ok(true) => {

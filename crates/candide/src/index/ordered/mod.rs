@@ -351,6 +351,28 @@ impl OrderedIndex {
         }
     }
 
+    /// Calls `each` with the records of the leaf to which a key belongs; with none if the leaf
+    /// changes meanwhile. The caller is pinned.
+    pub(crate) fn for_each_beside(&self, key: &[u64], each: &mut dyn FnMut(RecordAt)) {
+        let (mut root, mut depth) = (self.root(), 0);
+        let Spot { leaf, version, .. } = loop {
+            match look::<false>(root, key[depth]) {
+                Some((_, Value::Layer(next))) => (root, depth) = (next, depth + 1),
+                Some((spot, _)) => break spot,
+                None => return,
+            }
+        };
+        let permutation = leaf.permutation();
+        let mut values = [0; WIDTH];
+        let count = permutation.count();
+        for (rank, value) in values[..count].iter_mut().enumerate() {
+            *value = leaf.value(permutation.slot(rank));
+        }
+        if leaf.is_still(version) {
+            values[..count].iter().filter_map(|&value| Value::record(value)).for_each(each);
+        }
+    }
+
     /// Links `record`, whose key and cells are written, unless another record with its key is
     /// linked. The caller is pinned, and has called [`Place::link_near`], which returned the start.
     ///

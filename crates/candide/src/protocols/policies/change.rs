@@ -13,7 +13,7 @@ use crate::sync::{Mutant, Ordering, Spin, mutant};
 /// Gives a cell exactly the flags `wanted`, if its TID word is unlocked (LK3). Unless
 /// `can_clear`, only adds flags, and does nothing to a cell with other ones; otherwise the caller
 /// holds the second word for writing (LK4). Returns whether the cell now has these flags.
-fn exchange_flags(at: CellAt, wanted: u64, can_clear: bool) -> bool {
+pub(super) fn exchange_flags(at: CellAt, wanted: u64, can_clear: bool) -> bool {
     let cell = at.cell_word(0);
     loop {
         let tid = Tid(cell.load(Ordering::Relaxed));
@@ -37,14 +37,15 @@ fn exchange_flags(at: CellAt, wanted: u64, can_clear: bool) -> bool {
 
 /// Gives a cell the flags of its table's present policy. The caller holds the second word for
 /// writing, and releases it next.
-pub(super) fn follow(at: CellAt, policy: Policy) {
-    exchange_flags(at, flags_of(policy), true);
+pub(super) fn follow(engine: &Common, at: CellAt, policy: Policy) {
+    exchange_flags(at, flags_of(policy, engine.policies.mocc()), true);
 }
 
 /// Returns the TID word with which a held cell is released: `tid`, with the flags of the table's
 /// policy that it lacks (LK3).
 pub(crate) fn with_flags(engine: &Common, at: CellAt, tid: Tid) -> Tid {
-    let wanted = if at.cell_words() > 1 { flags_of(engine.policies.of(at.table())) } else { 0 };
+    let flags = || flags_of(engine.policies.of(at.table()), engine.policies.mocc());
+    let wanted = if at.cell_words() > 1 { flags() } else { 0 };
     Tid(tid.0 | wanted)
 }
 
@@ -69,7 +70,7 @@ pub(super) fn toss(at: CellAt, mode: Mode, me: u16, is_heads: bool) -> Mode {
 /// Gives a cell the flags of a policy to which its table changes. Waits for the cell's locks for a
 /// bounded number of rounds.
 pub(crate) fn follow_policy(engine: &Common, at: CellAt, policy: Policy) {
-    let wanted = flags_of(policy);
+    let wanted = flags_of(policy, engine.policies.mocc());
     let mut spin = Spin::default();
     loop {
         let done = exchange_flags(at, wanted, false)

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::waiting::{Asker, Verdict, When, verdict};
+use super::heat::cool;
 use super::word::{Lock, LockWord, Mode, release};
 use super::{RASK, WASK, change};
 use crate::access::WriteItem;
@@ -49,13 +50,19 @@ pub(crate) enum Grant {
 /// The locks on second words that an attempt holds; empty between attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    list: Vec<(CellAt, Mode)>,
+    pub(super) list: Vec<(CellAt, Mode)>,
     /// The places of the listed locks by the addresses of their cells, if the list is long.
     places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
     /// The number of locks for writing in the list.
     written: usize,
+    /// Whether the attempt has taken locks under policies that wait in the order of addresses.
+    pub(super) holds_ordered: bool,
+    /// Whether the attempt has taken locks under other policies.
+    pub(super) holds_unordered: bool,
     /// Whether the session's desk shows the attempt.
     is_shown: bool,
+    /// Whether the attempt has waited for a lock since this was last asked.
+    has_waited: bool,
 }
 
 impl Locks {
@@ -108,6 +115,9 @@ impl Locks {
             local.locks.count(LockCount::Killed);
             return Err(Abort::Locked);
         }
+        if policy.learns() && when != When::Commit {
+            return self.hint(engine, local, at, policy, (mode, when), holds_cells);
+        }
         let lock = Lock::of(&at);
         if self.has(lock.word(), at, mode, me) {
             return Ok(Grant::Held);
@@ -119,7 +129,8 @@ impl Locks {
         // Reserved in advance, since nothing may fail between the exchange and the push.
         self.list.reserve(usize::from(when != When::Commit));
         let holds_others = holds_cells || when == When::Commit || self.holds_any();
-        let asker = Asker::new(policy, mode, self.written, (when, holds_cells, holds_others));
+        let asker = Asker::new(policy, mode, self.written, (when, holds_cells, holds_others))
+            .beside_ordered(self.holds_ordered);
         match self.take(engine, local, at, asker)? {
             Grant::Held => {}
             Grant::Without => {
@@ -128,11 +139,18 @@ impl Locks {
             }
         }
         local.locks.count(LockCount::Taken);
-        let grant = look_again(engine, at, mode)?;
+        let flag = if mode == Mode::Read { RASK } else { WASK };
+        let grant = look_again(engine, at, mode, flag)?;
         if grant == Grant::Held && when != When::Commit {
             self.push(at, mode);
+            self.holds_unordered = true;
         }
         Ok(grant)
+    }
+
+    /// Returns whether the attempt has waited for a lock since the last call.
+    pub(crate) fn has_waited(&mut self) -> bool {
+        std::mem::take(&mut self.has_waited)
     }
 
     /// Shows the attempt on the session's desk, unless it is shown already.
@@ -169,7 +187,7 @@ impl Locks {
     }
 
     /// Returns the place of a cell's lock in the list. A short list is searched from its end.
-    fn place(&self, at: CellAt) -> Option<usize> {
+    pub(super) fn place(&self, at: CellAt) -> Option<usize> {
         if self.list.len() > SEARCHED_MAX {
             return self.places.get(&at.address()).copied();
         }
@@ -181,7 +199,7 @@ impl Locks {
     }
 
     /// Adds a lock to the list, which has room for it.
-    fn push(&mut self, at: CellAt, mode: Mode) {
+    pub(super) fn push(&mut self, at: CellAt, mode: Mode) {
         self.list.push((at, mode));
         self.written += usize::from(mode == Mode::Write);
         let from = match self.list.len() {
@@ -193,9 +211,10 @@ impl Locks {
         self.places.extend(listed.map(|((at, _), place)| (at.address(), place)));
     }
 
-    /// Removes a lock for reading from the list.
-    fn remove(&mut self, place: usize) {
-        let (at, _) = self.list.swap_remove(place);
+    /// Removes a lock from the list.
+    pub(super) fn remove(&mut self, place: usize) {
+        let (at, mode) = self.list.swap_remove(place);
+        self.written -= usize::from(mode == Mode::Write);
         self.places.remove(&at.address());
         if let Some((moved, _)) = self.list.get(place)
             && self.list.len() > SEARCHED_MAX
@@ -210,7 +229,7 @@ impl Locks {
     /// Makes it a lock for writing if no other session reads, and returns whether that was done. An
     /// attempt never keeps a lock for reading while it waits to write: two that did would wait for
     /// one another.
-    fn give_up_read_lock(&mut self, engine: &Common, at: CellAt, me: u16) -> bool {
+    pub(super) fn give_up_read_lock(&mut self, engine: &Common, at: CellAt, me: u16) -> bool {
         let word = Lock::of(&at).word();
         if word.is_written() || word.classes() & class_of(me) == 0 {
             return false;
@@ -229,8 +248,8 @@ impl Locks {
     }
 
     /// Takes the lock of a cell, and waits as the policy says.
-    fn take(
-        &self,
+    pub(super) fn take(
+        &mut self,
         engine: &Common,
         local: &mut Local,
         at: CellAt,
@@ -249,7 +268,7 @@ impl Locks {
         // The wait, and how long it is.
         let mut wait: Option<(Wait<'_>, Patience)> = None;
         let is_writer = mode == Mode::Write;
-        let mut has_wanted = false;
+        let (mut has_wanted, mut has_waited) = (false, false);
         let verdict = loop {
             let patience = match verdict(engine, local, &mut asker, (lock, word), self.is_shown) {
                 Verdict::Wait(patience) => patience,
@@ -260,6 +279,7 @@ impl Locks {
             let address = at.address() + 8;
             let (wait, patience) = wait.get_or_insert_with(|| {
                 local.locks.count(LockCount::Waited);
+                has_waited = true;
                 (Wait::new(&engine.parking, address, wish, patience), patience)
             });
             match wait.wait() {
@@ -273,6 +293,7 @@ impl Locks {
             }
         };
         asker.end(engine, local);
+        self.has_waited |= has_waited;
         let handed = wait.as_mut().map(|(wait, _)| wait.give_up()) == Some(Waited::Handed);
         drop(wait);
         match verdict {
@@ -306,7 +327,8 @@ impl Locks {
         for (at, mode) in self.list.drain(..) {
             release_by_policy(engine, local, at, mode);
         }
-        self.written = 0;
+        (self.written, self.holds_ordered, self.holds_unordered) = (0, false, false);
+        self.has_waited = false;
         self.places.clear();
         if !std::mem::take(&mut self.is_shown) {
             return;
@@ -322,21 +344,28 @@ impl Locks {
 
 /// Releases the lock in a cell's second word, and changes the cell's flags as the policy of its
 /// table says.
-fn release_by_policy(engine: &Common, local: &mut Local, at: CellAt, mut mode: Mode) {
+pub(super) fn release_by_policy(engine: &Common, local: &mut Local, at: CellAt, mut mode: Mode) {
     let policy = engine.policies.of(at.table());
     if policy == Policy::Adaptive {
         let is_heads = local.random.next() >> 63 != 0;
         mode = change::toss(at, mode, local.desk, is_heads);
+    } else if policy.learns() {
+        mode = cool(engine, local, at, mode);
     } else if mode == Mode::Write {
-        change::follow(at, policy);
+        change::follow(engine, at, policy);
     }
     release(engine, at, mode);
 }
 
-/// Looks at the TID word after a grant (LK5).
-fn look_again(engine: &Common, at: CellAt, mode: Mode) -> Result<Grant, Abort> {
+/// Looks at the TID word after a grant (LK5): whether it has `flag`, without which the lock is of
+/// no use.
+pub(super) fn look_again(
+    engine: &Common,
+    at: CellAt,
+    mode: Mode,
+    flag: u64,
+) -> Result<Grant, Abort> {
     let tid = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
-    let flag = if mode == Mode::Read { RASK } else { WASK };
     if tid.has(flag) && !tid.has(Tid::DEAD) || mutant(Mutant::NoRecheckAfterGrant) {
         return Ok(Grant::Held);
     }
@@ -347,7 +376,7 @@ fn look_again(engine: &Common, at: CellAt, mode: Mode) -> Result<Grant, Abort> {
 /// Returns whether a policy takes a lock in this mode at this time.
 fn asks_for(policy: Policy, mode: Mode, when: When) -> bool {
     match (mode, when) {
-        (Mode::Write, When::Ahead | When::Now | When::Commit) => true,
+        (Mode::Write, When::Ahead | When::Now | When::BeforeCommit | When::Commit) => true,
         (Mode::Write, When::Staging) => {
             !matches!(policy, Policy::Optimistic | Policy::Adaptive | Policy::Pessimistic)
         }

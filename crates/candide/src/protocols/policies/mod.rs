@@ -51,6 +51,8 @@
 #![forbid(unsafe_code)]
 
 mod change;
+mod heat;
+mod learning;
 mod locks;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -58,11 +60,14 @@ mod waiting;
 mod word;
 
 pub(crate) use change::{follow_policy, with_flags};
+pub(crate) use learning::learn;
 pub(crate) use locks::{Grant, Locks};
 pub(crate) use waiting::When;
+#[cfg(test)]
+pub(crate) use word::LockWord;
 pub(crate) use word::{Lock, Mode};
 
-use crate::policy::Policy;
+use crate::policy::{MoccOptions, Policy};
 use crate::record::Tid;
 
 /// A reader asks the table's policy first.
@@ -70,17 +75,18 @@ pub(crate) const RASK: u64 = Tid::own_flag(0);
 /// A writer asks the table's policy first.
 pub(crate) const WASK: u64 = Tid::own_flag(1);
 
-/// Returns the flags of cells in a table with this policy. Under the adaptive policy, RASK comes
-/// and goes.
-pub(crate) const fn flags_of(policy: Policy) -> u64 {
+/// Returns the flags with which cells in a table with this policy begin. Under the policies
+/// `adaptive`, `mocc` and `hybrid`, flags come and go.
+pub(crate) fn flags_of(policy: Policy, options: MoccOptions) -> u64 {
     match policy {
-        Policy::Optimistic => 0,
+        Policy::Optimistic | Policy::Hybrid => 0,
         Policy::Swiss | Policy::Adaptive => WASK,
+        Policy::Mocc if options.threshold_of_heat() > 0 => 0,
         _ => RASK | WASK,
     }
 }
 
 /// Returns the number of words in a cell of a table with this policy.
-pub(crate) const fn cell_words(policy: Policy) -> usize {
+pub(crate) fn cell_words(policy: Policy) -> usize {
     if policy.locks() { 2 } else { 1 }
 }

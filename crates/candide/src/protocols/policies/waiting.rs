@@ -8,11 +8,14 @@
 //! * dreadlock: a sleeper has published for which sessions it waits, has found itself not among
 //!   those for which they wait, and looks again whenever it wakes up. All sleepers publish, under
 //!   every policy, so circles through other policies' locks are found, too.
+//! * mocc and hybrid: a sleeper holds only locks of these policies, and all of them come before the
+//!   lock that it waits for in the order of addresses.
 //! * swiss: a sleeper has asked the holder to abort, which the holder sees when it asks for its
 //!   next lock and while it waits.
 //!
-//! A commit never sleeps for a lock by policy, since readers sleep until its TID words are unlocked
-//! (WA3). An attempt that holds TID words by reads for update does not sleep for a lock by policy,
+//! A commit never sleeps for a lock by policy once it has begun phase 1, since readers sleep until
+//! its TID words are unlocked (WA3). Nor does an attempt that holds locks of the policies that wait
+//! in the order of addresses sleep for a lock of another policy. An attempt that holds TID words by reads for update does not sleep for a lock by policy,
 //! either, nor the reverse (WA1): the two orders might close a circle.
 //!
 //! A lock may be taken by another attempt while an attempt sleeps for it. The sleeper then decides
@@ -39,6 +42,8 @@ pub(crate) enum When {
     Staging,
     /// Before the closure runs, because the attempt before has wanted the lock.
     Ahead,
+    /// Before phase 1 of the commit, under the policies that learn from conflicts.
+    BeforeCommit,
     /// At a read, or at a read for update.
     Now,
     /// In phase 1 of the commit. Such locks are not listed, since nothing may be allocated then:
@@ -72,6 +77,9 @@ pub(super) struct Asker {
     /// Whether the attempt may sleep: not during a commit, whose locks readers wait for asleep
     /// (WA3), nor while it holds TID words.
     may_sleep: bool,
+    /// Whether all locks that the attempt holds come before this one in the order of locks, under
+    /// the policies that learn from conflicts.
+    is_canonical: bool,
     /// Whether the attempt holds other locks.
     holds_others: bool,
     /// Whether the session's desk says for which sessions it waits.
@@ -94,10 +102,23 @@ impl Asker {
             when,
             written,
             may_sleep,
+            is_canonical: false,
             holds_others,
             is_published: false,
             is_counted: false,
         }
+    }
+
+    /// Notes whether all locks that the attempt holds come before this one in the order of locks.
+    /// The wish is one of a policy that learns from conflicts.
+    pub(super) fn canonical(self, is_canonical: bool) -> Asker {
+        Asker { is_canonical, may_sleep: self.may_sleep && is_canonical, ..self }
+    }
+
+    /// Notes whether the attempt holds locks in the order of locks. The wish is one of another
+    /// policy, which knows nothing of that order.
+    pub(super) fn beside_ordered(self, holds_ordered: bool) -> Asker {
+        Asker { may_sleep: self.may_sleep && !holds_ordered, ..self }
     }
 
     /// Returns whether the lock is taken ahead, so that a failure ends no attempt.
@@ -135,9 +156,16 @@ impl Asker {
     pub(super) fn in_vain(&self, patience: Patience) -> Verdict {
         match (self.policy, patience) {
             (Policy::Adaptive, _) if self.mode == Mode::Read => Verdict::Without,
+            (Policy::Mocc | Policy::Hybrid, _) if !self.is_needed() => Verdict::Without,
             (_, Patience::Rounds(_)) => Verdict::Die,
             _ => Verdict::InVain,
         }
+    }
+
+    /// Returns whether the attempt aborts if it does not get the lock, under the policies that learn
+    /// from conflicts: only at the commit.
+    fn is_needed(&self) -> bool {
+        matches!(self.when, When::BeforeCommit | When::Commit)
     }
 
     /// Ends the wish.
@@ -177,7 +205,7 @@ pub(super) fn verdict(
     if desk.is_doomed() {
         return Verdict::Doomed;
     }
-    if asker.mode == Mode::Read && !word.is_written() {
+    if asker.mode == Mode::Read && !word.is_written() && !asker.is_canonical {
         // A writer waits for the present readers, or there are too many. Validation suffices.
         return Verdict::Without;
     }
@@ -205,6 +233,7 @@ pub(super) fn verdict(
             asker.sleep(engine)
         }
         Policy::Pessimistic if asker.mode == Mode::Read => Verdict::Without,
+        Policy::Mocc | Policy::Hybrid if asker.is_canonical => asker.sleep(engine),
         _ => asker.rounds(),
     }
 }

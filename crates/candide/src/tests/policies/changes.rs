@@ -4,12 +4,12 @@ use super::super::interleaving::acting;
 use super::super::rows::Item;
 use super::super::transactions::run;
 use super::super::waiting::eventually;
-use super::{Scene, assert_free, cell, locking, scene};
+use super::{Scene, assert_free, cell, locking, scene, with_locks};
 use crate::protocols::policies::{Lock, RASK, WASK, flags_of};
 use crate::protocols::{Mvcc, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Point, Random};
-use crate::{Abort, Database, Error, Policy, Protocol, Table, TableOptions};
+use crate::{Abort, Database, Error, MoccOptions, Policy, Protocol, Table, TableOptions};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ fn flags<P: Protocol>(table: &Table<Item, P>, key: u64) -> u64 {
 #[test]
 fn a_table_without_room_keeps_its_policy() {
     let Scene { table, sessions: [mut session, ..], .. } = scene(Policy::Optimistic);
-    for policy in locking() {
+    for policy in with_locks() {
         let error = table.set_policy(policy).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -67,7 +67,7 @@ fn rows_follow_their_table_and_new_rows_are_born_with_its_flags() {
             .run(|tx| table.insert(tx, Item::new(key, 0)))
             .unwrap_or_else(|abort: Abort| panic!("{abort}"));
         for key in (0..8).chain(100..=key) {
-            assert_eq!(flags(&table, key), flags_of(policy), "row {key} under {policy}");
+            assert_eq!(flags(&table, key), flags_of(policy, MoccOptions::new()), "row {key} under {policy}");
         }
         assert_free(&table, policy.name());
     }
@@ -88,10 +88,10 @@ fn flags_are_not_set_while_a_commit_has_locked_the_row() {
         acting(Point::Locked, change, || {
             run(&mut session, |tx| table.update(tx, &0, Item::COUNT.add(1)));
         });
-        assert_eq!(seen.get(), (0, flags_of(policy)), "{policy}");
+        assert_eq!(seen.get(), (0, flags_of(policy, MoccOptions::new())), "{policy}");
         assert_free(&table, policy.name());
         table.set_policy(policy).unwrap();
-        assert_eq!(flags(&table, 0), flags_of(policy), "{policy}");
+        assert_eq!(flags(&table, 0), flags_of(policy, MoccOptions::new()), "{policy}");
     }
 }
 
@@ -165,7 +165,8 @@ fn policies_change_under_transactions() {
         scope.spawn(move || {
             let mut random = Random::seeded(99);
             while !done.load(Ordering::Relaxed) {
-                table.set_policy(Policy::ALL[random.below(8) as usize]).unwrap();
+                let policy = Policy::ALL[random.below(Policy::ALL.len() as u64) as usize];
+                table.set_policy(policy).unwrap();
                 std::thread::yield_now();
             }
         });
@@ -179,6 +180,6 @@ fn policies_change_under_transactions() {
         table.for_each_quiescent(|row| sum += row.count).unwrap();
         assert_eq!(sum, 0);
         assert_free(&table, policy.name());
-        (0..ROWS).for_each(|key| assert_eq!(flags(&table, key), flags_of(policy), "{policy}"));
+        (0..ROWS).for_each(|key| assert_eq!(flags(&table, key), flags_of(policy, MoccOptions::new()), "{policy}"));
     }
 }

@@ -4,6 +4,7 @@ mod by_chance;
 mod changes;
 mod endings;
 mod hot_rows;
+mod learning;
 mod schedules;
 mod waiting;
 
@@ -11,14 +12,19 @@ use super::rows::Item;
 use crate::engine::Protocol;
 use crate::index::Found;
 use crate::protocols::Occ;
-use crate::protocols::policies::Lock;
+use crate::protocols::policies::{Lock, Mode};
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
 use crate::{Abort, Database, Policies, Policy, Session, Table};
 
-/// The policies that lock rows.
-fn locking() -> impl Iterator<Item = Policy> {
+/// The policies that may lock rows.
+fn with_locks() -> impl Iterator<Item = Policy> {
     Policy::ALL.into_iter().filter(|policy| policy.locks())
+}
+
+/// The policies that lock rows before any conflict.
+fn locking() -> impl Iterator<Item = Policy> {
+    with_locks().filter(|policy| !policy.learns())
 }
 
 /// A database with rows 0..8 of one unit each, in a table with a second word in each cell; and
@@ -58,4 +64,41 @@ fn assert_free<P: Protocol>(table: &Table<Item, P>, when: &str) {
             assert!(tid.has(Tid::DEAD) || !tid.has(Tid::LOCK), "{when}: row {key} is locked");
         }
     });
+}
+
+/// A row that a session without a thread has locked. The session's transaction is old.
+struct Stuck<'a> {
+    scene: &'a Scene,
+    key: u64,
+    mode: Mode,
+    desk: u16,
+}
+
+impl<'a> Stuck<'a> {
+    fn on(scene: &'a Scene, key: u64, mode: Mode) -> Stuck<'a> {
+        let desks = &scene.db.inner.engine.desks;
+        let desk = desks.join(true).unwrap();
+        desks.desk(desk).begin(1, 1, 0);
+        let at = cell(&scene.table, key);
+        match mode {
+            Mode::Read => Lock::of(&at).take_to_read(desk),
+            Mode::Write => Lock::of(&at).take_to_write(desk),
+        }
+        .unwrap();
+        Stuck { scene, key, mode, desk }
+    }
+}
+
+impl Drop for Stuck<'_> {
+    fn drop(&mut self) {
+        let at = cell(&self.scene.table, self.key);
+        match self.mode {
+            Mode::Read => drop(Lock::of(&at).release_reader()),
+            Mode::Write => Lock::of(&at).pass_on(None),
+        }
+        let desks = &self.scene.db.inner.engine.desks;
+        desks.desk(self.desk).set_waits_for(0);
+        desks.desk(self.desk).end();
+        desks.leave(self.desk);
+    }
 }

@@ -9,7 +9,7 @@ use crate::tests::hostile::Watchdog;
 use crate::tests::rows::Item;
 use crate::tests::transactions::ONCE;
 use crate::tests::waiting::receive;
-use crate::{Abort, Database, LockStats, Policy, RunOptions, Table, TableOptions, Tx};
+use crate::{Abort, Database, LockStats, MoccOptions, Policy, RunOptions, Table, TableOptions, Tx};
 use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -277,7 +277,7 @@ fn changes_of_a_policy_by_two_threads_leave_one_policy() {
             scope.spawn(|| rows.set_policy(Policy::Optimistic).unwrap());
             scope.spawn(|| rows.set_policy(Policy::NoWait).unwrap());
         });
-        let (wanted, mut others) = (flags_of(rows.policy()), 0);
+        let (wanted, mut others) = (flags_of(rows.policy(), MoccOptions::new()), 0);
         let core = rows.core();
         core.index.for_each(&mut |record| {
             let at = core.layout.cells(record).next().unwrap();

@@ -3,50 +3,13 @@
 
 use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
-use super::{Scene, assert_free, cell, locking, scene};
+use super::{Scene, Stuck, assert_free, cell, locking, scene};
 use crate::engine::desks::class_of;
 use crate::protocols::policies::{Lock, Mode};
 use crate::stats::LockStats;
 use crate::{Abort, Policy, RunOptions, Session, Table};
 use std::cell::Cell;
 use std::sync::Barrier;
-
-/// A row that a session without a thread has locked. The session's transaction is old.
-struct Stuck<'a> {
-    scene: &'a Scene,
-    key: u64,
-    mode: Mode,
-    desk: u16,
-}
-
-impl<'a> Stuck<'a> {
-    fn on(scene: &'a Scene, key: u64, mode: Mode) -> Stuck<'a> {
-        let desks = &scene.db.inner.engine.desks;
-        let desk = desks.join(true).unwrap();
-        desks.desk(desk).begin(1, 1, 0);
-        let at = cell(&scene.table, key);
-        match mode {
-            Mode::Read => Lock::of(&at).take_to_read(desk),
-            Mode::Write => Lock::of(&at).take_to_write(desk),
-        }
-        .unwrap();
-        Stuck { scene, key, mode, desk }
-    }
-}
-
-impl Drop for Stuck<'_> {
-    fn drop(&mut self) {
-        let at = cell(&self.scene.table, self.key);
-        match self.mode {
-            Mode::Read => drop(Lock::of(&at).release_reader()),
-            Mode::Write => Lock::of(&at).pass_on(None),
-        }
-        let desks = &self.scene.db.inner.engine.desks;
-        desks.desk(self.desk).set_waits_for(0);
-        desks.desk(self.desk).end();
-        desks.leave(self.desk);
-    }
-}
 
 /// Returns what a session counts while one attempt updates row 0, which must fail unless `passes`.
 fn update(scene: &Scene, passes: bool) -> LockStats {

@@ -1,0 +1,136 @@
+//! Which rows are hot, under the policies that learn from conflicts.
+//!
+//! A row is *hot* if RASK and WASK are set in its cell: readers and writers lock it. Reads that
+//! fail to validate raise a row's temperature, and a row whose temperature reaches the threshold
+//! becomes hot. A lock that was released lowers the temperature, as a lock that spared no conflict
+//! does, but a session that waits for a lock of a hot row raises it to the threshold again. A row
+//! that is hot and has become [`COOLED_BY`] colder than the threshold is no longer hot.
+//!
+//! A lock that is taken because the attempt before has failed makes writers ask, too: it sets WASK
+//! if the row is not hot. The flag is cleared as the lock is released.
+//!
+//! Temperatures are looked at only by attempts that fail or that lock. So a workload without
+//! conflicts never touches them.
+
+#![forbid(unsafe_code)]
+
+use super::change::exchange_flags;
+use super::word::{Lock, Mode};
+use super::{RASK, WASK};
+use crate::engine::{Common, Local};
+use crate::policy::Policy;
+use crate::protocols::shared::cell_lock::ROUNDS_HELD;
+use crate::record::{CellAt, Tid};
+use crate::stats::LockCount;
+use crate::sync::{Mutant, Ordering, Spin, mutant};
+
+/// How far below the threshold the temperature of a hot row falls before the row is no longer hot.
+/// A row of temperature 0 is hot only if the threshold is 0.
+const COOLED_BY: u8 = 3;
+/// The number of bytes of memory in which all rows have one temperature, if rows share
+/// temperatures.
+const PAGE: u64 = 1 << 12;
+
+/// Returns the key of a cell's temperature.
+fn key(engine: &Common, at: CellAt) -> u64 {
+    if engine.policies.mocc().is_per_page() { at.address() & !(PAGE - 1) } else { at.address() }
+}
+
+fn has(at: CellAt, flag: u64) -> bool {
+    Tid(at.cell_word(0).load(Ordering::Relaxed)).has(flag)
+}
+
+/// Returns whether a row is hot.
+pub(super) fn is_hot(at: CellAt) -> bool {
+    has(at, RASK)
+}
+
+/// Counts a read that has failed to validate. The row becomes hot if its temperature has reached
+/// the threshold.
+pub(super) fn heat(engine: &Common, local: &mut Local, at: CellAt) {
+    let options = engine.policies.mocc();
+    let temperature = engine.temperatures.raise(key(engine, at), &mut local.random);
+    if temperature < options.threshold_of_heat() {
+        return;
+    }
+    make_hot(local, at);
+    if options.is_per_page() {
+        let table = engine.table(at.table());
+        let key = at.record().key_words(table.layout.key_words());
+        table.index.for_each_beside(key.as_slice(), &mut |record| {
+            table.layout.cells(record).for_each(|at| make_hot(local, at));
+        });
+    }
+}
+
+/// Makes a row hot, unless its cell is locked: then the next failure does it.
+fn make_hot(local: &mut Local, at: CellAt) {
+    if !has(at, RASK | Tid::ABSENT) && exchange_flags(at, RASK | WASK, false) {
+        local.locks.count(LockCount::Heated);
+    }
+}
+
+/// Makes writers of a row ask for its lock. Waits a few rounds if the cell is locked. Returns
+/// whether they ask now.
+pub(super) fn warm(at: CellAt) -> bool {
+    let mut spin = Spin::default();
+    loop {
+        if has(at, WASK) || exchange_flags(at, WASK, false) {
+            return true;
+        }
+        if !spin.wait_at_most(ROUNDS_HELD) {
+            return false;
+        }
+    }
+}
+
+/// Notes that an attempt waits for the lock of a row, which is therefore of use.
+pub(super) fn note_wait(engine: &Common, at: CellAt) {
+    let threshold = engine.policies.mocc().threshold_of_heat();
+    if engine.policies.of(at.table()) == Policy::Mocc && is_hot(at) {
+        engine.temperatures.keep(key(engine, at), threshold);
+    }
+}
+
+/// Returns whether attempts that read a row usually write it.
+pub(super) fn is_written(engine: &Common, at: CellAt) -> bool {
+    engine.temperatures.is_written(key(engine, at))
+}
+
+/// Notes whether an attempt that has read a row has also written it.
+pub(super) fn note_written(engine: &Common, at: CellAt, is_written: bool) {
+    let key = key(engine, at);
+    if engine.temperatures.is_written(key) != is_written {
+        engine.temperatures.set_written(key, is_written);
+    }
+}
+
+/// Lowers the temperature of a row whose lock is about to be released, and gives the row the flags
+/// of its temperature if the attempt holds the lock alone (LK4). Returns the mode in which the
+/// attempt holds the lock now.
+pub(super) fn cool(engine: &Common, local: &mut Local, at: CellAt, mode: Mode) -> Mode {
+    let threshold = engine.policies.mocc().threshold_of_heat();
+    let was_hot = is_hot(at);
+    let stays_hot = engine.policies.of(at.table()) == Policy::Mocc && {
+        let temperature = engine.temperatures.lower(key(engine, at), &mut local.random);
+        let least = threshold.saturating_sub(COOLED_BY).max(threshold.min(1));
+        temperature >= if was_hot { least } else { threshold }
+    };
+    if stays_hot {
+        if !was_hot {
+            make_hot(local, at);
+        }
+        return mode;
+    }
+    let is_alone = mode == Mode::Write
+        || mutant(Mutant::CooledWhileShared)
+        || Lock::of(&at).upgrade(local.desk);
+    if !is_alone {
+        return mode;
+    }
+    exchange_flags(at, 0, true);
+    if was_hot {
+        local.locks.count(LockCount::Cooled);
+    }
+    if mutant(Mutant::CooledWhileShared) { mode } else { Mode::Write }
+}

@@ -1,0 +1,361 @@
+//! Tests of the policies that learn from conflicts which rows to lock.
+
+use super::super::interleaving::acting;
+use super::super::rows::Item;
+use super::super::transactions::{CONFLICT, ONCE, run};
+use super::{Scene, Stuck, assert_free, cell, scene};
+use crate::protocols::Occ;
+use crate::protocols::policies::{Lock, LockWord, Mode, RASK, WASK};
+use crate::sync::{Ordering, Point};
+use crate::{Abort, Database, LockStats, MoccOptions, Policies, Policy, Table, TableOptions};
+use std::cell::Cell;
+
+/// Returns the policy `mocc`, under which rows are hot from this temperature on.
+fn mocc(threshold: u8) -> Policies {
+    Policies::of(Policy::Mocc).mocc(MoccOptions::new().threshold(threshold))
+}
+
+fn flags(table: &Table<Item>, key: u64) -> u64 {
+    cell(table, key).cell_word(0).load(Ordering::Relaxed) & (RASK | WASK)
+}
+
+fn word(table: &Table<Item>, key: u64) -> LockWord {
+    Lock::of(&cell(table, key)).word()
+}
+
+/// Returns keys 0..8 in the order of the addresses of their cells.
+fn in_order(table: &Table<Item>) -> [u64; 8] {
+    let mut keys = [0, 1, 2, 3, 4, 5, 6, 7];
+    keys.sort_unstable_by_key(|&key| cell(table, key).address());
+    keys
+}
+
+/// Runs an attempt that fails because row 0 changes after it was read.
+fn fail(scene: &mut Scene) {
+    let Scene { table, sessions: [session, other, _], .. } = scene;
+    let ended = session.run_with(ONCE(), |tx| {
+        table.read(tx, &0, Item::COUNT)?;
+        run(other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+        table.update(tx, &1, Item::COUNT.add(1))
+    });
+    assert_eq!(ended, CONFLICT);
+}
+
+/// Fails until row 0 is hot. Returns the number of failures.
+fn heat(scene: &mut Scene) -> u32 {
+    let mut failures = 0;
+    while flags(&scene.table, 0) & RASK == 0 {
+        failures += 1;
+        assert!(failures < 2_000, "row 0 never becomes hot");
+        fail(scene);
+    }
+    failures
+}
+
+#[test]
+fn a_row_whose_reads_fail_becomes_hot_and_cools_when_its_locks_are_of_no_use() {
+    for threshold in [1, 3, 5] {
+        let mut scene = scene(mocc(threshold));
+        let failures = heat(&mut scene);
+        assert!(failures >= 1 << (threshold - 1), "{failures} failures for {threshold}");
+        assert_eq!(flags(&scene.table, 0), RASK | WASK);
+        assert_eq!(flags(&scene.table, 1), 0, "no read of row 1 has failed");
+        let Scene { db, table, sessions: [session, ..] } = &mut scene;
+        assert_eq!(db.stats().locks.heated, 1);
+        let mut reads = 0;
+        while flags(table, 0) != 0 {
+            reads += 1;
+            assert!(reads < 5_000, "row 0 never cools");
+            run(session, |tx| {
+                table.read(tx, &0, Item::COUNT)?;
+                assert_eq!(word(table, 0).readers(), 1);
+                Ok(())
+            });
+        }
+        let locks = db.stats().locks;
+        assert_eq!((locks.heated, locks.cooled, locks.taken), (1, 1, reads));
+        assert_free(table, "at the end");
+    }
+}
+
+#[test]
+fn beyond_the_highest_temperature_no_row_is_hot_and_at_zero_all_are() {
+    let mut never = scene(mocc(32));
+    (0..200).for_each(|_| fail(&mut never));
+    let locks = never.db.stats().locks;
+    assert_eq!((flags(&never.table, 0), locks.heated, locks.taken), (0, 0, 0));
+    let always = scene(mocc(0));
+    assert!((0..8).all(|key| flags(&always.table, key) == RASK | WASK));
+}
+
+#[test]
+fn a_transaction_without_conflicts_looks_at_no_temperature_and_takes_no_lock() {
+    for policy in [Policy::Mocc, Policy::Hybrid] {
+        let Scene { db, table, sessions: [mut session, ..] } = scene(policy);
+        run(&mut session, |tx| {
+            table.read(tx, &0, Item::COUNT)?;
+            table.update(tx, &0, Item::COUNT.add(1))?;
+            table.iter(tx, Item::COUNT).try_for_each(|row| row.map(drop))
+        });
+        assert!(db.inner.engine.temperatures.is_unused(), "{policy}");
+        assert_eq!(db.stats().locks, LockStats::default(), "{policy}");
+    }
+}
+
+/// Runs a transaction whose first attempt fails. Before the closure of the second attempt runs, its
+/// locks are there.
+#[test]
+fn the_next_attempt_locks_what_would_have_spared_the_conflict() {
+    for (policy, locks_all) in [(Policy::Mocc, false), (Policy::Hybrid, true)] {
+        let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
+        let ended = session.run(|tx| {
+            if tx.attempt() == 2 {
+                assert_eq!(word(&table, 0).readers(), 1, "{policy}: the read that has failed");
+                assert!(word(&table, 1).is_written(), "{policy}: the write");
+                let readers = u64::from(locks_all);
+                assert_eq!(word(&table, 2).readers(), readers, "{policy}: another read");
+            }
+            table.read(tx, &0, Item::COUNT)?;
+            table.read(tx, &2, Item::COUNT)?;
+            table.update(tx, &1, Item::COUNT.add(1))?;
+            if tx.attempt() == 1 {
+                run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+            }
+            Ok(())
+        });
+        assert_eq!(ended, Ok::<_, Abort>(()));
+        let locks = db.stats().locks;
+        assert_eq!(locks.retrospective, if locks_all { 3 } else { 2 }, "{policy}: {locks:?}");
+        assert_eq!(locks.taken, locks.retrospective, "{policy}");
+        assert_free(&table, policy.name());
+        assert!((0..8).all(|key| flags(&table, key) == 0), "{policy}: writers need not ask");
+    }
+}
+
+#[test]
+fn rows_that_vanish_are_left_out_of_the_list() {
+    for policy in [Policy::Mocc, Policy::Hybrid] {
+        for is_reaped in [false, true] {
+            let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
+            let ended = session.run(|tx| {
+                table.get(tx, &0, Item::COUNT)?;
+                if tx.attempt() == 1 {
+                    run(&mut other, |tx| table.delete(tx, &0));
+                    if is_reaped {
+                        (0..4).for_each(|_| db.inner.engine.epochs.pass());
+                        run(&mut other, |tx| table.update(tx, &3, Item::COUNT.add(1)));
+                    }
+                }
+                table.update(tx, &1, Item::COUNT.add(1))
+            });
+            assert_eq!(ended, Ok::<_, Abort>(()), "{policy}, {is_reaped}");
+            let locks = db.stats().locks;
+            assert!((1..=2).contains(&locks.retrospective), "{policy}, {is_reaped}: {locks:?}");
+            assert_free(&table, policy.name());
+        }
+    }
+}
+
+#[test]
+fn a_transaction_forgets_its_list_when_it_ends() {
+    let Scene { db, table, sessions: [mut session, mut other, _] } = scene(Policy::Mocc);
+    let mut conflict_once = |session: &mut crate::Session<Occ>, give_up: bool| {
+        let options = if give_up { ONCE() } else { crate::RunOptions::new() };
+        session.run_with(options, |tx| {
+            table.read(tx, &0, Item::COUNT)?;
+            table.update(tx, &1, Item::COUNT.add(1))?;
+            if tx.attempt() == 1 {
+                run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+            }
+            Ok(())
+        })
+    };
+    assert_eq!(conflict_once(&mut session, true), CONFLICT);
+    assert_eq!(conflict_once(&mut session, false), Ok(()));
+    assert_eq!(db.stats().locks.retrospective, 2, "only those of the second transaction");
+    run(&mut session, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+    assert_eq!(db.stats().locks.retrospective, 2);
+}
+
+#[test]
+fn a_lock_in_the_way_is_given_back_before_an_attempt_waits() {
+    let scene = scene(mocc(0));
+    let (db, table) = (&scene.db, &scene.table);
+    let keys = in_order(table);
+    let mut session = db.session().unwrap();
+    let stuck = Stuck::on(&scene, keys[3], Mode::Write);
+    for (held, restored) in [(keys[5], 1), (keys[2], 0)] {
+        let before = db.stats().locks;
+        run(&mut session, |tx| {
+            table.read(tx, &held, Item::COUNT)?;
+            assert_eq!(word(table, held).readers(), 1);
+            table.read(tx, &keys[3], Item::COUNT)?;
+            assert_eq!(word(table, held).readers(), 1 - restored, "row {held}");
+            Ok(())
+        });
+        let locks = db.stats().locks.since(before);
+        assert_eq!((locks.restored, locks.waited, locks.forgone), (restored, 1, 1), "{locks:?}");
+    }
+    drop(stuck);
+    assert_free(table, "at the end");
+}
+
+#[test]
+fn with_many_locks_in_the_way_an_attempt_goes_on_without_the_lock() {
+    let Scene { db, table, .. } = scene(mocc(0));
+    run(&mut db.session().unwrap(), |tx| {
+        (100..130).try_for_each(|id| table.insert(tx, Item::new(id, 0)))
+    });
+    let mut keys: Vec<u64> = (100..130).collect();
+    keys.sort_unstable_by_key(|&key| cell(&table, key).address());
+    let lock = cell(&table, keys[0]);
+    Lock::of(&lock).take_to_write(0).unwrap();
+    run(&mut db.session().unwrap(), |tx| {
+        keys[1..].iter().try_for_each(|key| table.read(tx, key, Item::COUNT).map(drop))?;
+        table.read(tx, &keys[0], Item::COUNT)?;
+        assert!(keys[1..].iter().all(|&key| word(&table, key).readers() == 1), "kept");
+        Ok(())
+    });
+    let locks = db.stats().locks;
+    assert_eq!((locks.restored, locks.forgone, locks.taken), (0, 1, 29), "{locks:?}");
+    Lock::of(&lock).pass_on(None);
+    assert_free(&table, "at the end");
+}
+
+#[test]
+fn a_commit_locks_its_writes_in_order_and_fails_without_one_of_them() {
+    let scene = scene(mocc(0));
+    let (db, table) = (&scene.db, &scene.table);
+    let keys = in_order(table);
+    let mut session = db.session().unwrap();
+    let write_both = |session: &mut crate::Session<Occ>, is_free: bool| {
+        session.run_with(ONCE(), |tx| {
+            table.read(tx, &keys[5], Item::COUNT)?;
+            table.update(tx, &keys[5], Item::COUNT.add(1))?;
+            assert!(word(table, keys[5]).is_written(), "it was read");
+            table.update(tx, &keys[3], Item::COUNT.add(1))?;
+            assert_eq!(word(table, keys[3]).is_written(), !is_free, "it was not");
+            Ok(())
+        })
+    };
+    let stuck = Stuck::on(&scene, keys[3], Mode::Write);
+    assert_eq!(write_both(&mut session, false), CONFLICT);
+    let locks = db.stats().locks;
+    assert_eq!((locks.restored, locks.waited, locks.died), (1, 1, 1), "{locks:?}");
+    drop(stuck);
+    assert_free(table, "after a conflict");
+    assert_eq!(write_both(&mut session, true), Ok(()));
+    assert_free(table, "after a commit");
+}
+
+/// A row that transactions read and then write is locked for writing by the read.
+#[test]
+fn reads_learn_whether_their_rows_are_written() {
+    let Scene { table, sessions: [mut session, ..], .. } = scene(mocc(0));
+    let read = |session: &mut crate::Session<Occ>, writes: bool| {
+        run(session, |tx| {
+            table.read(tx, &0, Item::COUNT)?;
+            let is_written = word(&table, 0).is_written();
+            assert_eq!(word(&table, 0).readers(), u64::from(!is_written));
+            if writes {
+                table.update(tx, &0, Item::COUNT.add(1))?;
+                assert!(word(&table, 0).is_written());
+            }
+            Ok(is_written)
+        })
+    };
+    let writes = [true, true, true, false, false, true, true];
+    let seen = writes.map(|writes| read(&mut session, writes));
+    assert_eq!(seen, [false, true, true, true, false, false, true]);
+    assert_free(&table, "at the end");
+}
+
+#[test]
+fn an_attempt_whose_row_has_changed_while_it_waited_ends_at_once() {
+    let scene = scene(mocc(0));
+    let (db, table) = (&scene.db, &scene.table);
+    let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
+    let goes_on = Cell::new(false);
+    let ended = session.run_with(ONCE(), |tx| {
+        table.read(tx, &0, Item::COUNT)?;
+        // The transaction of the same thread does without the lock.
+        run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+        let _stuck = Stuck::on(&scene, 0, Mode::Read);
+        table.update(tx, &0, Item::COUNT.add(1))?;
+        goes_on.set(true);
+        Ok(())
+    });
+    assert_eq!((ended, goes_on.get()), (CONFLICT, false));
+    assert_free(table, "at the end");
+}
+
+#[test]
+fn the_rows_of_a_page_become_hot_together() {
+    for is_ordered in [false, true] {
+        let options = MoccOptions::new().per_page(true).threshold(2);
+        let policies = Policies::of(Policy::Mocc).mocc(options);
+        let db = Database::<Occ>::builder().policy(policies).timestamp_splitting(false);
+        let db = db.build().unwrap();
+        let options = TableOptions::default().capacity(8);
+        let ordered = if is_ordered { options.ordered() } else { options };
+        let table = db.table_with::<Item>("rows", ordered).unwrap();
+        let sessions = [(); 3].map(|()| db.session().unwrap());
+        let mut scene = Scene { db, table, sessions };
+        run(&mut scene.sessions[0], |tx| {
+            (0..2_000).try_for_each(|id| scene.table.insert(tx, Item::new(id, 0)))
+        });
+        heat(&mut scene);
+        let hot = (0..2_000).filter(|&key| flags(&scene.table, key) == RASK | WASK).count();
+        // A bucket may have one record alone.
+        let least = if is_ordered { 2 } else { 1 };
+        assert!((least..100).contains(&hot), "{hot} rows");
+        assert_eq!(scene.db.stats().locks.heated, hot as u64);
+    }
+}
+
+/// Each of two transactions reads the row that the other one writes. Both have their reads locked
+/// before either commits; without the look at INSTALL both would validate.
+#[test]
+fn a_hot_write_skew_is_seen_at_validation() {
+    for policies in [mocc(0), mocc(0).mocc(MoccOptions::new().threshold(0).unreliable())] {
+        for _ in 0..50 {
+            let Scene { table, sessions: [mut outer, mut inner, _], .. } = scene(policies.clone());
+            let (rows, ended) = (table.clone(), std::rc::Rc::new(Cell::new(None)));
+            let noted = ended.clone();
+            let second = move || {
+                noted.set(Some(inner.run_with(ONCE(), |tx| {
+                    let one = rows.read(tx, &1, Item::COUNT)?;
+                    rows.update(tx, &0, Item::COUNT.set(one + 1))
+                })));
+            };
+            let first = acting(Point::Validated, second, || {
+                outer.run_with(ONCE(), |tx| {
+                    let zero = table.read(tx, &0, Item::COUNT)?;
+                    table.update(tx, &1, Item::COUNT.set(zero + 1))
+                })
+            });
+            assert_eq!((first, ended.get()), (Ok(()), Some(CONFLICT)));
+            assert_free(&table, "at the end");
+        }
+    }
+}
+
+/// A record that dies while an attempt waits for its lock is given back.
+#[test]
+fn inserts_and_deletes_of_hot_rows_leave_no_lock() {
+    let Scene { db, table, sessions: [mut session, ..] } = scene(mocc(0));
+    for _ in 0..20 {
+        run(&mut session, |tx| {
+            table.read(tx, &0, Item::COUNT)?;
+            table.delete(tx, &0)?;
+            table.insert(tx, Item::new(50, 0))
+        });
+        db.inner.engine.epochs.pass();
+        run(&mut session, |tx| {
+            table.insert(tx, Item::new(0, 0))?;
+            table.read(tx, &50, Item::COUNT)?;
+            table.delete(tx, &50)
+        });
+        assert_free(&table, "after a round");
+    }
+}
