@@ -35,6 +35,7 @@ const RESULT: &[(&str, Kind)] = &[
     ("user_aborted", Number),
     ("throughput_tps", Number),
     ("tps_runs", List),
+    ("involuntary_switches", NumberOrNull),
     ("abort_reasons", Object),
     ("transactions", Object),
     ("memory_bytes", Number),
@@ -253,6 +254,7 @@ mod tests {
                 "workload": "w", "params": {}, "profile": "strict", "protocol": "occ", "cu": true, "ts": true,
                 "factors": [], "threads": 1, "duration_s": 0.9, "committed": 6, "aborted": 0, "user_aborted": 0,
                 "throughput_tps": 2.0, "tps_runs": [3.0, 1.0, 2.0], "abort_reasons": {},
+                "involuntary_switches": null,
                 "transactions": {
                     "t": { "committed": 6, "aborted": 0, "p50_us": 1.0, "p99_us": 1.0, "max_us": 1.0 }
                 },
