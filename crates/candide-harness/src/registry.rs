@@ -86,7 +86,7 @@ impl Choice {
     }
 
     /// Returns the protocol that an element of a list names.
-    fn parse(element: &str) -> Result<Choice, String> {
+    pub(crate) fn parse(element: &str) -> Result<Choice, String> {
         let name = element.split_once(':').map_or(element, |(name, _)| name);
         if let (Some(choice), Some(given)) = (Choice::named(name), mixtures::parse(element)) {
             return Ok(Choice { given: Some(given?), ..choice });

@@ -17,6 +17,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         shows: Shown::Throughput,
         cases: Vec::new(),
         lines: Vec::new(),
+        claims: Vec::new(),
         deviations: Vec::new(),
     };
     let Bounds { threads, room } = bounds;
