@@ -47,7 +47,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench ycsb --protocol mvto --timestamps sundial", "there are counter, clock");
     assert_refused(
         "reproduce figure-4",
-        "[possible values: factors, delivery, protocols, high-contention, separate-effects, set-sizes, reordering, three-timestamps, indexes, granularity, tpcc-mocc]",
+        "[possible values: factors, delivery, protocols, high-contention, separate-effects, set-sizes, reordering, three-timestamps, indexes, granularity, mocc]",
     );
 }
 
