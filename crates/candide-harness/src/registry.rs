@@ -144,6 +144,11 @@ pub(crate) fn place(name: &str) -> usize {
     place.expect("a protocol that was run is registered")
 }
 
+/// Returns the number of protocols in the list.
+pub(crate) fn listed() -> usize {
+    Choice::all().len()
+}
+
 struct Lock;
 
 impl Job for Lock {

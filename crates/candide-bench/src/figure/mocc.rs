@@ -32,15 +32,8 @@ const RMWS: [(usize, &str); 4] = [
 ];
 
 /// The settings of Figure 8.
-const THRESHOLDS: [&str; 7] = [
-    "mocc:h=0",
-    "mocc:h=4",
-    "mocc:h=5",
-    "mocc:h=8",
-    "mocc:h=10",
-    "mocc:h=20",
-    "mocc:per=page,h=10",
-];
+const THRESHOLDS: [&str; 7] =
+    ["mocc:h=0", "mocc:h=4", "mocc:h=5", "mocc:h=8", "mocc:h=10", "mocc:h=20", "mocc:per=page"];
 
 /// The names of the phases of Figure 8.
 const READING: &str = "read";
@@ -296,8 +289,8 @@ fn shifts(outline: &mut Outline, bounds: &Bounds) {
         "mocc:h=4" | "mocc:h=8" => {
             Published::words("learns at once: the aborted share drops to zero")
         }
-        "mocc:per=page,h=10" => {
-            Published::words("H = 10: learns at once: the aborted share drops to zero")
+        "mocc:per=page" => {
+            Published::words("hot from 10: learns at once: the aborted share drops to zero")
         }
         "mocc:h=20" => Published::words("never learns: virtually OCC"),
         _ => None,
