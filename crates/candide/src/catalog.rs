@@ -286,7 +286,7 @@ impl Catalog {
         let protocol = &common.properties;
         let number = u16::try_from(plan.number).map_err(|_| Error::TooManyTables)?;
         let cell_words = match common.policies.chosen {
-            Some(_) => cell_words(plan.policy),
+            Some(_) => cell_words(plan.policy, common.policies.mocc()),
             None => protocol.cell_words,
         };
         let layout = Layout::new(number, key_words, plan.packing, groups, split, cell_words)

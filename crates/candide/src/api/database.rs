@@ -20,6 +20,7 @@ use crate::protocols::recorded::{Batch, Recorded};
 use crate::schema::{Record, RowType};
 use crate::shared::Inner;
 use crate::stats::Stats;
+use crate::sync::queue_lock::Nodes;
 use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
 use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
@@ -462,6 +463,7 @@ impl<P: Protocol> Builder<P> {
                 policies: TablePolicies::new(P::policies(&self.policy)),
                 desks: Desks::new(),
                 temperatures: Temperatures::default(),
+                queue_nodes: Nodes::new(),
                 parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),

@@ -6,7 +6,7 @@ use super::table::Table;
 use crate::engine::{Protocol, TableCore};
 use crate::error::Error;
 use crate::policy::Policy;
-use crate::protocols::policies::{cell_words, flags_of, follow_policy};
+use crate::protocols::policies::{flags_of, follow_policy, possible};
 use crate::schema::Record;
 use crate::shared::Inner;
 use crate::sync::{Ordering, lock};
@@ -25,7 +25,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// waits for the other.
     ///
     /// The policies of a table whose first policy locks can be changed at will. A table that was
-    /// made under [`Policy::Optimistic`] has no room for locks.
+    /// made under [`Policy::Optimistic`] has no room for locks, and one with
+    /// [queue locks](crate::MoccOptions::queue_locks) none for those of some policies.
     ///
     /// # Errors
     /// [`Error::PolicyWithoutRoom`] if the table has no room for the locks of `policy`;
@@ -59,13 +60,13 @@ fn set_policy<P: Protocol>(
         let protocol = engine.properties.name;
         return Err(Error::NoPolicies { table: table.name.to_string(), protocol });
     }
-    let has_room = |policy| table.layout.cell_words() >= cell_words(policy);
-    if !has_room(policy) {
-        return Err(Error::PolicyWithoutRoom {
-            table: table.name.to_string(),
-            wanted: policy,
-            possible: &[Policy::Optimistic],
-        });
+    let possible = possible(table.layout.cell_words());
+    let has_room = possible.contains(&policy);
+    #[cfg(any(test, feature = "experiments"))]
+    let has_room = has_room || policy == Policy::Random && possible.len() == Policy::ALL.len();
+    if !has_room {
+        let table = table.name.to_string();
+        return Err(Error::PolicyWithoutRoom { table, wanted: policy, possible });
     }
     let _one_at_a_time = lock(&engine.policies.changes);
     engine.policies.set(table.number, policy);

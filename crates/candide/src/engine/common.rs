@@ -13,6 +13,7 @@ use crate::epoch::Epochs;
 use crate::error::Error;
 use crate::factor::Factors;
 use crate::memory::Memory;
+use crate::sync::queue_lock::Nodes;
 use crate::sync::{AtomicU64, Ordering, Parking, Turns};
 use crate::timestamps::Timestamps;
 use crate::waiting::Waiting;
@@ -82,6 +83,7 @@ pub(crate) struct Common {
     pub(crate) policies: TablePolicies,
     pub(crate) desks: Desks,
     pub(crate) temperatures: Temperatures,
+    pub(crate) queue_nodes: Nodes,
     /// The place where sessions sleep while they wait for cells or for the token.
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,

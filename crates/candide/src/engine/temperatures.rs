@@ -72,9 +72,7 @@ impl Temperatures {
 
     /// Notes whether attempts that read rows of this key usually write them.
     pub(crate) fn set_written(&self, key: u64, is_written: bool) {
-        self.change(key, |counter| {
-            if is_written { counter | WRITTEN } else { counter & !WRITTEN }
-        });
+        self.change(key, |counter| if is_written { counter | WRITTEN } else { counter & !WRITTEN });
     }
 
     /// Replaces a counter, and returns its new value. Does nothing if another thread changes the

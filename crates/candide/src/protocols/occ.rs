@@ -125,7 +125,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Failure, Intent, WriteSet};
+use crate::access::{Failure, Intent, WriteItem, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Deferred, Due, GcOutcome, Missing, NoVersions, Parts, Properties,
     Protocol, Seen, TableCore,
@@ -135,7 +135,7 @@ use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::policy::Policies;
 use crate::protocols::policies::{
-    Grant, Lock, Locks, Mode, RASK, WASK, When, learn, with_flags,
+    Grant, Locks, Mode, RASK, WASK, When, init_lock, learn, with_flags,
 };
 use crate::protocols::shared::cell_lock::{
     Held, LOCK_ROUNDS_MAX, acquire_asking, begin_install, copy_shared, enqueue_if_absent, evaluate,
@@ -395,7 +395,7 @@ impl Protocol for Occ {
             }
             return Err(abort);
         }
-        if attempt.held.has(at) {
+        if attempt.held.has(at) || attempt.locks.is_locked_in_order(context.engine, at) {
             return Self::read(context, attempt, at, copy);
         }
         let tid = attempt.held.hold(context, at)?;
@@ -546,7 +546,7 @@ impl Absence for Occ {
     fn init_absent_cell(_clock: &Arc<Epochs>, at: CellAt, flags: u64) {
         at.cell_word(0).store(Tid::INITIAL.0 | flags, Ordering::Relaxed);
         if at.cell_words() > 1 {
-            Lock::of(&at).init();
+            init_lock(at);
         }
     }
 
@@ -666,7 +666,9 @@ fn commit(
     writes: &mut WriteSet,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
-    if !attempt.held.is_empty() && context.engine.policies.learns() {
+    // Relaxed: a row that becomes locked later is met in phase 1.
+    let asks = |item: &WriteItem| Tid(item.at.cell_word(0).load(Ordering::Relaxed)).has(WASK);
+    if context.engine.policies.learns() && writes.items().iter().any(asks) {
         attempt.lock_writes(context, writes)?;
     }
 

@@ -322,6 +322,21 @@ pub(crate) enum Mutant {
     DeltaCutLoose,
     /// Timestamp order: the partial changes of a deferred updater that panicked are kept.
     BrokenWordApplied,
+    /// Queue lock: a session's node is used again at once, though other sessions may still look at
+    /// it.
+    NodeReusedEarly,
+    /// Queue lock: the last reader looks for the next writer only before it is counted out.
+    NextWriterUnlooked,
+    /// Queue lock: a reader that was granted the lock while it was about to leave does not grant it
+    /// to the readers behind it.
+    LeavingGrantedIgnored,
+    /// Queue lock: a request that leaves does not mark that in the word of its predecessor.
+    LeavingUnmarked,
+    /// Queue lock: a writer that leaves does not grant the lock to the readers behind it, though
+    /// only readers are before it.
+    ReaderUngranted,
+    /// Queue lock: a try says that it has acquired the lock though it has not.
+    RefusedTaken,
 }
 
 #[cfg(not(test))]
@@ -391,7 +406,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 107] = [
+    const NAMES: [(&str, Mutant); 113] = [
         ("no-fence", Mutant::NoFence),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
@@ -499,6 +514,12 @@ mod active {
         ("absence-forgotten", Mutant::AbsenceForgotten),
         ("validated-in-past", Mutant::ValidatedInPast),
         ("dead-unnoticed", Mutant::DeadUnnoticed),
+        ("node-reused-early", Mutant::NodeReusedEarly),
+        ("next-writer-unlooked", Mutant::NextWriterUnlooked),
+        ("leaving-granted-ignored", Mutant::LeavingGrantedIgnored),
+        ("leaving-unmarked", Mutant::LeavingUnmarked),
+        ("reader-ungranted", Mutant::ReaderUngranted),
+        ("refused-taken", Mutant::RefusedTaken),
     ];
 
     static MET: AtomicBool = AtomicBool::new(false);

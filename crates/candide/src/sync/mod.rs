@@ -7,6 +7,7 @@
 mod exclusive;
 mod instruments;
 mod parking;
+pub(crate) mod queue_lock;
 mod random;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod size;

@@ -212,6 +212,11 @@ impl AtomicU64 {
     }
 
     #[track_caller]
+    pub(crate) fn fetch_sub(&self, value: u64, ordering: Ordering) -> u64 {
+        self.0.fetch_sub(value, here(ordering))
+    }
+
+    #[track_caller]
     pub(crate) fn fetch_and(&self, value: u64, ordering: Ordering) -> u64 {
         self.0.fetch_and(value, here(ordering))
     }

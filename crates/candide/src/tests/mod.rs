@@ -98,7 +98,7 @@ pub(crate) use protocols::{properties, under, under_erased};
 #[cfg(not(any(loom, shuttle)))]
 mod protocols {
     use crate::engine::{Properties, Protocol};
-    use crate::policy::by_policies;
+    use crate::policy::{MoccOptions, Policies, Policy, by_policies};
     use crate::protocols::{Chosen, choosing, under_a_lock};
 
     /// Runs a test. Databases for which the test names no policy get `policy`.
@@ -109,10 +109,17 @@ mod protocols {
             test()
         };
         match P::policies(&policy) {
-            Some(policies) => by_policies(policies, checked),
+            Some(policies) => by_policies(eager(policies), checked),
             None if properties::<P>().name == wanted => checked(),
             None => under_a_lock(checked),
         }
+    }
+
+    /// Returns policies of the same name under which rows become hot early, and whose locks are
+    /// queue locks if the policy is `hybrid`.
+    fn eager(policies: Policies) -> Policies {
+        let is_hybrid = policies.name() == Policy::Hybrid.name();
+        policies.mocc(MoccOptions::new().threshold(1).queue_locks(is_hybrid))
     }
 
     /// Runs a test. Its databases call the protocol through the table of functions of

@@ -15,7 +15,6 @@
 #![forbid(unsafe_code)]
 
 use super::change::exchange_flags;
-use super::word::{Lock, Mode};
 use super::{RASK, WASK};
 use crate::engine::{Common, Local};
 use crate::policy::Policy;
@@ -105,32 +104,34 @@ pub(super) fn note_written(engine: &Common, at: CellAt, is_written: bool) {
     }
 }
 
-/// Lowers the temperature of a row whose lock is about to be released, and gives the row the flags
-/// of its temperature if the attempt holds the lock alone (LK4). Returns the mode in which the
-/// attempt holds the lock now.
-pub(super) fn cool(engine: &Common, local: &mut Local, at: CellAt, mode: Mode) -> Mode {
+/// Lowers the temperature of a row whose lock is about to be released, and makes the row hot if it
+/// is not and its temperature says so. Returns whether the row's flags are to be cleared, once the
+/// attempt holds the lock alone (LK4).
+pub(super) fn cools(engine: &Common, local: &mut Local, at: CellAt) -> bool {
+    if engine.policies.of(at.table()) != Policy::Mocc {
+        return true;
+    }
     let threshold = engine.policies.mocc().threshold_of_heat();
-    let was_hot = is_hot(at);
-    let stays_hot = engine.policies.of(at.table()) == Policy::Mocc && {
-        let temperature = engine.temperatures.lower(key(engine, at), &mut local.random);
-        let least = threshold.saturating_sub(COOLED_BY).max(threshold.min(1));
-        temperature >= if was_hot { least } else { threshold }
-    };
-    if stays_hot {
-        if !was_hot {
-            make_hot(local, at);
-        }
-        return mode;
+    let temperature = engine.temperatures.lower(key(engine, at), &mut local.random);
+    if is_hot(at) {
+        return temperature < threshold.saturating_sub(COOLED_BY).max(threshold.min(1));
     }
-    let is_alone = mode == Mode::Write
-        || mutant(Mutant::CooledWhileShared)
-        || Lock::of(&at).upgrade(local.desk);
-    if !is_alone {
-        return mode;
+    let is_cold = temperature < threshold;
+    if !is_cold {
+        make_hot(local, at);
     }
-    exchange_flags(at, 0, true);
-    if was_hot {
+    is_cold
+}
+
+/// Clears the flags of a row whose lock the attempt holds alone.
+pub(super) fn clear(local: &mut Local, at: CellAt) {
+    if is_hot(at) {
         local.locks.count(LockCount::Cooled);
     }
-    if mutant(Mutant::CooledWhileShared) { mode } else { Mode::Write }
+    exchange_flags(at, 0, true);
+}
+
+/// Returns whether flags are cleared by sessions that do not hold the lock alone: never (LK4).
+pub(super) fn is_cleared_too_early() -> bool {
+    mutant(Mutant::CooledWhileShared)
 }

@@ -8,6 +8,10 @@
 //! other read. If they are many, it waits only a few rounds, and then goes on without the lock. At
 //! the commit, the write set is locked in the order of addresses before phase 1 begins.
 //!
+//! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
+//! on without the lock, and may find later that it was granted. Such a request counts as a lock
+//! that the attempt holds, since others wait behind it.
+//!
 //! An address belongs to one record for as long as any session that knows it is pinned, so two
 //! attempts that wait for one another agree on the order.
 //!
@@ -30,14 +34,16 @@
 #![forbid(unsafe_code)]
 
 use super::heat::{self, heat, is_hot, warm};
-use super::locks::{Grant, Locks, look_again, release_by_policy};
-use super::waiting::{Asker, When};
-use super::word::{Lock, Mode};
+use super::locks::{Grant, Locks};
+use super::row_lock::{RowLock, has_queue, is_asked_for, queue, queue_mode};
+use super::waiting::{Asker, When, runs_beside};
+use super::word::Mode;
 use super::{RASK, WASK};
 use crate::access::WriteSet;
 use crate::engine::{Common, Local};
 use crate::error::Abort;
 use crate::policy::Policy;
+use crate::protocols::shared::cell_lock::patience;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
 use crate::sync::{Mutant, Ordering, mutant};
@@ -50,13 +56,13 @@ const LISTED_MAX: usize = 256;
 const LISTED_MAX_HYBRID: usize = 1 << 14;
 
 impl Locks {
-    /// Asks a policy that learns from conflicts for the lock of a cell, before phase 1 of the
-    /// commit.
+    /// Asks for the lock of a cell under a policy that waits in the order of addresses, before
+    /// phase 1 of the commit.
     ///
     /// # Errors
     /// [`Abort::Locked`] if the commit needs the lock and does not get it;
     /// [`Abort::RecordRemoved`] if the record is dead.
-    pub(super) fn hint(
+    pub(super) fn ask_in_order(
         &mut self,
         engine: &Common,
         local: &mut Local,
@@ -65,7 +71,8 @@ impl Locks {
         (mut mode, when): (Mode, When),
         holds_cells: bool,
     ) -> Result<Grant, Abort> {
-        match (self.place(at).map(|place| self.list[place].1), mode) {
+        self.settle_request(engine, at);
+        match (self.place(at).map(|place| self.list[place].mode), mode) {
             (Some(Mode::Write), _) | (Some(Mode::Read), Mode::Read) => return Ok(Grant::Held),
             (Some(Mode::Read), Mode::Write) => {
                 if when == When::Staging {
@@ -82,39 +89,111 @@ impl Locks {
             }
             (None, _) => {}
         }
-        // Reserved in advance, since nothing may fail between the exchange and the push.
+        // Reserved in advance, since nothing may fail between the grant and the push.
         self.list.reserve(1);
         if engine.policies.mocc().is_unreliable() && local.random.next() >> 63 != 0 {
             let is_granted = local.random.next() >> 63 != 0;
             local.locks.count(if is_granted { LockCount::Taken } else { LockCount::Forgone });
             return Ok(if is_granted { Grant::Held } else { Grant::Without });
         }
-        let lock = Lock::of(&at);
-        let taken = match mode {
-            Mode::Read => lock.take_to_read(local.desk),
-            Mode::Write => lock.take_to_write(local.desk),
-        };
-        if taken.is_err() {
-            heat::note_wait(engine, at);
-            let is_canonical = !holds_cells && self.make_canonical(engine, local, at);
-            let holds_others = holds_cells || self.holds_any();
-            let asker = Asker::new(policy, mode, 0, (when, holds_cells, holds_others))
-                .canonical(is_canonical || mutant(Mutant::WaitsOutOfOrder));
-            if self.take(engine, local, at, asker)? == Grant::Without {
-                local.locks.count(LockCount::Forgone);
-                return Ok(Grant::Without);
+        let lock = match self.queueing.try_take(engine, local, (at, mode)) {
+            Some(lock) => lock,
+            None => {
+                heat::note_wait(engine, at);
+                let most = if when == When::BeforeCommit { usize::MAX } else { RELEASED_MAX };
+                let waits = policy.learns() && !holds_cells;
+                let is_canonical = waits && self.make_canonical(engine, local, at, most);
+                let is_canonical = is_canonical || mutant(Mutant::WaitsOutOfOrder);
+                let wish = (mode, when);
+                let waited = match has_queue(at) {
+                    true => self.wait_in_queue(engine, local, at, wish, is_canonical)?,
+                    false => {
+                        let holds_others = holds_cells || self.holds_any();
+                        let asker = Asker::new(policy, mode, 0, (when, holds_cells, holds_others));
+                        let asker = asker.canonical(is_canonical);
+                        let grant = self.take(engine, local, at, asker)?;
+                        (grant == Grant::Held).then_some(RowLock { at, mode, node: None })
+                    }
+                };
+                let Some(lock) = waited else {
+                    local.locks.count(LockCount::Forgone);
+                    return Ok(Grant::Without);
+                };
+                lock
             }
-        }
+        };
         local.locks.count(LockCount::Taken);
         if when == When::Ahead {
             local.locks.count(LockCount::Retrospective);
         }
-        let grant = look_again(engine, at, mode, WASK)?;
+        let grant = self.look_again(engine, lock, WASK)?;
         if grant == Grant::Held {
-            self.push(at, mode);
+            self.push(lock);
             self.holds_ordered = true;
         }
         Ok(grant)
+    }
+
+    /// Waits for a queue lock: asleep if the attempt is in canonical mode. Otherwise leaves the
+    /// request in the queue, except before phase 1. Returns `None` if the attempt goes on without
+    /// the lock.
+    ///
+    /// # Errors
+    /// [`Abort::Locked`] before phase 1, if the lock is not granted.
+    fn wait_in_queue(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        at: CellAt,
+        (mode, when): (Mode, When),
+        is_canonical: bool,
+    ) -> Result<Option<RowLock>, Abort> {
+        let is_needed = when == When::BeforeCommit;
+        let gives_up = engine.token.is_held_by(local.id) || local.wanted.gives_up_locks();
+        // The holders of a queue lock are not known, and might wait for this transaction.
+        let node = match gives_up || runs_beside(engine, local) {
+            true => None,
+            false => self.queueing.take(engine, local),
+        };
+        let Some(node) = node else { return Ok(None) };
+        self.requests.reserve(1);
+        let lock = queue(engine, &at);
+        let request = RowLock { at, mode, node: Some(node) };
+        if lock.request(node, queue_mode(mode)) {
+            return Ok(Some(request));
+        }
+        if !is_canonical && !is_needed {
+            self.requests.push(request);
+            self.holds_ordered = true;
+            return Ok(None);
+        }
+        local.locks.count(LockCount::Waited);
+        self.has_waited = true;
+        if lock.wait(node, patience(is_canonical)) {
+            return Ok(Some(request));
+        }
+        if let Some(lock) = self.queueing.cancel(engine, request) {
+            return Ok(Some(lock));
+        }
+        local.wanted.note_failure(is_canonical);
+        if is_needed {
+            local.locks.count(LockCount::Died);
+            return Err(Abort::Locked);
+        }
+        Ok(None)
+    }
+
+    /// Settles the attempt's request for a queue lock, if it has one: lists the lock if it was
+    /// granted, and cancels the request otherwise.
+    fn settle_request(&mut self, engine: &Common, at: CellAt) {
+        let is_it = |request: &RowLock| request.at.address() == at.address();
+        if let Some(place) = self.requests.iter().position(is_it) {
+            self.list.reserve(1);
+            let request = self.requests.swap_remove(place);
+            if let Some(lock) = self.queueing.cancel(engine, request) {
+                self.push(lock);
+            }
+        }
     }
 
     /// Takes a lock of the retrospective list.
@@ -134,6 +213,14 @@ impl Locks {
         self.ask(engine, local, at, (mode, When::Ahead), false)
     }
 
+    /// Returns whether the attempt holds the lock of a cell for writing, under a policy that waits
+    /// in the order of addresses.
+    pub(crate) fn is_locked_in_order(&self, engine: &Common, at: CellAt) -> bool {
+        self.holds_ordered
+            && self.place(at).is_some_and(|place| self.list[place].mode == Mode::Write)
+            && engine.policies.of(at.table()).learns()
+    }
+
     /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
     /// addresses. Called before phase 1 by an attempt that has used locks.
     ///
@@ -147,8 +234,7 @@ impl Locks {
         holds_cells: bool,
     ) -> Result<(), (Abort, CellAt)> {
         let asks = |at: &CellAt| {
-            Tid(at.cell_word(0).load(Ordering::Relaxed)).has(WASK)
-                && engine.policies.of(at.table()).learns()
+            is_asked_for(*at) && (has_queue(*at) || engine.policies.of(at.table()).learns())
         };
         let mut cells: Vec<CellAt> =
             writes.items().iter().map(|item| item.at).filter(asks).collect();
@@ -161,23 +247,36 @@ impl Locks {
     }
 
     /// Brings the attempt into canonical mode with respect to a lock: releases the locks that do
-    /// not come before it, if they are few. Returns whether the attempt is in canonical mode.
-    fn make_canonical(&mut self, engine: &Common, local: &mut Local, at: CellAt) -> bool {
+    /// not come before it, if they are at most `most`. Returns whether the attempt is in canonical
+    /// mode.
+    fn make_canonical(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        at: CellAt,
+        most: usize,
+    ) -> bool {
         if self.holds_unordered {
             return false;
         }
-        let is_in_the_way = |(held, _): &(CellAt, Mode)| held.address() >= at.address();
-        let count = self.list.iter().filter(|held| is_in_the_way(held)).count();
-        if count > RELEASED_MAX {
+        let is_in_the_way = |held: &RowLock| held.at.address() >= at.address();
+        let held = self.list.iter().chain(&self.requests);
+        let count = held.filter(|held| is_in_the_way(held)).count();
+        if count > most {
             return false;
         }
         if count > 0 {
             local.locks.count(LockCount::Restored);
         }
+        while let Some(place) = self.requests.iter().position(is_in_the_way) {
+            let request = self.requests.swap_remove(place);
+            if let Some(lock) = self.queueing.cancel(engine, request) {
+                self.queueing.release_by_policy(engine, local, lock);
+            }
+        }
         while let Some(place) = self.list.iter().position(is_in_the_way) {
-            let (held, mode) = self.list[place];
-            self.remove(place);
-            release_by_policy(engine, local, held, mode);
+            let lock = self.remove(place);
+            self.queueing.release_by_policy(engine, local, lock);
         }
         true
     }
@@ -185,7 +284,7 @@ impl Locks {
     /// Notes of the locks for writing that reads have taken, by their preference, whether the rows
     /// were written. Called when an attempt has committed.
     pub(crate) fn note_preferences(&self, engine: &Common, writes: &WriteSet) {
-        for &(at, mode) in &self.list {
+        for &RowLock { at, mode, .. } in &self.list {
             if mode == Mode::Write && is_hot(at) && writes.find(at).is_none() {
                 heat::note_written(engine, at, false);
             }
@@ -227,11 +326,10 @@ pub(crate) fn learn(
     }
     let exists = |at: &CellAt| !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT);
     let written = writes.items().iter().map(|item| item.at);
-    let written =
-        written.filter(|at| engine.policies.of(at.table()).learns()).filter(exists);
+    let written = written.filter(|at| engine.policies.of(at.table()).learns()).filter(exists);
     listed.extend(written.map(|at| (at, true)));
-    let held = locks.list.iter().filter(|(at, _)| engine.policies.of(at.table()).learns());
-    listed.extend(held.map(|&(at, mode)| (at, mode == Mode::Write)));
+    let held = locks.list.iter().filter(|held| engine.policies.of(held.at.table()).learns());
+    listed.extend(held.map(|held| (held.at, held.mode == Mode::Write)));
     listed.sort_unstable_by_key(|&(at, writes)| (at.address(), !writes));
     listed.dedup_by_key(|(at, _)| at.address());
     let most = if is_hybrid { LISTED_MAX_HYBRID } else { LISTED_MAX };

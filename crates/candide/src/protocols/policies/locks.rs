@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::row_lock::{Queueing, RowLock, has_queue};
 use super::waiting::{Asker, Verdict, When, verdict};
-use super::heat::cool;
-use super::word::{Lock, LockWord, Mode, release};
-use super::{RASK, WASK, change};
+use super::word::{Lock, LockWord, Mode};
+use super::{RASK, WASK};
 use crate::access::WriteItem;
 use crate::engine::desks::class_of;
 use crate::engine::{Common, Local, own_thread};
@@ -50,7 +50,11 @@ pub(crate) enum Grant {
 /// The locks on second words that an attempt holds; empty between attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    pub(super) list: Vec<(CellAt, Mode)>,
+    pub(super) list: Vec<RowLock>,
+    /// Requests for queue locks that were not granted at once. They count as locks that the attempt
+    /// holds, since other requests wait behind them.
+    pub(super) requests: Vec<RowLock>,
+    pub(super) queueing: Queueing,
     /// The places of the listed locks by the addresses of their cells, if the list is long.
     places: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
     /// The number of locks for writing in the list.
@@ -62,7 +66,7 @@ pub(crate) struct Locks {
     /// Whether the session's desk shows the attempt.
     is_shown: bool,
     /// Whether the attempt has waited for a lock since this was last asked.
-    has_waited: bool,
+    pub(super) has_waited: bool,
 }
 
 impl Locks {
@@ -115,8 +119,17 @@ impl Locks {
             local.locks.count(LockCount::Killed);
             return Err(Abort::Locked);
         }
-        if policy.learns() && when != When::Commit {
-            return self.hint(engine, local, at, policy, (mode, when), holds_cells);
+        if when != When::Commit && (policy.learns() || has_queue(at)) {
+            return self.ask_in_order(engine, local, at, policy, (mode, when), holds_cells);
+        }
+        if policy.learns() && Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT) {
+            // No other attempt writes the record of an insert before the insert has committed.
+            return Ok(Grant::Without);
+        }
+        if has_queue(at) {
+            // Only a lock that was taken before phase 1 is known by its node.
+            let is_held = self.place(at).is_some();
+            return Ok(if is_held { Grant::Held } else { Grant::Without });
         }
         let lock = Lock::of(&at);
         if self.has(lock.word(), at, mode, me) {
@@ -140,9 +153,10 @@ impl Locks {
         }
         local.locks.count(LockCount::Taken);
         let flag = if mode == Mode::Read { RASK } else { WASK };
-        let grant = look_again(engine, at, mode, flag)?;
+        let lock = RowLock { at, mode, node: None };
+        let grant = self.look_again(engine, lock, flag)?;
         if grant == Grant::Held && when != When::Commit {
-            self.push(at, mode);
+            self.push(lock);
             self.holds_unordered = true;
         }
         Ok(grant)
@@ -191,38 +205,39 @@ impl Locks {
         if self.list.len() > SEARCHED_MAX {
             return self.places.get(&at.address()).copied();
         }
-        let is_it = |(held, _): &(CellAt, Mode)| {
+        let is_it = |held: &RowLock| {
             step();
-            held.address() == at.address()
+            held.at.address() == at.address()
         };
         self.list.iter().rposition(is_it)
     }
 
     /// Adds a lock to the list, which has room for it.
-    pub(super) fn push(&mut self, at: CellAt, mode: Mode) {
-        self.list.push((at, mode));
-        self.written += usize::from(mode == Mode::Write);
+    pub(super) fn push(&mut self, lock: RowLock) {
+        self.list.push(lock);
+        self.written += usize::from(lock.mode == Mode::Write);
         let from = match self.list.len() {
             0..=SEARCHED_MAX => return,
             len if len == SEARCHED_MAX + 1 => 0,
             len => len - 1,
         };
         let listed = self.list[from..].iter().zip(from..);
-        self.places.extend(listed.map(|((at, _), place)| (at.address(), place)));
+        self.places.extend(listed.map(|(lock, place)| (lock.at.address(), place)));
     }
 
     /// Removes a lock from the list.
-    pub(super) fn remove(&mut self, place: usize) {
-        let (at, mode) = self.list.swap_remove(place);
-        self.written -= usize::from(mode == Mode::Write);
-        self.places.remove(&at.address());
-        if let Some((moved, _)) = self.list.get(place)
+    pub(super) fn remove(&mut self, place: usize) -> RowLock {
+        let lock = self.list.swap_remove(place);
+        self.written -= usize::from(lock.mode == Mode::Write);
+        self.places.remove(&lock.at.address());
+        if let Some(moved) = self.list.get(place)
             && self.list.len() > SEARCHED_MAX
         {
-            self.places.insert(moved.address(), place);
+            self.places.insert(moved.at.address(), place);
         } else if self.list.len() <= SEARCHED_MAX {
             self.places.clear();
         }
+        lock
     }
 
     /// Ends the attempt's lock for reading on a cell, if it has one, because it wants to write.
@@ -230,19 +245,21 @@ impl Locks {
     /// attempt never keeps a lock for reading while it waits to write: two that did would wait for
     /// one another.
     pub(super) fn give_up_read_lock(&mut self, engine: &Common, at: CellAt, me: u16) -> bool {
-        let word = Lock::of(&at).word();
-        if word.is_written() || word.classes() & class_of(me) == 0 {
-            return false;
+        if !has_queue(at) {
+            let word = Lock::of(&at).word();
+            if word.is_written() || word.classes() & class_of(me) == 0 {
+                return false;
+            }
         }
         let Some(place) = self.place(at) else { return false };
-        if Lock::of(&at).upgrade(me) {
-            self.list[place].1 = Mode::Write;
+        if !has_queue(at) && Lock::of(&at).upgrade(me) {
+            self.list[place].mode = Mode::Write;
             self.written += 1;
             return true;
         }
         if !mutant(Mutant::UpgradeInPlace) {
-            self.remove(place);
-            release(engine, at, Mode::Read);
+            let lock = self.remove(place);
+            self.queueing.release(engine, lock);
         }
         false
     }
@@ -306,6 +323,10 @@ impl Locks {
         if verdict == Verdict::Without {
             return Ok(Grant::Without);
         }
+        if verdict == Verdict::InVain && asker.is_hint() {
+            local.wanted.note_failure(true);
+            return Ok(Grant::Without);
+        }
         if asker.is_ahead() {
             // The attempt goes on without the lock, whatever its policy.
             return Err(Abort::Locked);
@@ -319,13 +340,37 @@ impl Locks {
         Err(Abort::Locked)
     }
 
+    /// Looks at the TID word of a lock that was granted (LK5): gives the lock back if the word lacks
+    /// `flag`, without which the lock is of no use.
+    ///
+    /// # Errors
+    /// [`Abort::RecordRemoved`] if the record is dead. The lock was then given back.
+    pub(super) fn look_again(
+        &mut self,
+        engine: &Common,
+        lock: RowLock,
+        flag: u64,
+    ) -> Result<Grant, Abort> {
+        let tid = Tid(lock.at.cell_word(0).load(Ordering::Acquire)); // E3
+        if tid.has(flag) && !tid.has(Tid::DEAD) || mutant(Mutant::NoRecheckAfterGrant) {
+            return Ok(Grant::Held);
+        }
+        self.queueing.release(engine, lock);
+        if tid.has(Tid::DEAD) { Err(Abort::RecordRemoved) } else { Ok(Grant::Without) }
+    }
+
     /// Releases all locks, after the TID words were released (LK6), and ends the attempt on the
     /// session's desk. `writes` is the write set of the attempt.
     #[cold]
     #[inline(never)]
     pub(crate) fn release_all(&mut self, engine: &Common, local: &mut Local, writes: &[WriteItem]) {
-        for (at, mode) in self.list.drain(..) {
-            release_by_policy(engine, local, at, mode);
+        for request in self.requests.drain(..) {
+            if let Some(lock) = self.queueing.cancel(engine, request) {
+                self.queueing.release_by_policy(engine, local, lock);
+            }
+        }
+        for lock in self.list.drain(..) {
+            self.queueing.release_by_policy(engine, local, lock);
         }
         (self.written, self.holds_ordered, self.holds_unordered) = (0, false, false);
         self.has_waited = false;
@@ -333,44 +378,15 @@ impl Locks {
         if !std::mem::take(&mut self.is_shown) {
             return;
         }
-        for &WriteItem { at, .. } in writes.iter().filter(|item| item.at.cell_words() > 1) {
+        // Locks that phase 1 has taken are not listed.
+        for &WriteItem { at, .. } in writes.iter().filter(|item| item.at.cell_words() == 2) {
             if Lock::of(&at).word().is_written_by(local.desk) {
-                release_by_policy(engine, local, at, Mode::Write);
+                let lock = RowLock { at, mode: Mode::Write, node: None };
+                self.queueing.release_by_policy(engine, local, lock);
             }
         }
         engine.desks.desk(local.desk).end();
     }
-}
-
-/// Releases the lock in a cell's second word, and changes the cell's flags as the policy of its
-/// table says.
-pub(super) fn release_by_policy(engine: &Common, local: &mut Local, at: CellAt, mut mode: Mode) {
-    let policy = engine.policies.of(at.table());
-    if policy == Policy::Adaptive {
-        let is_heads = local.random.next() >> 63 != 0;
-        mode = change::toss(at, mode, local.desk, is_heads);
-    } else if policy.learns() {
-        mode = cool(engine, local, at, mode);
-    } else if mode == Mode::Write {
-        change::follow(engine, at, policy);
-    }
-    release(engine, at, mode);
-}
-
-/// Looks at the TID word after a grant (LK5): whether it has `flag`, without which the lock is of
-/// no use.
-pub(super) fn look_again(
-    engine: &Common,
-    at: CellAt,
-    mode: Mode,
-    flag: u64,
-) -> Result<Grant, Abort> {
-    let tid = Tid(at.cell_word(0).load(Ordering::Acquire)); // E3
-    if tid.has(flag) && !tid.has(Tid::DEAD) || mutant(Mutant::NoRecheckAfterGrant) {
-        return Ok(Grant::Held);
-    }
-    release(engine, at, mode);
-    if tid.has(Tid::DEAD) { Err(Abort::RecordRemoved) } else { Ok(Grant::Without) }
 }
 
 /// Returns whether a policy takes a lock in this mode at this time.

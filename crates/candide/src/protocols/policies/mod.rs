@@ -54,6 +54,7 @@ mod change;
 mod heat;
 mod learning;
 mod locks;
+mod row_lock;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod waiting;
@@ -62,10 +63,12 @@ mod word;
 pub(crate) use change::{follow_policy, with_flags};
 pub(crate) use learning::learn;
 pub(crate) use locks::{Grant, Locks};
+#[cfg(test)]
+pub(crate) use row_lock::{queue, queue_mode};
 pub(crate) use waiting::When;
 #[cfg(test)]
-pub(crate) use word::LockWord;
-pub(crate) use word::{Lock, Mode};
+pub(crate) use word::{Lock, LockWord};
+pub(crate) use word::{Mode, init_lock};
 
 use crate::policy::{MoccOptions, Policy};
 use crate::record::Tid;
@@ -86,7 +89,25 @@ pub(crate) fn flags_of(policy: Policy, options: MoccOptions) -> u64 {
     }
 }
 
-/// Returns the number of words in a cell of a table with this policy.
-pub(crate) fn cell_words(policy: Policy) -> usize {
-    if policy.locks() { 2 } else { 1 }
+/// Returns the number of words in a cell of a table whose first policy is this one.
+pub(crate) fn cell_words(policy: Policy, options: MoccOptions) -> usize {
+    match policy {
+        _ if !policy.locks() => 1,
+        _ if policy.learns() && options.has_queue_locks() => QUEUE_CELL_WORDS,
+        _ => 2,
+    }
 }
+
+/// Returns the policies that are possible in a table whose cells have this many words.
+pub(crate) fn possible(cell_words: usize) -> &'static [Policy] {
+    const IN_ORDER: &[Policy] =
+        &[Policy::Optimistic, Policy::Pessimistic, Policy::Mocc, Policy::Hybrid];
+    match cell_words {
+        1 => &[Policy::Optimistic],
+        QUEUE_CELL_WORDS => IN_ORDER,
+        _ => &Policy::ALL,
+    }
+}
+
+/// The number of words of a cell with a queue lock.
+const QUEUE_CELL_WORDS: usize = 4;

@@ -156,16 +156,16 @@ impl Asker {
     pub(super) fn in_vain(&self, patience: Patience) -> Verdict {
         match (self.policy, patience) {
             (Policy::Adaptive, _) if self.mode == Mode::Read => Verdict::Without,
-            (Policy::Mocc | Policy::Hybrid, _) if !self.is_needed() => Verdict::Without,
+            (_, Patience::Rounds(_)) if self.is_hint() => Verdict::Without,
             (_, Patience::Rounds(_)) => Verdict::Die,
             _ => Verdict::InVain,
         }
     }
 
-    /// Returns whether the attempt aborts if it does not get the lock, under the policies that learn
-    /// from conflicts: only at the commit.
-    fn is_needed(&self) -> bool {
-        matches!(self.when, When::BeforeCommit | When::Commit)
+    /// Returns whether the attempt goes on if it does not get the lock, because its policy learns
+    /// from conflicts and the commit has not begun.
+    pub(super) fn is_hint(&self) -> bool {
+        self.policy.learns() && !matches!(self.when, When::BeforeCommit | When::Commit)
     }
 
     /// Ends the wish.
@@ -262,6 +262,15 @@ fn is_own_threads(engine: &Common, local: &Local, word: LockWord) -> bool {
         return is_own(word.owner());
     }
     engine.desks.in_classes(word.classes()).any(|(number, _)| is_own(number))
+}
+
+/// Returns whether a transaction of this thread, in another session, may hold locks.
+pub(super) fn runs_beside(engine: &Common, local: &Local) -> bool {
+    let thread = own_thread::number();
+    let is_own = |(number, desk): (u16, &Desk)| {
+        number != local.desk && desk.is_in_attempt() && desk.thread() == thread
+    };
+    thread != 0 && engine.desks.in_classes(u64::from(u32::MAX)).any(is_own)
 }
 
 /// Returns whether the attempt is older than all holders of a lock. Of readers only the classes are

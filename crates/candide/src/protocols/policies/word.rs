@@ -72,11 +72,6 @@ impl<'a> Lock<'a> {
         LockWord(self.0.load(Ordering::Relaxed))
     }
 
-    /// Makes the lock of a new record free.
-    pub(crate) fn init(self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
-
     fn exchange(self, from: u64, to: u64) -> Result<(), LockWord> {
         // Acquire and Release: a holder sees what the holder before it has done (E21).
         let exchanged = self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
@@ -172,6 +167,11 @@ impl<'a> Lock<'a> {
             }
         }
     }
+}
+
+/// Makes the lock of a new record's cell free, of whichever kind it is.
+pub(crate) fn init_lock(at: CellAt) {
+    (1..at.cell_words()).for_each(|word| at.cell_word(word).store(0, Ordering::Relaxed));
 }
 
 /// What a lock on a second word is for.

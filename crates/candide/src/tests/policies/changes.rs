@@ -67,7 +67,11 @@ fn rows_follow_their_table_and_new_rows_are_born_with_its_flags() {
             .run(|tx| table.insert(tx, Item::new(key, 0)))
             .unwrap_or_else(|abort: Abort| panic!("{abort}"));
         for key in (0..8).chain(100..=key) {
-            assert_eq!(flags(&table, key), flags_of(policy, MoccOptions::new()), "row {key} under {policy}");
+            assert_eq!(
+                flags(&table, key),
+                flags_of(policy, MoccOptions::new()),
+                "row {key} under {policy}"
+            );
         }
         assert_free(&table, policy.name());
     }
@@ -180,6 +184,8 @@ fn policies_change_under_transactions() {
         table.for_each_quiescent(|row| sum += row.count).unwrap();
         assert_eq!(sum, 0);
         assert_free(&table, policy.name());
-        (0..ROWS).for_each(|key| assert_eq!(flags(&table, key), flags_of(policy, MoccOptions::new()), "{policy}"));
+        (0..ROWS).for_each(|key| {
+            assert_eq!(flags(&table, key), flags_of(policy, MoccOptions::new()), "{policy}")
+        });
     }
 }

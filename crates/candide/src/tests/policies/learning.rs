@@ -15,6 +15,28 @@ fn mocc(threshold: u8) -> Policies {
     Policies::of(Policy::Mocc).mocc(MoccOptions::new().threshold(threshold))
 }
 
+/// Returns the same with queue locks.
+fn in_queues(threshold: u8) -> Policies {
+    let options = MoccOptions::new().threshold(threshold).queue_locks(true);
+    Policies::of(Policy::Mocc).mocc(options)
+}
+
+/// One of the two functions: the kind of locks.
+type Kind = fn(u8) -> Policies;
+const KINDS: [Kind; 2] = [mocc, in_queues];
+
+/// Returns how many sessions hold the lock of a row for reading, and whether one holds it, or waits
+/// for it, for writing.
+fn locked(table: &Table<Item>, key: u64) -> (u64, bool) {
+    let at = cell(table, key);
+    if at.cell_words() == 2 {
+        let word = word(table, key);
+        return (word.readers(), word.is_written());
+    }
+    let [tail, readers] = [1, 2].map(|word| at.cell_word(word).load(Ordering::Relaxed));
+    (readers, readers == 0 && tail != 0)
+}
+
 fn flags(table: &Table<Item>, key: u64) -> u64 {
     cell(table, key).cell_word(0).load(Ordering::Relaxed) & (RASK | WASK)
 }
@@ -54,10 +76,12 @@ fn heat(scene: &mut Scene) -> u32 {
 
 #[test]
 fn a_row_whose_reads_fail_becomes_hot_and_cools_when_its_locks_are_of_no_use() {
-    for threshold in [1, 3, 5] {
-        let mut scene = scene(mocc(threshold));
+    for (threshold, kind) in
+        [1, 3, 5].into_iter().flat_map(|threshold| KINDS.map(|kind| (threshold, kind)))
+    {
+        let mut scene = scene(kind(threshold));
         let failures = heat(&mut scene);
-        assert!(failures >= 1 << (threshold - 1), "{failures} failures for {threshold}");
+        assert!(failures >= u32::from(threshold), "{failures} failures for {threshold}");
         assert_eq!(flags(&scene.table, 0), RASK | WASK);
         assert_eq!(flags(&scene.table, 1), 0, "no read of row 1 has failed");
         let Scene { db, table, sessions: [session, ..] } = &mut scene;
@@ -68,7 +92,7 @@ fn a_row_whose_reads_fail_becomes_hot_and_cools_when_its_locks_are_of_no_use() {
             assert!(reads < 5_000, "row 0 never cools");
             run(session, |tx| {
                 table.read(tx, &0, Item::COUNT)?;
-                assert_eq!(word(table, 0).readers(), 1);
+                assert_eq!(locked(table, 0), (1, false));
                 Ok(())
             });
         }
@@ -106,14 +130,22 @@ fn a_transaction_without_conflicts_looks_at_no_temperature_and_takes_no_lock() {
 /// locks are there.
 #[test]
 fn the_next_attempt_locks_what_would_have_spared_the_conflict() {
-    for (policy, locks_all) in [(Policy::Mocc, false), (Policy::Hybrid, true)] {
+    let queues = MoccOptions::new().queue_locks(true);
+    let of = |policy, options| Policies::of(policy).mocc(options);
+    for (policy, locks_all) in [
+        (Policy::Mocc.into(), false),
+        (Policy::Hybrid.into(), true),
+        (of(Policy::Mocc, queues), false),
+        (of(Policy::Hybrid, queues), true),
+    ] {
         let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
+        let policy = table.policy();
         let ended = session.run(|tx| {
             if tx.attempt() == 2 {
-                assert_eq!(word(&table, 0).readers(), 1, "{policy}: the read that has failed");
-                assert!(word(&table, 1).is_written(), "{policy}: the write");
+                assert_eq!(locked(&table, 0), (1, false), "{policy}: the read that has failed");
+                assert_eq!(locked(&table, 1), (0, true), "{policy}: the write");
                 let readers = u64::from(locks_all);
-                assert_eq!(word(&table, 2).readers(), readers, "{policy}: another read");
+                assert_eq!(locked(&table, 2), (readers, false), "{policy}: another read");
             }
             table.read(tx, &0, Item::COUNT)?;
             table.read(tx, &2, Item::COUNT)?;
@@ -179,52 +211,87 @@ fn a_transaction_forgets_its_list_when_it_ends() {
 
 #[test]
 fn a_lock_in_the_way_is_given_back_before_an_attempt_waits() {
-    let scene = scene(mocc(0));
-    let (db, table) = (&scene.db, &scene.table);
-    let keys = in_order(table);
-    let mut session = db.session().unwrap();
-    let stuck = Stuck::on(&scene, keys[3], Mode::Write);
-    for (held, restored) in [(keys[5], 1), (keys[2], 0)] {
-        let before = db.stats().locks;
-        run(&mut session, |tx| {
-            table.read(tx, &held, Item::COUNT)?;
-            assert_eq!(word(table, held).readers(), 1);
-            table.read(tx, &keys[3], Item::COUNT)?;
-            assert_eq!(word(table, held).readers(), 1 - restored, "row {held}");
-            Ok(())
-        });
-        let locks = db.stats().locks.since(before);
-        assert_eq!((locks.restored, locks.waited, locks.forgone), (restored, 1, 1), "{locks:?}");
+    for kind in KINDS {
+        let scene = scene(kind(0));
+        let (db, table) = (&scene.db, &scene.table);
+        let keys = in_order(table);
+        let mut session = db.session().unwrap();
+        let stuck = Stuck::on(&scene, keys[3], Mode::Write);
+        for (held, restored) in [(keys[5], 1), (keys[2], 0)] {
+            let before = db.stats().locks;
+            run(&mut session, |tx| {
+                table.read(tx, &held, Item::COUNT)?;
+                assert_eq!(locked(table, held), (1, false));
+                table.read(tx, &keys[3], Item::COUNT)?;
+                assert_eq!(locked(table, held), (1 - restored, false), "row {held}");
+                Ok(())
+            });
+            let locks = db.stats().locks.since(before);
+            let counts = (locks.restored, locks.waited, locks.forgone);
+            assert_eq!(counts, (restored, 1, 1), "{locks:?}");
+        }
+        drop(stuck);
+        assert_free(table, "at the end");
     }
-    drop(stuck);
-    assert_free(table, "at the end");
 }
 
 #[test]
 fn with_many_locks_in_the_way_an_attempt_goes_on_without_the_lock() {
-    let Scene { db, table, .. } = scene(mocc(0));
+    let scene = scene(mocc(0));
+    let Scene { db, table, .. } = &scene;
     run(&mut db.session().unwrap(), |tx| {
         (100..130).try_for_each(|id| table.insert(tx, Item::new(id, 0)))
     });
     let mut keys: Vec<u64> = (100..130).collect();
-    keys.sort_unstable_by_key(|&key| cell(&table, key).address());
-    let lock = cell(&table, keys[0]);
-    Lock::of(&lock).take_to_write(0).unwrap();
+    keys.sort_unstable_by_key(|&key| cell(table, key).address());
+    let stuck = Stuck::on(&scene, keys[0], Mode::Write);
     run(&mut db.session().unwrap(), |tx| {
         keys[1..].iter().try_for_each(|key| table.read(tx, key, Item::COUNT).map(drop))?;
         table.read(tx, &keys[0], Item::COUNT)?;
-        assert!(keys[1..].iter().all(|&key| word(&table, key).readers() == 1), "kept");
+        assert!(keys[1..].iter().all(|&key| locked(table, key) == (1, false)), "kept");
         Ok(())
     });
     let locks = db.stats().locks;
     assert_eq!((locks.restored, locks.forgone, locks.taken), (0, 1, 29), "{locks:?}");
-    Lock::of(&lock).pass_on(None);
-    assert_free(&table, "at the end");
+    drop(stuck);
+    assert_free(table, "at the end");
+}
+
+/// At a queue lock, the request stays in the queue, and the lock may be granted later.
+#[test]
+fn a_request_that_is_not_granted_at_once_stays_in_the_queue() {
+    for is_released in [false, true] {
+        let scene = scene(in_queues(0));
+        let Scene { db, table, .. } = &scene;
+        let mut session = db.session().unwrap();
+        run(&mut session, |tx| (100..130).try_for_each(|id| table.insert(tx, Item::new(id, 0))));
+        let mut keys: Vec<u64> = (100..130).collect();
+        keys.sort_unstable_by_key(|&key| cell(table, key).address());
+        let before = db.stats().locks;
+        let mut stuck = Some(Stuck::on(&scene, keys[0], Mode::Write));
+        run(&mut session, |tx| {
+            keys[1..].iter().try_for_each(|key| table.read(tx, key, Item::COUNT).map(drop))?;
+            table.read(tx, &keys[0], Item::COUNT)?;
+            stuck.take_if(|_| is_released);
+            assert_eq!(locked(table, keys[0]), if is_released { (1, false) } else { (0, true) });
+            table.read(tx, &keys[0], Item::COUNT)?;
+            Ok(())
+        });
+        let locks = db.stats().locks.since(before);
+        let forgone = if is_released { 1 } else { 2 };
+        assert_eq!((locks.taken, locks.forgone, locks.waited), (29, forgone, 0), "{locks:?}");
+        drop(stuck);
+        assert_free(table, "at the end");
+    }
 }
 
 #[test]
 fn a_commit_locks_its_writes_in_order_and_fails_without_one_of_them() {
-    let scene = scene(mocc(0));
+    KINDS.into_iter().for_each(commit_writes_in_order);
+}
+
+fn commit_writes_in_order(kind: Kind) {
+    let scene = scene(kind(0));
     let (db, table) = (&scene.db, &scene.table);
     let keys = in_order(table);
     let mut session = db.session().unwrap();
@@ -232,9 +299,9 @@ fn a_commit_locks_its_writes_in_order_and_fails_without_one_of_them() {
         session.run_with(ONCE(), |tx| {
             table.read(tx, &keys[5], Item::COUNT)?;
             table.update(tx, &keys[5], Item::COUNT.add(1))?;
-            assert!(word(table, keys[5]).is_written(), "it was read");
+            assert_eq!(locked(table, keys[5]), (0, true), "it was read");
             table.update(tx, &keys[3], Item::COUNT.add(1))?;
-            assert_eq!(word(table, keys[3]).is_written(), !is_free, "it was not");
+            assert_eq!(locked(table, keys[3]), (0, !is_free), "it was not");
             Ok(())
         })
     };
@@ -251,15 +318,19 @@ fn a_commit_locks_its_writes_in_order_and_fails_without_one_of_them() {
 /// A row that transactions read and then write is locked for writing by the read.
 #[test]
 fn reads_learn_whether_their_rows_are_written() {
-    let Scene { table, sessions: [mut session, ..], .. } = scene(mocc(0));
+    KINDS.into_iter().for_each(read_and_write_by_turns);
+}
+
+fn read_and_write_by_turns(kind: Kind) {
+    let Scene { table, sessions: [mut session, ..], .. } = scene(kind(0));
     let read = |session: &mut crate::Session<Occ>, writes: bool| {
         run(session, |tx| {
             table.read(tx, &0, Item::COUNT)?;
-            let is_written = word(&table, 0).is_written();
-            assert_eq!(word(&table, 0).readers(), u64::from(!is_written));
+            let (readers, is_written) = locked(&table, 0);
+            assert_eq!(readers, u64::from(!is_written));
             if writes {
                 table.update(tx, &0, Item::COUNT.add(1))?;
-                assert!(word(&table, 0).is_written());
+                assert_eq!(locked(&table, 0), (0, true));
             }
             Ok(is_written)
         })
@@ -272,7 +343,11 @@ fn reads_learn_whether_their_rows_are_written() {
 
 #[test]
 fn an_attempt_whose_row_has_changed_while_it_waited_ends_at_once() {
-    let scene = scene(mocc(0));
+    KINDS.into_iter().for_each(wait_in_vain);
+}
+
+fn wait_in_vain(kind: Kind) {
+    let scene = scene(kind(0));
     let (db, table) = (&scene.db, &scene.table);
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let goes_on = Cell::new(false);
@@ -317,7 +392,8 @@ fn the_rows_of_a_page_become_hot_together() {
 /// before either commits; without the look at INSTALL both would validate.
 #[test]
 fn a_hot_write_skew_is_seen_at_validation() {
-    for policies in [mocc(0), mocc(0).mocc(MoccOptions::new().threshold(0).unreliable())] {
+    let unreliable = mocc(0).mocc(MoccOptions::new().threshold(0).unreliable());
+    for policies in [mocc(0), in_queues(0), unreliable] {
         for _ in 0..50 {
             let Scene { table, sessions: [mut outer, mut inner, _], .. } = scene(policies.clone());
             let (rows, ended) = (table.clone(), std::rc::Rc::new(Cell::new(None)));
@@ -343,7 +419,11 @@ fn a_hot_write_skew_is_seen_at_validation() {
 /// A record that dies while an attempt waits for its lock is given back.
 #[test]
 fn inserts_and_deletes_of_hot_rows_leave_no_lock() {
-    let Scene { db, table, sessions: [mut session, ..] } = scene(mocc(0));
+    KINDS.into_iter().for_each(insert_and_delete);
+}
+
+fn insert_and_delete(kind: Kind) {
+    let Scene { db, table, sessions: [mut session, ..] } = scene(kind(0));
     for _ in 0..20 {
         run(&mut session, |tx| {
             table.read(tx, &0, Item::COUNT)?;

@@ -12,9 +12,10 @@ use super::rows::Item;
 use crate::engine::Protocol;
 use crate::index::Found;
 use crate::protocols::Occ;
-use crate::protocols::policies::{Lock, Mode};
+use crate::protocols::policies::{Lock, Mode, queue, queue_mode};
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
+use crate::sync::queue_lock::{NodeId, Supply};
 use crate::{Abort, Database, Policies, Policy, Session, Table};
 
 /// The policies that may lock rows.
@@ -57,9 +58,11 @@ fn assert_free<P: Protocol>(table: &Table<Item, P>, when: &str) {
     core.index.for_each(&mut |record| {
         let key = record.key_words(1).as_slice()[0];
         for at in core.layout.cells(record) {
-            assert_eq!(at.cell_words(), 2, "{when}: the table has no room for locks");
-            let second = at.cell_word(1).load(Ordering::Relaxed);
-            assert_eq!(second, 0, "{when}: {:?} of row {key}", Lock::of(&at).word());
+            assert!(at.cell_words() > 1, "{when}: the table has no room for locks");
+            for word in 1..at.cell_words() {
+                let lock = at.cell_word(word).load(Ordering::Relaxed);
+                assert_eq!(lock, 0, "{when}: {:?} of row {key}", Lock::of(&at).word());
+            }
             let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
             assert!(tid.has(Tid::DEAD) || !tid.has(Tid::LOCK), "{when}: row {key} is locked");
         }
@@ -72,33 +75,43 @@ struct Stuck<'a> {
     key: u64,
     mode: Mode,
     desk: u16,
+    /// The node, if the row has a queue lock.
+    node: Option<NodeId>,
 }
 
 impl<'a> Stuck<'a> {
     fn on(scene: &'a Scene, key: u64, mode: Mode) -> Stuck<'a> {
-        let desks = &scene.db.inner.engine.desks;
-        let desk = desks.join(true).unwrap();
-        desks.desk(desk).begin(1, 1, 0);
+        let engine = &scene.db.inner.engine;
+        let desk = engine.desks.join(true).unwrap();
+        engine.desks.desk(desk).begin(1, 1, 0);
         let at = cell(&scene.table, key);
+        let mut stuck = Stuck { scene, key, mode, desk, node: None };
+        if at.cell_words() > 2 {
+            let node = Supply::new(desk).take(&engine.queue_nodes, engine.epochs.bound()).unwrap();
+            assert!(queue(&engine.common, &at).request(node, queue_mode(mode)), "it is free");
+            stuck.node = Some(node);
+            return stuck;
+        }
         match mode {
             Mode::Read => Lock::of(&at).take_to_read(desk),
             Mode::Write => Lock::of(&at).take_to_write(desk),
         }
         .unwrap();
-        Stuck { scene, key, mode, desk }
+        stuck
     }
 }
 
 impl Drop for Stuck<'_> {
     fn drop(&mut self) {
+        let engine = &self.scene.db.inner.engine;
         let at = cell(&self.scene.table, self.key);
-        match self.mode {
-            Mode::Read => drop(Lock::of(&at).release_reader()),
-            Mode::Write => Lock::of(&at).pass_on(None),
+        match (self.node, self.mode) {
+            (Some(node), _) => queue(&engine.common, &at).release(node),
+            (None, Mode::Read) => drop(Lock::of(&at).release_reader()),
+            (None, Mode::Write) => Lock::of(&at).pass_on(None),
         }
-        let desks = &self.scene.db.inner.engine.desks;
-        desks.desk(self.desk).set_waits_for(0);
-        desks.desk(self.desk).end();
-        desks.leave(self.desk);
+        engine.desks.desk(self.desk).set_waits_for(0);
+        engine.desks.desk(self.desk).end();
+        engine.desks.leave(self.desk);
     }
 }

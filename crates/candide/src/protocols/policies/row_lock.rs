@@ -1,0 +1,164 @@
+//! A row's lock that an attempt holds or has asked for: the lock of one word, or the queue lock.
+//!
+//! A cell of two words has a lock of one word (`word.rs`), and a cell of four words a queue lock
+//! ([`QueueLock`]), for the policies that wait in the order of addresses. Requests at a queue lock
+//! are nodes, of which each session has a supply.
+
+#![forbid(unsafe_code)]
+
+use super::WASK;
+use super::change::{exchange_flags, follow, toss};
+use super::heat;
+use super::word::{Lock, Mode, release};
+use crate::engine::{Common, Local};
+use crate::policy::Policy;
+use crate::record::{CellAt, Tid};
+use crate::sync::Ordering;
+use crate::sync::queue_lock::{self, NodeId, QueueLock, Supply};
+
+/// The lock of a cell, in the mode in which an attempt holds it or has asked for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowLock {
+    pub(super) at: CellAt,
+    pub(super) mode: Mode,
+    /// The attempt's node, if the lock is a queue lock.
+    pub(super) node: Option<NodeId>,
+}
+
+/// Returns whether a cell has a queue lock.
+pub(super) fn has_queue(at: CellAt) -> bool {
+    at.cell_words() > 2
+}
+
+/// Returns the queue lock of a cell.
+pub(crate) fn queue<'a>(engine: &'a Common, at: &'a CellAt) -> QueueLock<'a> {
+    let words = [at.cell_word(1), at.cell_word(2), at.cell_word(3)];
+    QueueLock::new(words, &engine.queue_nodes, &engine.parking)
+}
+
+/// Returns the mode in which a queue lock is asked for.
+pub(crate) fn queue_mode(mode: Mode) -> queue_lock::Mode {
+    match mode {
+        Mode::Read => queue_lock::Mode::Read,
+        Mode::Write => queue_lock::Mode::Write,
+    }
+}
+
+/// A session's nodes for queue locks; none before the session first asks for one.
+#[derive(Debug, Default)]
+pub(super) struct Queueing(Option<Supply>);
+
+impl Queueing {
+    /// Takes a node. Returns `None` if the session has no desk, or if all nodes are in use or were
+    /// until a moment ago.
+    pub(super) fn take(&mut self, engine: &Common, local: &Local) -> Option<NodeId> {
+        if local.desk == 0 {
+            return None;
+        }
+        let supply = self.0.get_or_insert_with(|| Supply::new(local.desk));
+        supply.take(&engine.queue_nodes, engine.epochs.bound())
+    }
+
+    /// Gives back a node that is in no queue.
+    pub(super) fn give_back(&mut self, engine: &Common, node: NodeId) {
+        let supply = self.0.as_mut().expect("a node was taken");
+        supply.give_back(&engine.queue_nodes, node, engine.epochs.stamp());
+    }
+
+    /// Takes the lock of a cell if it is free. Returns `None` if it is not.
+    pub(super) fn try_take(
+        &mut self,
+        engine: &Common,
+        local: &Local,
+        (at, mode): (CellAt, Mode),
+    ) -> Option<RowLock> {
+        if !has_queue(at) {
+            let lock = Lock::of(&at);
+            let taken = match mode {
+                Mode::Read => lock.take_to_read(local.desk),
+                Mode::Write => lock.take_to_write(local.desk),
+            };
+            return taken.is_ok().then_some(RowLock { at, mode, node: None });
+        }
+        let node = self.take(engine, local)?;
+        if queue(engine, &at).try_acquire(node, queue_mode(mode)) {
+            return Some(RowLock { at, mode, node: Some(node) });
+        }
+        self.give_back(engine, node);
+        None
+    }
+
+    /// Releases a lock, and leaves the cell's flags as they are.
+    pub(super) fn release(&mut self, engine: &Common, lock: RowLock) {
+        match lock.node {
+            Some(node) => {
+                queue(engine, &lock.at).release(node);
+                self.give_back(engine, node);
+            }
+            None => release(engine, lock.at, lock.mode),
+        }
+    }
+
+    /// Cancels a request at a queue lock. Returns the lock if it was granted meanwhile.
+    pub(super) fn cancel(&mut self, engine: &Common, request: RowLock) -> Option<RowLock> {
+        let node = request.node.expect("a request is a node in a queue");
+        if !queue(engine, &request.at).cancel(node) {
+            return Some(request);
+        }
+        self.give_back(engine, node);
+        None
+    }
+
+    /// Releases a lock, and changes the cell's flags as the policy of its table says.
+    pub(super) fn release_by_policy(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        mut lock: RowLock,
+    ) {
+        let RowLock { at, mode, .. } = lock;
+        let policy = engine.policies.of(at.table());
+        if policy == Policy::Adaptive {
+            let is_heads = local.random.next() >> 63 != 0;
+            lock.mode = toss(at, mode, local.desk, is_heads);
+        } else if !policy.learns() {
+            if mode == Mode::Write {
+                follow(engine, at, policy);
+            }
+        } else if heat::cools(engine, local, at) {
+            return self.release_cold(engine, local, lock);
+        }
+        self.release(engine, lock);
+    }
+
+    /// Releases a lock, and clears the cell's flags if no other session holds the lock (LK4).
+    fn release_cold(&mut self, engine: &Common, local: &mut Local, mut lock: RowLock) {
+        let at = lock.at;
+        if lock.node.is_some() && lock.mode == Mode::Read {
+            // A request cannot change its mode.
+            self.release(engine, lock);
+            let Some(again) = self.try_take(engine, local, (at, Mode::Write)) else { return };
+            lock = again;
+        }
+        if lock.mode == Mode::Write || heat::is_cleared_too_early() {
+            heat::clear(local, at);
+        } else if Lock::of(&at).upgrade(local.desk) {
+            lock.mode = Mode::Write;
+            heat::clear(local, at);
+        }
+        self.release(engine, lock);
+    }
+}
+
+/// Gives a cell with a queue lock the flags of a policy to which its table changes, unless the
+/// lock is in use. The caller has no node. Returns whether the cell has the flags.
+pub(super) fn change_flags_of_free(engine: &Common, at: CellAt, flags: u64) -> bool {
+    queue(engine, &at).is_free() && exchange_flags(at, flags, true)
+}
+
+/// Returns whether writers of a row ask for its lock; if not, the lock protects nothing. Writers of
+/// an absent row need no lock.
+pub(super) fn is_asked_for(at: CellAt) -> bool {
+    let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
+    tid.has(WASK) && !tid.has(Tid::ABSENT)
+}
