@@ -94,10 +94,11 @@ fn assert_locks_told(results: &str) {
 }
 
 #[test]
-fn policies_by_table_are_checked_under_the_name_that_they_were_given() {
+fn policies_with_settings_are_checked_under_the_name_that_they_were_given() {
     for arguments in [
         ["random", "--protocol", "mixed:items=swiss,pieces=2pl-wait-die"].as_slice(),
         &["lists", "--mode", "black", "--protocol", "mixed:lists=2pl-dreadlock"],
+        &["random", "--protocol", "mocc:h=0,lock=queue"],
     ] {
         let (status, results, message) = check_for_a_while(arguments);
         assert_eq!(status, Some(0), "{results}{message}");
