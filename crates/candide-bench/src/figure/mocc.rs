@@ -63,8 +63,7 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
             "on few cores, a lock that all threads read costs little, and few transactions meet: there are no factors of ten and more \
              between policies, and aborts of optimistic transactions stay far below 98 %",
             "in Figure 7 a transaction works for a microsecond after each operation, where the published one goes on at once, so that \
-             transactions of few threads are at work at the same time; in Figure 8 it goes on at once, or the locks would not show \
-             beside the work",
+             transactions of few threads are at work at the same time",
             "ERMIA, Orthrus, TPC-E and locks that are named across processes are not built here",
             "temperatures are those of rows, and rows are hot from 5, unless a line says otherwise; in the paper they are those of \
              pages, hot from 10; no temperature is reset here, they fall as locks turn out not to be needed",
