@@ -324,24 +324,18 @@ pub(crate) enum Mutant {
     BrokenWordApplied,
     /// Queue lock: a session's node is used again at once, though other sessions may still look at
     /// it.
-    #[cfg(test)]
     NodeReusedEarly,
     /// Queue lock: the last reader looks for the next writer only before it is counted out.
-    #[cfg(test)]
     NextWriterUnlooked,
     /// Queue lock: a reader that was granted the lock while it was about to leave does not grant it
     /// to the readers behind it.
-    #[cfg(test)]
     LeavingGrantedIgnored,
     /// Queue lock: a request that leaves does not mark that in the word of its predecessor.
-    #[cfg(test)]
     LeavingUnmarked,
     /// Queue lock: a writer that leaves does not grant the lock to the readers behind it, though
     /// only readers are before it.
-    #[cfg(test)]
     ReaderUngranted,
     /// Queue lock: a try says that it has acquired the lock though it has not.
-    #[cfg(test)]
     RefusedTaken,
 }
 
