@@ -33,9 +33,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::cell_queue::{has_queue, queue, queue_mode};
 use super::heat::{self, heat, is_hot, warm};
 use super::locks::{Grant, Locks};
-use super::row_lock::{RowLock, has_queue, is_asked_for, queue, queue_mode};
+use super::row_lock::{RowLock, is_asked_for};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
 use super::{RASK, WASK};
@@ -224,9 +225,8 @@ impl Locks {
     }
 
     /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
-    /// addresses. Called before phase 1. While the attempt waits, writers of other rows may begin to
-    /// be asked for, and locks may have been released to wait in order, so it looks again a few
-    /// times.
+    /// addresses. Called before phase 1. While the attempt waits, other rows may become such rows,
+    /// and it may have to release locks that it holds. So it looks again, a few times.
     ///
     /// # Errors
     /// See [`Locks::ask`]; also returns the cell.

@@ -36,8 +36,8 @@
 //! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,
 //! or the session has only inserted so far. Or the writer has locked the TID word by a read for
 //! update just before the flags were set. Or the lock is a queue lock, and the row was not locked
-//! before phase 1, or the session has no node left. A change of a table's policy clears the flags of
-//! a cell whose queue lock seems to be free, without taking the lock.
+//! before phase 1, or the session has no node left. Also, a change of a table's policy clears the
+//! flags of a cell whose queue lock seems to be free, without taking the lock.
 //!
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
@@ -46,13 +46,14 @@
 //! # Source
 //! [HU18], section 3.2, for the adaptive lock, the use of SwissTM [DR09], and the commit that all
 //! of these share; [WK16], section 5.1.1, for no-wait, dreadlock [KO08] and PCC; [RO78] for
-//! wait-die. Where they skip the validation of what is locked, we validate. Where dreadlock's
+//! wait-die; `learning.rs` has the sources of `mocc` and `hybrid`. Where they skip the validation of what is locked, we validate. Where dreadlock's
 //! digests spread from waiter to waiter, ours name the holders only, and a waiter follows them: so
 //! the last waiter of a circle finds it at once, even if the others sleep. SwissTM's writer keeps
 //! its ticket from attempt to attempt here, and a request to abort names the attempt.
 
 #![forbid(unsafe_code)]
 
+mod cell_queue;
 mod change;
 mod heat;
 mod learning;
@@ -63,11 +64,11 @@ mod tests;
 mod waiting;
 mod word;
 
+#[cfg(test)]
+pub(crate) use cell_queue::{queue, queue_mode};
 pub(crate) use change::{follow_policy, with_flags};
 pub(crate) use learning::learn;
 pub(crate) use locks::{Grant, Locks};
-#[cfg(test)]
-pub(crate) use row_lock::{queue, queue_mode};
 pub(crate) use waiting::When;
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};

@@ -37,6 +37,7 @@ impl<'a> QueueLock<'a> {
     }
 
     /// Returns whether another request stands behind this one. May be out of date.
+    #[cfg(test)]
     pub(crate) fn is_awaited(self, id: NodeId) -> bool {
         let tail = self.tail.load(Ordering::Relaxed);
         tail != 0 && tail != id.word()
