@@ -341,8 +341,8 @@ impl Locks {
         Err(Abort::Locked)
     }
 
-    /// Looks at the TID word of a lock that was granted (LK5). Gives the lock back if the word lacks
-    /// `flag`, without which it is of no use.
+    /// Looks at the TID word of a lock that was granted (LK5). Gives the lock back if the word
+    /// lacks `flag`, without which it is of no use.
     ///
     /// # Errors
     /// [`Abort::RecordRemoved`] if the record is dead. The lock was then given back.

@@ -46,10 +46,11 @@
 //! # Source
 //! [HU18], section 3.2, for the adaptive lock, the use of SwissTM [DR09], and the commit that all
 //! of these share; [WK16], section 5.1.1, for no-wait, dreadlock [KO08] and PCC; [RO78] for
-//! wait-die; `learning.rs` has the sources of `mocc` and `hybrid`. Where they skip the validation of what is locked, we validate. Where dreadlock's
-//! digests spread from waiter to waiter, ours name the holders only, and a waiter follows them: so
-//! the last waiter of a circle finds it at once, even if the others sleep. SwissTM's writer keeps
-//! its ticket from attempt to attempt here, and a request to abort names the attempt.
+//! wait-die. `learning.rs` has the sources of `mocc` and `hybrid`. Where they skip the validation
+//! of what is locked, we validate. Where dreadlock's digests spread from waiter to waiter, ours
+//! name the holders only, and a waiter follows them: so the last waiter of a circle finds it at
+//! once, even if the others sleep. SwissTM's writer keeps its ticket from attempt to attempt here,
+//! and a request to abort names the attempt.
 
 #![forbid(unsafe_code)]
 
