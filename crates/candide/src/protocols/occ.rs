@@ -267,7 +267,8 @@ impl Attempt {
     ) -> Result<(), Abort> {
         context.yield_to_token()?;
         let holds_cells = self.held.has_cells();
-        let locked = self.locks.lock_writes(context.engine, context.local, writes, holds_cells);
+        let Attempt { locks, reads, .. } = self;
+        let locked = locks.lock_writes(context.engine, context.local, reads, writes, holds_cells);
         self.held.note_policy(self.locks.holds_any());
         locked.map_err(|(abort, at)| context.conflict(abort, at))
     }

@@ -36,7 +36,7 @@
 use super::cell_queue::{has_queue, queue, queue_mode};
 use super::heat::{self, heat, is_hot, warm};
 use super::locks::{Grant, Locks};
-use super::row_lock::{RowLock, is_asked_for};
+use super::row_lock::{RowLock, is_asked_for, is_written};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
 use super::{RASK, WASK};
@@ -229,11 +229,14 @@ impl Locks {
     /// and it may have to release locks that it holds. So it looks again, a few times.
     ///
     /// # Errors
-    /// See [`Locks::ask`]; also returns the cell.
+    /// See [`Locks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among `reads`
+    /// that another attempt has locked for writing: that attempt is about to replace the version
+    /// that was read.
     pub(crate) fn lock_writes(
         &mut self,
         engine: &Common,
         local: &mut Local,
+        reads: &[(CellAt, Tid)],
         writes: &WriteSet,
         holds_cells: bool,
     ) -> Result<(), (Abort, CellAt)> {
@@ -247,6 +250,11 @@ impl Locks {
                 writes.items().iter().map(|item| item.at).filter(asks).collect();
             cells.sort_unstable_by_key(|at| at.address());
             for &at in &cells {
+                let is_it = |(read, _): &(CellAt, Tid)| read.address() == at.address();
+                if is_written(engine, at) && reads.iter().any(is_it) {
+                    local.locks.count(LockCount::Died);
+                    return Err((Abort::Locked, at));
+                }
                 let lock = (Mode::Write, When::BeforeCommit);
                 self.ask(engine, local, at, lock, holds_cells).map_err(|abort| (abort, at))?;
             }

@@ -138,3 +138,12 @@ pub(super) fn is_asked_for(at: CellAt) -> bool {
     let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
     tid.has(WASK) && !tid.has(Tid::ABSENT)
 }
+
+/// Returns whether a session holds the lock of a cell for writing, or waits for it at the head of a
+/// queue.
+pub(super) fn is_written(engine: &Common, at: CellAt) -> bool {
+    match has_queue(at) {
+        true => queue(engine, &at).is_written(),
+        false => Lock::of(&at).word().is_written(),
+    }
+}

@@ -43,6 +43,12 @@ impl<'a> QueueLock<'a> {
         tail != 0 && tail != id.word()
     }
 
+    /// Returns whether there are requests, and no reader holds the lock: so a writer does, or is
+    /// about to. May be out of date.
+    pub(crate) fn is_written(self) -> bool {
+        self.tail.load(Ordering::Relaxed) != 0 && self.readers.load(Ordering::Relaxed) == 0
+    }
+
     /// Returns whether no session holds the lock or waits for it. May be out of date.
     pub(crate) fn is_free(self) -> bool {
         self.tail.load(Ordering::Relaxed) == 0 && self.readers.load(Ordering::Relaxed) == 0
