@@ -46,7 +46,7 @@ use crate::policy::Policy;
 use crate::protocols::shared::cell_lock::patience;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
-use crate::sync::{Mutant, Ordering, mutant};
+use crate::sync::{Mutant, Ordering, mutant, step};
 
 /// The largest number of locks that an attempt releases in order to wait for another one.
 const RELEASED_MAX: usize = 8;
@@ -259,7 +259,10 @@ impl Locks {
         if self.holds_unordered {
             return false;
         }
-        let is_in_the_way = |held: &RowLock| held.at.address() >= at.address();
+        let is_in_the_way = |held: &RowLock| {
+            step();
+            held.at.address() >= at.address()
+        };
         let held = self.list.iter().chain(&self.requests);
         let count = held.filter(|held| is_in_the_way(held)).count();
         if count > most {

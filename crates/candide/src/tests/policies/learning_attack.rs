@@ -1,0 +1,217 @@
+//! Tests of the edges of the policies that learn from conflicts: of their waits, their counts, and
+//! what they leave behind.
+
+use super::super::rows::Item;
+use super::super::transactions::{CONFLICT, ONCE, run};
+use super::learning::{KINDS, Kind, flags, heat, in_order, in_queues, locked, mocc};
+use super::{Scene, Stuck, assert_free, cell, scene};
+use crate::protocols::Occ;
+use crate::protocols::policies::{Mode, RASK, WASK};
+use crate::record::Tid;
+use crate::sync::{Ordering, steps};
+use crate::{Abort, Database, MoccOptions, Policies, Policy, TableOptions};
+use std::cell::Cell;
+
+/// Returns the keys from 100 up to `100 + count`, of rows that it inserts, in the order of the
+/// addresses of their cells.
+fn insert_many(scene: &Scene, count: u64) -> Vec<u64> {
+    let mut keys: Vec<u64> = (100..100 + count).collect();
+    run(&mut scene.db.session().unwrap(), |tx| {
+        keys.iter().try_for_each(|&key| scene.table.insert(tx, Item::new(key, 0)))
+    });
+    keys.sort_unstable_by_key(|&key| cell(&scene.table, key).address());
+    keys
+}
+
+/// Others wait behind the request, so the attempt that has made it must not sleep (WA1).
+#[test]
+fn an_attempt_with_a_request_in_a_queue_does_not_sleep_for_a_cell() {
+    let scene = scene(in_queues(0));
+    let db = &scene.db;
+    let options = TableOptions::default().policy(Policy::Optimistic);
+    let cold = db.table_with::<Item>("cold", options).unwrap();
+    let mut session = db.session().unwrap();
+    run(&mut session, |tx| (0..2).try_for_each(|key| cold.insert(tx, Item::new(key, 0))));
+    let mut keys = [0, 1];
+    keys.sort_unstable_by_key(|&key| cell(&cold, key).address());
+    let stuck = Stuck::on(&scene, 0, Mode::Write);
+    let (at, slept) = (cell(&cold, keys[1]), Cell::new(0));
+    let ended = session.run_with(ONCE(), |tx| {
+        cold.read_for_update(tx, &keys[0], Item::COUNT)?;
+        scene.table.read(tx, &0, Item::COUNT)?;
+        let before = db.inner.engine.parking.entered();
+        at.cell_word(0).fetch_or(Tid::LOCK, Ordering::Relaxed);
+        let ended = cold.read_for_update(tx, &keys[1], Item::COUNT).map(drop);
+        at.cell_word(0).fetch_and(!Tid::LOCK, Ordering::Relaxed);
+        slept.set(db.inner.engine.parking.entered() - before);
+        ended
+    });
+    assert_eq!((ended, slept.get()), (CONFLICT, 0));
+    drop(stuck);
+    assert_free(&scene.table, "at the end");
+}
+
+/// The lock's holder may wait for the outer transaction, which cannot go on.
+#[test]
+fn a_transaction_inside_another_one_does_not_sleep_for_a_lock() {
+    for kind in KINDS {
+        let scene = scene(kind(0));
+        let (db, table) = (&scene.db, &scene.table);
+        let [mut outer, mut inner] = [(); 2].map(|()| db.session().unwrap());
+        let stuck = Stuck::on(&scene, 3, Mode::Write);
+        let before = db.inner.engine.parking.entered();
+        run(&mut outer, |tx| {
+            table.read(tx, &5, Item::COUNT)?;
+            run(&mut inner, |tx| table.read(tx, &3, Item::COUNT));
+            Ok(())
+        });
+        assert_eq!(db.inner.engine.parking.entered() - before, 0);
+        drop(stuck);
+        assert_free(table, "at the end");
+    }
+}
+
+#[test]
+fn an_attempt_waits_in_vain_for_a_row_once() {
+    for kind in KINDS {
+        let scene = scene(kind(0));
+        let stuck = Stuck::on(&scene, 0, Mode::Write);
+        run(&mut scene.db.session().unwrap(), |tx| {
+            (0..3).try_for_each(|_| scene.table.read(tx, &0, Item::COUNT).map(drop))
+        });
+        assert_eq!(scene.db.stats().locks.waited, 1);
+        drop(stuck);
+        assert_free(&scene.table, "at the end");
+    }
+}
+
+/// A transaction that its closure ends with an error has meant to write what it has written.
+#[test]
+fn an_attempt_that_does_not_commit_says_nothing_about_its_reads() {
+    for kind in KINDS {
+        let Scene { table, sessions: [mut session, ..], .. } = scene(kind(0));
+        let mut change = |ended: Result<(), Abort>| {
+            let was_written = Cell::new(false);
+            let result = session.run_with(ONCE(), |tx| {
+                table.read(tx, &0, Item::COUNT)?;
+                was_written.set(locked(&table, 0) == (0, true));
+                table.update(tx, &0, Item::COUNT.add(1))?;
+                ended
+            });
+            assert_eq!(result, ended);
+            was_written.get()
+        };
+        let refused = Err(Abort::NotFound);
+        assert_eq!([Ok(()), refused, Ok(())].map(&mut change), [false, true, true]);
+    }
+}
+
+/// The rows of a node of the index lie in several pages of memory.
+#[test]
+fn the_rows_of_a_page_stay_hot_together() {
+    let options = MoccOptions::new().per_page(true).threshold(2);
+    let policies = Policies::of(Policy::Mocc).mocc(options);
+    let db = Database::<Occ>::builder().policy(policies).timestamp_splitting(false);
+    let db = db.build().unwrap();
+    let table = db.table_with::<Item>("rows", TableOptions::default().ordered()).unwrap();
+    let sessions = [(); 3].map(|()| db.session().unwrap());
+    let mut scene = Scene { db, table, sessions };
+    // Row 1 is the last one to be made.
+    let keys = [0].into_iter().chain(1_000..2_000).chain([1]);
+    for key in keys {
+        run(&mut scene.sessions[0], |tx| scene.table.insert(tx, Item::new(key, 0)));
+    }
+    let [first, last] = [0, 1].map(|key| cell(&scene.table, key).address() >> 12);
+    assert_ne!(first, last, "two pages of memory");
+    heat(&mut scene);
+    assert_eq!(flags(&scene.table, 1), RASK | WASK, "the row beside it");
+    run(&mut scene.sessions[1], |tx| scene.table.read(tx, &1, Item::COUNT));
+    assert_eq!(flags(&scene.table, 1), RASK | WASK, "after one lock");
+}
+
+#[test]
+fn reads_of_a_row_in_one_attempt_raise_its_temperature_once() {
+    let Scene { table, sessions: [mut session, mut other, _], .. } = scene(mocc(5));
+    let ended = session.run_with(ONCE(), |tx| {
+        (0..400).try_for_each(|_| table.read(tx, &0, Item::COUNT).map(drop))?;
+        run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
+        table.update(tx, &1, Item::COUNT.add(1))
+    });
+    assert_eq!((ended, flags(&table, 0)), (CONFLICT, 0));
+}
+
+/// A node comes back only after two epochs, but one that was in no queue need not be given back.
+#[test]
+fn a_try_that_never_stood_in_a_queue_uses_up_no_node() {
+    let scene = scene(in_queues(0));
+    let (db, table) = (&scene.db, &scene.table);
+    let keys = in_order(table);
+    let mut session = db.session().unwrap();
+    let many = insert_many(&scene, 20);
+    let stuck = Stuck::on(&scene, keys[0], Mode::Write);
+    run(&mut session, |tx| {
+        many.iter().try_for_each(|key| table.read(tx, key, Item::COUNT).map(drop))?;
+        (0..600).try_for_each(|_| table.read(tx, &keys[0], Item::COUNT).map(drop))?;
+        table.read(tx, &keys[5], Item::COUNT)?;
+        assert_eq!(locked(table, keys[5]), (1, false), "there is a node for a free lock");
+        Ok(())
+    });
+    drop(stuck);
+    assert_free(table, "at the end");
+}
+
+/// Under `pcc` a read takes a lock if it is free, and does without it otherwise.
+#[test]
+fn a_policy_that_does_not_wait_leaves_no_request_in_a_queue() {
+    let scene = scene(in_queues(0));
+    let table = &scene.table;
+    table.set_policy(Policy::Pessimistic).unwrap();
+    let mut stuck = Some(Stuck::on(&scene, 0, Mode::Write));
+    run(&mut scene.db.session().unwrap(), |tx| {
+        table.read(tx, &0, Item::COUNT)?;
+        drop(stuck.take());
+        assert_eq!(locked(table, 0), (0, false), "no lock was taken later");
+        Ok(())
+    });
+    assert_free(table, "at the end");
+}
+
+#[test]
+fn a_row_that_is_read_as_the_policy_changes_follows_when_its_lock_is_released() {
+    KINDS.into_iter().for_each(change_while_read);
+}
+
+fn change_while_read(kind: Kind) {
+    let Scene { table, sessions: [mut session, ..], .. } = scene(kind(0));
+    run(&mut session, |tx| {
+        table.read(tx, &0, Item::COUNT)?;
+        table.set_policy(Policy::Optimistic).unwrap();
+        Ok(())
+    });
+    assert_free(&table, "at the end");
+    assert!((0..8).all(|key| flags(&table, key) == 0), "{:#x}", flags(&table, 0));
+}
+
+/// The work is proportional to the number of locks, not to its square.
+#[test]
+fn restoring_canonical_mode_looks_at_each_lock_a_few_times() {
+    const COUNT: usize = 2_000;
+    let scene = scene(mocc(0));
+    let keys = insert_many(&scene, COUNT as u64);
+    let stuck = Stuck::on(&scene, keys[COUNT / 2], Mode::Write);
+    let taken = Cell::new(0);
+    let ended = scene.db.session().unwrap().run_with(ONCE(), |tx| {
+        let others = keys.iter().filter(|&&key| key != keys[COUNT / 2]);
+        for key in others {
+            scene.table.read(tx, key, Item::COUNT)?;
+        }
+        scene.table.update(tx, &keys[COUNT / 2], Item::COUNT.add(1))?;
+        taken.set(steps());
+        Ok(())
+    });
+    let looks = steps() - taken.get();
+    assert_eq!((ended, scene.db.stats().locks.restored), (CONFLICT, 1));
+    assert!(looks < 10 * COUNT as u64, "{looks} looks");
+    drop(stuck);
+    assert_free(&scene.table, "at the end");
+}
