@@ -72,12 +72,12 @@ pub(crate) struct Locks {
 impl Locks {
     /// Returns whether the attempt holds no lock and its session's desk does not show the attempt.
     pub(crate) fn is_unused(&self) -> bool {
-        self.list.is_empty() && !self.is_shown
+        !self.holds_any() && !self.is_shown
     }
 
-    /// Returns whether the list has a lock.
+    /// Returns whether the attempt holds a listed lock, or has a request in a queue.
     pub(crate) fn holds_any(&self) -> bool {
-        !self.list.is_empty()
+        !self.list.is_empty() || !self.requests.is_empty()
     }
 
     /// Asks the policy of a cell's table for the lock in the cell's second word, and waits if the
