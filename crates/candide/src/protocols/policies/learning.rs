@@ -72,6 +72,7 @@ impl Locks {
         holds_cells: bool,
     ) -> Result<Grant, Abort> {
         self.settle_request(engine, at);
+        self.has_staged |= when == When::Staging;
         match (self.place(at).map(|place| self.list[place].mode), mode) {
             (Some(Mode::Write), _) | (Some(Mode::Read), Mode::Read) => return Ok(Grant::Held),
             (Some(Mode::Read), Mode::Write) => {
@@ -101,7 +102,11 @@ impl Locks {
             None => {
                 heat::note_wait(engine, at);
                 let most = if when == When::BeforeCommit { usize::MAX } else { RELEASED_MAX };
-                let waits = policy.learns() && !holds_cells;
+                let is_hint = when != When::BeforeCommit;
+                let waits = policy.learns()
+                    && !holds_cells
+                    && !(is_hint && self.has_slept_in_vain)
+                    && !runs_beside(engine, local);
                 let is_canonical = mutant(Mutant::WaitsOutOfOrder)
                     || waits && self.make_canonical(engine, local, at, most);
                 let wish = (mode, when);
@@ -176,6 +181,7 @@ impl Locks {
             return Ok(Some(lock));
         }
         local.wanted.note_failure(is_canonical);
+        self.has_slept_in_vain |= !is_needed;
         if is_needed {
             local.locks.count(LockCount::Died);
             return Err(Abort::Locked);
@@ -285,8 +291,12 @@ impl Locks {
     }
 
     /// Notes of the locks for writing that reads have taken, by their preference, whether the rows
-    /// were written. Called when an attempt has committed.
+    /// were written. Called when an attempt has committed. If the closure has ended in an error, the
+    /// write set is empty, and nothing is noted of an attempt that has staged writes.
     pub(crate) fn note_preferences(&self, engine: &Common, writes: &WriteSet) {
+        if self.has_staged && writes.is_empty() {
+            return;
+        }
         for &RowLock { at, mode, .. } in &self.list {
             if mode == Mode::Write && is_hot(at) && writes.find(at).is_none() {
                 heat::note_written(engine, at, false);

@@ -67,6 +67,10 @@ pub(crate) struct Locks {
     is_shown: bool,
     /// Whether the attempt has waited for a lock since this was last asked.
     pub(super) has_waited: bool,
+    /// Whether the attempt has slept in vain for a lock without which it then went on.
+    pub(super) has_slept_in_vain: bool,
+    /// Whether the attempt has staged a write of a row whose writers ask.
+    pub(super) has_staged: bool,
 }
 
 impl Locks {
@@ -324,6 +328,7 @@ impl Locks {
             return Ok(Grant::Without);
         }
         if verdict == Verdict::InVain && asker.is_hint() {
+            self.has_slept_in_vain = true;
             local.wanted.note_failure(true);
             return Ok(Grant::Without);
         }
@@ -373,7 +378,7 @@ impl Locks {
             self.queueing.release_by_policy(engine, local, lock);
         }
         (self.written, self.holds_ordered, self.holds_unordered) = (0, false, false);
-        self.has_waited = false;
+        (self.has_waited, self.has_slept_in_vain, self.has_staged) = (false, false, false);
         self.places.clear();
         if !std::mem::take(&mut self.is_shown) {
             return;
