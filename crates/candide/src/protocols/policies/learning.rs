@@ -154,7 +154,9 @@ impl Locks {
         is_canonical: bool,
     ) -> Result<Option<RowLock>, Abort> {
         let is_needed = when == When::BeforeCommit;
-        let gives_up = engine.token.is_held_by(local.id) || local.wanted.gives_up_locks();
+        let gives_up = engine.token.is_held_by(local.id)
+            || local.wanted.gives_up_locks()
+            || !is_needed && !engine.policies.of(at.table()).learns();
         // The holders of a queue lock are not known, and might wait for this transaction.
         let node = match gives_up || runs_beside(engine, local) {
             true => None,
