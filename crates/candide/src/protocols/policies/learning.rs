@@ -285,9 +285,12 @@ impl Locks {
                 self.queueing.release_by_policy(engine, local, lock);
             }
         }
-        while let Some(place) = self.list.iter().position(is_in_the_way) {
-            let lock = self.remove(place);
-            self.queueing.release_by_policy(engine, local, lock);
+        // From the end: what takes the place of a released lock was looked at before.
+        for place in (0..self.list.len()).rev() {
+            if is_in_the_way(&self.list[place]) {
+                let lock = self.remove(place);
+                self.queueing.release_by_policy(engine, local, lock);
+            }
         }
         true
     }
