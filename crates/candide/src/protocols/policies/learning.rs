@@ -323,6 +323,7 @@ pub(crate) fn learn(
     writes: &WriteSet,
 ) {
     let mut listed: Vec<(CellAt, bool)> = Vec::new();
+    let mut failed: Vec<CellAt> = Vec::new();
     let mut is_hybrid = false;
     for &(at, seen) in reads {
         let policy = engine.policies.of(at.table());
@@ -332,14 +333,20 @@ pub(crate) fn learn(
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
         let has_failed = !tid.same_version(seen) || tid.has(Tid::INSTALL);
         if policy == Policy::Mocc && has_failed {
-            heat(engine, local, at);
-            if writes.find(at).is_some() {
-                heat::note_written(engine, at, true);
-            }
+            failed.push(at);
         }
         is_hybrid |= policy == Policy::Hybrid;
         if has_failed || policy == Policy::Hybrid || tid.has(RASK) {
             listed.push((at, false));
+        }
+    }
+    // A row that was read several times counts once.
+    failed.sort_unstable_by_key(|at| at.address());
+    failed.dedup_by_key(|at| at.address());
+    for at in failed {
+        heat(engine, local, at);
+        if writes.find(at).is_some() {
+            heat::note_written(engine, at, true);
         }
     }
     let exists = |at: &CellAt| !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT);
