@@ -48,16 +48,21 @@ pub(super) fn is_hot(at: CellAt) -> bool {
 /// the threshold.
 pub(super) fn heat(engine: &Common, local: &mut Local, at: CellAt) {
     let options = engine.policies.mocc();
+    let threshold = options.threshold_of_heat();
     let temperature = engine.temperatures.raise(key(engine, at), &mut local.random);
-    if temperature < options.threshold_of_heat() {
+    if temperature < threshold {
         return;
     }
     make_hot(local, at);
     if options.is_per_page() {
         let table = engine.table(at.table());
-        let key = at.record().key_words(table.layout.key_words());
-        table.index.for_each_beside(key.as_slice(), &mut |record| {
-            table.layout.cells(record).for_each(|at| make_hot(local, at));
+        let words = at.record().key_words(table.layout.key_words());
+        table.index.for_each_beside(words.as_slice(), &mut |record| {
+            for at in table.layout.cells(record) {
+                // The record may be in another page of memory.
+                engine.temperatures.keep(key(engine, at), threshold);
+                make_hot(local, at);
+            }
         });
     }
 }
