@@ -130,10 +130,10 @@ pub(super) fn cools(engine: &Common, local: &mut Local, at: CellAt) -> bool {
 
 /// Clears the flags of a row whose lock the attempt holds alone.
 pub(super) fn clear(local: &mut Local, at: CellAt) {
-    if is_hot(at) {
+    let was_hot = is_hot(at);
+    if exchange_flags(at, 0, true) && was_hot {
         local.locks.count(LockCount::Cooled);
     }
-    exchange_flags(at, 0, true);
 }
 
 /// Returns whether flags are cleared by sessions that do not hold the lock alone: never (LK4).
