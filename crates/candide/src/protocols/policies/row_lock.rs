@@ -80,8 +80,13 @@ impl Queueing {
             };
             return taken.is_ok().then_some(RowLock { at, mode, node: None });
         }
+        let lock = queue(engine, &at);
+        // A node that is given back comes back late, even if it was in no queue.
+        if !lock.looks_open(queue_mode(mode)) {
+            return None;
+        }
         let node = self.take(engine, local)?;
-        if queue(engine, &at).try_acquire(node, queue_mode(mode)) {
+        if lock.try_acquire(node, queue_mode(mode)) {
             return Some(RowLock { at, mode, node: Some(node) });
         }
         self.give_back(engine, node);
