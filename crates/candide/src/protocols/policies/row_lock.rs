@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::WASK;
-use super::change::{exchange_flags, follow, toss};
+use super::change::{exchange_flags, follow, follows, toss};
 use super::heat;
 use super::word::{Lock, Mode, release};
 use crate::engine::{Common, Local};
@@ -127,17 +127,25 @@ impl Queueing {
             let is_heads = local.random.next() >> 63 != 0;
             lock.mode = toss(at, mode, local.desk, is_heads);
         } else if !policy.learns() {
-            if mode == Mode::Write {
-                follow(engine, at, policy);
+            if mode == Mode::Write || !follows(engine, at, policy) {
+                let follow = |_: &mut Local| follow(engine, at, policy);
+                return self.release_alone(engine, local, lock, follow);
             }
         } else if heat::cools(engine, local, at) {
-            return self.release_cold(engine, local, lock);
+            return self.release_alone(engine, local, lock, |local| heat::clear(local, at));
         }
         self.release(engine, lock);
     }
 
-    /// Releases a lock, and clears the cell's flags if no other session holds the lock (LK4).
-    fn release_cold(&mut self, engine: &Common, local: &mut Local, mut lock: RowLock) {
+    /// Releases a lock, and changes the cell's flags by `change` before if no other session holds
+    /// the lock (LK4).
+    fn release_alone(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        mut lock: RowLock,
+        change: impl FnOnce(&mut Local),
+    ) {
         let at = lock.at;
         if lock.node.is_some() && lock.mode == Mode::Read {
             // A request cannot change its mode.
@@ -146,10 +154,10 @@ impl Queueing {
             lock = again;
         }
         if lock.mode == Mode::Write || heat::is_cleared_too_early() {
-            heat::clear(local, at);
+            change(local);
         } else if Lock::of(&at).upgrade(local.desk) {
             lock.mode = Mode::Write;
-            heat::clear(local, at);
+            change(local);
         }
         self.release(engine, lock);
     }
