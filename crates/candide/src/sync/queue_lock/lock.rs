@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use super::nodes::Nodes;
-use super::words::NodeId;
 use crate::sync::{AtomicU64, Ordering, Parking};
 
 /// A lock, whose words are elsewhere.
@@ -27,12 +26,6 @@ impl<'a> QueueLock<'a> {
         parking: &'a Parking,
     ) -> QueueLock<'a> {
         QueueLock { tail, readers, next_writer, nodes, parking }
-    }
-
-    /// Returns whether another request stands behind this one. May be out of date.
-    pub(crate) fn is_awaited(self, id: NodeId) -> bool {
-        let tail = self.tail.load(Ordering::Relaxed);
-        tail != 0 && tail != id.word()
     }
 
     /// Returns whether no session holds the lock or waits for it. May be out of date.

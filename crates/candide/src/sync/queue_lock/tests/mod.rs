@@ -24,6 +24,14 @@ struct Guarded {
     writes: std::sync::atomic::AtomicU64,
 }
 
+impl QueueLock<'_> {
+    /// Returns whether another request stands behind this one. May be out of date.
+    fn is_awaited(self, id: NodeId) -> bool {
+        let tail = self.tail.load(Ordering::Relaxed);
+        tail != 0 && tail != id.word()
+    }
+}
+
 impl Guarded {
     /// Makes the lock and `requests` nodes, each of a desk of its own.
     fn new(requests: u16) -> Guarded {
