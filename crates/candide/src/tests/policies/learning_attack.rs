@@ -8,9 +8,13 @@ use super::{Scene, Stuck, assert_free, cell, scene};
 use crate::protocols::Occ;
 use crate::protocols::policies::{Mode, RASK, WASK};
 use crate::record::Tid;
-use crate::sync::{Ordering, steps};
-use crate::{Abort, Database, MoccOptions, Policies, Policy, TableOptions};
+use crate::sync::size::is_short;
+use crate::sync::{AtomicU64, Ordering, Random, steps};
+use crate::tests::histories::Deliberate;
+use crate::tests::hostile::Watchdog;
+use crate::{Abort, Database, MoccOptions, Policies, Policy, Session, Table, TableOptions, Tx};
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Returns the keys from 100 up to `100 + count`, of rows that it inserts, in the order of the
 /// addresses of their cells.
@@ -72,14 +76,15 @@ fn a_transaction_inside_another_one_does_not_sleep_for_a_lock() {
 }
 
 #[test]
-fn an_attempt_waits_in_vain_for_a_row_once() {
+fn an_attempt_sleeps_in_vain_for_a_row_once() {
     for kind in KINDS {
         let scene = scene(kind(0));
         let stuck = Stuck::on(&scene, 0, Mode::Write);
+        let before = scene.db.inner.engine.parking.entered();
         run(&mut scene.db.session().unwrap(), |tx| {
             (0..3).try_for_each(|_| scene.table.read(tx, &0, Item::COUNT).map(drop))
         });
-        assert_eq!(scene.db.stats().locks.waited, 1);
+        assert_eq!(scene.db.inner.engine.parking.entered() - before, 1);
         drop(stuck);
         assert_free(&scene.table, "at the end");
     }
@@ -214,4 +219,148 @@ fn restoring_canonical_mode_looks_at_each_lock_a_few_times() {
     assert!(looks < 10 * COUNT as u64, "{looks} looks");
     drop(stuck);
     assert_free(&scene.table, "at the end");
+}
+
+/// The number of rows among which counts are moved; of these, rows below [`KEPT`] are never deleted.
+const ROWS: u64 = 8;
+const KEPT: u64 = 4;
+
+/// Returns the sum of all counts, read one by one or by a scan.
+fn sum(table: &Table<Item>, tx: &Tx<'_, Occ>, is_scan: bool) -> Result<i64, Abort> {
+    if is_scan {
+        return table.iter(tx, Item::COUNT).try_fold(0, |sum, row| Ok(sum + row?.1));
+    }
+    let count = |key| Ok::<_, Abort>(table.get(tx, &key, Item::COUNT)?.unwrap_or(0));
+    (0..ROWS).try_fold(0, |sum, key| Ok(sum + count(key)?))
+}
+
+/// Moves counts, checks their sum, deletes or inserts a row, fails, or panics, as chance says. All
+/// that an attempt sees belongs to one moment, even if the attempt fails.
+fn act(
+    table: &Table<Item>,
+    tx: &Tx<'_, Occ>,
+    random: &mut Random,
+    inner: Option<&mut Session<Occ>>,
+) -> Result<(), Abort> {
+    let (from, to) = (random.below(KEPT), random.below(KEPT));
+    let row = KEPT + random.below(ROWS - KEPT);
+    match random.below(9) {
+        0 | 1 => assert_eq!(sum(table, tx, random.below(2) == 0)?, 0),
+        2 => {
+            table.update(tx, &from, Item::COUNT.sub(1))?;
+            table.update(tx, &to, Item::COUNT.add(1))?;
+        }
+        3 => {
+            let count = table.read_for_update(tx, &from, Item::COUNT)?;
+            table.read(tx, &to, Item::OTHER)?;
+            table.update(tx, &from, Item::COUNT.set(count + 1))?;
+            table.modify(tx, &to, Item::COUNT, |count| *count -= 1)?;
+        }
+        4 | 5 => match table.get(tx, &row, Item::COUNT)? {
+            Some(count) => {
+                table.delete(tx, &row)?;
+                table.update(tx, &to, Item::COUNT.add(count))?;
+            }
+            None => {
+                table.insert(tx, Item::new(row, 1))?;
+                table.update(tx, &from, Item::COUNT.sub(1))?;
+            }
+        },
+        6 => {
+            if let Some(inner) = inner {
+                let mut seed = Random::seeded(random.next());
+                let options = crate::RunOptions::new().attempts_max(3);
+                let _any = inner.run_with(options, |tx| act(table, tx, &mut seed, None));
+            }
+            table.read(tx, &from, Item::COUNT)?;
+            table.update(tx, &from, Item::OTHER.add(1))?;
+        }
+        7 => {
+            table.update(tx, &from, Item::COUNT.sub(1))?;
+            assert_eq!(sum(table, tx, true)?, -1);
+            return Err(Abort::NotFound);
+        }
+        _ => {
+            table.read_for_update(tx, &from, Item::COUNT)?;
+            table.update(tx, &to, Item::COUNT.sub(1))?;
+            resume_unwind(Box::new(Deliberate));
+        }
+    }
+    Ok(())
+}
+
+/// Counts a thread out.
+struct Leaves<'a>(&'a AtomicU64);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Sessions that come and go do everything that a transaction can do to a few rows, while the
+/// table's policy changes.
+fn come_and_go(policies: Policies, is_ordered: bool, possible: &[Policy]) {
+    let db = Database::<Occ>::builder().policy(policies).build().unwrap();
+    let options = TableOptions::default();
+    let options = if is_ordered { options.ordered() } else { options };
+    let table = db.table_with::<Item>("rows", options).unwrap();
+    let mut first = db.session().unwrap();
+    run(&mut first, |tx| (0..ROWS).try_for_each(|key| table.insert(tx, Item::new(key, 0))));
+    let (sessions, rounds) = (if is_short() { 10 } else { 60 }, 25);
+    let left = AtomicU64::new(6);
+    std::thread::scope(|scope| {
+        for thread in 0..6 {
+            let (db, table, left) = (&db, &table, &left);
+            scope.spawn(move || {
+                let _leaves = Leaves(left);
+                let mut random = Random::seeded(thread);
+                for _ in 0..sessions {
+                    let [mut outer, mut inner] = [(); 2].map(|()| db.session().unwrap());
+                    for _ in 0..rounds {
+                        let ended = catch_unwind(AssertUnwindSafe(|| {
+                            outer.run(|tx| act(table, tx, &mut random, Some(&mut inner)))
+                        }));
+                        match ended {
+                            Ok(ended) => {
+                                assert!(matches!(ended, Ok(()) | Err(Abort::NotFound)), "{ended:?}")
+                            }
+                            Err(panic) if panic.is::<Deliberate>() => {}
+                            Err(panic) => resume_unwind(panic),
+                        }
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            let mut random = Random::seeded(77);
+            while left.load(Ordering::Relaxed) > 0 {
+                let policy = possible[random.below(possible.len() as u64) as usize];
+                table.set_policy(policy).unwrap();
+                std::thread::sleep(crate::sync::Duration::from_millis(1));
+            }
+        });
+    });
+    assert_eq!(run(&mut first, |tx| sum(&table, tx, true)), 0);
+    assert_free(&table, "at the end");
+    let desks = &db.inner.engine.desks;
+    assert!(desks.in_classes(u64::from(u32::MAX)).all(|(_, desk)| !desk.is_in_attempt()));
+    assert!(db.inner.engine.parking.waited_for().is_empty());
+}
+
+#[test]
+fn sessions_come_and_go_while_the_policy_changes() {
+    let watchdog = Watchdog::new();
+    let learning = [Policy::Mocc, Policy::Hybrid];
+    let in_order = [Policy::Optimistic, Policy::Pessimistic, Policy::Mocc, Policy::Hybrid];
+    for kind in KINDS {
+        for (threshold, is_ordered) in [(0, false), (1, true)] {
+            watchdog.step(format!("{threshold}, {is_ordered}"));
+            let policies = kind(threshold);
+            let has_queues = policies.mocc_options().has_queue_locks();
+            come_and_go(policies.clone(), is_ordered, &learning);
+            let all: &[Policy] = if has_queues { &in_order } else { &Policy::ALL };
+            come_and_go(policies, is_ordered, all);
+        }
+    }
 }
