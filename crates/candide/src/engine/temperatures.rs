@@ -54,8 +54,8 @@ impl Temperatures {
         }) & !WRITTEN
     }
 
-    /// Counts a lock for reading that was of no use: lowers the temperature `t` by one with
-    /// probability `2^-t`. Returns the temperature afterwards.
+    /// Counts the release of a lock: lowers the temperature `t` by one with probability `2^-t`.
+    /// Returns the temperature afterwards.
     pub(crate) fn lower(&self, key: u64, random: &mut Random) -> u8 {
         self.change(key, |counter| {
             let now = counter & !WRITTEN;

@@ -2,12 +2,13 @@
 //!
 //! A row is *hot* if RASK and WASK are set in its cell: readers and writers lock it. Reads that
 //! fail to validate raise a row's temperature, and a row whose temperature reaches the threshold
-//! becomes hot. A lock that was released lowers the temperature, as a lock that spared no conflict
-//! does, but a session that waits for a lock of a hot row raises it to the threshold again. A row
-//! that is hot and has become [`COOLED_BY`] colder than the threshold is no longer hot.
+//! becomes hot. Each release of a lock lowers the temperature, since the lock may have spared no
+//! conflict. A session that waits for the lock of a hot row raises it to the threshold again. A hot
+//! row whose temperature has fallen [`COOLED_BY`] below the threshold is no longer hot.
 //!
-//! A lock that is taken because the attempt before has failed makes writers ask, too: it sets WASK
-//! if the row is not hot. The flag is cleared as the lock is released.
+//! An attempt that takes a lock because the attempt before has failed sets WASK if the row is not
+//! hot, so that writers ask. The release of the lock clears the flag, unless another session then
+//! holds the lock. In that case, or if the attempt has not got the lock, a later release clears it.
 //!
 //! Temperatures are looked at only by attempts that fail or that lock. So a workload without
 //! conflicts never touches them.

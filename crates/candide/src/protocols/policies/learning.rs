@@ -230,7 +230,7 @@ impl Locks {
     }
 
     /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
-    /// addresses. Called before phase 1 by an attempt that has used locks.
+    /// addresses. Called before phase 1 if writers of a row in the write set must ask.
     ///
     /// # Errors
     /// See [`Locks::ask`]; also returns the cell.
