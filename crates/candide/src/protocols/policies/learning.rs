@@ -102,11 +102,9 @@ impl Locks {
             None => {
                 heat::note_wait(engine, at);
                 let most = if when == When::BeforeCommit { usize::MAX } else { RELEASED_MAX };
-                let is_hint = when != When::BeforeCommit;
-                let waits = policy.learns()
-                    && !holds_cells
-                    && !(is_hint && self.has_slept_in_vain)
-                    && !runs_beside(engine, local);
+                let may_sleep = when == When::BeforeCommit || !self.has_slept_in_vain;
+                let waits =
+                    policy.learns() && may_sleep && !holds_cells && !runs_beside(engine, local);
                 let is_canonical = mutant(Mutant::WaitsOutOfOrder)
                     || waits && self.make_canonical(engine, local, at, most);
                 let wish = (mode, when);
