@@ -35,6 +35,7 @@ const RESULT: &[(&str, Kind)] = &[
     ("user_aborted", Number),
     ("throughput_tps", Number),
     ("tps_runs", List),
+    ("involuntary_switches", NumberOrNull),
     ("abort_reasons", Object),
     ("transactions", Object),
     ("memory_bytes", Number),
@@ -70,6 +71,10 @@ const LOCKS: &[(&str, Kind)] = &[
     ("died", Number),
     ("killed", Number),
     ("forgone", Number),
+    ("retrospective", Number),
+    ("restored", Number),
+    ("heated", Number),
+    ("cooled", Number),
 ];
 
 const SLICE: &[(&str, Kind)] = &[
@@ -86,6 +91,9 @@ const SLICE: &[(&str, Kind)] = &[
     ("memory_bytes", Number),
     ("rss_bytes", NumberOrNull),
 ];
+
+const VERDICT: &[(&str, Kind)] =
+    &[("claim", Text), ("threads", Number), ("measured", NumberOrNull), ("holds", Switch)];
 
 const CONSISTENCY: &[(&str, Kind)] = &[("checked", Number), ("failed", List)];
 
@@ -109,6 +117,13 @@ fn check(report: &Value) -> Result<usize, String> {
     let results = report["results"].as_array().expect("a list, as has been checked");
     if results.is_empty() {
         return Err("there are no results".to_string());
+    }
+    for verdict in report["figure"]["verdicts"].as_array().into_iter().flatten() {
+        fields(verdict, VERDICT)
+            .map_err(|problem| format!("the figure has a verdict that {problem}"))?;
+        if verdict["measured"].is_null() && verdict["holds"] == true {
+            return Err(format!("the figure has a verdict about nothing: {verdict}"));
+        }
     }
     for (number, result) in results.iter().enumerate() {
         check_result(result).map_err(|problem| format!("result {number} {problem}"))?;
@@ -249,6 +264,7 @@ mod tests {
                 "workload": "w", "params": {}, "profile": "strict", "protocol": "occ", "cu": true, "ts": true,
                 "factors": [], "threads": 1, "duration_s": 0.9, "committed": 6, "aborted": 0, "user_aborted": 0,
                 "throughput_tps": 2.0, "tps_runs": [3.0, 1.0, 2.0], "abort_reasons": {},
+                "involuntary_switches": null,
                 "transactions": {
                     "t": { "committed": 6, "aborted": 0, "p50_us": 1.0, "p99_us": 1.0, "max_us": 1.0 }
                 },
@@ -267,6 +283,7 @@ mod tests {
         report["results"][0]["locks"] = locks();
         report["results"][0]["causes"] = json!([cause(2), cause(1)]);
         report["results"][0]["slices"] = json!([slice(4, 1), slice(2, 2)]);
+        report["figure"]["verdicts"] = json!([verdict()]);
         assert_eq!(check(&report), Ok(1));
         for hottest in [
             hottest(),
@@ -285,7 +302,14 @@ mod tests {
     }
 
     fn locks() -> Value {
-        json!({ "taken": 9, "waited": 5, "died": 2, "killed": 1, "forgone": 0 })
+        json!({
+            "taken": 9, "waited": 5, "died": 2, "killed": 1, "forgone": 0, "retrospective": 4, "restored": 0, "heated": 1,
+            "cooled": 0,
+        })
+    }
+
+    fn verdict() -> Value {
+        json!({ "claim": "fast", "threads": 2, "measured": null, "holds": false })
     }
 
     fn slice(committed: u64, aborted: u64) -> Value {
@@ -339,6 +363,17 @@ mod tests {
             remove(&mut locks, field);
             refused(&|report| report["results"][0]["locks"] = locks.clone(), field);
         }
+        for (field, _) in VERDICT {
+            let mut verdict = verdict();
+            remove(&mut verdict, field);
+            refused(&|report| report["figure"]["verdicts"] = json!([verdict.clone()]), field);
+        }
+        let mut verdict = verdict();
+        verdict["holds"] = json!(true);
+        refused(
+            &|report| report["figure"]["verdicts"] = json!([verdict.clone()]),
+            "a verdict about nothing",
+        );
         for (field, _) in SLICE {
             let mut slice = slice(6, 0);
             remove(&mut slice, field);

@@ -302,6 +302,31 @@ const CHECKS: &[Check] = &[
         "dead-unnoticed",
         "protocols::mvto::tests::linking::a_record_that_was_buried_says_nothing_of_later_times",
     ),
+    check(
+        "node-reused-early",
+        "sync::queue_lock::tests::supply::a_node_is_used_again_when_no_session_can_see_it",
+    ),
+    model(
+        "next-writer-unlooked",
+        "sync::queue_lock::tests::loom::loom_the_last_of_two_readers_releases_beside_a_writer",
+    ),
+    model(
+        "leaving-granted-ignored",
+        "sync::queue_lock::tests::loom::loom_a_reader_behind_a_reader_that_cancels",
+    ),
+    model(
+        "leaving-unmarked",
+        "sync::queue_lock::tests::loom::loom_the_middle_of_two_writers_behind_a_writer_cancels",
+    ),
+    check(
+        "reader-ungranted",
+        "sync::queue_lock::tests::by_hand::a_writer_that_leaves_lets_the_readers_behind_it_in",
+    ),
+    check(
+        "reader-ungranted",
+        "sync::queue_lock::tests::by_hand::the_next_writer_lets_the_readers_behind_it_in_as_it_leaves",
+    ),
+    check("refused-taken", "sync::queue_lock::tests::by_hand::a_try_that_fails_leaves_no_trace"),
     model("tick-not-over", "tests::loom::loom_report_against_a_commit_by_the_clock"),
     model("drawn-unfenced", "tests::loom::loom_report_against_a_commit_by_the_clock"),
     model("tick-awaited-late", "tests::loom::loom_absent_read_against_insert_in_one_tick"),

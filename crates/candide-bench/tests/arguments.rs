@@ -47,7 +47,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
     assert_refused("bench ycsb --protocol mvto --timestamps sundial", "there are counter, clock");
     assert_refused(
         "reproduce figure-4",
-        "[possible values: factors, delivery, protocols, high-contention, separate-effects, set-sizes, reordering, three-timestamps, indexes, granularity, tpcc-mocc]",
+        "[possible values: factors, delivery, protocols, high-contention, separate-effects, set-sizes, reordering, three-timestamps, indexes, granularity, mocc]",
     );
 }
 
@@ -72,6 +72,10 @@ fn mixtures_that_cannot_be_are_answered_with_those_that_can() {
         refused("mixed:savings=swiss,savings=pcc", "has two policies for the table `savings`");
     }
     assert_refused(
+        "bench tpcb --protocol occ,h=5",
+        "`h=5` does not follow a mixture, nor a policy",
+    );
+    assert_refused(
         "check lists --mode black --protocol mixed:registers=swiss",
         "lists has no table `registers`, which `mixed:registers=swiss` names; its tables are lists",
     );
@@ -79,6 +83,27 @@ fn mixtures_that_cannot_be_are_answered_with_those_that_can() {
         "check --protocol mixed:rows=swiss",
         "random has no table `rows`, which `mixed:rows=swiss` names; its tables are items, pieces",
     );
+}
+
+#[test]
+fn options_that_cannot_be_are_answered_with_those_that_can() {
+    for command in ["bench ycsb-hot", "check smallbank"] {
+        for (protocols, words) in [
+            (
+                "occ,mocc:heat=5",
+                "mocc has no option `heat`; there are `h`, `per` and `lock` of mocc",
+            ),
+            ("mocc:h=32", "`h` of `mocc:h=32` must be a whole number from 0 to 31, not `32`"),
+            ("mocc:lock=queue,h=hot", "must be a whole number from 0 to 31, not `hot`"),
+            ("mocc:per=table,occ", "must be `row` or `page`, not `table`"),
+            ("hybrid:lock=spin", "must be `parked` or `queue`, not `spin`"),
+            ("mocc:h=5,h=6", "`mocc:h=5,h=6` has the option `h` twice"),
+            ("hybrid:h=5", "`h` means nothing to hybrid"),
+            ("occ,mocc:", "`` names no option and value; options are `mocc:OPTION=VALUE` or"),
+        ] {
+            assert_refused(&format!("{command} --protocol {protocols}"), words);
+        }
+    }
 }
 
 #[test]

@@ -87,15 +87,18 @@ fn assert_locks_told(results: &str) {
     assert_eq!([first, second], ["2pl-wait-die", "mixed"]);
     let (numbers, names): (Vec<&str>, Vec<&str>) =
         counts.split(", ").filter_map(|count| count.split_once(' ')).unzip();
-    assert_eq!(names, ["taken", "waited", "died", "killed", "forgone"]);
+    let of_all = ["taken", "waited", "died", "killed", "forgone"];
+    let of_mocc = ["retrospective", "restored", "heated", "cooled"];
+    assert_eq!(names, [&of_all[..], &of_mocc].concat());
     assert!(numbers[0].parse::<u64>().is_ok_and(|taken| taken > 0), "{counts}");
 }
 
 #[test]
-fn policies_by_table_are_checked_under_the_name_that_they_were_given() {
+fn policies_with_settings_are_checked_under_the_name_that_they_were_given() {
     for arguments in [
         ["random", "--protocol", "mixed:items=swiss,pieces=2pl-wait-die"].as_slice(),
         &["lists", "--mode", "black", "--protocol", "mixed:lists=2pl-dreadlock"],
+        &["random", "--protocol", "mocc:h=0,lock=queue"],
     ] {
         let (status, results, message) = check_for_a_while(arguments);
         assert_eq!(status, Some(0), "{results}{message}");

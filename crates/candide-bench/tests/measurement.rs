@@ -96,6 +96,7 @@ fn the_json_has_the_documented_shape_and_its_figures_agree() {
         "first_second_tps",
         "grown_bytes",
         "fresh_bytes",
+        "involuntary_switches",
         "abort_reasons",
         "read_set",
         "write_set",

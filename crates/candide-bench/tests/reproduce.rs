@@ -256,21 +256,74 @@ fn trees_are_compared_with_hash_indexes() {
 }
 
 #[test]
-fn rounds_are_as_many_as_asked_and_warehouses_as_threads() {
-    let (printed, report) = reproduce("tpcc-mocc --threads 3,1 --runs 2");
-    let [line] = list(&report["figure"]["lines"]) else { panic!("one line") };
-    let points: Vec<_> =
-        list(&line["points"]).iter().map(|point| number(&point["threads"])).collect();
-    assert_eq!(points, [1.0, 3.0], "in order");
-    for (point, result) in list(&line["points"]).iter().zip(list(&report["results"])) {
-        assert_eq!(point["threads"], result["params"]["warehouses"]);
-        assert_eq!(list(&point["tps_runs"]).len(), 2);
-        assert_eq!(result["params"]["order_ids"], "district");
-        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
+fn rounds_are_as_many_as_asked_and_numbers_of_threads_in_order() {
+    let (_, report) = reproduce("delivery --threads 3,1 --runs 2");
+    for line in list(&report["figure"]["lines"]) {
+        let points: Vec<_> =
+            list(&line["points"]).iter().map(|point| number(&point["threads"])).collect();
+        assert_eq!(points, [1.0, 3.0], "{line}");
+        assert!(list(&line["points"]).iter().all(|point| list(&point["tps_runs"]).len() == 2));
     }
-    assert_eq!(line["published"]["throughput_tps"], 16.9e6);
-    assert!(
-        printed.contains("16.9 ± 0.14 million") && printed.contains("MOCC itself"),
-        "{printed}"
+}
+
+#[test]
+fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
+    let (printed, report) = reproduce("mocc --threads 2 --runs 1");
+    let figure = &report["figure"];
+    let lines = list(&figure["lines"]);
+    let panels: Vec<_> = lines.chunk_by(|one, next| one["panel"] == next["panel"]).collect();
+    assert_eq!(
+        panels.iter().map(|panel| panel.len()).collect::<Vec<_>>(),
+        [4, 5, 9, 5, 5, 9, 8, 5]
     );
+    let results = list(&report["results"]);
+    for (panel, line) in panels.iter().flat_map(|panel| panel.iter().map(move |line| (panel, line)))
+    {
+        assert_eq!(line["base"].is_null(), line["label"] == "occ", "{line}");
+        assert_eq!(panel[0]["label"], "occ");
+        let is_scan = line["panel"].as_str().is_some_and(|title| title.starts_with("Table 4"));
+        let threads: Vec<_> =
+            list(&line["points"]).iter().map(|point| number(&point["threads"])).collect();
+        assert_eq!(threads, if is_scan { vec![2.0, 4.0] } else { vec![2.0] }, "{line}");
+        for point in list(&line["points"]) {
+            let result = &results[number(&point["result"]) as usize];
+            assert_eq!(result["protocol"], line["label"], "policies are called by their settings");
+            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{line}");
+            assert!(number(&point["p999_us"]) > 0.0, "{line}");
+            let warehouses = &result["params"]["warehouses"];
+            assert!(warehouses.is_null() || *warehouses == point["threads"], "{result}");
+            let switches = |value: &Value| value["involuntary_switches"].as_f64();
+            assert_eq!(switches(point), switches(result), "of the only run: {line}");
+        }
+    }
+    assert_eq!(lines[0]["published"]["throughput_tps"], 16.9e6);
+    assert_eq!(results[0]["params"]["order_ids"], "district");
+    for line in panels[6] {
+        let names: Vec<_> =
+            list(&line["points"][0]["phases"]).iter().map(|phase| &phase["name"]).collect();
+        assert_eq!(names, ["read", "read-modify-write"], "{line}");
+        assert!(number(&line["points"][0]["phases"][0]["throughput_tps"]) > 0.0, "{line}");
+    }
+    let verdicts = list(&figure["verdicts"]);
+    // All are judged with two threads, and those of Table 4 with four, too.
+    assert_eq!(verdicts.len(), 3 + 4 + 1 + 5 + 6 + 2 * 5, "{verdicts:?}");
+    let mut outcomes = printed.lines().filter(|line| {
+        line.trim_end().ends_with("come out") || line.trim_end().ends_with("came out")
+    });
+    for verdict in verdicts {
+        let outcome = outcomes.next().unwrap_or_else(|| panic!("{verdict} is not in {printed}"));
+        let claim = verdict["claim"].as_str().expect("text");
+        assert!(outcome.trim_start().starts_with(claim), "{outcome} of {verdict}");
+        assert_eq!(outcome.contains("did not"), verdict["holds"] == false, "{outcome}");
+        let aborted = "Table 4: MOCC hardly aborts (below 2 %)";
+        if claim == aborted {
+            let place = usize::from(number(&verdict["threads"]) > 2.0);
+            let point = &panels[7][1]["points"][place];
+            assert_eq!(verdict["measured"], point["abort_ratio"], "{verdict}");
+            assert_eq!(verdict["holds"], number(&point["abort_ratio"]) <= 0.02, "{verdict}");
+        }
+    }
+    assert!(outcomes.next().is_none(), "{printed}");
+    assert!(printed.contains("16.9 ± 0.14 million") && printed.contains("By phase: "), "{printed}");
+    assert!(!printed.contains("in the fifths of each phase"), "phases are reported by name");
 }

@@ -20,6 +20,7 @@ use crate::hottest::{self, Probes};
 use crate::locks::Locks;
 use crate::measurement::Footprint;
 use crate::pace::{self, Pace};
+use crate::preemption;
 use crate::progress::Clock;
 use crate::sets::SetSums;
 use crate::slices::{RunSlice, Slices};
@@ -84,6 +85,9 @@ pub(crate) struct Run {
     /// The transactions committed in the first second of the measured time; `None` if the measured
     /// time is shorter than two seconds, or has phases.
     pub(crate) first_second: Option<u64>,
+    /// How often the system made one of the threads leave its core while it was measured; `None`
+    /// if the system does not report it.
+    pub(crate) involuntary_switches: Option<u64>,
     /// The number of bytes that the database took in the measured time.
     pub(crate) grown_bytes: u64,
     /// The part of `grown_bytes` that the operating system had not yet provided.
@@ -158,6 +162,7 @@ impl Run {
             phases: Vec::new(),
             slices: Vec::new(),
             first_second: None,
+            involuntary_switches: None,
             grown_bytes: 0,
             fresh_bytes: 0,
             ended_early: false,
@@ -173,6 +178,9 @@ impl Run {
         self.fresh_bytes += other.fresh_bytes;
         if let Some(committed) = other.first_second {
             *self.first_second.get_or_insert_default() += committed;
+        }
+        if let Some(switches) = other.involuntary_switches {
+            *self.involuntary_switches.get_or_insert_default() += switches;
         }
         for (kind, other) in self.kinds.iter_mut().zip(&other.kinds) {
             kind.merge(other);
@@ -400,6 +408,7 @@ fn repeat(
     run.hottest = timing.hottest.then(Probes::new);
     let mut until_look = hottest::EVERY;
     let mut before: Option<Stats> = None;
+    let mut switches_before = None;
     // The counters after the transaction before, if they are read after each.
     let mut last: Option<Stats> = None;
     let mut share = None;
@@ -423,6 +432,7 @@ fn repeat(
             continue;
         }
         if order == MEASURE && before.is_none() {
+            switches_before = preemption::count();
             before = Some(worker.stats());
             last = before.filter(|_| timing.set_sizes);
             // Drops the causes of aborts that were counted during the warm-up.
@@ -438,6 +448,8 @@ fn repeat(
                 }
                 share = slices.map(|slices| slices.share(measured));
             }
+            // What was done above is no part of the first transaction.
+            begin = Instant::now();
         }
         if let Some(pace) = &mut pace {
             let Some(intended) = pace.wait(begin, || orders.load(Ordering::Relaxed) == order)
@@ -477,6 +489,9 @@ fn repeat(
             }
         }
         begin = end;
+    }
+    if let Some(before) = switches_before {
+        run.involuntary_switches = preemption::count().map(|after| after - before);
     }
     if let Some(share) = share {
         share.close();
@@ -631,6 +646,19 @@ mod tests {
         assert_eq!(both.locks.taken, 4 * STEPS);
         let looked = Hottest::new("rows[0]", both.hottest.as_ref().expect("asked for"));
         assert_eq!((looked.probes, looked.aborted), (6, 12));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn involuntary_switches_are_counted_while_measured_and_added_up() {
+        let (mut run, _) = repeated(false);
+        assert!(run.involuntary_switches.is_some());
+        let mut other = Run::new(1);
+        (run.involuntary_switches, other.involuntary_switches) = (Some(3), Some(4));
+        run.merge(&other);
+        assert_eq!(run.involuntary_switches, Some(7));
+        run.merge(&Run::new(1));
+        assert_eq!(run.involuntary_switches, Some(7), "nothing was measured there");
     }
 
     /// A workload whose second thread panics before it has begun.

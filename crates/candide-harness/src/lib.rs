@@ -31,6 +31,7 @@ pub mod output;
 mod pace;
 mod page;
 mod plan;
+mod preemption;
 mod progress;
 mod registry;
 mod report;

@@ -64,6 +64,8 @@ pub(crate) struct Measurement {
     /// The part of `grown_bytes` that the operating system had not yet provided. The first
     /// transaction that uses a page of these bytes waits for the operating system.
     pub(crate) fresh_bytes: u64,
+    /// How often the system made a thread leave its core; `None` if it does not report that.
+    pub(crate) involuntary_switches: Option<u64>,
     /// Whether Ctrl-C ended the last run early. Then there may be fewer runs than requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) ended_early: bool,
@@ -272,6 +274,7 @@ impl Measurement {
             first_second_tps: (!first_seconds.is_empty()).then(|| median(&first_seconds)),
             grown_bytes: total.grown_bytes,
             fresh_bytes: total.fresh_bytes,
+            involuntary_switches: total.involuntary_switches,
             ended_early: total.ended_early,
             transactions: ended
                 .map(|(&name, kind)| (name, Transactions::new(kind, counts_stale)))

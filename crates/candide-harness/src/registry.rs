@@ -24,9 +24,9 @@ pub(crate) trait Job {
 pub struct Choice {
     /// The name of an entry of the engine's list of protocols.
     listed: &'static str,
-    /// The policies of tables by name, which replace those of the list's entry; `None` if the entry
-    /// is taken as it is.
-    by_table: Option<&'static Policies>,
+    /// The policies with their settings, which replace those of the list's entry; `None` if the
+    /// entry is taken as it is.
+    given: Option<&'static Policies>,
 }
 
 macro_rules! choices {
@@ -41,7 +41,7 @@ macro_rules! choices {
             pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
                 $(for mut policy in [$($policy),+] {
                     if <$protocol>::properties(&policy).name == self.listed {
-                        self.by_table.into_iter().for_each(|given| replace(&mut policy, given));
+                        self.given.into_iter().for_each(|given| replace(&mut policy, given));
                         return job.run::<$protocol>(policy);
                     }
                 })+
@@ -72,12 +72,12 @@ impl Choice {
 
     /// Returns the entry of the list that is called `name`, as it is.
     fn listed(name: &'static str) -> Choice {
-        Choice { listed: name, by_table: None }
+        Choice { listed: name, given: None }
     }
 
-    /// Returns the protocol's own name; for policies of tables by name, their whole text.
+    /// Returns the protocol's own name; for policies with settings, their whole text.
     pub fn name(self) -> &'static str {
-        self.by_table.map_or(self.listed, Policies::name)
+        self.given.map_or(self.listed, Policies::name)
     }
 
     /// Returns the protocol of the list with this name; `None` if there is none.
@@ -86,10 +86,10 @@ impl Choice {
     }
 
     /// Returns the protocol that an element of a list names.
-    fn parse(element: &str) -> Result<Choice, String> {
-        if let Some(by_table) = mixtures::parse(element) {
-            let listed = Policies::mixed().name();
-            return Ok(Choice { listed, by_table: Some(by_table?) });
+    pub(crate) fn parse(element: &str) -> Result<Choice, String> {
+        let name = element.split_once(':').map_or(element, |(name, _)| name);
+        if let (Some(choice), Some(given)) = (Choice::named(name), mixtures::parse(element)) {
+            return Ok(Choice { given: Some(given?), ..choice });
         }
         Choice::named(element).ok_or_else(|| {
             let names: Vec<_> = Choice::all().into_iter().map(Choice::name).collect();
@@ -133,7 +133,7 @@ impl Choice {
 }
 
 /// Returns the index of the protocol named `name` in the order of reports: that of the list, and
-/// after it the policies of tables by name.
+/// after it the policies with settings.
 ///
 /// # Panics
 /// If no protocol is named `name`.
@@ -142,6 +142,11 @@ pub(crate) fn place(name: &str) -> usize {
     let listed = all.iter().position(|choice| choice.name() == name);
     let place = listed.or_else(|| Some(all.len() + mixtures::place(name)?));
     place.expect("a protocol that was run is registered")
+}
+
+/// Returns the number of protocols in the list.
+pub(crate) fn listed() -> usize {
+    Choice::all().len()
 }
 
 struct Lock;
@@ -188,7 +193,7 @@ impl Choices {
     /// Checks that the workload called `workload`, whose tables are `tables`, has every table to
     /// which one of the protocols gives a policy by name.
     pub fn expect_tables(&self, workload: &str, tables: &[&str]) -> Result<(), Failure> {
-        let mixtures = self.0.iter().filter_map(|choice| choice.by_table);
+        let mixtures = self.0.iter().filter_map(|choice| choice.given);
         let named =
             mixtures.flat_map(|policies| policies.tables().map(move |name| (policies, name)));
         match named.into_iter().find(|(_, name)| !tables.contains(name)) {
@@ -256,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_by_table_reach_the_database_under_their_own_name() {
+    fn policies_with_settings_reach_the_database_under_their_own_name() {
         let Choices(choices) = "mixed:one=swiss,two=pcc,occ".parse().expect("a list");
         let [mixture, plain] = choices[..] else { panic!("{choices:?}") };
         assert_eq!(mixture.properties().name, "mixed:one=swiss,two=pcc");
@@ -271,7 +276,13 @@ mod tests {
                 P::policies(&policy)
             }
         }
-        assert_eq!(mixture.run(Given).as_ref(), mixture.by_table);
+        assert_eq!(mixture.run(Given).as_ref(), mixture.given);
+        let Choices(choices) = "mocc:h=3,hybrid:lock=queue".parse().expect("a list");
+        for (choice, name) in choices.into_iter().zip(["mocc:h=3", "hybrid:lock=queue"]) {
+            assert_eq!(choice.properties().name, name);
+            assert_eq!(choice.run(Given).as_ref(), choice.given);
+            assert!(choice.locks(), "{name}");
+        }
         assert_eq!(plain.run(Given), Some(Policies::of(Policy::Optimistic)));
     }
 

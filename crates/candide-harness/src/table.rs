@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::figure::{Figure, Point};
+use crate::figure::{Figure, Point, Verdict};
 use crate::locks::Locks;
 use crate::measurement::Measurement;
 use crate::output::say;
@@ -38,7 +38,7 @@ pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.figure.is_none() && counts_locks(report) {
         writeln!(out, "\n{LOCKS_TITLE}\n{}", locks(report))?;
     }
-    if report.results.iter().any(|result| result.timeline.is_some()) {
+    if report.figure.is_none() && report.results.iter().any(|result| result.timeline.is_some()) {
         writeln!(out, "\n{TIMELINE_TITLE}\n{}", timelines(report))?;
     }
     for result in report.results.iter().filter(|result| !result.slices.is_empty()) {
@@ -102,6 +102,16 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
             "\nRatios are to the line above that has 1, with as many threads: the median of those within each round."
         )?;
     }
+    if has_phases(figure) {
+        let mut table = table(&PHASES_HEADER, 1..7);
+        table.add_rows(phase_rows(figure).map(|(_, cells)| cells));
+        writeln!(out, "\n{PHASES_TITLE}\n{table}")?;
+    }
+    if !figure.verdicts.is_empty() {
+        let mut table = table(&VERDICTS_HEADER, 1..3);
+        table.add_rows(figure.verdicts.iter().map(verdict_row));
+        writeln!(out, "\n{VERDICTS_TITLE}\n{table}\n")?;
+    }
     writeln!(
         out,
         "The paper's column is what its text says: heights of bars and lines are not in a text. Here is different:"
@@ -110,6 +120,63 @@ fn print_figure(figure: &Figure, results: &[Measurement], out: &mut dyn Write) -
         writeln!(out, "- {deviation}")?;
     }
     writeln!(out)
+}
+
+/// Returns whether a line of the figure has phases.
+pub(crate) fn has_phases(figure: &Figure) -> bool {
+    figure.lines.iter().flat_map(|line| &line.points).any(|point| !point.phases.is_empty())
+}
+
+/// The heading of the table of [`phase_rows`].
+pub(crate) const PHASES_TITLE: &str =
+    "By phase: aborted attempts of transactions that ended in the first 5 ms of a phase, and later";
+
+/// The columns of [`phase_rows`].
+pub(crate) const PHASES_HEADER: [&str; 7] = [
+    "line",
+    "threads",
+    "phases",
+    "txn/s",
+    "aborted attempts",
+    "aborted in the first 5 ms",
+    "aborted later",
+];
+
+/// Returns one row for each name of phases of each line, with the index of the line's result.
+pub(crate) fn phase_rows(figure: &Figure) -> impl Iterator<Item = (usize, [String; 7])> {
+    let share = |share: f64| format!("{:.2} %", share * 100.0);
+    figure.lines.iter().flat_map(move |line| {
+        line.points.iter().flat_map(move |point| {
+            point.phases.iter().map(move |phase| {
+                let cells = [
+                    line.label.clone(),
+                    point.threads.to_string(),
+                    phase.name.to_string(),
+                    grouped(phase.throughput_tps),
+                    share(phase.abort_ratio),
+                    share(phase.abort_ratio_at_first),
+                    share(phase.abort_ratio_later),
+                ];
+                (point.result, cells)
+            })
+        })
+    })
+}
+
+/// The heading of the table of verdicts.
+pub(crate) const VERDICTS_TITLE: &str = "What the paper claims, and whether it came out here";
+
+/// The columns of [`verdict_row`].
+pub(crate) const VERDICTS_HEADER: [&str; 4] = ["claim", "threads", "measured", ""];
+
+/// Returns the cells of a verdict.
+pub(crate) fn verdict_row(verdict: &Verdict) -> [String; 4] {
+    [
+        verdict.claim.to_string(),
+        verdict.threads.to_string(),
+        verdict.words.clone(),
+        verdict.outcome().to_string(),
+    ]
 }
 
 /// The columns of [`figure_row`].
@@ -306,14 +373,14 @@ pub(crate) fn counts_locks(report: &Report) -> bool {
 
 /// The heading of the table of locks.
 pub(crate) const LOCKS_TITLE: &str = "Locks on rows by policy: taken; waited for; attempts that died for want of one, or were killed \
-     for another transaction's; and locks forgone, without which an attempt went on. Those that \
-     every commit takes on what it writes do not count";
+     for another transaction's; locks forgone; those among the taken for what the attempt before \
+     failed on (retrospective); releases to take locks in order (restored); rows that became hot \
+     (heated) and no longer are (cooled). Those that every commit takes do not count";
 
 /// Returns the cells for the locks of a setting; `None` if no policy may lock.
-fn locks_row(result: &Measurement) -> Option<[String; 6]> {
-    let [taken, waited, died, killed, forgone] =
-        result.locks?.counts().map(|count| grouped(count as f64));
-    Some([label(result), taken, waited, died, killed, forgone])
+fn locks_row(result: &Measurement) -> Option<Vec<String>> {
+    let counts = result.locks?.counts().map(|count| grouped(count as f64));
+    Some([label(result)].into_iter().chain(counts).collect())
 }
 
 /// The heading of the table of [`timeline_rows`].
@@ -465,7 +532,7 @@ fn sets(report: &Report) -> Table {
 }
 
 fn locks(report: &Report) -> Table {
-    let mut table = table(&[&["setting"], &Locks::NAMES[..]].concat(), 1..6);
+    let mut table = table(&[&["setting"], &Locks::NAMES[..]].concat(), 1..10);
     table.add_rows(report.results.iter().filter_map(locks_row));
     table
 }

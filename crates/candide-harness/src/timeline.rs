@@ -16,7 +16,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    fn add(&mut self, other: &Slice) {
+    pub(crate) fn add(&mut self, other: &Slice) {
         self.seconds += other.seconds;
         self.committed += other.committed;
         self.aborted += other.aborted;

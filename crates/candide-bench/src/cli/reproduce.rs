@@ -15,13 +15,13 @@ pub(crate) struct ReproduceArgs {
     pub(crate) figure: FigureName,
 
     /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the number of
-    /// cores; for `separate-effects`, only the number of cores]
+    /// cores; for `separate-effects`, `set-sizes` and `mocc`, only the number of cores]
     #[arg(long, value_parser = threads, value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) threads: Vec<usize>,
 
-    /// Measured time of a run, such as 5s or 200ms
-    #[arg(long, value_parser = positive_duration, default_value = "3s", allow_hyphen_values = true)]
-    pub(crate) duration: Duration,
+    /// Measured time of a run, such as 5s or 200ms [default: 3s; for `mocc`, 2s]
+    #[arg(long, value_parser = positive_duration, allow_hyphen_values = true)]
+    pub(crate) duration: Option<Duration>,
 
     /// Number of rounds, each of which runs everything once; results are the median of the rounds
     #[arg(long, value_parser = positive::<usize>, default_value = "5")]
@@ -83,6 +83,7 @@ pub(crate) enum FigureName {
     /// One timestamp per row against several: Figures 2 and 3 of the study of timestamp granularity
     /// (2018)
     Granularity,
-    /// TPC-C with as many warehouses as threads: Table 3 of MOCC (VLDB 2016)
-    TpccMocc,
+    /// MOCC beside optimistic and pessimistic policies, with little contention, with conflicts,
+    /// and with both by turns: Figures 6 to 8, Tables 3 and 4 of MOCC (VLDB 2016)
+    Mocc,
 }

@@ -56,9 +56,10 @@ pub(super) fn outline(bounds: &Bounds) -> Outline {
         shows: Shown::Throughput,
         cases: Vec::new(),
         lines: Vec::new(),
+        claims: Vec::new(),
         deviations: Vec::new(),
     };
-    let Bounds { threads, room } = bounds;
+    let Bounds { threads, room, .. } = bounds;
     let ycsb = || ycsb_narrow(room.narrow());
     let tpcc_eight = || {
         let knobs = Tpcc {

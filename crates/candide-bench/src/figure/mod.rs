@@ -6,8 +6,10 @@ mod mocc;
 mod optimism;
 mod size;
 
+use std::time::Duration;
+
 use candide::experiments::free_memory;
-use candide_harness::figure::{Outline, Shown};
+use candide_harness::figure::Outline;
 use candide_harness::{Cores, Failure, Profile, Report, Rules, crowding};
 
 use crate::cli::{FigureName, ReproduceArgs};
@@ -28,6 +30,8 @@ const FREE_UNKNOWN: u64 = 4 << 30;
 struct Bounds {
     /// The numbers of threads, in ascending order.
     threads: Vec<usize>,
+    /// The measured time of a run.
+    duration: Duration,
     room: Room,
 }
 
@@ -42,7 +46,14 @@ impl Reproduction {
     /// Returns the plan for the figure in `args`, sized for this machine.
     pub(crate) fn plan(args: &ReproduceArgs) -> Result<Self, Failure> {
         let cores = Cores::allowed();
-        let only_most = matches!(args.figure, FigureName::SeparateEffects | FigureName::SetSizes);
+        let only_most = matches!(
+            args.figure,
+            FigureName::SeparateEffects | FigureName::SetSizes | FigureName::Mocc
+        );
+        let duration = args.duration.unwrap_or(match args.figure {
+            FigureName::Mocc => Duration::from_secs(2),
+            _ => Duration::from_secs(3),
+        });
         let mut threads = args.threads.clone();
         if threads.is_empty() {
             threads = if only_most { vec![cores.count()] } else { up_to(cores.count()) };
@@ -51,6 +62,7 @@ impl Reproduction {
         threads.dedup();
         let bounds = Bounds {
             threads,
+            duration,
             room: Room::new(free_memory().unwrap_or(FREE_UNKNOWN), cores.count(), args.scale),
         };
         let mut outline = match args.figure {
@@ -64,19 +76,19 @@ impl Reproduction {
             FigureName::ThreeTimestamps => optimism::three_timestamps(&bounds),
             FigureName::Indexes => optimism::indexes(&bounds),
             FigureName::Granularity => granularity::outline(&bounds),
-            FigureName::TpccMocc => mocc::outline(&bounds),
+            FigureName::Mocc => mocc::outline(&bounds),
         };
         outline
             .cases
             .iter()
             .try_for_each(|case| case.workload.validate())
             .map_err(Failure::Usage)?;
-        let (duration, runs) = (humantime::format_duration(args.duration), args.runs);
+        let (length, runs) = (humantime::format_duration(duration), args.runs);
         let list = bounds.threads.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         outline.deviations.insert(
             0,
             format!(
-                "{}; here {list} threads on {} cores, runs of {duration}, the median of {runs}",
+                "{}; here {list} threads on {} cores, runs of {length}, the median of {runs}",
                 outline.measured,
                 cores.count()
             ),
@@ -86,14 +98,14 @@ impl Reproduction {
         let rules = Rules {
             cores,
             warmup: args.warmup,
-            duration: args.duration,
+            duration,
             runs: args.runs,
             seed: args.seed,
             rate: None,
             slice: None,
             hottest: false,
             reserve: true,
-            set_sizes: outline.shows != Shown::Throughput,
+            set_sizes: outline.shows.counts_sets(),
             force: args.force,
             profile: Profile::Paper,
         };

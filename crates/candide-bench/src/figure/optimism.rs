@@ -43,6 +43,7 @@ fn empty(
         shows: Shown::Throughput,
         cases: Vec::new(),
         lines: Vec::new(),
+        claims: Vec::new(),
         deviations,
     }
 }
@@ -62,7 +63,7 @@ fn compare_protocols(outline: &mut Outline) {
 /// Calls `each` with the index and the panel of each workload of Figures 8 and 12 whose index is in
 /// `wanted`.
 fn with_panels(bounds: &Bounds, wanted: &[usize], mut each: impl FnMut(usize, &Panel<'_>)) {
-    let Bounds { threads, room } = bounds;
+    let Bounds { threads, room, .. } = bounds;
     let tpcc_one = || tpcc(room.tpcc(Tpcc::published(), 1));
     let tpcc_each = |threads| tpcc(room.tpcc(Tpcc::published(), threads));
     let ycsb_a = || ycsb(room.ycsb(Mode::A));
@@ -155,7 +156,7 @@ pub(super) fn delivery(bounds: &Bounds) -> Outline {
         "Huang et al., VLDB 2020, Figure 6",
         bounds,
     );
-    let Bounds { threads, room } = bounds;
+    let Bounds { threads, room, .. } = bounds;
     let with_keys = |contention_aware_keys| {
         let published = Tpcc { contention_aware_keys, ..Tpcc::published() };
         tpcc(room.tpcc(published, 1))
@@ -385,7 +386,7 @@ pub(super) fn three_timestamps(bounds: &Bounds) -> Outline {
         "Huang et al., VLDB 2020, section 6.2",
         bounds,
     );
-    let Bounds { threads, room } = bounds;
+    let Bounds { threads, room, .. } = bounds;
     for (title, mode) in [("YCSB-A", Mode::A), ("YCSB-B", Mode::B)] {
         let halves = || ycsb(room.ycsb(mode));
         let thirds = || ycsb_thirds(room.ycsb(mode).in_thirds());
@@ -424,7 +425,7 @@ pub(super) fn indexes(bounds: &Bounds) -> Outline {
         let base = outline.line(panel, "hash indexes", &hashed, None, None);
         outline.line(panel, "trees", &trees, Some(base), published);
     };
-    let Bounds { threads, room } = bounds;
+    let Bounds { threads, room, .. } = bounds;
     let words = || ycsb_word(room.words());
     let panel = Panel { title: "words by their keys", threads, workload: Workload::Fixed(&words) };
     compare(&panel, Published::ratio(0.0, 1.0 / 2.5, "1/2.5 or less, of an easy workload"));

@@ -29,6 +29,9 @@ const WORD_BYTES: u64 = 200;
 const ITEM_BYTES: u64 = 8_000;
 const PAGE_BYTES: u64 = 500_000;
 
+/// The rows of the large table of MOCC's workloads of two tables.
+const LARGE_TABLE: u64 = 1_000_000;
+
 impl Room {
     /// Returns the room on a machine with `cores` cores and `free` bytes of free memory. A database
     /// may take half of the free memory, but not more than the cores load in a few seconds.
@@ -89,6 +92,17 @@ impl Room {
         // Transactions do the same work as in the published workload, but the check afterwards
         // looks at more than the number of rows.
         Ycsb { rows, transactions, verify: Verify::Values, ..published }
+    }
+
+    /// Returns the number of rows of the large table of a workload of two tables: a million, or
+    /// fewer if these do not fit.
+    pub(super) fn large_table(&self, workload: &str) -> u64 {
+        let scale = self.scale(LARGE_TABLE * NARROW_BYTES);
+        let rows = scaled(LARGE_TABLE, scale, 1_000);
+        self.note(scale, || {
+            format!("the large table of {workload} has {rows} rows, where there are {LARGE_TABLE}")
+        });
+        rows
     }
 
     pub(super) fn rubis(&self) -> Rubis {
@@ -170,6 +184,7 @@ mod tests {
     #[test]
     fn the_smallest_are_valid() {
         use candide_workloads::Workload;
+        use candide_workloads::two_tables::{LongScan, Shifting};
 
         let room = Room::new(0, 1, Some(1e-9));
         assert_eq!(room.tpcc(Tpcc::published(), 1).validate(), Ok(()));
@@ -178,9 +193,13 @@ mod tests {
         assert_eq!(room.words().validate(), Ok(()));
         assert_eq!(room.rubis().validate(), Ok(()));
         assert_eq!(room.wikipedia().validate(), Ok(()));
-        assert_eq!(room.into_reduced().len(), 6, "each is admitted");
+        let rows = room.large_table("long-scan");
+        assert_eq!(LongScan { rows, ..LongScan::published() }.validate(), Ok(()));
+        assert_eq!(Shifting { rows, ..Shifting::published() }.validate(), Ok(()));
+        assert_eq!(room.into_reduced().len(), 7, "each is admitted");
         let room = Room::new(u64::MAX, 64, None);
         assert_eq!((room.ycsb(Mode::A).rows, room.wikipedia().pages), (10_000_000, 10_000));
+        assert_eq!(room.large_table("shifting"), 1_000_000);
         assert_eq!(room.into_reduced(), Vec::<String>::new());
     }
 }

@@ -4,6 +4,7 @@
 //! Every case is run once in each round, and results are compared within a round. So a time at
 //! which the machine is slow affects all lines alike.
 
+mod claim;
 mod outcome;
 mod outline;
 
@@ -14,6 +15,8 @@ use crate::progress::Agenda;
 use crate::report::Report;
 use crate::room::expect_room;
 use crate::suite::admit;
+pub(crate) use claim::Verdict;
+pub use claim::{Claim, Compared, Quantity};
 pub(crate) use outcome::{Figure, MeasuredLine, Point};
 pub use outline::{Case, Line, Outline, Panel, Published, Shown, Workload, plain};
 

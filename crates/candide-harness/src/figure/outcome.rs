@@ -1,12 +1,17 @@
 //! The results of a figure, by its panels and lines.
 
+use std::time::Duration;
+
+use candide_workloads::Timeline;
 use serde::Serialize;
 
+use super::claim::Verdict;
 use super::outline::{Outline, Published, Shown};
-use crate::driver::Run;
+use crate::driver::{Kind, Run};
 use crate::experiment::Experiment;
 use crate::measurement::median;
 use crate::sets::{SetSizes, SetSums};
+use crate::timeline::Slice;
 
 /// A measured figure. The names of the fields are the interface to other programs.
 #[derive(Debug, Serialize)]
@@ -15,6 +20,9 @@ pub(crate) struct Figure {
     pub(crate) title: &'static str,
     pub(crate) source: &'static str,
     pub(crate) lines: Vec<MeasuredLine>,
+    /// What became of the claims about the lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) verdicts: Vec<Verdict>,
     /// What is shown beside throughput.
     #[serde(skip)]
     pub(crate) shows: Shown,
@@ -60,11 +68,77 @@ pub(crate) struct Point {
     /// The size of the read set, relative to the line it is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) read_set_of_base: Option<f64>,
+    /// The 99.9th percentile of the latencies of all types that are counted, over all rounds;
+    /// `None` if the figure does not show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) p999_us: Option<f64>,
+    /// How often the system made a thread leave its core, on average in a round; `None` if the
+    /// figure does not show it, or the system does not report it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) involuntary_switches: Option<f64>,
+    /// The phases by name, each of all rounds together; empty if the workload has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) phases: Vec<PhaseResult>,
+    /// The locks that were taken by policy in all rounds.
+    #[serde(skip)]
+    pub(crate) locks_taken: u64,
     /// The index of the full result in the list of results.
     pub(crate) result: usize,
     /// The index of the case, and the index of the number of threads within the case.
     #[serde(skip)]
     of: (usize, usize),
+}
+
+/// The time after the switch to a phase that is reported apart.
+pub(crate) const AT_FIRST: Duration = Duration::from_millis(5);
+
+/// The results of all phases of one name.
+#[derive(Debug, Serialize)]
+pub(crate) struct PhaseResult {
+    pub(crate) name: &'static str,
+    /// The median throughput of the rounds.
+    pub(crate) throughput_tps: f64,
+    pub(crate) tps_runs: Vec<f64>,
+    /// The share of attempts that were aborted.
+    pub(crate) abort_ratio: f64,
+    /// The share of the attempts in the first 5 ms of each phase that were aborted.
+    pub(crate) abort_ratio_at_first: f64,
+    /// The share of the later attempts that were aborted.
+    pub(crate) abort_ratio_later: f64,
+}
+
+impl PhaseResult {
+    /// Returns the results of `runs` for each name of phases that were run.
+    fn of(timeline: &Timeline, runs: &[Run]) -> Vec<PhaseResult> {
+        let of_name = |name: &'static str| {
+            let mut parts = [Slice::default(); 2];
+            let mut tps_runs = Vec::new();
+            for run in runs {
+                let mut of_run = Slice::default();
+                let named = timeline.phases.iter().cycle().zip(&run.phases);
+                for (_, phase) in named.filter(|(other, _)| **other == name) {
+                    for (index, slice) in phase.slices.iter().enumerate() {
+                        let begins = timeline.slice * u32::try_from(index).unwrap_or(u32::MAX);
+                        parts[usize::from(begins >= AT_FIRST)].add(slice);
+                        of_run.add(slice);
+                    }
+                }
+                tps_runs.push(of_run.throughput());
+            }
+            let [at_first, later] = parts;
+            let mut all = at_first;
+            all.add(&later);
+            (all.seconds > 0.0).then(|| PhaseResult {
+                name,
+                throughput_tps: median(&tps_runs),
+                tps_runs,
+                abort_ratio: all.abort_ratio(),
+                abort_ratio_at_first: at_first.abort_ratio(),
+                abort_ratio_later: later.abort_ratio(),
+            })
+        };
+        timeline.phases.iter().filter_map(|&name| of_name(name)).collect()
+    }
 }
 
 impl Figure {
@@ -87,9 +161,15 @@ impl Figure {
                 };
                 let counted: Vec<usize> = line.counted.iter().map(place).collect();
                 let mut point = Point::new(of, threads, runs, &counted)?;
-                if outline.shows != Shown::Throughput {
+                if outline.shows.counts_sets() {
                     let counts_stale = experiment.variant.finds_stale_commits();
                     point.sets = sums(runs, &counted).averages(counts_stale);
+                }
+                if outline.shows == Shown::Tails {
+                    point.find_tails(runs, &counted);
+                }
+                if let Some(timeline) = experiment.workload.timeline() {
+                    point.phases = PhaseResult::of(&timeline, runs);
                 }
                 Some(point)
             });
@@ -106,8 +186,10 @@ impl Figure {
             }
             lines.push(line);
         }
+        let verdicts = outline.claims.iter().flat_map(|claim| claim.judge(&lines)).collect();
         let &Outline { name, title, source, shows, .. } = outline;
-        Figure { name, title, source, lines, shows, deviations: outline.deviations.clone() }
+        let deviations = outline.deviations.clone();
+        Figure { name, title, source, lines, verdicts, shows, deviations }
     }
 
     /// Records that the measurement of `case` with its number `index` of threads is at `result` in
@@ -121,7 +203,12 @@ impl Figure {
 impl Point {
     /// Makes the point of `runs`, which counts the transaction types in `counted`; all types if it
     /// is empty. Returns `None` if there are no runs.
-    fn new(of: (usize, usize), threads: usize, runs: &[Run], counted: &[usize]) -> Option<Point> {
+    pub(super) fn new(
+        of: (usize, usize),
+        threads: usize,
+        runs: &[Run],
+        counted: &[usize],
+    ) -> Option<Point> {
         if runs.is_empty() {
             return None;
         }
@@ -147,9 +234,27 @@ impl Point {
             abort_ratio: if attempts == 0 { 0.0 } else { aborted as f64 / attempts as f64 },
             sets: None,
             read_set_of_base: None,
+            p999_us: None,
+            involuntary_switches: None,
+            phases: Vec::new(),
+            locks_taken: runs.iter().map(|run| run.locks.taken).sum(),
             result: 0,
             of,
         })
+    }
+
+    /// Finds the tail of the latencies of the types in `counted` (of all, if it is empty), and how
+    /// often threads were made to leave their cores.
+    fn find_tails(&mut self, runs: &[Run], counted: &[usize]) {
+        let mut all = Kind::new();
+        let kinds = runs.iter().flat_map(|run| run.kinds.iter().enumerate());
+        kinds
+            .filter(|(number, _)| counted.is_empty() || counted.contains(number))
+            .for_each(|(_, kind)| all.merge(kind));
+        self.p999_us = Some(all.latency.value_at_quantile(0.999) as f64 / 1e3);
+        let switches: Option<Vec<u64>> = runs.iter().map(|run| run.involuntary_switches).collect();
+        self.involuntary_switches =
+            switches.map(|switches| switches.iter().sum::<u64>() as f64 / runs.len() as f64);
     }
 
     fn compare(&mut self, base: &[Point]) {
@@ -179,6 +284,7 @@ impl Shown {
             Shown::Throughput => &[],
             Shown::SetSizes => &["read set", "of the base", "write set"],
             Shown::StaleCommits => &["occ would abort"],
+            Shown::Tails => &["p99.9, \u{b5}s", "involuntary switches"],
         }
     }
 
@@ -200,6 +306,10 @@ impl Shown {
                     format!("{:.2} %", share * 100.0)
                 })]
             }
+            Shown::Tails => vec![
+                text(point.p999_us, |micros| format!("{micros:.1}")),
+                text(point.involuntary_switches, |count| format!("{count:.0}")),
+            ],
         }
     }
 }
@@ -218,9 +328,10 @@ fn sums(runs: &[Run], counted: &[usize]) -> SetSums {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use candide_workloads::Step;
 
     use super::*;
+    use crate::timeline::Phase;
 
     /// Returns a run of one second that committed `committed` transactions of two types, and in
     /// which `aborted` attempts of the first type were aborted by conflicts.
@@ -254,5 +365,51 @@ mod tests {
             (10.0, Some(0.5), 0.0)
         );
         assert!(Point::new((0, 0), 2, &[], &[]).is_none());
+    }
+
+    #[test]
+    fn the_beginnings_of_phases_are_apart_and_those_of_a_name_together() {
+        let millis = Duration::from_millis;
+        let timeline = Timeline { phases: &["read", "write"], phase: millis(20), slice: millis(1) };
+        let phase = |transactions: &[(u64, u64)]| {
+            let mut phase = Phase::default();
+            for &(after, retries) in transactions {
+                let step = Step { kind: 0, committed: true, retries };
+                phase.record(&step, millis(after), timeline.slice);
+            }
+            phase.measured(timeline.phase, timeline.slice);
+            phase
+        };
+        let mut run = run([0, 0], 0);
+        let write = phase(&[(0, 2), (4, 1), (5, 1), (19, 0), (19, 0)]);
+        run.phases = vec![phase(&[(1, 0)]), write.clone(), phase(&[(7, 0)]), write];
+        let [read, write] = &PhaseResult::of(&timeline, &[run])[..] else { panic!("two names") };
+        assert_eq!((read.name, write.name), ("read", "write"));
+        let about = |found: f64, expected: f64| (found - expected).abs() < 1e-9 * expected;
+        assert!(about(read.throughput_tps, 50.0) && about(write.throughput_tps, 250.0));
+        assert_eq!((read.abort_ratio, read.abort_ratio_at_first), (0.0, 0.0));
+        assert_eq!(write.abort_ratio, 8.0 / 18.0);
+        assert_eq!((write.abort_ratio_at_first, write.abort_ratio_later), (0.6, 0.25));
+        assert!(PhaseResult::of(&timeline, &[]).is_empty());
+    }
+
+    #[test]
+    fn tails_are_of_all_rounds_and_of_the_types_counted() {
+        let mut rounds = [run([1, 1], 0), run([1, 1], 0)];
+        for (round, micros) in rounds.iter_mut().zip([1, 2]) {
+            let step = |kind| Step { kind, committed: true, retries: 0 };
+            round.kinds[0].record(&step(0), Duration::from_micros(micros));
+            round.kinds[1].record(&step(1), Duration::from_micros(100 * micros));
+            round.involuntary_switches = Some(3 * micros);
+        }
+        let tail = |counted: &[usize], rounds: &[Run]| {
+            let mut point = Point::new((0, 0), 2, rounds, counted).expect("runs");
+            point.find_tails(rounds, counted);
+            (point.p999_us.expect("found").round(), point.involuntary_switches)
+        };
+        assert_eq!(tail(&[0], &rounds), (2.0, Some(4.5)));
+        assert!((199.0..=201.0).contains(&tail(&[], &rounds).0));
+        rounds[1].involuntary_switches = None;
+        assert_eq!(tail(&[0], &rounds).1, None, "one is not known");
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::claim::Claim;
 use crate::any_workload::{AnyWorkload, Variant, Waits};
 use crate::registry::Choice;
 
@@ -21,6 +22,8 @@ pub struct Outline {
     pub cases: Vec<Case>,
     /// The lines that are shown.
     pub lines: Vec<Line>,
+    /// The directions of the published figure, which are judged.
+    pub claims: Vec<Claim>,
     /// The deviations from the published figure.
     pub deviations: Vec<String>,
 }
@@ -34,6 +37,15 @@ pub enum Shown {
     SetSizes,
     /// The share of commits that OCC would have aborted.
     StaleCommits,
+    /// The 99.9th percentile of latencies, and how often threads were made to leave their cores.
+    Tails,
+}
+
+impl Shown {
+    /// Returns whether sizes of read and write sets must be counted by transaction type.
+    pub fn counts_sets(self) -> bool {
+        matches!(self, Shown::SetSizes | Shown::StaleCommits)
+    }
 }
 
 /// A workload and a variant that are run.
@@ -98,6 +110,12 @@ impl Published {
     /// Returns a claim about the share of attempts that were aborted.
     pub fn aborted(ratio: f64, text: &'static str) -> Option<Published> {
         Some(Published { text, abort_ratio: Some(ratio), ..Published::default() })
+    }
+
+    /// Returns a claim about the throughput and about the share of attempts that were aborted.
+    pub fn measured(tps: f64, aborted: f64, text: &'static str) -> Option<Published> {
+        let (throughput_tps, abort_ratio) = (Some(tps), Some(aborted));
+        Some(Published { text, throughput_tps, abort_ratio, ..Published::default() })
     }
 
     /// Makes it of the size of the read set, relative to the base.
@@ -178,13 +196,13 @@ impl Outline {
     }
 }
 
-/// Returns the plain variant of a protocol: one timestamp per row, and updates that read the
-/// columns that they change.
+/// Returns the plain variant of a protocol, which may have settings: one timestamp per row, and
+/// updates that read the columns that they change.
 ///
 /// # Panics
 /// If no protocol is named `protocol`.
 pub fn plain(protocol: &str) -> Variant {
-    let protocol = Choice::named(protocol).expect("figures are of protocols that there are");
+    let protocol = Choice::parse(protocol).expect("figures are of protocols that there are");
     Variant {
         protocol,
         cu: false,

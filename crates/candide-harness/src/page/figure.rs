@@ -3,9 +3,10 @@
 
 use super::charts;
 use super::markup::{Cell, Row, escape, list, section, table};
-use super::number::{percent, rate, times};
+use super::number::{counted, percent, rate, times};
 use crate::figure::{Figure, MeasuredLine, Point};
 use crate::report::Report;
+use crate::table::{PHASES_HEADER, PHASES_TITLE, VERDICTS_TITLE, has_phases, phase_rows};
 
 /// The columns of the tables.
 const HEADER: [&str; 8] = [
@@ -30,11 +31,46 @@ pub(crate) fn figure(report: &Report) -> Option<String> {
     let ratios = if figure.lines.iter().any(|line| line.base.is_some()) { RATIOS } else { "" };
     let body = format!(
         "<p>{}. What its text says of a line stands beside it; heights of bars and lines are not in a text. {ratios}</p>\n{panels}\
-         <h3>In what this differs from the published figure</h3>\n{}",
+         {}{}<h3>In what this differs from the published figure</h3>\n{}",
         escape(figure.source),
+        phases(figure),
+        verdicts(figure),
         list("notes", figure.deviations.iter().cloned()),
     );
     Some(section("figure", figure.title, &body))
+}
+
+/// Returns the table of the phases by name; an empty text if no line has phases.
+fn phases(figure: &Figure) -> String {
+    if !has_phases(figure) {
+        return String::new();
+    }
+    let header: Vec<String> = PHASES_HEADER
+        .into_iter()
+        .map(
+            |name| {
+                if ["line", "phases"].contains(&name) { name.into() } else { format!("{name} ") }
+            },
+        )
+        .collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let rows = phase_rows(figure).map(|(result, [line, threads, phase, numbers @ ..])| {
+        let words = [Cell::text(line), Cell::derived(threads), Cell::text(phase)];
+        Row { result, cells: words.into_iter().chain(numbers.map(Cell::derived)).collect() }
+    });
+    format!("<h3>{PHASES_TITLE}</h3>\n{}", table("By phase", &header, rows))
+}
+
+/// Returns what became of the claims; an empty text if there are none.
+fn verdicts(figure: &Figure) -> String {
+    if figure.verdicts.is_empty() {
+        return String::new();
+    }
+    let items = figure.verdicts.iter().map(|verdict| {
+        let threads = counted(verdict.threads, "thread");
+        format!("{}: {}, {} with {threads}", verdict.claim, verdict.outcome(), verdict.words)
+    });
+    format!("<h3>{VERDICTS_TITLE}</h3>\n{}", list("notes", items))
 }
 
 /// Returns the lines of each panel of the figure.

@@ -2,7 +2,8 @@
 //! the same in every chart.
 //!
 //! The colours themselves are in `style.css`, for light and dark: one for each protocol and policy
-//! of the list, and a few for policies by table. Markers and dashes tell the others apart.
+//! of the list, and a few for policies with settings. Further ones have the colours of protocols at
+//! the end of the list; markers and dashes tell them apart.
 
 use super::markup::escape;
 use crate::registry;
@@ -30,7 +31,7 @@ impl Look {
 
     /// Returns a group of `body` in the protocol's colour, which is the group's `currentColor`.
     pub(crate) fn group(self, protocol: &str, body: &str) -> String {
-        let colour = self.place % COLOURS;
+        let colour = colour(self.place, registry::listed());
         format!(
             "<g class=\"protocol p{colour}\" data-protocol=\"{}\">{body}</g>\n",
             escape(protocol)
@@ -57,6 +58,14 @@ impl Look {
             _ => outline(x, y, &[(-1.1, -1.1), (1.1, 1.1), (1.1, -1.1), (-1.1, 1.1)]),
         };
         format!("<path class=\"mark\" d=\"{path}\"{attributes}/>")
+    }
+}
+
+/// Returns the number of the colour at `place`, where `listed` protocols come first.
+fn colour(place: usize, listed: usize) -> usize {
+    match place.checked_sub(COLOURS) {
+        None => place,
+        Some(further) => listed - 1 - further % listed,
     }
 }
 
@@ -99,6 +108,16 @@ mod tests {
             assert_eq!(style.matches(&format!("--p{colour}: #")).count(), 2, "light and dark");
             assert_eq!(style.matches(&format!(".p{colour} {{ color: var(--p{colour})")).count(), 1);
         }
+    }
+
+    #[test]
+    fn policies_with_settings_have_free_colours_and_then_those_at_the_end_of_the_list() {
+        let listed = COLOURS - 2;
+        let colours: Vec<usize> =
+            (0..COLOURS + 3).map(|place| super::colour(place, listed)).collect();
+        assert!(colours[..COLOURS].iter().copied().eq(0..COLOURS));
+        assert_eq!(colours[COLOURS..], [listed - 1, listed - 2, listed - 3]);
+        assert_eq!(super::colour(COLOURS + listed, listed), listed - 1, "and again");
     }
 
     /// Returns the linear red, green and blue of a colour of the style sheet, in the light theme

@@ -123,6 +123,7 @@ fn throughput(comparisons: &[Comparison<'_>]) -> String {
         "of attempts ",
         "rolled back ",
         "measured, s ",
+        "involuntary switches ",
     ];
     of_results("Throughput", &columns, comparisons, |Entry { result, .. }| {
         let runs: Vec<String> = result.tps_runs.iter().map(|&tps| rate(tps)).collect();
@@ -138,6 +139,10 @@ fn throughput(comparisons: &[Comparison<'_>]) -> String {
             Cell::number(percent(result.abort_ratio()), "abort_rate"),
             Cell::number(count(result.user_aborted), "user_aborted"),
             Cell::number(decimal(result.duration_s), "duration_s"),
+            match result.involuntary_switches {
+                Some(switches) => Cell::number(count(switches), "involuntary_switches"),
+                None => Cell::derived("unknown"),
+            },
         ]]
     })
 }

@@ -88,8 +88,8 @@ impl Workload for Shifting {
     }
 
     fn differences(&self) -> Vec<&'static str> {
-        let phases = "at a switch of phases threads end their transactions, where MOCC abandons those that abort, and there are no \
-                      temperatures to reset";
+        let phases = "at a switch of phases threads end their transactions, where MOCC abandons those that abort, and no temperature is \
+                      reset";
         [phases].into_iter().chain(self.think.difference()).collect()
     }
 

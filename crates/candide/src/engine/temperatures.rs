@@ -41,8 +41,8 @@ impl Temperatures {
 
     fn counter(&self, key: u64) -> u8 {
         let (index, shift) = place(key);
-        let word = |words: &Box<[AtomicU64]>| words[index].load(Ordering::Relaxed);
-        (self.0.get().map_or(0, word) >> shift) as u8
+        let word = self.0.get().map_or(0, |words| words[index].load(Ordering::Relaxed));
+        (word >> shift) as u8
     }
 
     /// Counts a failure. Returns the temperature afterwards.

@@ -11,8 +11,8 @@ const PITCH: f64 = 22.0;
 const HEADING: f64 = 24.0;
 /// The width of the numbers right of the bars.
 const NUMBERS: f64 = 74.0;
-/// The approximate width of a letter.
-const LETTER: f64 = 7.6;
+/// The approximate width of a letter, if many are wide.
+const LETTER: f64 = 8.2;
 /// The number of letters beyond which names stand above their bars.
 const LONG: usize = 18;
 /// The distance from one line of a name to the next.

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::row_lock::{change_flags_of_free, has_queue};
+use super::cell_queue::{has_queue, queue};
 use super::word::{Lock, Mode, release};
 use super::{RASK, WASK, flags_of};
 use crate::engine::Common;
@@ -81,7 +81,7 @@ pub(crate) fn follow_policy(engine: &Common, at: CellAt, policy: Policy) {
     let mut spin = Spin::default();
     loop {
         let done = exchange_flags(at, wanted, false)
-            || has_queue(at) && change_flags_of_free(engine, at, wanted)
+            || has_queue(at) && queue(engine, &at).is_free() && exchange_flags(at, wanted, true)
             || at.cell_words() == 2
                 && Lock::of(&at).take_to_write(0).is_ok_and(|()| {
                     let done = exchange_flags(at, wanted, true);

@@ -33,9 +33,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::cell_queue::{has_queue, queue, queue_mode};
 use super::heat::{self, heat, is_hot, warm};
 use super::locks::{Grant, Locks};
-use super::row_lock::{RowLock, has_queue, is_asked_for, queue, queue_mode};
+use super::row_lock::{RowLock, is_asked_for};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
 use super::{RASK, WASK};
@@ -50,6 +51,8 @@ use crate::sync::{Mutant, Ordering, mutant, step};
 
 /// The largest number of locks that an attempt releases in order to wait for another one.
 const RELEASED_MAX: usize = 8;
+/// How often a commit looks which rows of its write set are to be locked.
+const LOOKS_MAX: usize = 4;
 /// The largest number of locks in a retrospective list; with more, the list is empty.
 const LISTED_MAX: usize = 256;
 /// The same for `hybrid`, whose list has all that an attempt has read.
@@ -228,7 +231,8 @@ impl Locks {
     }
 
     /// Takes the locks of the write set, of the rows whose writers must ask, in the order of
-    /// addresses. Called before phase 1 if writers of a row in the write set must ask.
+    /// addresses. Called before phase 1. While the attempt waits, other rows may become such rows,
+    /// and it may have to release locks that it holds. So it looks again, a few times.
     ///
     /// # Errors
     /// See [`Locks::ask`]; also returns the cell.
@@ -239,15 +243,22 @@ impl Locks {
         writes: &WriteSet,
         holds_cells: bool,
     ) -> Result<(), (Abort, CellAt)> {
-        let asks = |at: &CellAt| {
-            is_asked_for(*at) && (has_queue(*at) || engine.policies.of(at.table()).learns())
-        };
-        let mut cells: Vec<CellAt> =
-            writes.items().iter().map(|item| item.at).filter(asks).collect();
-        cells.sort_unstable_by_key(|at| at.address());
-        for at in cells {
-            let lock = (Mode::Write, When::BeforeCommit);
-            self.ask(engine, local, at, lock, holds_cells).map_err(|abort| (abort, at))?;
+        for _ in 0..LOOKS_MAX {
+            let asks = |at: &CellAt| {
+                is_asked_for(*at)
+                    && (has_queue(*at) || engine.policies.of(at.table()).learns())
+                    && self.place(*at).is_none_or(|place| self.list[place].mode == Mode::Read)
+            };
+            let mut cells: Vec<CellAt> =
+                writes.items().iter().map(|item| item.at).filter(asks).collect();
+            cells.sort_unstable_by_key(|at| at.address());
+            for &at in &cells {
+                let lock = (Mode::Write, When::BeforeCommit);
+                self.ask(engine, local, at, lock, holds_cells).map_err(|abort| (abort, at))?;
+            }
+            if cells.is_empty() || !self.has_waited() {
+                break;
+            }
         }
         Ok(())
     }
@@ -294,8 +305,8 @@ impl Locks {
     }
 
     /// Notes of the locks for writing that reads have taken, by their preference, whether the rows
-    /// were written. Called when an attempt has committed. If the closure has ended in an error, the
-    /// write set is empty, and nothing is noted of an attempt that has staged writes.
+    /// were written. Called when an attempt has committed. If the closure has ended in an error,
+    /// the write set is empty, and nothing is noted of an attempt that has staged writes.
     pub(crate) fn note_preferences(&self, engine: &Common, writes: &WriteSet) {
         if self.has_staged && writes.is_empty() {
             return;

@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::row_lock::{Queueing, RowLock, has_queue};
+use super::cell_queue::has_queue;
+use super::row_lock::{Queueing, RowLock};
 use super::waiting::{Asker, Verdict, When, verdict};
 use super::word::{Lock, LockWord, Mode};
 use super::{RASK, WASK};
@@ -345,8 +346,8 @@ impl Locks {
         Err(Abort::Locked)
     }
 
-    /// Looks at the TID word of a lock that was granted (LK5): gives the lock back if the word lacks
-    /// `flag`, without which the lock is of no use.
+    /// Looks at the TID word of a lock that was granted (LK5). Gives the lock back if the word
+    /// lacks `flag`, without which it is of no use.
     ///
     /// # Errors
     /// [`Abort::RecordRemoved`] if the record is dead. The lock was then given back.

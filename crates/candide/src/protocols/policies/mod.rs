@@ -5,8 +5,9 @@
 //! one that answers by chance.
 //!
 //! # Cells
-//! A table has cells of two words if its policy locks ([`Policy::locks`]). Two flags in the TID
-//! word say what to do before the TID word is used:
+//! A table has cells of two words if its policy locks ([`Policy::locks`]), or of four with queue
+//! locks. The words behind the TID word are the lock, called the second word here. Two flags in the
+//! TID word say what to do before the TID word is used:
 //! * RASK: a reader asks the table's policy before it reads.
 //! * WASK: a writer asks the table's policy as it stages a write, and takes the second word before
 //!   it locks the TID word.
@@ -21,9 +22,8 @@
 //! * **LK3** RASK and WASK are set only by an exchange of an unlocked TID word, by the owner of the
 //!   TID word as it releases the word, or before the record is linked. So no writer is between its
 //!   look at the flags and its lock.
-//! * **LK4** RASK and WASK are cleared only by a session that holds the second word for writing; or,
-//!   if the cell has a queue lock and the table's policy changes, by a session that has found the
-//!   queue empty.
+//! * **LK4** RASK and WASK are cleared only by a session that holds the second word for writing. A
+//!   change of the table's policy also clears them in a cell whose queue lock it has found free.
 //! * **LK5** A session that has been granted the second word looks at the TID word again. If it
 //!   need not ask any more, it gives the second word back and goes on without.
 //! * **LK6** A writer of a cell with WASK takes the second word for writing, and then locks the TID
@@ -36,7 +36,9 @@
 //! starvation token, or its transaction has failed to get locks too often: the lock's holder may be
 //! stuck in its closure. Or the writer is a commit whose session has no desk: there is none left,
 //! or the session has only inserted so far. Or the writer has locked the TID word by a read for
-//! update just before the flags were set.
+//! update just before the flags were set. Or the lock is a queue lock, and the row was not locked
+//! before phase 1, or the session has no node left. Also, a change of a table's policy clears the
+//! flags of a cell whose queue lock seems to be free, without taking the lock.
 //!
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is
@@ -45,13 +47,15 @@
 //! # Source
 //! [HU18], section 3.2, for the adaptive lock, the use of SwissTM [DR09], and the commit that all
 //! of these share; [WK16], section 5.1.1, for no-wait, dreadlock [KO08] and PCC; [RO78] for
-//! wait-die. Where they skip the validation of what is locked, we validate. Where dreadlock's
-//! digests spread from waiter to waiter, ours name the holders only, and a waiter follows them: so
-//! the last waiter of a circle finds it at once, even if the others sleep. SwissTM's writer keeps
-//! its ticket from attempt to attempt here, and a request to abort names the attempt.
+//! wait-die. `learning.rs` has the sources of `mocc` and `hybrid`. Where they skip the validation
+//! of what is locked, we validate. Where dreadlock's digests spread from waiter to waiter, ours
+//! name the holders only, and a waiter follows them: so the last waiter of a circle finds it at
+//! once, even if the others sleep. SwissTM's writer keeps its ticket from attempt to attempt here,
+//! and a request to abort names the attempt.
 
 #![forbid(unsafe_code)]
 
+mod cell_queue;
 mod change;
 mod heat;
 mod learning;
@@ -62,11 +66,11 @@ mod tests;
 mod waiting;
 mod word;
 
+#[cfg(test)]
+pub(crate) use cell_queue::{queue, queue_mode};
 pub(crate) use change::{follow_policy, with_flags};
 pub(crate) use learning::learn;
 pub(crate) use locks::{Grant, Locks};
-#[cfg(test)]
-pub(crate) use row_lock::{queue, queue_mode};
 pub(crate) use waiting::When;
 #[cfg(test)]
 pub(crate) use word::{Lock, LockWord};

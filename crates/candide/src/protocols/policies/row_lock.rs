@@ -7,14 +7,15 @@
 #![forbid(unsafe_code)]
 
 use super::WASK;
-use super::change::{exchange_flags, follow, follows, toss};
+use super::cell_queue::{has_queue, queue, queue_mode};
+use super::change::{follow, follows, toss};
 use super::heat;
 use super::word::{Lock, Mode, release};
 use crate::engine::{Common, Local};
 use crate::policy::Policy;
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
-use crate::sync::queue_lock::{self, NodeId, QueueLock, Supply};
+use crate::sync::queue_lock::{NodeId, Supply};
 
 /// The lock of a cell, in the mode in which an attempt holds it or has asked for it.
 #[derive(Debug, Clone, Copy)]
@@ -23,25 +24,6 @@ pub(super) struct RowLock {
     pub(super) mode: Mode,
     /// The attempt's node, if the lock is a queue lock.
     pub(super) node: Option<NodeId>,
-}
-
-/// Returns whether a cell has a queue lock.
-pub(super) fn has_queue(at: CellAt) -> bool {
-    at.cell_words() > 2
-}
-
-/// Returns the queue lock of a cell.
-pub(crate) fn queue<'a>(engine: &'a Common, at: &'a CellAt) -> QueueLock<'a> {
-    let words = [at.cell_word(1), at.cell_word(2), at.cell_word(3)];
-    QueueLock::new(words, &engine.queue_nodes, &engine.parking)
-}
-
-/// Returns the mode in which a queue lock is asked for.
-pub(crate) fn queue_mode(mode: Mode) -> queue_lock::Mode {
-    match mode {
-        Mode::Read => queue_lock::Mode::Read,
-        Mode::Write => queue_lock::Mode::Write,
-    }
 }
 
 /// A session's nodes for queue locks; none before the session first asks for one.
@@ -161,12 +143,6 @@ impl Queueing {
         }
         self.release(engine, lock);
     }
-}
-
-/// Gives a cell with a queue lock the flags of a policy to which its table changes, unless the
-/// lock is in use. The caller has no node. Returns whether the cell has the flags.
-pub(super) fn change_flags_of_free(engine: &Common, at: CellAt, flags: u64) -> bool {
-    queue(engine, &at).is_free() && exchange_flags(at, flags, true)
 }
 
 /// Returns whether writers of a row ask for its lock; if not, the lock protects nothing. Writers of

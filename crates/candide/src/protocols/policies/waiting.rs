@@ -14,10 +14,10 @@
 //!   next lock and while it waits.
 //!
 //! A commit never sleeps for a lock by policy once it has begun phase 1, since readers sleep until
-//! its TID words are unlocked (WA3). Nor does an attempt that holds locks of the policies that wait
-//! in the order of addresses sleep for a lock of another policy. An attempt that holds TID words by
-//! reads for update does not sleep for a lock by policy, either, nor the reverse (WA1): the two
-//! orders might close a circle.
+//! its TID words are unlocked (WA3). An attempt that holds locks of policies that wait in the order
+//! of addresses does not sleep for a lock of another policy, nor the reverse. An attempt that holds
+//! TID words by reads for update does not sleep for a lock by policy, nor the reverse (WA1). Two
+//! orders together might close a circle.
 //!
 //! A lock may be taken by another attempt while an attempt sleeps for it. The sleeper then decides
 //! again when it wakes up, after 4 ms at the latest. No wait is longer than 10 ms. All other waits

@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::hand_shake::HandShake;
 use super::lock::QueueLock;
 use super::words::{Front, Mode, NodeId, Successor};
-use crate::sync::{Mutant, Ordering, Patience, Spin, Wait, Waited, Wish, mutant};
+use crate::sync::{Mutant, Ordering, Patience, Wait, Waited, Wish, mutant};
 
 impl QueueLock<'_> {
     /// Asks for the lock with a node that is in no queue. Returns whether the lock is granted at
@@ -12,14 +13,14 @@ impl QueueLock<'_> {
     pub(crate) fn request(self, id: NodeId, mode: Mode) -> bool {
         let node = self.nodes.node(id);
         node.begin(mode);
-        // Release: the node's words. Acquire: those of the node before it, or what the lock's last
-        // holder did (E23).
+        // One exchange is the place in the queue (QL1). Release: the node's words. Acquire: those
+        // of the node before it, or what the lock's last holder did (E23).
         match NodeId::named_by(self.tail.swap(id.word(), Ordering::AcqRel)) {
             Some(pred) => {
-                let mut spin = Spin::default();
-                // A node that was there before may still be leaving.
+                let mut hand_shake = HandShake::default();
+                // A node that was there before may still be leaving (QL3).
                 while self.nodes.node(pred).back().successor() != Successor::None {
-                    spin.wait();
+                    hand_shake.wait();
                 }
                 self.attach(id, mode, pred)
             }
@@ -31,8 +32,8 @@ impl QueueLock<'_> {
         }
     }
 
-    /// Acquires the lock if it is free for `mode`, without waiting for its holders. If not, the node
-    /// is in no queue, and may be given back.
+    /// Acquires the lock if it is free for `mode`, without waiting for its holders. If it is not,
+    /// the node is in no queue, and may be given back.
     pub(crate) fn try_acquire(self, id: NodeId, mode: Mode) -> bool {
         let is_acquired = self.looks_open(mode) && (self.request(id, mode) || !self.cancel(id));
         is_acquired || mutant(Mutant::RefusedTaken)

@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::hand_shake::HandShake;
 use super::lock::QueueLock;
 use super::words::{Back, Front, Mode, NodeId, Successor};
-use crate::sync::{Mutant, Ordering, Spin, mutant};
+use crate::sync::{Mutant, Ordering, mutant};
 
 impl QueueLock<'_> {
     /// Cancels a request. Returns true if the node is in no queue any more, and may be given back;
@@ -21,7 +22,8 @@ impl QueueLock<'_> {
             (None, Mode::Read) => self.grant(next),
             (None, Mode::Write) => {
                 let front = Front::waiting(Mode::Write, None);
-                // Relaxed: as in a release.
+                // Relaxed: a canceller that sees this waits for the next store, and a thread that
+                // grants has seen it.
                 self.nodes.node(next).front.store(front.0, Ordering::Relaxed);
                 if self.make_next_writer(next) {
                     self.grant(next);
@@ -36,9 +38,9 @@ impl QueueLock<'_> {
         let node = self.nodes.node(id);
         // Relaxed: it keeps the successor from leaving, by the order of one word.
         node.back.fetch_or(Back::LEAVING, Ordering::Relaxed);
-        let mut spin = Spin::default();
+        let mut hand_shake = HandShake::default();
         while node.back().successor() == Successor::Leaving {
-            spin.wait();
+            hand_shake.wait();
         }
     }
 
@@ -47,7 +49,7 @@ impl QueueLock<'_> {
     /// of the queue. Returns an error if the lock was granted to the node first.
     fn detach(self, id: NodeId) -> Result<Option<NodeId>, Granted> {
         let node = self.nodes.node(id);
-        let mut spin = Spin::default();
+        let mut hand_shake = HandShake::default();
         loop {
             // Acquire: what the lock's last holders did (E25), or the predecessor (E24).
             let front = Front(node.front.load(Ordering::Acquire));
@@ -59,10 +61,10 @@ impl QueueLock<'_> {
                 // It is about to be made the next writer, or to be granted the lock.
                 None => {}
                 Some(pred) if self.mark_leaving(id, front.mode(), pred) => return Ok(Some(pred)),
-                // The predecessor leaves or passes the lock on, or is another one already.
+                // The predecessor leaves or passes the lock on, or is another one already (QL3).
                 Some(_) => {}
             }
-            spin.wait();
+            hand_shake.wait();
         }
     }
 
@@ -81,40 +83,31 @@ impl QueueLock<'_> {
         if mutant(Mutant::LeavingUnmarked) {
             return true;
         }
-        let marked = back.while_it_leaves().0;
-        // Relaxed: it keeps the predecessor from granting, by the order of one word.
-        before.back.compare_exchange(back.0, marked, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        before.claim(back, back.while_it_leaves())
     }
 
     /// Returns the successor of a node that is out of its predecessor's reach. If there is none,
     /// makes the predecessor the tail.
     fn successor_to_tell(self, id: NodeId, pred: Option<NodeId>) -> Option<(NodeId, Mode)> {
         let node = self.nodes.node(id);
-        let mut spin = Spin::default();
+        let mut hand_shake = HandShake::default();
         loop {
             match node.back().successor() {
                 Successor::Node(next, mode) => return Some((next, mode)),
-                Successor::None => {
-                    let tail = pred.map_or(0, NodeId::word);
-                    // Release: that the lock has no next writer any more (E23).
-                    if self
-                        .tail
-                        .compare_exchange(id.word(), tail, Ordering::Release, Ordering::Relaxed)
-                        .is_ok()
-                    {
-                        if let Some(pred) = pred {
-                            let before = self.nodes.node(pred);
-                            // Relaxed: it carries nothing.
-                            before.back.fetch_and(!Back::SUCCESSOR, Ordering::Relaxed);
-                        }
-                        return None;
+                Successor::None if self.take_from_tail(id, pred.map_or(0, NodeId::word)) => {
+                    if let Some(pred) = pred {
+                        let before = self.nodes.node(pred);
+                        // Relaxed: it carries nothing.
+                        before.back.fetch_and(!Back::SUCCESSOR, Ordering::Relaxed);
                     }
+                    return None;
                 }
+                Successor::None => {}
                 Successor::Leaving | Successor::Nothing => {
                     unreachable!("the successor of a node that leaves stays")
                 }
             }
-            spin.wait();
+            hand_shake.wait();
         }
     }
 }

@@ -7,15 +7,15 @@ use super::words::{Back, Front, Mode, NodeId, Successor};
 use crate::sync::{Mutant, Ordering, full_fence, mutant, store_then_full_fence};
 
 impl QueueLock<'_> {
-    /// Grants the lock to `first`, and if it reads, to the readers that stand directly behind it. The
-    /// caller has claimed the link to `first` (QL2), or it is the caller's own node.
+    /// Grants the lock to `first`, and if it reads, to the readers that stand directly behind it.
+    /// The caller has claimed the link to `first` (QL2), or it is the caller's own node.
     pub(super) fn grant(self, first: NodeId) {
         let mut next = Some(first);
         while let Some(id) = next {
             let node = self.nodes.node(id);
             let mode = node.mode();
             if mode == Mode::Read {
-                // Relaxed: counted before the node is granted (E24), so before it is released.
+                // Counted before it is granted (QL5). Relaxed: see E24.
                 self.readers.fetch_add(1, Ordering::Relaxed);
             }
             // By this exchange, the caller claims the link to a reader behind a reader (QL4).
@@ -92,23 +92,19 @@ impl QueueLock<'_> {
 
     /// Counts a reader out. The last one grants the lock to the next writer.
     pub(super) fn count_out(self) {
-        let seen_before = NodeId::named_by(match mutant(Mutant::NextWriterUnlooked) {
-            true => self.next_writer.load(Ordering::Acquire),
-            false => 0,
-        });
+        let early =
+            mutant(Mutant::NextWriterUnlooked).then(|| self.next_writer.load(Ordering::Acquire));
         // Release: what this reader did (E25).
         if self.readers.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
         full_fence(); // E26
-        // Acquire: that other readers came before it became the next writer (E26).
-        let mut next = NodeId::named_by(self.next_writer.load(Ordering::Acquire));
-        if mutant(Mutant::NextWriterUnlooked) {
-            next = seen_before;
-        }
-        let Some(writer) = next else { return };
+        // Acquire: that it was made the next writer after other readers were counted (E26).
+        let next = early.unwrap_or_else(|| self.next_writer.load(Ordering::Acquire));
+        let Some(writer) = NodeId::named_by(next) else { return };
         // Acquire: what other readers did (E25). There may be others: this reader was the last one
-        // when it was counted out, and the writer may have come later.
+        // when it was counted out, and the writer may have come later. From then on no reader is
+        // counted (QL5).
         if self.readers.load(Ordering::Acquire) == 0 && self.is_no_longer_next(writer) {
             self.grant(writer);
         }

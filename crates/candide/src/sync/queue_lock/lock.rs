@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::nodes::Nodes;
+use super::words::NodeId;
 use crate::sync::{AtomicU64, Ordering, Parking};
 
 /// A lock, whose words are elsewhere.
@@ -26,6 +27,20 @@ impl<'a> QueueLock<'a> {
         parking: &'a Parking,
     ) -> QueueLock<'a> {
         QueueLock { tail, readers, next_writer, nodes, parking }
+    }
+
+    /// Takes the node out of the queue if it is the last one; `before` is the node before it, or
+    /// zero.
+    pub(super) fn take_from_tail(self, id: NodeId, before: u64) -> bool {
+        // Release: what this thread did (E23).
+        self.tail.compare_exchange(id.word(), before, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Returns whether another request stands behind this one. May be out of date.
+    #[cfg(test)]
+    pub(crate) fn is_awaited(self, id: NodeId) -> bool {
+        let tail = self.tail.load(Ordering::Relaxed);
+        tail != 0 && tail != id.word()
     }
 
     /// Returns whether no session holds the lock or waits for it. May be out of date.

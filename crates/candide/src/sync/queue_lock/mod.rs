@@ -9,9 +9,9 @@
 //! The lock has three words, which are zero while it is free: the *tail* (the last request's
 //! node), the number of *readers* that hold the lock, and the *next writer* (the node of a writer
 //! at the head of the queue that waits for those readers). Requests are nodes of a list that is
-//! linked both ways (`words.rs`). A node's front word tells it whether it has been granted the lock,
-//! and behind which node it stands. Its back word says what stands behind it, and what has become
-//! of the node itself, for its successor.
+//! linked both ways (`words.rs`). A node's front word tells it whether it has been granted the
+//! lock, and behind which node it stands. Its back word says what stands behind it, and what has
+//! become of the node itself, for its successor.
 //!
 //! ```text
 //!              next writer                          tail
@@ -57,28 +57,30 @@
 //! without.
 //!
 //! # Source
-//! [WK16], section 4 (MQL), and the full algorithm in its extended version, HPE-2016-58. The
-//! readers' part is the fair lock of Mellor-Crummey and Scott (Scalable reader-writer synchronization
-//! for shared-memory multiprocessors, PPoPP 1991), and a list that is linked both ways, so that
-//! requests can leave, is the lock of Scott and Scherer (Scalable queue-based spin locks with
-//! timeout, PPoPP 2001). What differs here:
+//! [WK16], section 4 (MQL), and the full algorithm in its extended version, HPE-2016-58. The part
+//! of readers and the next writer is the fair lock of [MS91]; a list that is linked both ways, so
+//! that requests can leave it, is of [SS01]. What differs here:
 //! * A thread that grants a reader the lock also grants it to the readers behind. There, each
 //!   reader grants it to the next one as it notices that it was granted, so that an asynchronous
 //!   request that is not polled keeps others waiting.
 //! * A back word is 64 bits: class and number of a successor are stored by one exchange, and no
 //!   state lies between. A node that meets a predecessor that leaves links itself like any other.
-//! * All claims are made in the back word. There, a front word is exchanged as well: to take the
-//!   predecessor out while cancelling, and to grant.
-//! * A request that fails a try was never queued, if it could have seen that it would fail. There,
-//!   a node is queued and cancelled.
-//! * Three words, so a try for writing is a request and, if it has to be, its cancellation. There,
-//!   it is one exchange of a word with all three.
+//! * All claims are made in the back word, so that one word decides between a grant and a
+//!   cancellation. There, the front word is exchanged as well, and a request that is about to leave
+//!   takes its predecessor out of it for a time.
+//! * The lock is three words. So a try for writing is a request, and a cancellation if that is not
+//!   granted. There, it is one exchange of a word that has all three. A try first looks whether it
+//!   would fail, and then does not queue a node.
+//! * Thread and slot are a node's number there, and slots are used again with the next
+//!   transaction. Here a node waits for the epochs (QL6): one that was used again at once could be
+//!   taken for the earlier request by a thread that has read its number and been interrupted.
 
 #![forbid(unsafe_code)]
 
 mod acquire;
 mod cancel;
 mod grant;
+mod hand_shake;
 mod lock;
 mod nodes;
 mod release;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 /// The number of slots of a desk. Slot 0 is not used.
 pub(super) const SLOTS: u16 = if MODELLED { 4 } else { 1 << 10 };
 /// The number of desks.
-const DESKS: usize = if MODELLED { 8 } else { 1 << 14 };
+pub(super) const DESKS: usize = if MODELLED { 8 } else { 1 << 14 };
 
 /// A request's place in the queue of a lock, on a cache line of its own.
 #[derive(Debug, Default)]
@@ -44,6 +44,12 @@ impl Node {
         Back(self.back.load(Ordering::Acquire))
     }
 
+    /// Claims a link by an exchange of the back word. Returns false if the word is not `back`.
+    pub(super) fn claim(&self, back: Back, claimed: Back) -> bool {
+        // Relaxed: the order of one word decides between claims.
+        self.back.compare_exchange(back.0, claimed.0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// Returns the number by which the thread that waits for this node is found.
     pub(super) fn address(&self) -> u64 {
         std::ptr::from_ref(self).addr() as u64
@@ -51,14 +57,14 @@ impl Node {
 }
 
 /// The nodes of one desk.
-type Group = Box<[Node]>;
+pub(super) type Group = Box<[Node]>;
 
 /// The queue nodes of a database: a group for each desk, made when a session at that desk first
 /// takes a node, and kept.
 ///
 /// # Memory
-/// 64 KiB for each desk that has ever taken a node, and 256 KiB (384 KiB if `OnceLock` is larger)
-/// for the table of desks, made with the first group.
+/// 64 KiB for each desk that has ever taken a node, and 384 KiB for the table of desks, which is
+/// made with the first group.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes(OnceLock<Box<[OnceLock<Group>]>>);
 
@@ -112,6 +118,7 @@ impl Supply {
             self.last = if self.last + 1 == SLOTS { 1 } else { self.last + 1 };
             let state = &group[usize::from(self.last)].state;
             let given = state.load(Ordering::Relaxed);
+            // `given` is one more than the epoch (QL6).
             if given <= safe || mutant(Mutant::NodeReusedEarly) && given != TAKEN {
                 state.store(TAKEN, Ordering::Relaxed);
                 return Some(NodeId::new(self.desk, self.last));

@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::hand_shake::HandShake;
 use super::lock::QueueLock;
 use super::words::{Front, Mode, NodeId, Successor};
-use crate::sync::{Ordering, Spin};
+use crate::sync::Ordering;
 
 impl QueueLock<'_> {
     /// Releases the lock, which was granted to the node. Then the node is in no queue, and may be
@@ -18,8 +19,8 @@ impl QueueLock<'_> {
             (Mode::Read, None) => {}
             (Mode::Read, Some(writer)) => {
                 let front = Front::waiting(Mode::Write, None);
-                // Relaxed: a canceller that sees this waits for the next store; so does a thread that
-                // grants.
+                // Relaxed: a canceller that sees this waits for the next store, and a thread that
+                // grants has seen it.
                 self.nodes.node(writer).front.store(front.0, Ordering::Relaxed);
                 // Release: its words, and that this reader was counted (E26).
                 self.next_writer.store(writer.word(), Ordering::Release);
@@ -28,11 +29,11 @@ impl QueueLock<'_> {
         self.count_out();
     }
 
-    /// Takes the node of a holder out of the queue. Returns the successor to which the holder has to
-    /// pass on the lock, if any; the link to it is claimed.
+    /// Takes the node of a holder out of the queue. Returns the successor to which the holder has
+    /// to pass the lock on, if any; the link to it is claimed.
     fn leave_behind(self, id: NodeId, mode: Mode) -> Option<NodeId> {
         let node = self.nodes.node(id);
-        let mut spin = Spin::default();
+        let mut hand_shake = HandShake::default();
         loop {
             let back = node.back();
             match back.successor() {
@@ -40,34 +41,16 @@ impl QueueLock<'_> {
                 // Granted by the thread that has granted the lock to this node.
                 Successor::Node(_, Mode::Read) if mode == Mode::Read => return None,
                 Successor::Node(next, _) => {
-                    // Relaxed: it keeps the successor from leaving, by the order of one word.
-                    if node
-                        .back
-                        .compare_exchange(
-                            back.0,
-                            back.busy().0,
-                            Ordering::Relaxed,
-                            Ordering::Relaxed,
-                        )
-                        .is_ok()
-                    {
+                    if node.claim(back, back.busy()) {
                         return Some(next);
                     }
                     continue;
                 }
-                Successor::None => {
-                    // Release: what this holder did (E23).
-                    if self
-                        .tail
-                        .compare_exchange(id.word(), 0, Ordering::Release, Ordering::Relaxed)
-                        .is_ok()
-                    {
-                        return None;
-                    }
-                }
-                Successor::Leaving => {}
+                Successor::None if self.take_from_tail(id, 0) => return None,
+                // A node has not linked itself yet, or leaves (QL3).
+                Successor::None | Successor::Leaving => {}
             }
-            spin.wait();
+            hand_shake.wait();
         }
     }
 }

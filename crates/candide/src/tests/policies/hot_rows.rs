@@ -1,11 +1,11 @@
 //! Tests of many threads on few rows, and of a long transaction beside short ones.
 
 use super::super::rows::Item;
-use super::{Scene, assert_free, scene};
+use super::{Scene, assert_free, scene, with_locks};
 use crate::sync::size::is_short;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Random, with_patience};
 use crate::tests::hostile::Watchdog;
-use crate::{Abort, Database, LoadOptions, Policies, Policy, RunOptions, Table};
+use crate::{Abort, Database, LoadOptions, MoccOptions, Policies, Policy, RunOptions, Table};
 
 /// The number of hot rows.
 const HOT: u64 = 4;
@@ -48,11 +48,15 @@ fn move_counts(policies: Policies, threads: u64, rounds: u64) {
 #[test]
 fn many_threads_on_few_rows_lose_nothing_and_leave_no_lock() {
     let watchdog = Watchdog::new();
-    for policy in Policy::ALL.into_iter().filter(|policy| policy.locks()) {
+    let hot = [false, true].map(|queues| MoccOptions::new().threshold(0).queue_locks(queues));
+    let in_queues = MoccOptions::new().queue_locks(true);
+    let of = |(policy, options)| Policies::of(policy).mocc(options);
+    let learning = [(Policy::Mocc, hot[0]), (Policy::Mocc, hot[1]), (Policy::Hybrid, in_queues)];
+    for policies in with_locks().map(Policies::of).chain(learning.map(of)) {
         let crowds: &[(u64, u64)] = if is_short() { &[(16, 30)] } else { &[(16, 300), (64, 60)] };
         for &(threads, rounds) in crowds {
-            watchdog.step(format!("{threads} threads under {policy}"));
-            move_counts(policy.into(), threads, rounds);
+            watchdog.step(format!("{threads} threads under {policies:?}"));
+            move_counts(policies.clone(), threads, rounds);
         }
     }
 }

@@ -221,7 +221,7 @@ fn restoring_canonical_mode_looks_at_each_lock_a_few_times() {
     assert_free(&scene.table, "at the end");
 }
 
-/// The number of rows among which counts are moved; of these, rows below [`KEPT`] are never deleted.
+/// The number of rows among which counts are moved. Rows below [`KEPT`] are never deleted.
 const ROWS: u64 = 8;
 const KEPT: u64 = 4;
 

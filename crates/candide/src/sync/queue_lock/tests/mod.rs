@@ -9,6 +9,7 @@ mod stress;
 #[cfg(not(any(loom, shuttle)))]
 mod supply;
 
+use super::hand_shake::HandShake;
 use super::{Mode, NodeId, Nodes, QueueLock, Supply};
 use crate::sync::{AtomicU64, Ordering, Parking, Patience};
 
@@ -22,14 +23,6 @@ struct Guarded {
     right: AtomicU64,
     /// The writes done. Not part of what models explore.
     writes: std::sync::atomic::AtomicU64,
-}
-
-impl QueueLock<'_> {
-    /// Returns whether another request stands behind this one. May be out of date.
-    fn is_awaited(self, id: NodeId) -> bool {
-        let tail = self.tail.load(Ordering::Relaxed);
-        tail != 0 && tail != id.word()
-    }
 }
 
 impl Guarded {
@@ -84,7 +77,14 @@ impl Guarded {
 
     /// Waits for a request that is queued, uses the lock, and releases it.
     fn wait_and_leave(&self, id: NodeId) {
-        assert!(self.lock().wait(id, Patience::Endless));
+        if cfg!(loom) {
+            let mut hand_shake = HandShake::default();
+            while !self.lock().wait(id, Patience::Rounds(1)) {
+                hand_shake.wait();
+            }
+        } else {
+            assert!(self.lock().wait(id, Patience::Endless));
+        }
         self.leave(id);
     }
 
@@ -99,7 +99,7 @@ impl Guarded {
 
     fn cancel_or_leave(&self, id: NodeId) {
         if !self.lock().cancel(id) {
-            self.wait_and_leave(id);
+            self.leave(id);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Guarded;
 use crate::sync::queue_lock::{Mode, NodeId, Supply};
-use crate::sync::{AtomicU64, Duration, Ordering, Patience, Random, full_fence, thread};
+use crate::sync::{AtomicU64, Duration, MODELLED, Ordering, Patience, Random, full_fence, thread};
 use std::sync::Arc;
 
 impl Guarded {
@@ -15,15 +15,13 @@ impl Guarded {
             1 => _ = self.try_and_leave(id, mode),
             _ if lock.request(id, mode) => self.leave(id),
             2 => self.cancel_or_leave(id),
-            3 => {
-                if lock.wait(id, Patience::Rounds(random.below(200) as u32)) {
-                    self.leave(id);
-                } else {
-                    self.cancel_or_leave(id);
-                }
-            }
-            _ => {
-                if lock.wait(id, Patience::Lasting(Duration::from_micros(random.below(100)))) {
+            kind => {
+                let patience = match kind {
+                    // A model has no time.
+                    3 if !MODELLED => Patience::Lasting(Duration::from_micros(random.below(100))),
+                    _ => Patience::Rounds(random.below(if MODELLED { 4 } else { 200 }) as u32),
+                };
+                if lock.wait(id, patience) {
                     self.leave(id);
                 } else {
                     self.cancel_or_leave(id);

@@ -1,7 +1,8 @@
 //! When nodes are used again.
 
-use crate::sync::queue_lock::nodes::{Node, SLOTS};
+use crate::sync::queue_lock::nodes::{DESKS, Group, Node, SLOTS};
 use crate::sync::queue_lock::{Nodes, Supply};
+use std::sync::OnceLock;
 
 #[test]
 fn a_node_is_used_again_when_no_session_can_see_it() {
@@ -24,6 +25,8 @@ fn a_node_is_used_again_when_no_session_can_see_it() {
 }
 
 #[test]
-fn nodes_have_lines_of_their_own() {
+fn nodes_and_their_table_have_the_size_that_is_stated() {
     assert_eq!((size_of::<Node>(), align_of::<Node>()), (64, 64));
+    assert_eq!(size_of::<Node>() * usize::from(SLOTS), 64 << 10);
+    assert_eq!(size_of::<OnceLock<Group>>() * DESKS, 384 << 10);
 }

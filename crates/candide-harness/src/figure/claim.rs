@@ -1,0 +1,295 @@
+//! The directions of a published figure: claims about its lines, each with the values by which it
+//! comes out.
+
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use super::outcome::{MeasuredLine, PhaseResult, Point};
+use crate::measurement::median;
+
+/// A direction of a published figure, which comes out if a quantity of a line has one of the
+/// accepted values. It is judged for each number of threads.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The claim in words.
+    pub text: &'static str,
+    /// The index of the line.
+    pub line: usize,
+    /// The quantity.
+    pub quantity: Quantity,
+    /// What the quantity is compared with.
+    pub compared: Compared,
+    /// The values by which the claim comes out.
+    pub accepted: RangeInclusive<f64>,
+}
+
+/// A quantity of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// The throughput.
+    Throughput,
+    /// The throughput in the phases of this name.
+    ThroughputIn(&'static str),
+    /// The share of attempts that were aborted.
+    Aborted,
+    /// The share of attempts that were aborted in the phases of this name.
+    AbortedIn(&'static str),
+    /// The share of attempts that were aborted at the beginning of the phases of this name.
+    AbortedAtFirst(&'static str),
+    /// The number of locks that were taken by policy.
+    Locks,
+}
+
+/// What a quantity of a line is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compared {
+    /// Nothing.
+    Nothing,
+    /// The largest quantity of the lines with these indexes, as a ratio.
+    RatioTo(Vec<usize>),
+    /// The quantity of the line with this index, as the absolute value of the difference.
+    DifferenceFrom(usize),
+}
+
+/// What became of a claim. The names of the fields are the interface to other programs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) claim: &'static str,
+    pub(crate) threads: usize,
+    /// The value; `None` if there was nothing to compare with.
+    pub(crate) measured: Option<f64>,
+    /// Whether the claim came out.
+    pub(crate) holds: bool,
+    /// The value in words.
+    #[serde(skip)]
+    pub(crate) words: String,
+}
+
+impl Claim {
+    /// Judges the claim with each number of threads that was run with all its lines.
+    pub(crate) fn judge<'a>(
+        &'a self,
+        lines: &'a [MeasuredLine],
+    ) -> impl Iterator<Item = Verdict> + 'a {
+        lines[self.line].points.iter().filter_map(move |point| {
+            let with_as_many = |&line: &usize| {
+                lines[line].points.iter().find(|other| other.threads == point.threads)
+            };
+            let others: Option<Vec<&Point>> = match &self.compared {
+                Compared::Nothing => Some(Vec::new()),
+                Compared::RatioTo(lines) => lines.iter().map(with_as_many).collect(),
+                Compared::DifferenceFrom(line) => [line].into_iter().map(with_as_many).collect(),
+            };
+            let measured = self.measure(point, &others?);
+            Some(Verdict {
+                claim: self.text,
+                threads: point.threads,
+                measured,
+                holds: measured.is_some_and(|value| self.accepted.contains(&value)),
+                words: measured.map_or_else(|| "nothing".to_string(), |value| self.words(value)),
+            })
+        })
+    }
+
+    /// Returns the value of the claim at `point`, compared with the points in `others`.
+    fn measure(&self, point: &Point, others: &[&Point]) -> Option<f64> {
+        let of = |point: &Point| self.quantity.of(point);
+        match self.compared {
+            Compared::Nothing => of(point),
+            Compared::DifferenceFrom(_) => Some((of(point)? - of(others.first()?)?).abs()),
+            // Within each round, since the machine may be slow in one of them.
+            Compared::RatioTo(_) if self.quantity.is_throughput() => {
+                let runs = |point| self.quantity.runs(point);
+                let rounds = runs(point).iter().enumerate().filter_map(|(round, ours)| {
+                    let theirs = others.iter().filter_map(|other| runs(other).get(round));
+                    let most = theirs.copied().fold(0.0, f64::max);
+                    (most > 0.0).then(|| ours / most)
+                });
+                let ratios: Vec<f64> = rounds.collect();
+                (!ratios.is_empty()).then(|| median(&ratios))
+            }
+            Compared::RatioTo(_) => {
+                let most = others.iter().copied().filter_map(of).fold(0.0, f64::max);
+                of(point).filter(|_| most > 0.0).map(|ours| ours / most)
+            }
+        }
+    }
+
+    /// Returns a value of the claim in words.
+    fn words(&self, value: f64) -> String {
+        match (&self.compared, self.quantity) {
+            (Compared::RatioTo(_), _) => format!("{value:.2}"),
+            (_, quantity) if quantity.is_throughput() => format!("{value:.0} txn/s"),
+            (_, Quantity::Locks) => format!("{value:.0}"),
+            (Compared::DifferenceFrom(_), _) => format!("{:.2} points", value * 100.0),
+            (Compared::Nothing, _) => format!("{:.2} %", value * 100.0),
+        }
+    }
+}
+
+impl Quantity {
+    /// Returns the quantity at `point`; `None` if it was not measured.
+    fn of(self, point: &Point) -> Option<f64> {
+        let phase = |name| phase(point, name);
+        match self {
+            Quantity::Throughput => Some(point.throughput_tps),
+            Quantity::ThroughputIn(name) => Some(phase(name)?.throughput_tps),
+            Quantity::Aborted => Some(point.abort_ratio),
+            Quantity::AbortedIn(name) => Some(phase(name)?.abort_ratio),
+            Quantity::AbortedAtFirst(name) => Some(phase(name)?.abort_ratio_at_first),
+            Quantity::Locks => Some(point.locks_taken as f64),
+        }
+    }
+
+    fn is_throughput(self) -> bool {
+        matches!(self, Quantity::Throughput | Quantity::ThroughputIn(_))
+    }
+
+    /// Returns the throughput of each round; an empty list if this is no throughput, or was not
+    /// measured.
+    fn runs(self, point: &Point) -> &[f64] {
+        match self {
+            Quantity::Throughput => &point.tps_runs,
+            Quantity::ThroughputIn(name) => {
+                phase(point, name).map_or(&[], |phase| phase.tps_runs.as_slice())
+            }
+            _ => &[],
+        }
+    }
+}
+
+/// Returns the results of the phases of this name; `None` if there were none.
+fn phase<'a>(point: &'a Point, name: &str) -> Option<&'a PhaseResult> {
+    point.phases.iter().find(|phase| phase.name == name)
+}
+
+impl Verdict {
+    /// Returns whether the claim came out, in words.
+    pub(crate) fn outcome(&self) -> &'static str {
+        if self.holds { "came out" } else { "did not come out" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::driver::Run;
+    use crate::locks::Locks;
+
+    /// Returns a line that was run in rounds of a second with each of these numbers of threads. A
+    /// round has so many committed transactions and aborted attempts.
+    fn line(threads: &[usize], rounds: &[(u64, u64)]) -> MeasuredLine {
+        let run = |&(committed, aborted): &(u64, u64)| {
+            let mut run = Run::new(1);
+            run.elapsed = Duration::from_secs(1);
+            (run.kinds[0].committed, run.kinds[0].aborted) = (committed, aborted);
+            run.locks = Locks { taken: 7, ..Locks::default() };
+            run
+        };
+        let runs: Vec<Run> = rounds.iter().map(run).collect();
+        let point = |(index, &threads)| Point::new((0, index), threads, &runs, &[]).expect("runs");
+        MeasuredLine {
+            panel: "panel",
+            label: "line".to_string(),
+            counted: None,
+            base: None,
+            published: None,
+            points: threads.iter().enumerate().map(point).collect(),
+        }
+    }
+
+    /// Returns the verdicts on line 0 of `lines`.
+    fn judged(
+        lines: &[MeasuredLine],
+        quantity: Quantity,
+        compared: Compared,
+        accepted: RangeInclusive<f64>,
+    ) -> Vec<(usize, Option<f64>, bool, String)> {
+        let claim = Claim { text: "it is so", line: 0, quantity, compared, accepted };
+        let verdicts = claim.judge(lines).map(|verdict| {
+            assert_eq!(verdict.claim, "it is so");
+            (verdict.threads, verdict.measured, verdict.holds, verdict.words)
+        });
+        verdicts.collect()
+    }
+
+    #[test]
+    fn throughput_is_compared_with_the_best_of_the_others_within_each_round() {
+        let lines = [
+            line(&[2], &[(100, 0), (30, 0), (200, 0)]),
+            line(&[2], &[(50, 0), (10, 0), (40, 0)]),
+            line(&[2], &[(40, 0), (20, 0), (100, 0)]),
+        ];
+        let fast = |least| {
+            judged(
+                &lines,
+                Quantity::Throughput,
+                Compared::RatioTo(vec![1, 2]),
+                least..=f64::INFINITY,
+            )
+        };
+        // The ratios are 2, 1.5 and 2; without rounds, 100 is 2.5 times the best.
+        assert_eq!(fast(1.9), [(2, Some(2.0), true, "2.00".to_string())]);
+        assert_eq!(fast(2.1), [(2, Some(2.0), false, "2.00".to_string())]);
+        let plain = judged(&lines, Quantity::Throughput, Compared::Nothing, 0.0..=99.0);
+        assert_eq!(plain, [(2, Some(100.0), false, "100 txn/s".to_string())]);
+    }
+
+    #[test]
+    fn throughput_of_phases_is_compared_within_each_round_too() {
+        let with_phase = |tps_runs: &[f64]| {
+            let mut line = line(&[2], &[(1, 0), (1, 0), (1, 0)]);
+            line.points[0].phases = vec![PhaseResult {
+                name: "read",
+                throughput_tps: median(tps_runs),
+                tps_runs: tps_runs.to_vec(),
+                abort_ratio: 0.25,
+                abort_ratio_at_first: 0.5,
+                abort_ratio_later: 0.125,
+            }];
+            line
+        };
+        let lines = [with_phase(&[10.0, 1.0, 30.0]), with_phase(&[20.0, 10.0, 30.0])];
+        let of = |quantity, compared| judged(&lines, quantity, compared, 0.0..=0.5)[0].clone();
+        let ratio = of(Quantity::ThroughputIn("read"), Compared::RatioTo(vec![1]));
+        assert_eq!(ratio, (2, Some(0.5), true, "0.50".to_string()));
+        let first = of(Quantity::AbortedAtFirst("read"), Compared::Nothing);
+        assert_eq!(first, (2, Some(0.5), true, "50.00 %".to_string()));
+        assert_eq!(of(Quantity::AbortedIn("read"), Compared::Nothing).1, Some(0.25));
+        assert_eq!(of(Quantity::AbortedIn("write"), Compared::Nothing).1, None);
+    }
+
+    #[test]
+    fn shares_are_compared_by_ratio_by_difference_and_alone() {
+        let lines = [line(&[2], &[(90, 10)]), line(&[2], &[(50, 50)]), line(&[2], &[(9, 0)])];
+        let aborted = |compared, most| judged(&lines, Quantity::Aborted, compared, 0.0..=most);
+        let alone = aborted(Compared::Nothing, 0.1);
+        assert_eq!(alone, [(2, Some(0.1), true, "10.00 %".to_string())]);
+        let ratio = aborted(Compared::RatioTo(vec![1, 2]), 0.19);
+        assert_eq!(ratio, [(2, Some(0.2), false, "0.20".to_string())]);
+        let difference = aborted(Compared::DifferenceFrom(1), 0.4);
+        assert_eq!(difference, [(2, Some(0.4), true, "40.00 points".to_string())]);
+        let none = aborted(Compared::RatioTo(vec![2]), 1.0);
+        assert_eq!(none, [(2, None, false, "nothing".to_string())]);
+        let locks = judged(&lines, Quantity::Locks, Compared::Nothing, 0.0..=0.0);
+        assert_eq!(locks, [(2, Some(7.0), false, "7".to_string())]);
+    }
+
+    #[test]
+    fn claims_are_judged_for_each_number_of_threads_of_all_their_lines() {
+        let lines = [line(&[1, 2, 4], &[(90, 10)]), line(&[2, 4], &[(50, 50)])];
+        let verdicts = judged(&lines, Quantity::Aborted, Compared::RatioTo(vec![1]), 0.0..=1.0);
+        let threads: Vec<usize> = verdicts.iter().map(|verdict| verdict.0).collect();
+        assert_eq!(threads, [2, 4]);
+        let phases = Quantity::ThroughputIn("read");
+        // These lines have no phases.
+        let verdicts = judged(&lines, phases, Compared::RatioTo(vec![1]), 0.0..=f64::INFINITY);
+        assert_eq!(verdicts.len(), 2);
+        assert!(verdicts.iter().all(|verdict| verdict.1.is_none() && !verdict.2));
+        let verdicts = judged(&lines, phases, Compared::Nothing, 0.0..=f64::INFINITY);
+        assert!(verdicts.iter().all(|verdict| verdict.1.is_none() && !verdict.2));
+    }
+}

@@ -1,0 +1,34 @@
+//! Waits for neighbours.
+
+#![forbid(unsafe_code)]
+
+use crate::sync::Spin;
+
+/// A wait for a step of a neighbour in the queue: a few busy rounds, then the thread yields.
+#[derive(Debug, Default)]
+pub(super) struct HandShake {
+    spin: Spin,
+    #[cfg(loom)]
+    rounds: u32,
+}
+
+impl HandShake {
+    /// Waits one round.
+    pub(super) fn wait(&mut self) {
+        self.spin.wait();
+        // Two threads that yield to each other have endlessly many schedules in which a third one
+        // does not go on. Waits are loads, so long ones show nothing that short ones do not:
+        // what follows a long one is played once.
+        #[cfg(loom)]
+        {
+            self.rounds += 1;
+            if self.rounds > ROUNDS_EXPLORED {
+                ::loom::skip_branch();
+            }
+        }
+    }
+}
+
+/// The longest wait after which loom explores what follows.
+#[cfg(loom)]
+const ROUNDS_EXPLORED: u32 = 3;
