@@ -6,8 +6,9 @@ use super::super::transactions::{CONFLICT, ONCE, run};
 use super::learning::{KINDS, Kind, flags, heat, in_order, in_queues, locked, mocc};
 use super::{Scene, Stuck, assert_free, cell, scene};
 use crate::protocols::Occ;
-use crate::protocols::policies::{Mode, RASK, WASK};
+use crate::protocols::policies::{Mode, RASK, WASK, queue, queue_mode};
 use crate::record::Tid;
+use crate::sync::queue_lock::Supply;
 use crate::sync::size::is_short;
 use crate::sync::{AtomicU64, Ordering, Random, steps};
 use crate::tests::histories::Deliberate;
@@ -362,5 +363,50 @@ fn sessions_come_and_go_while_the_policy_changes() {
             let all: &[Policy] = if has_queues { &in_order } else { &Policy::ALL };
             come_and_go(policies, is_ordered, all);
         }
+    }
+}
+
+/// A queue lock grants in the order of the requests, and an attempt that reads a row again has made
+/// one request.
+#[test]
+#[ignore = "each read makes a new request, at the end of the queue"]
+fn an_attempt_that_asks_again_keeps_its_place_in_the_queue() {
+    let scene = scene(in_queues(0));
+    let (engine, table) = (&scene.db.inner.engine, &scene.table);
+    let key = in_order(table)[0];
+    let many = insert_many(&scene, 20);
+    let stuck = Stuck::on(&scene, key, Mode::Write);
+    let (at, desk) = (cell(table, key), engine.desks.join(true).unwrap());
+    let lock = queue(&engine.common, &at);
+    let writer = Supply::new(desk).take(&engine.queue_nodes, engine.epochs.bound()).unwrap();
+    let mut stuck = Some(stuck);
+    let is_first = run(&mut scene.db.session().unwrap(), |tx| {
+        many.iter().try_for_each(|key| table.read(tx, key, Item::COUNT).map(drop))?;
+        table.read(tx, &key, Item::COUNT)?;
+        assert!(!lock.request(writer, queue_mode(Mode::Write)), "it stands behind the reader");
+        table.read(tx, &key, Item::COUNT)?;
+        drop(stuck.take());
+        Ok(!lock.poll(writer))
+    });
+    lock.release(writer);
+    assert!(is_first, "the writer was granted the lock first");
+}
+
+/// The nodes of all sessions come back only when the longest transaction has ended.
+#[test]
+#[ignore = "a session has 1,023 nodes until each transaction that runs now has ended"]
+fn a_long_transaction_leaves_nodes_to_other_sessions() {
+    for is_long in [false, true] {
+        let scene = scene(in_queues(0));
+        let [mut long, mut short] = [(); 2].map(|()| scene.db.session().unwrap());
+        let mut read = || {
+            scene.db.inner.engine.epochs.pass();
+            run(&mut short, |tx| scene.table.read(tx, &0, Item::COUNT));
+        };
+        match is_long {
+            true => run(&mut long, |_| Ok((0..1_100).for_each(|_| read()))),
+            false => (0..1_100).for_each(|_| read()),
+        }
+        assert_eq!(scene.db.stats().locks.taken, 1_100, "{is_long}");
     }
 }
