@@ -190,8 +190,9 @@ impl MoccOptions {
         MoccOptions { threshold: Some(threshold), ..self }
     }
 
-    /// Chooses whether all rows of a page share a temperature, as in the paper. A page is a node of
-    /// the table's primary index. By default, each row has its own temperature.
+    /// Chooses whether the rows in a page of memory (4 KiB) share a temperature, similar to the
+    /// paper. A row that becomes hot then makes the rows beside it hot, too: those in the same node
+    /// of the table's primary index. By default, each row has its own temperature.
     #[must_use]
     pub fn per_page(self, per_page: bool) -> MoccOptions {
         MoccOptions { is_per_page: per_page, ..self }

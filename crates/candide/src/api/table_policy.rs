@@ -20,9 +20,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Changes the policy of the table. Transactions may run meanwhile: a running attempt uses
     /// either policy, and so does each row, until the call returns. A row that a commit writes, or
     /// that another thread inserts, just when the call comes to it may keep the old policy until
-    /// the next call. The call visits every row once. Memory that
-    /// other transactions free is not reused meanwhile. Of several calls at the same time, one
-    /// waits for the other.
+    /// the next call. A row that is locked at that moment may keep it until a lock is released. The
+    /// call visits every row once. Memory that other transactions free is not reused meanwhile. Of
+    /// several calls at the same time, one waits for the other.
     ///
     /// The policies of a table whose first policy locks can be changed at will. A table that was
     /// made under [`Policy::Optimistic`] has no room for locks, and one with

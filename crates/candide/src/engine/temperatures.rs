@@ -41,8 +41,8 @@ impl Temperatures {
 
     fn counter(&self, key: u64) -> u8 {
         let (index, shift) = place(key);
-        let word = |words: &Box<[AtomicU64]>| words[index].load(Ordering::Relaxed);
-        (self.0.get().map_or(0, word) >> shift) as u8
+        let word = self.0.get().map_or(0, |words| words[index].load(Ordering::Relaxed));
+        (word >> shift) as u8
     }
 
     /// Counts a failure. Returns the temperature afterwards.
@@ -54,8 +54,8 @@ impl Temperatures {
         }) & !WRITTEN
     }
 
-    /// Counts a lock for reading that was of no use: lowers the temperature `t` by one with
-    /// probability `2^-t`. Returns the temperature afterwards.
+    /// Counts the release of a lock: lowers the temperature `t` by one with probability `2^-t`.
+    /// Returns the temperature afterwards.
     pub(crate) fn lower(&self, key: u64, random: &mut Random) -> u8 {
         self.change(key, |counter| {
             let now = counter & !WRITTEN;

@@ -273,12 +273,17 @@ impl Attempt {
         locked.map_err(|(abort, at)| context.conflict(abort, at))
     }
 
-    /// Releases all locks that the attempt still holds.
+    /// Releases all locks that the attempt, which has ended in a commit or not, still holds.
     #[cold]
     #[inline(never)]
-    fn give_back(&mut self, context: &mut Context<'_, Occ>, writes: &WriteSet) {
+    fn give_back(
+        &mut self,
+        context: &mut Context<'_, Occ>,
+        writes: &WriteSet,
+        has_committed: bool,
+    ) {
         self.held.give_back(context, release_held);
-        if context.engine.policies.learns() && context.local.conflict.is_none() {
+        if has_committed && context.engine.policies.learns() {
             self.locks.note_preferences(context.engine, writes);
         }
         self.locks.release_all(context.engine, context.local, writes.items());
@@ -494,7 +499,7 @@ impl Protocol for Occ {
             attempt.learn(context, writes);
         }
         if !attempt.held.is_empty() {
-            attempt.give_back(context, writes);
+            attempt.give_back(context, writes, committed.is_ok());
         }
         note_end();
         committed
@@ -509,7 +514,7 @@ impl Protocol for Occ {
         if context.engine.policies.learns() && context.local.conflict.is_some() {
             attempt.learn(context, writes);
         }
-        attempt.give_back(context, writes);
+        attempt.give_back(context, writes, false);
     }
 
     fn begin_ts_bound(epochs: &Arc<Epochs>) -> u64 {

@@ -42,6 +42,12 @@ pub(super) fn follow(engine: &Common, at: CellAt, policy: Policy) {
     exchange_flags(at, flags_of(policy, engine.policies.mocc()), true);
 }
 
+/// Returns whether a cell has the flags of its table's present policy.
+pub(super) fn follows(engine: &Common, at: CellAt, policy: Policy) -> bool {
+    let flags = at.cell_word(0).load(Ordering::Relaxed) & (RASK | WASK);
+    flags == flags_of(policy, engine.policies.mocc())
+}
+
 /// Returns the TID word with which a held cell is released: `tid`, with the flags of the table's
 /// policy that it lacks (LK3).
 pub(crate) fn with_flags(engine: &Common, at: CellAt, tid: Tid) -> Tid {

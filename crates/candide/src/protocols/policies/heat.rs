@@ -2,12 +2,13 @@
 //!
 //! A row is *hot* if RASK and WASK are set in its cell: readers and writers lock it. Reads that
 //! fail to validate raise a row's temperature, and a row whose temperature reaches the threshold
-//! becomes hot. A lock that was released lowers the temperature, as a lock that spared no conflict
-//! does, but a session that waits for a lock of a hot row raises it to the threshold again. A row
-//! that is hot and has become [`COOLED_BY`] colder than the threshold is no longer hot.
+//! becomes hot. Each release of a lock lowers the temperature, since the lock may have spared no
+//! conflict. A session that waits for the lock of a hot row raises it to the threshold again. A hot
+//! row whose temperature has fallen [`COOLED_BY`] below the threshold is no longer hot.
 //!
-//! A lock that is taken because the attempt before has failed makes writers ask, too: it sets WASK
-//! if the row is not hot. The flag is cleared as the lock is released.
+//! An attempt that takes a lock because the attempt before has failed sets WASK if the row is not
+//! hot, so that writers ask. The release of the lock clears the flag, unless another session then
+//! holds the lock. In that case, or if the attempt has not got the lock, a later release clears it.
 //!
 //! Temperatures are looked at only by attempts that fail or that lock. So a workload without
 //! conflicts never touches them.
@@ -48,16 +49,21 @@ pub(super) fn is_hot(at: CellAt) -> bool {
 /// the threshold.
 pub(super) fn heat(engine: &Common, local: &mut Local, at: CellAt) {
     let options = engine.policies.mocc();
+    let threshold = options.threshold_of_heat();
     let temperature = engine.temperatures.raise(key(engine, at), &mut local.random);
-    if temperature < options.threshold_of_heat() {
+    if temperature < threshold {
         return;
     }
     make_hot(local, at);
     if options.is_per_page() {
         let table = engine.table(at.table());
-        let key = at.record().key_words(table.layout.key_words());
-        table.index.for_each_beside(key.as_slice(), &mut |record| {
-            table.layout.cells(record).for_each(|at| make_hot(local, at));
+        let words = at.record().key_words(table.layout.key_words());
+        table.index.for_each_beside(words.as_slice(), &mut |record| {
+            for at in table.layout.cells(record) {
+                // The record may be in another page of memory.
+                engine.temperatures.keep(key(engine, at), threshold);
+                make_hot(local, at);
+            }
         });
     }
 }
@@ -125,10 +131,10 @@ pub(super) fn cools(engine: &Common, local: &mut Local, at: CellAt) -> bool {
 
 /// Clears the flags of a row whose lock the attempt holds alone.
 pub(super) fn clear(local: &mut Local, at: CellAt) {
-    if is_hot(at) {
+    let was_hot = is_hot(at);
+    if exchange_flags(at, 0, true) && was_hot {
         local.locks.count(LockCount::Cooled);
     }
-    exchange_flags(at, 0, true);
 }
 
 /// Returns whether flags are cleared by sessions that do not hold the lock alone: never (LK4).

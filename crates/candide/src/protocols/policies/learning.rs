@@ -47,7 +47,7 @@ use crate::policy::Policy;
 use crate::protocols::shared::cell_lock::patience;
 use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
-use crate::sync::{Mutant, Ordering, mutant};
+use crate::sync::{Mutant, Ordering, mutant, step};
 
 /// The largest number of locks that an attempt releases in order to wait for another one.
 const RELEASED_MAX: usize = 8;
@@ -75,6 +75,7 @@ impl Locks {
         holds_cells: bool,
     ) -> Result<Grant, Abort> {
         self.settle_request(engine, at);
+        self.has_staged |= when == When::Staging;
         match (self.place(at).map(|place| self.list[place].mode), mode) {
             (Some(Mode::Write), _) | (Some(Mode::Read), Mode::Read) => return Ok(Grant::Held),
             (Some(Mode::Read), Mode::Write) => {
@@ -104,7 +105,9 @@ impl Locks {
             None => {
                 heat::note_wait(engine, at);
                 let most = if when == When::BeforeCommit { usize::MAX } else { RELEASED_MAX };
-                let waits = policy.learns() && !holds_cells;
+                let may_sleep = when == When::BeforeCommit || !self.has_slept_in_vain;
+                let waits =
+                    policy.learns() && may_sleep && !holds_cells && !runs_beside(engine, local);
                 let is_canonical = mutant(Mutant::WaitsOutOfOrder)
                     || waits && self.make_canonical(engine, local, at, most);
                 let wish = (mode, when);
@@ -152,7 +155,9 @@ impl Locks {
         is_canonical: bool,
     ) -> Result<Option<RowLock>, Abort> {
         let is_needed = when == When::BeforeCommit;
-        let gives_up = engine.token.is_held_by(local.id) || local.wanted.gives_up_locks();
+        let gives_up = engine.token.is_held_by(local.id)
+            || local.wanted.gives_up_locks()
+            || !is_needed && !engine.policies.of(at.table()).learns();
         // The holders of a queue lock are not known, and might wait for this transaction.
         let node = match gives_up || runs_beside(engine, local) {
             true => None,
@@ -179,6 +184,7 @@ impl Locks {
             return Ok(Some(lock));
         }
         local.wanted.note_failure(is_canonical);
+        self.has_slept_in_vain |= !is_needed;
         if is_needed {
             local.locks.count(LockCount::Died);
             return Err(Abort::Locked);
@@ -278,7 +284,10 @@ impl Locks {
         if self.holds_unordered {
             return false;
         }
-        let is_in_the_way = |held: &RowLock| held.at.address() >= at.address();
+        let is_in_the_way = |held: &RowLock| {
+            step();
+            held.at.address() >= at.address()
+        };
         let held = self.list.iter().chain(&self.requests);
         let count = held.filter(|held| is_in_the_way(held)).count();
         if count > most {
@@ -293,16 +302,23 @@ impl Locks {
                 self.queueing.release_by_policy(engine, local, lock);
             }
         }
-        while let Some(place) = self.list.iter().position(is_in_the_way) {
-            let lock = self.remove(place);
-            self.queueing.release_by_policy(engine, local, lock);
+        // From the end: what takes the place of a released lock was looked at before.
+        for place in (0..self.list.len()).rev() {
+            if is_in_the_way(&self.list[place]) {
+                let lock = self.remove(place);
+                self.queueing.release_by_policy(engine, local, lock);
+            }
         }
         true
     }
 
     /// Notes of the locks for writing that reads have taken, by their preference, whether the rows
-    /// were written. Called when an attempt has committed.
+    /// were written. Called when an attempt has committed. If the closure has ended in an error,
+    /// the write set is empty, and nothing is noted of an attempt that has staged writes.
     pub(crate) fn note_preferences(&self, engine: &Common, writes: &WriteSet) {
+        if self.has_staged && writes.is_empty() {
+            return;
+        }
         for &RowLock { at, mode, .. } in &self.list {
             if mode == Mode::Write && is_hot(at) && writes.find(at).is_none() {
                 heat::note_written(engine, at, false);
@@ -324,6 +340,7 @@ pub(crate) fn learn(
     writes: &WriteSet,
 ) {
     let mut listed: Vec<(CellAt, bool)> = Vec::new();
+    let mut failed: Vec<CellAt> = Vec::new();
     let mut is_hybrid = false;
     for &(at, seen) in reads {
         let policy = engine.policies.of(at.table());
@@ -333,14 +350,20 @@ pub(crate) fn learn(
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
         let has_failed = !tid.same_version(seen) || tid.has(Tid::INSTALL);
         if policy == Policy::Mocc && has_failed {
-            heat(engine, local, at);
-            if writes.find(at).is_some() {
-                heat::note_written(engine, at, true);
-            }
+            failed.push(at);
         }
         is_hybrid |= policy == Policy::Hybrid;
         if has_failed || policy == Policy::Hybrid || tid.has(RASK) {
             listed.push((at, false));
+        }
+    }
+    // A row that was read several times counts once.
+    failed.sort_unstable_by_key(|at| at.address());
+    failed.dedup_by_key(|at| at.address());
+    for at in failed {
+        heat(engine, local, at);
+        if writes.find(at).is_some() {
+            heat::note_written(engine, at, true);
         }
     }
     let exists = |at: &CellAt| !Tid(at.cell_word(0).load(Ordering::Relaxed)).has(Tid::ABSENT);

@@ -68,17 +68,21 @@ pub(crate) struct Locks {
     is_shown: bool,
     /// Whether the attempt has waited for a lock since this was last asked.
     pub(super) has_waited: bool,
+    /// Whether the attempt has slept in vain for a lock without which it then went on.
+    pub(super) has_slept_in_vain: bool,
+    /// Whether the attempt has staged a write of a row whose writers ask.
+    pub(super) has_staged: bool,
 }
 
 impl Locks {
     /// Returns whether the attempt holds no lock and its session's desk does not show the attempt.
     pub(crate) fn is_unused(&self) -> bool {
-        self.list.is_empty() && !self.is_shown
+        !self.holds_any() && !self.is_shown
     }
 
-    /// Returns whether the list has a lock.
+    /// Returns whether the attempt holds a listed lock, or has a request in a queue.
     pub(crate) fn holds_any(&self) -> bool {
-        !self.list.is_empty()
+        !self.list.is_empty() || !self.requests.is_empty()
     }
 
     /// Asks the policy of a cell's table for the lock in the cell's second word, and waits if the
@@ -325,6 +329,7 @@ impl Locks {
             return Ok(Grant::Without);
         }
         if verdict == Verdict::InVain && asker.is_hint() {
+            self.has_slept_in_vain = true;
             local.wanted.note_failure(true);
             return Ok(Grant::Without);
         }
@@ -374,7 +379,7 @@ impl Locks {
             self.queueing.release_by_policy(engine, local, lock);
         }
         (self.written, self.holds_ordered, self.holds_unordered) = (0, false, false);
-        self.has_waited = false;
+        (self.has_waited, self.has_slept_in_vain, self.has_staged) = (false, false, false);
         self.places.clear();
         if !std::mem::take(&mut self.is_shown) {
             return;

@@ -22,7 +22,8 @@
 //! * **LK3** RASK and WASK are set only by an exchange of an unlocked TID word, by the owner of the
 //!   TID word as it releases the word, or before the record is linked. So no writer is between its
 //!   look at the flags and its lock.
-//! * **LK4** RASK and WASK are cleared only by a session that holds the second word for writing.
+//! * **LK4** RASK and WASK are cleared only by a session that holds the second word for writing. A
+//!   change of the table's policy also clears them in a cell whose queue lock it has found free.
 //! * **LK5** A session that has been granted the second word looks at the TID word again. If it
 //!   need not ask any more, it gives the second word back and goes on without.
 //! * **LK6** A writer of a cell with WASK takes the second word for writing, and then locks the TID

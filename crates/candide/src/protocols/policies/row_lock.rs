@@ -8,7 +8,7 @@
 
 use super::WASK;
 use super::cell_queue::{has_queue, queue, queue_mode};
-use super::change::{follow, toss};
+use super::change::{follow, follows, toss};
 use super::heat;
 use super::word::{Lock, Mode, release};
 use crate::engine::{Common, Local};
@@ -62,8 +62,13 @@ impl Queueing {
             };
             return taken.is_ok().then_some(RowLock { at, mode, node: None });
         }
+        let lock = queue(engine, &at);
+        // A node that is given back comes back late, even if it was in no queue.
+        if !lock.looks_open(queue_mode(mode)) {
+            return None;
+        }
         let node = self.take(engine, local)?;
-        if queue(engine, &at).try_acquire(node, queue_mode(mode)) {
+        if lock.try_acquire(node, queue_mode(mode)) {
             return Some(RowLock { at, mode, node: Some(node) });
         }
         self.give_back(engine, node);
@@ -104,17 +109,25 @@ impl Queueing {
             let is_heads = local.random.next() >> 63 != 0;
             lock.mode = toss(at, mode, local.desk, is_heads);
         } else if !policy.learns() {
-            if mode == Mode::Write {
-                follow(engine, at, policy);
+            if mode == Mode::Write || !follows(engine, at, policy) {
+                let follow = |_: &mut Local| follow(engine, at, policy);
+                return self.release_alone(engine, local, lock, follow);
             }
         } else if heat::cools(engine, local, at) {
-            return self.release_cold(engine, local, lock);
+            return self.release_alone(engine, local, lock, |local| heat::clear(local, at));
         }
         self.release(engine, lock);
     }
 
-    /// Releases a lock, and clears the cell's flags if no other session holds the lock (LK4).
-    fn release_cold(&mut self, engine: &Common, local: &mut Local, mut lock: RowLock) {
+    /// Releases a lock, and changes the cell's flags by `change` before if no other session holds
+    /// the lock (LK4).
+    fn release_alone(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        mut lock: RowLock,
+        change: impl FnOnce(&mut Local),
+    ) {
         let at = lock.at;
         if lock.node.is_some() && lock.mode == Mode::Read {
             // A request cannot change its mode.
@@ -123,10 +136,10 @@ impl Queueing {
             lock = again;
         }
         if lock.mode == Mode::Write || heat::is_cleared_too_early() {
-            heat::clear(local, at);
+            change(local);
         } else if Lock::of(&at).upgrade(local.desk) {
             lock.mode = Mode::Write;
-            heat::clear(local, at);
+            change(local);
         }
         self.release(engine, lock);
     }

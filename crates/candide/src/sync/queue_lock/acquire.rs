@@ -41,7 +41,7 @@ impl QueueLock<'_> {
 
     /// Returns whether a request of this mode would be granted at once. May be wrong by the time it
     /// returns.
-    fn looks_open(self, mode: Mode) -> bool {
+    pub(crate) fn looks_open(self, mode: Mode) -> bool {
         // Acquire: that the node was made (E23).
         match (NodeId::named_by(self.tail.load(Ordering::Acquire)), mode) {
             (None, Mode::Read) => true,

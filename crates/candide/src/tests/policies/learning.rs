@@ -11,23 +11,23 @@ use crate::{Abort, Database, LockStats, MoccOptions, Policies, Policy, Table, Ta
 use std::cell::Cell;
 
 /// Returns the policy `mocc`, under which rows are hot from this temperature on.
-fn mocc(threshold: u8) -> Policies {
+pub(super) fn mocc(threshold: u8) -> Policies {
     Policies::of(Policy::Mocc).mocc(MoccOptions::new().threshold(threshold))
 }
 
 /// Returns the same with queue locks.
-fn in_queues(threshold: u8) -> Policies {
+pub(super) fn in_queues(threshold: u8) -> Policies {
     let options = MoccOptions::new().threshold(threshold).queue_locks(true);
     Policies::of(Policy::Mocc).mocc(options)
 }
 
 /// One of the two functions: the kind of locks.
-type Kind = fn(u8) -> Policies;
-const KINDS: [Kind; 2] = [mocc, in_queues];
+pub(super) type Kind = fn(u8) -> Policies;
+pub(super) const KINDS: [Kind; 2] = [mocc, in_queues];
 
 /// Returns how many sessions hold the lock of a row for reading, and whether one holds it, or waits
 /// for it, for writing.
-fn locked(table: &Table<Item>, key: u64) -> (u64, bool) {
+pub(super) fn locked(table: &Table<Item>, key: u64) -> (u64, bool) {
     let at = cell(table, key);
     if at.cell_words() == 2 {
         let word = word(table, key);
@@ -37,7 +37,7 @@ fn locked(table: &Table<Item>, key: u64) -> (u64, bool) {
     (readers, readers == 0 && tail != 0)
 }
 
-fn flags(table: &Table<Item>, key: u64) -> u64 {
+pub(super) fn flags(table: &Table<Item>, key: u64) -> u64 {
     cell(table, key).cell_word(0).load(Ordering::Relaxed) & (RASK | WASK)
 }
 
@@ -46,7 +46,7 @@ fn word(table: &Table<Item>, key: u64) -> LockWord {
 }
 
 /// Returns keys 0..8 in the order of the addresses of their cells.
-fn in_order(table: &Table<Item>) -> [u64; 8] {
+pub(super) fn in_order(table: &Table<Item>) -> [u64; 8] {
     let mut keys = [0, 1, 2, 3, 4, 5, 6, 7];
     keys.sort_unstable_by_key(|&key| cell(table, key).address());
     keys
@@ -64,7 +64,7 @@ fn fail(scene: &mut Scene) {
 }
 
 /// Fails until row 0 is hot. Returns the number of failures.
-fn heat(scene: &mut Scene) -> u32 {
+pub(super) fn heat(scene: &mut Scene) -> u32 {
     let mut failures = 0;
     while flags(&scene.table, 0) & RASK == 0 {
         failures += 1;

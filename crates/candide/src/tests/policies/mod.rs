@@ -5,6 +5,7 @@ mod changes;
 mod endings;
 mod hot_rows;
 mod learning;
+mod learning_attack;
 mod schedules;
 mod waiting;
 
