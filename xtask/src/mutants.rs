@@ -104,6 +104,18 @@ const CHECKS: &[Check] = &[
     ),
     check("circle-unseen", "tests::policies::waiting::a_circle_is_seen_before_the_wait"),
     check(
+        "cooled-while-shared",
+        "tests::policies::learning::a_row_that_others_have_locked_stays_hot",
+    ),
+    check(
+        "waits-out-of-order",
+        "tests::policies::learning::a_lock_in_the_way_is_given_back_before_an_attempt_waits",
+    ),
+    check(
+        "nothing-retrospective",
+        "tests::policies::learning::the_next_attempt_locks_what_would_have_spared_the_conflict",
+    ),
+    check(
         "kill-next-transaction",
         "protocols::policies::tests::kills::a_session_that_has_released_the_lock_is_not_asked_to_abort",
     ),

@@ -33,7 +33,7 @@ pub enum Policy {
     /// Two-phase locking: reads and writes lock. A transaction that meets a lock aborts after a
     /// short wait.
     NoWait,
-    /// As [`Policy::NoWait`], but without the short wait.
+    /// Two-phase locking. A transaction that meets a lock aborts at once.
     BlindDie,
     /// Two-phase locking. A transaction waits if it is older than all holders of the lock, and
     /// aborts otherwise. A transaction's age is that of its first attempt that locked a row.
@@ -199,7 +199,9 @@ impl MoccOptions {
     }
 
     /// Chooses whether rows have MOCC's queue lock, which grants in the order of the requests and
-    /// takes three words, or by default a lock of one word. The policies of a table with queue
+    /// takes three words, or by default a lock of one word. A session has 1,023 requests (64 KiB),
+    /// of which each can be used again once all transactions have ended that ran when it was last
+    /// used. Without one, an attempt goes on without the lock. The policies of a table with queue
     /// locks can only be [`Policy::Optimistic`], [`Policy::Pessimistic`], [`Policy::Mocc`] and
     /// [`Policy::Hybrid`].
     #[must_use]

@@ -135,7 +135,7 @@ use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
 use crate::policy::Policies;
 use crate::protocols::policies::{
-    Grant, Locks, Mode, RASK, WASK, When, init_lock, learn, with_flags,
+    FLAGS, Grant, Locks, Mode, RASK, WASK, When, init_lock, learn, with_flags,
 };
 use crate::protocols::shared::cell_lock::{
     Held, LOCK_ROUNDS_MAX, acquire_asking, begin_install, copy_shared, enqueue_if_absent, evaluate,
@@ -840,7 +840,7 @@ fn is_exempt(seen: Tid) -> bool {
 fn install(context: &mut Context<'_, Occ>, writes: &mut WriteSet, index: usize, version: Tid) {
     let item = &mut writes.items_mut()[index];
     let (at, was) = begin_install(item);
-    let mut new = version.0 | was.0 & (Tid::QUEUED | RASK | WASK);
+    let mut new = version.0 | was.0 & (Tid::QUEUED | FLAGS);
     if item.present {
         writes.install(index, at.payload());
     } else if was.has(Tid::ABSENT) {

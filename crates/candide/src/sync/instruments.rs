@@ -406,7 +406,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 113] = [
+    const NAMES: [(&str, Mutant); 116] = [
         ("no-fence", Mutant::NoFence),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
@@ -431,6 +431,9 @@ mod active {
         ("upgrade-in-place", Mutant::UpgradeInPlace),
         ("want-left", Mutant::WantLeft),
         ("circle-unseen", Mutant::CircleUnseen),
+        ("cooled-while-shared", Mutant::CooledWhileShared),
+        ("waits-out-of-order", Mutant::WaitsOutOfOrder),
+        ("nothing-retrospective", Mutant::NothingRetrospective),
         ("kill-next-transaction", Mutant::KillNextTransaction),
         ("locked-unvalidated", Mutant::LockedUnvalidated),
         ("locked-not-installing", Mutant::LockedNotInstalling),

@@ -106,7 +106,7 @@ impl<'a> RunOptions<'a> {
     /// or if `deadline` passes while the transaction waits for a global lock. A running attempt is
     /// not interrupted, and commits if it can, even after the deadline. If the deadline has already
     /// passed, one attempt is made nevertheless, unless another transaction has the global lock. An
-    /// attempt waits at most 10 ms for one row. If the limit on attempts is reached as well,
+    /// attempt waits at most 20 ms for one row. If the limit on attempts is reached as well,
     /// [`Abort::AttemptsExhausted`] is returned.
     #[must_use]
     pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
@@ -319,7 +319,8 @@ impl<P: Protocol> TxnRunner<P> {
         }
         let conflicts = starvation.record_conflict();
         let state = self.state.get_mut();
-        let waits_for_locks = !state.worker.local.wanted.is_empty();
+        // No lock of a row spares the next attempt a new row.
+        let waits_for_locks = !state.worker.local.wanted.is_empty() && cause != Abort::Phantom;
         let row = state.last_conflict.and_then(|note| note.row());
         // Transactions that lock by policy hold locks while they run, and so does a thread that has
         // lost its core. So of those that have failed, only as many try again at the same time as

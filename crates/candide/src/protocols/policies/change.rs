@@ -4,7 +4,7 @@
 
 use super::cell_queue::{has_queue, queue};
 use super::word::{Lock, Mode, release};
-use super::{RASK, WASK, flags_of};
+use super::{FLAGS, RASK, WASK, flags_of};
 use crate::engine::Common;
 use crate::policy::Policy;
 use crate::protocols::shared::cell_lock::LOCK_ROUNDS_MAX;
@@ -18,11 +18,11 @@ pub(super) fn exchange_flags(at: CellAt, wanted: u64, can_clear: bool) -> bool {
     let cell = at.cell_word(0);
     loop {
         let tid = Tid(cell.load(Ordering::Relaxed));
-        let now = tid.0 & !(RASK | WASK) | wanted;
+        let now = tid.0 & !FLAGS | wanted;
         if now == tid.0 || tid.has(Tid::DEAD) {
             return true;
         }
-        if !can_clear && tid.has((RASK | WASK) & !wanted) {
+        if !can_clear && tid.has(FLAGS & !wanted) {
             return false;
         }
         if tid.has(Tid::LOCK) && !mutant(Mutant::AskSetWhileLocked) {
@@ -44,7 +44,7 @@ pub(super) fn follow(engine: &Common, at: CellAt, policy: Policy) {
 
 /// Returns whether a cell has the flags of its table's present policy.
 pub(super) fn follows(engine: &Common, at: CellAt, policy: Policy) -> bool {
-    let flags = at.cell_word(0).load(Ordering::Relaxed) & (RASK | WASK);
+    let flags = at.cell_word(0).load(Ordering::Relaxed) & FLAGS;
     flags == flags_of(policy, engine.policies.mocc())
 }
 

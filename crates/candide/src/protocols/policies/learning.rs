@@ -39,7 +39,7 @@ use super::locks::{Grant, Locks};
 use super::row_lock::{RowLock, is_asked_for, is_written};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
-use super::{RASK, WASK};
+use super::{HOT, WASK};
 use crate::access::WriteSet;
 use crate::engine::{Common, Local};
 use crate::error::Abort;
@@ -74,7 +74,9 @@ impl Locks {
         (mut mode, when): (Mode, When),
         holds_cells: bool,
     ) -> Result<Grant, Abort> {
-        self.settle_request(engine, at);
+        if self.is_still_queued(engine, local, at, (mode, when))? {
+            return Ok(Grant::Without);
+        }
         self.has_staged |= when == When::Staging;
         match (self.place(at).map(|place| self.list[place].mode), mode) {
             (Some(Mode::Write), _) | (Some(Mode::Read), Mode::Read) => return Ok(Grant::Held),
@@ -88,6 +90,10 @@ impl Locks {
                 }
             }
             (None, Mode::Write) if when == When::Staging => return Ok(Grant::Without),
+            // The first attempt is optimistic, and later ones have locked before.
+            (None, Mode::Read) if when == When::Now && policy == Policy::Hybrid => {
+                return Ok(Grant::Without);
+            }
             (None, Mode::Read) if when == When::Now && heat::is_written(engine, at) => {
                 mode = Mode::Write;
             }
@@ -192,17 +198,37 @@ impl Locks {
         Ok(None)
     }
 
-    /// Settles the attempt's request for a queue lock, if it has one: lists the lock if it was
-    /// granted, and cancels the request otherwise.
-    fn settle_request(&mut self, engine: &Common, at: CellAt) {
+    /// Returns whether the attempt has a request in the queue of a cell's lock that serves the
+    /// wish. If the request was granted, lists the lock. A request that does not serve the wish, and
+    /// any before phase 1, leaves the queue.
+    ///
+    /// # Errors
+    /// See [`Locks::look_again`].
+    fn is_still_queued(
+        &mut self,
+        engine: &Common,
+        local: &mut Local,
+        at: CellAt,
+        (mode, when): (Mode, When),
+    ) -> Result<bool, Abort> {
         let is_it = |request: &RowLock| request.at.address() == at.address();
-        if let Some(place) = self.requests.iter().position(is_it) {
-            self.list.reserve(1);
-            let request = self.requests.swap_remove(place);
-            if let Some(lock) = self.queueing.cancel(engine, request) {
+        let Some(place) = self.requests.iter().position(is_it) else { return Ok(false) };
+        let request = self.requests[place];
+        let serves = when != When::BeforeCommit
+            && (request.mode == Mode::Write || mode == Mode::Read)
+            && request.node.is_some_and(|node| !queue(engine, &at).poll(node));
+        if serves {
+            return Ok(true);
+        }
+        self.list.reserve(1);
+        self.requests.swap_remove(place);
+        if let Some(lock) = self.queueing.cancel(engine, request) {
+            local.locks.count(LockCount::Taken);
+            if self.look_again(engine, lock, WASK)? == Grant::Held {
                 self.push(lock);
             }
         }
+        Ok(false)
     }
 
     /// Takes a lock of the retrospective list.
@@ -216,7 +242,7 @@ impl Locks {
         at: CellAt,
         mode: Mode,
     ) -> Result<Grant, Abort> {
-        if !engine.policies.of(at.table()).learns() || !warm(at) {
+        if !engine.policies.of(at.table()).learns() || !warm(at, mode) {
             return Ok(Grant::Without);
         }
         self.ask(engine, local, at, (mode, When::Ahead), false)
@@ -348,12 +374,14 @@ pub(crate) fn learn(
             continue;
         }
         let tid = Tid(at.cell_word(0).load(Ordering::Relaxed));
-        let has_failed = !tid.same_version(seen) || tid.has(Tid::INSTALL);
+        // A version that another attempt is about to replace counts as replaced.
+        let is_taken = || tid.has(WASK) && locks.place(at).is_none() && is_written(engine, at);
+        let has_failed = !tid.same_version(seen) || tid.has(Tid::INSTALL) || is_taken();
         if policy == Policy::Mocc && has_failed {
             failed.push(at);
         }
         is_hybrid |= policy == Policy::Hybrid;
-        if has_failed || policy == Policy::Hybrid || tid.has(RASK) {
+        if has_failed || policy == Policy::Hybrid || tid.has(HOT) {
             listed.push((at, false));
         }
     }

@@ -322,7 +322,13 @@ impl Locks {
             Verdict::Handed => return Ok(Grant::Held),
             // The lock was handed over after the last look.
             _ if handed => return Ok(Grant::Held),
-            _ if has_wanted => lock.unwant(),
+            _ if has_wanted => {
+                lock.unwant();
+                // Readers may have waited for this writer, and other writers have to set WANT again.
+                if engine.parking.has_sleepers() {
+                    engine.parking.wake(at.address() + 8);
+                }
+            }
             _ => {}
         }
         if verdict == Verdict::Without {

@@ -174,7 +174,7 @@ pub(crate) fn init_lock(at: CellAt) {
     (1..at.cell_words()).for_each(|word| at.cell_word(word).store(0, Ordering::Relaxed));
 }
 
-/// What a lock on a second word is for.
+/// The purpose of a lock on a second word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Read,

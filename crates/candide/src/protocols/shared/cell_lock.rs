@@ -712,7 +712,8 @@ pub(crate) fn reap(units: &[CellAt], requeue: u64, is_recent: impl Fn(Tid) -> bo
 pub(crate) fn kill(units: &[CellAt], tid: Tid) -> bool {
     // The commit of an insert locks all cells, and all cells are absent together, so the other
     // cells need no checks beyond the first one's. If one cannot be locked, an insert has locked
-    // some cells already and is about to fail on the first cell.
+    // some cells already and is about to fail on the first cell, or another session is changing the
+    // cell's flags.
     let mut tid = tid;
     let mut locked = 0;
     while let Some(at) = units.get(locked) {

@@ -5,7 +5,7 @@ use super::super::rows::Item;
 use super::super::transactions::run;
 use super::super::waiting::eventually;
 use super::{Scene, assert_free, cell, locking, scene, with_locks};
-use crate::protocols::policies::{Lock, RASK, WASK, flags_of};
+use crate::protocols::policies::{FLAGS, Lock, RASK, WASK, flags_of};
 use crate::protocols::{Mvcc, TicToc};
 use crate::sync::size::share;
 use crate::sync::{AtomicBool, Ordering, Point, Random};
@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 fn flags<P: Protocol>(table: &Table<Item, P>, key: u64) -> u64 {
-    cell(table, key).cell_word(0).load(Ordering::Relaxed) & (RASK | WASK)
+    cell(table, key).cell_word(0).load(Ordering::Relaxed) & FLAGS
 }
 
 #[test]
