@@ -199,8 +199,8 @@ impl Locks {
     }
 
     /// Returns whether the attempt has a request in the queue of a cell's lock that serves the
-    /// wish. If the request was granted, lists the lock. A request that does not serve the wish, and
-    /// any before phase 1, leaves the queue.
+    /// wish. If the request was granted, lists the lock. A request that does not serve the wish
+    /// leaves the queue, and so does each one before phase 1.
     ///
     /// # Errors
     /// See [`Locks::look_again`].

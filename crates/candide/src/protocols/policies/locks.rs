@@ -324,7 +324,7 @@ impl Locks {
             _ if handed => return Ok(Grant::Held),
             _ if has_wanted => {
                 lock.unwant();
-                // Readers may have waited for this writer, and other writers have to set WANT again.
+                // Readers may have waited for this writer, and other writers set WANT again.
                 if engine.parking.has_sleepers() {
                     engine.parking.wake(at.address() + 8);
                 }
