@@ -4,7 +4,8 @@
 //! that fail to validate raise a row's temperature, and a row whose temperature reaches the
 //! threshold becomes hot. Each release of a lock lowers the temperature, since the lock may have
 //! spared no conflict. A session that waits for the lock of a hot row raises it to the threshold
-//! again. A hot row whose temperature has fallen [`COOLED_BY`] below the threshold is no longer hot.
+//! again. A hot row whose temperature has fallen [`COOLED_BY`] below the threshold is no longer
+//! hot.
 //!
 //! An attempt that takes a lock because the attempt before has failed sets WASK if the row is not
 //! hot, so that writers ask; and RASK if the lock is for writing, so that readers wait for what is
