@@ -1,15 +1,14 @@
 //! Which rows are hot, under the policies that learn from conflicts.
 //!
-//! A row is *hot* if HOT, RASK and WASK are set in its cell: readers and writers lock it. Reads
-//! that fail to validate raise a row's temperature, and a row whose temperature reaches the
-//! threshold becomes hot. Each release of a lock lowers the temperature, since the lock may have
+//! A row is *hot* if RASK and WASK are set in its cell: readers and writers lock it. Reads that
+//! fail to validate raise a row's temperature, and a row whose temperature reaches the threshold
+//! becomes hot. Each release of a lock lowers the temperature, since the lock may have
 //! spared no conflict. A session that waits for the lock of a hot row raises it to the threshold
 //! again. A hot row whose temperature has fallen [`COOLED_BY`] below the threshold is no longer
 //! hot.
 //!
 //! An attempt that takes a lock because the attempt before has failed sets WASK if the row is not
-//! hot, so that writers ask; and RASK if the lock is for writing, so that readers wait for what is
-//! going to be written. The release of the lock clears these flags, unless another session then
+//! hot, so that writers ask. The release of the lock clears the flag, unless another session then
 //! holds the lock. In that case, or if the attempt has not got the lock, a later release does.
 //!
 //! Temperatures are looked at only by attempts that fail or that lock. So a workload without
@@ -18,8 +17,7 @@
 #![forbid(unsafe_code)]
 
 use super::change::exchange_flags;
-use super::word::Mode;
-use super::{FLAGS, HOT, RASK, WASK};
+use super::{FLAGS, RASK, WASK};
 use crate::engine::{Common, Local};
 use crate::policy::Policy;
 use crate::protocols::shared::cell_lock::ROUNDS_HELD;
@@ -45,7 +43,7 @@ fn has(at: CellAt, flag: u64) -> bool {
 
 /// Returns whether a row is hot.
 pub(super) fn is_hot(at: CellAt) -> bool {
-    has(at, HOT)
+    has(at, RASK)
 }
 
 /// Counts a read that has failed to validate. The row becomes hot if its temperature has reached
@@ -73,19 +71,17 @@ pub(super) fn heat(engine: &Common, local: &mut Local, at: CellAt) {
 
 /// Makes a row hot, unless its cell is locked: then the next failure does it.
 fn make_hot(local: &mut Local, at: CellAt) {
-    if !has(at, HOT | Tid::ABSENT) && exchange_flags(at, FLAGS, false) {
+    if !has(at, RASK | Tid::ABSENT) && exchange_flags(at, FLAGS, false) {
         local.locks.count(LockCount::Heated);
     }
 }
 
-/// Makes writers of a row ask for its lock, and readers, too, if the lock is going to be taken for
-/// writing. Waits a few rounds if the cell is locked. Returns whether they ask now.
-pub(super) fn warm(at: CellAt, mode: Mode) -> bool {
-    let wanted = if mode == Mode::Read { WASK } else { RASK | WASK };
+/// Makes writers of a row ask for its lock. Waits a few rounds if the cell is locked. Returns
+/// whether they ask now.
+pub(super) fn warm(at: CellAt) -> bool {
     let mut spin = Spin::default();
     loop {
-        let flags = Tid(at.cell_word(0).load(Ordering::Relaxed)).0 & FLAGS;
-        if flags & wanted == wanted || exchange_flags(at, flags | wanted, false) {
+        if has(at, WASK) || exchange_flags(at, WASK, false) {
             return true;
         }
         if !spin.wait_at_most(ROUNDS_HELD) {

@@ -39,7 +39,7 @@ use super::locks::{Grant, Locks};
 use super::row_lock::{RowLock, is_asked_for, is_written};
 use super::waiting::{Asker, When, runs_beside};
 use super::word::Mode;
-use super::{HOT, WASK};
+use super::{RASK, WASK};
 use crate::access::WriteSet;
 use crate::engine::{Common, Local};
 use crate::error::Abort;
@@ -242,7 +242,7 @@ impl Locks {
         at: CellAt,
         mode: Mode,
     ) -> Result<Grant, Abort> {
-        if !engine.policies.of(at.table()).learns() || !warm(at, mode) {
+        if !engine.policies.of(at.table()).learns() || !warm(at) {
             return Ok(Grant::Without);
         }
         self.ask(engine, local, at, (mode, When::Ahead), false)
@@ -381,7 +381,7 @@ pub(crate) fn learn(
             failed.push(at);
         }
         is_hybrid |= policy == Policy::Hybrid;
-        if has_failed || policy == Policy::Hybrid || tid.has(HOT) {
+        if has_failed || policy == Policy::Hybrid || tid.has(RASK) {
             listed.push((at, false));
         }
     }

@@ -12,7 +12,6 @@
 //! * WASK: a writer asks the table's policy as it stages a write, and takes the second word before
 //!   it locks the TID word.
 //!
-//! * HOT: the row is hot (`heat.rs`). The other two flags are then set, too.
 //!
 //! A cell without these flags is read and written as under `Occ` alone.
 //!
@@ -85,10 +84,8 @@ use crate::record::Tid;
 pub(crate) const RASK: u64 = Tid::own_flag(0);
 /// A writer asks the table's policy first.
 pub(crate) const WASK: u64 = Tid::own_flag(1);
-/// The row is hot.
-pub(crate) const HOT: u64 = Tid::own_flag(2);
-/// The flags that say what to do before the TID word is used.
-pub(crate) const FLAGS: u64 = RASK | WASK | HOT;
+/// Both flags.
+pub(crate) const FLAGS: u64 = RASK | WASK;
 
 /// Returns the flags with which cells in a table with this policy begin. Under the policies
 /// `adaptive`, `mocc` and `hybrid`, flags come and go.
@@ -97,8 +94,7 @@ pub(crate) fn flags_of(policy: Policy, options: MoccOptions) -> u64 {
         Policy::Optimistic | Policy::Hybrid => 0,
         Policy::Swiss | Policy::Adaptive => WASK,
         Policy::Mocc if options.threshold_of_heat() > 0 => 0,
-        Policy::Mocc => FLAGS,
-        _ => RASK | WASK,
+        _ => FLAGS,
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::rows::Item;
 use super::super::transactions::{CONFLICT, ONCE, run};
 use super::{Scene, Stuck, assert_free, cell, scene};
 use crate::protocols::Occ;
-use crate::protocols::policies::{FLAGS, HOT, Lock, LockWord, Mode};
+use crate::protocols::policies::{FLAGS, Lock, LockWord, Mode, RASK};
 use crate::sync::{Ordering, Point};
 use crate::{Abort, Database, LockStats, MoccOptions, Policies, Policy, Table, TableOptions};
 use std::cell::Cell;
@@ -66,7 +66,7 @@ fn fail(scene: &mut Scene) {
 /// Fails until row 0 is hot. Returns the number of failures.
 pub(super) fn heat(scene: &mut Scene) -> u32 {
     let mut failures = 0;
-    while flags(&scene.table, 0) & HOT == 0 {
+    while flags(&scene.table, 0) & RASK == 0 {
         failures += 1;
         assert!(failures < 2_000, "row 0 never becomes hot");
         fail(scene);
