@@ -53,7 +53,7 @@ impl Build {
 /// Adds the arguments that build the library under model `name`, in a separate folder.
 fn model<'a>(cargo: &'a mut Command, name: &str) -> &'a mut Command {
     cargo
-        .args(["--package", "candide", "--release", "--target-dir"])
+        .args(["--package", "candide", "--profile", "model", "--target-dir"])
         .arg(target_folder().join(name));
     cargo.env("RUSTFLAGS", format!("--cfg {name}"))
 }

@@ -31,9 +31,9 @@ usage: cargo xtask <task>
                          a part of a line of the list, or its number. `--list` only lists, `--minutes N` stops then,
                          `--slow` uses tests of more than half a minute, too, `--test PART` only those whose names have that in them,
                          `--must` demands that all are found
-  sanitize NAME [TEST...]
+  sanitize NAME [--lib] [--mutant NAME] [TEST...]
                          run tests of the engine under a sanitizer of the nightly compiler: address, leak or thread;
-                         `--mutant NAME` with a deliberate defect, which it must find
+                         `--lib` only the library's own; `--mutant NAME` these with a deliberate defect, which it must find
   verify --minutes N     run schedules of whole transactions with a fresh seed, and append what ran to
                          docs/verification-ledger.csv. `--scene NAME` and `--protocol NAME` choose one.
                          `--mutants [NAME...]` instead says how many schedules it takes to find each deliberate defect

@@ -65,8 +65,9 @@ const SANITIZERS: &[Sanitizer] = &[
 ];
 
 /// Runs tests under a sanitizer: the tests that `arguments` name or, if none is named, the tests
-/// chosen for the sanitizer. With `--mutant NAME` before the filters, the tests run with that
-/// deliberate defect of the engine, and the sanitizer must find the defect.
+/// chosen for the sanitizer. With `--lib` first, only the library's own tests are built. With
+/// `--mutant NAME` before the filters, the library's own tests run with that deliberate defect of
+/// the engine, and the sanitizer must find the defect.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let known = || SANITIZERS.iter().map(|sanitizer| sanitizer.name).collect::<Vec<_>>().join(", ");
     let (name, rest) =
@@ -74,10 +75,14 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     let sanitizer = SANITIZERS.iter().find(|sanitizer| sanitizer.name == name.as_str());
     let sanitizer =
         sanitizer.ok_or_else(|| format!("there is no sanitizer {name}; there are {}", known()))?;
+    let (is_lib_only, rest) = match rest {
+        [option, rest @ ..] if option == "--lib" => (true, rest),
+        rest => (false, rest),
+    };
     let (mutant, filters) = match rest {
         [option, mutant, filters @ ..] if option == "--mutant" => (Some(mutant), filters),
         [option, ..] if option.starts_with('-') => {
-            return Err(format!("`{option}` is no `--mutant NAME`"));
+            return Err(format!("`{option}` is neither `--lib` nor `--mutant NAME`"));
         }
         filters => (None, filters),
     };
@@ -92,11 +97,13 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         "--package",
         "candide",
         "--lib",
-        "--test",
-        "it",
         "--features",
         "experiments",
     ]);
+    // Other tests know no deliberate defects.
+    if !is_lib_only && mutant.is_none() {
+        cargo.args(["--test", "it"]);
+    }
     // With an explicit target, build scripts and macros are compiled without the sanitizer.
     cargo
         .args(["--target", &format!("{}-unknown-linux-gnu", env::consts::ARCH), "--target-dir"])

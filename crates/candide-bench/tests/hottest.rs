@@ -53,16 +53,22 @@ fn the_hottest_row_is_looked_at_under_every_protocol() {
     let mut durations = (0..6).map(|doubled| 150 << doubled);
     let (printed, page) = durations
         .find_map(|millis| {
-            let timing = format!("--duration {millis}ms --warmup 20ms --runs 2 --threads 1,3 --protocol usual --hottest");
+            let timing = "--warmup 20ms --runs 2 --threads 1,3 --protocol usual --hottest";
             let arguments = format!("key-value --preset counter --transactions 500 {timing}");
-            let (printed, page, results) = bench(&arguments, "hottest");
+            let (printed, page, results) = bench(millis, &arguments, "hottest");
             assert_eq!(results.len(), 15, "`serial` with one thread only");
             for result in &results {
-                assert_looked_at(result, "usertable[0]", result["threads"].as_u64().expect("a number"), 2);
+                assert_looked_at(
+                    result,
+                    "usertable[0]",
+                    result["threads"].as_u64().expect("a number"),
+                    2,
+                );
             }
             let versions = |protocol: &str| {
                 let of = results.iter().filter(|result| result["protocol"] == protocol);
-                of.filter_map(|result| result["hottest"]["versions_max"].as_f64()).fold(0.0, f64::max)
+                of.filter_map(|result| result["hottest"]["versions_max"].as_f64())
+                    .fold(0.0, f64::max)
             };
             let enough = versions("mvcc") > 1.0 && versions("mvto") > 1.0;
             enough.then_some((printed, page))
@@ -84,10 +90,10 @@ fn the_hottest_row_is_looked_at_under_every_protocol() {
 
 #[test]
 fn it_goes_with_causes_phases_and_a_rate() {
-    let timing = "--duration 400ms --warmup 20ms --runs 1 --threads 3 --hottest";
+    let timing = "--warmup 20ms --runs 1 --threads 3 --hottest";
     let size =
         "tpcc --customers 60 --items 500 --causes --protocol mvcc --cu off --ts off --slice 100ms";
-    let (_, _, results) = bench(&format!("{size} {timing}"), "hottest-causes");
+    let (_, _, results) = bench(400, &format!("{size} {timing}"), "hottest-causes");
     assert_looked_at(&results[0], "warehouses[1]", 3, 1);
     let causes = results[0]["causes"].as_array().expect("a list");
     assert_eq!(
@@ -101,11 +107,11 @@ fn it_goes_with_causes_phases_and_a_rate() {
     );
 
     let size = "shifting --rows 500 --reads 2 --transactions 500 --phase 60ms";
-    let (_, _, results) = bench(&format!("{size} {timing}"), "hottest-phases");
+    let (_, _, results) = bench(400, &format!("{size} {timing}"), "hottest-phases");
     assert_looked_at(&results[0], "small[0]", 3, 1);
 
     let (printed, _, results) =
-        bench(&format!("voter --telephones 1000 --rate 50 {timing}"), "hottest-rate");
+        bench(400, &format!("voter --telephones 1000 --rate 50 {timing}"), "hottest-rate");
     assert_looked_at(&results[0], "v_votes_by_contestant_number_state[1, CA]", 3, 1);
     assert_eq!(
         number(&results[0]["hottest"]["probes"]),
@@ -120,9 +126,9 @@ fn it_goes_with_causes_phases_and_a_rate() {
 
 #[test]
 fn who_does_not_ask_is_not_told() {
-    let timing = "--duration 100ms --warmup 20ms --runs 1 --threads 1";
+    let timing = "--warmup 20ms --runs 1 --threads 1";
     let (printed, page, results) =
-        bench(&format!("ycsb-hot --transactions 500 {timing}"), "not-hottest");
+        bench(100, &format!("ycsb-hot --transactions 500 {timing}"), "not-hottest");
     assert!(results[0].get("hottest").is_none());
     assert!(!printed.contains("hottest") && !page.contains("hottest"), "{printed}");
 }

@@ -8,8 +8,8 @@ use common::{bench, number};
 fn locks_are_told_of_each_policy_that_may_take_some() {
     // So few rows that transactions of several threads meet, even on one core.
     let size = "ycsb-hot --rmws 5 --transactions 500 --threads 1,3 --protocol all";
-    let timing = "--duration 120ms --warmup 20ms --runs 2";
-    let (printed, page, results) = bench(&format!("{size} {timing}"), "locks");
+    let timing = "--warmup 20ms --runs 2";
+    let (printed, page, results) = bench(120, &format!("{size} {timing}"), "locks");
     let without = ["occ", "tictoc", "mvcc", "mvto", "serial", "global-lock"];
     let is_without = |name: &str| without.contains(&name);
     let mut with = 0;
@@ -73,9 +73,9 @@ fn options_of_a_policy_reach_the_database_and_name_the_result() {
 
 #[test]
 fn without_policies_that_lock_there_is_no_table_of_locks() {
-    let timing = "--duration 120ms --warmup 20ms --runs 1 --threads 1";
+    let timing = "--warmup 20ms --runs 1 --threads 1";
     let size = "ycsb-hot --transactions 500 --protocol occ,tictoc";
-    let (printed, page, results) = bench(&format!("{size} {timing}"), "no-locks");
+    let (printed, page, results) = bench(120, &format!("{size} {timing}"), "no-locks");
     assert!(results.iter().all(|result| result.get("locks").is_none()));
     assert!(!printed.contains("Locks") && !page.contains("Locks by policy"), "{printed}");
 }

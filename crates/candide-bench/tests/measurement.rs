@@ -14,10 +14,18 @@ fn file(name: &str) -> PathBuf {
 
 /// Runs `candide bench` with `arguments`, briefly, and gives what it printed and what it wrote.
 fn bench(arguments: &str, name: &str) -> (String, Value) {
+    bench_for(if is_short() { 50 } else { LONG }, arguments, name)
+}
+
+/// The milliseconds in which rare events happen, too.
+const LONG: u64 = 200;
+
+/// Runs `candide bench` as [`bench`] does, for so many milliseconds, or longer if nothing commits.
+fn bench_for(millis: u64, arguments: &str, name: &str) -> (String, Value) {
     let json = file(name).with_extension("json");
     // On a busy machine nothing may commit in a short time; the longest one is more than a minute.
-    let mut outputs = (0..10).map(|doubled| {
-        let duration = format!("{}ms", 200 << doubled);
+    let mut outputs = (0..12).map(|doubled| {
+        let duration = format!("{}ms", millis << doubled);
         let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
         command.arg("bench").args(arguments.split(' ')).args([
             "--duration",
@@ -253,7 +261,9 @@ fn long_scans_are_run_under_every_protocol() {
 fn shifts_are_reported_over_time() {
     let page = file("shifting.html");
     let arguments = "shifting --rows 2000 --transactions 500 --phase 60ms --slice 7ms --protocol occ,serial --threads 1,4 --runs 2";
-    let (printed, report) = bench(&format!("{arguments} --report {}", page.display()), "shifting");
+    // Four phases, the last one shorter.
+    let arguments = format!("{arguments} --report {}", page.display());
+    let (printed, report) = bench_for(LONG, &arguments, "shifting");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 3, "`serial` with one thread only");
     for result in results {
@@ -262,7 +272,6 @@ fn shifts_are_reported_over_time() {
         assert_eq!((&timeline["phase_s"], &timeline["slice_s"]), (&0.06.into(), &0.007.into()));
         let phases = timeline["phases"].as_array().expect("a list");
         let names: Vec<_> = phases.iter().map(|phase| &phase["name"]).collect();
-        // 200 ms: the last one is shorter.
         assert_eq!(names, ["read", "read-modify-write", "read", "read-modify-write"]);
         let sum = |phase: &Value, field: &str| {
             phase[field].as_array().expect("a list").iter().map(number).sum::<f64>()
@@ -353,8 +362,8 @@ fn micro_benchmarks_are_run() {
 
 #[test]
 fn smallbank_reports_its_six_types_and_its_rollbacks() {
-    let (_, report) =
-        bench("smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff", "bank");
+    let arguments = "smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff";
+    let (_, report) = bench_for(LONG, arguments, "bank");
     for result in report["results"].as_array().expect("a list") {
         let kinds = BTreeSet::from([
             "amalgamate",
@@ -425,7 +434,7 @@ fn lengths_of_waits_are_parameters_of_a_result_if_they_were_given() {
 fn rubis_reports_its_types_and_what_it_does_as_published() {
     let size = "rubis --items 500 --users 50 --transactions 10000";
     let all = "--runs 2 --threads 1,3 --protocol occ,tictoc,serial --stock 30";
-    let (printed, report) = bench(&format!("{size} {all}"), "rubis");
+    let (printed, report) = bench_for(LONG, &format!("{size} {all}"), "rubis");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 5);
     for result in results {
@@ -455,7 +464,7 @@ fn rubis_reports_its_types_and_what_it_does_as_published() {
 #[test]
 fn wikipedia_reports_its_types_and_its_texts() {
     let size = "wikipedia --users 50 --pages 20 --runs 2 --threads 3 --weights 3,2,5,3,3,1";
-    let (printed, report) = bench(&format!("{size} --protocol occ,tictoc"), "wikipedia");
+    let (printed, report) = bench_for(LONG, &format!("{size} --protocol occ,tictoc"), "wikipedia");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 2);
     for result in results {
@@ -501,8 +510,8 @@ fn tpcb_and_voter_report_their_type_and_their_departures() {
         "{printed}"
     );
 
-    let (_, report) =
-        bench("voter --telephones 100 --runs 2 --threads 3 --protocol occ,tictoc", "voter");
+    let arguments = "voter --telephones 100 --runs 2 --threads 3 --protocol occ,tictoc";
+    let (_, report) = bench_for(LONG, arguments, "voter");
     for result in report["results"].as_array().expect("a list") {
         assert_eq!(keys(&result["transactions"]), BTreeSet::from(["vote"]));
         assert!(number(&result["user_aborted"]) > 0.0, "some votes are for no contestant");
@@ -514,7 +523,7 @@ fn tpcb_and_voter_report_their_type_and_their_departures() {
 #[test]
 fn tpcc_reports_its_types_and_begins_anew_for_each_run() {
     let arguments = "tpcc --warehouses 1,2 --customers 60 --items 500 --mix full,new-order --audit 100 --runs 2 --threads 2";
-    let (printed, report) = bench(arguments, "tpcc");
+    let (printed, report) = bench_for(LONG, arguments, "tpcc");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 4);
     for result in results {
@@ -572,7 +581,7 @@ fn tpcc_says_who_met_whom_when_asked() {
         "tpcc --customers 10 --items 20 --runs 2 --threads 4 --cu off --ts off --causes --report {}",
         page.display()
     );
-    let (printed, report) = bench(&arguments, "causes");
+    let (printed, report) = bench_for(LONG, &arguments, "causes");
     let result = &report["results"][0];
     assert_eq!(result["params"]["causes"], true);
     let causes = result["causes"].as_array().expect("a list");

@@ -5,15 +5,20 @@ mod common;
 
 use common::{bench, number};
 
-/// The times of the runs.
-const TIMING: &str = "--duration 300ms --warmup 20ms --runs 2";
+/// The times of the runs, without their duration.
+const TIMING: &str = "--warmup 20ms --runs 2";
+
+/// Returns the milliseconds of a run: fewer for tests after every change.
+fn millis() -> u64 {
+    if std::env::var_os("CANDIDE_SHORT").is_some() { 50 } else { 300 }
+}
 
 #[test]
 fn sets_have_the_sizes_that_the_workload_gives_them() {
     // 16 operations, each a read of one unit or a blind write of one; a transaction is read-only
     // once in 65,536.
     let size = "ycsb --rows 2000 --transactions 1000 --threads 1,2 --protocol usual --cu on,off";
-    let (printed, page, results) = bench(&format!("{size} --set-sizes {TIMING}"), "sets");
+    let (printed, page, results) = bench(millis(), &format!("{size} --set-sizes {TIMING}"), "sets");
     for result in &results {
         let kind = &result["transactions"]["read-write"];
         let label = format!("{} cu {}", result["protocol"], result["cu"]);
@@ -28,7 +33,9 @@ fn sets_have_the_sizes_that_the_workload_gives_them() {
                 (true, false) => 16.0 + writes,
             };
             assert!((reads + writes - expected).abs() < 1e-9, "{label}: {reads} and {writes}");
-            assert!(!has_sets || (writes - 8.0).abs() < 1.0, "{label}: {writes}");
+            // Few transactions may commit. The number of writes of one has a deviation of 2.
+            let far = (12.0 / number(&kind["committed"]).sqrt()).max(1.0);
+            assert!(!has_sets || (writes - 8.0).abs() < far, "{label}: {writes}");
             assert!(sets.get("occ_would_abort").is_none(), "{label}");
         }
     }
@@ -41,7 +48,7 @@ fn sets_have_the_sizes_that_the_workload_gives_them() {
 #[test]
 fn sets_of_all_types_together_are_always_in_the_json_and_on_the_page() {
     let size = "ycsb --rows 2000 --transactions 1000 --threads 1";
-    let (printed, page, results) = bench(&format!("{size} {TIMING}"), "no-sets");
+    let (printed, page, results) = bench(millis(), &format!("{size} {TIMING}"), "no-sets");
     assert!(number(&results[0]["read_set"]) > 0.0);
     assert!(results[0]["transactions"]["read-write"].get("read_set").is_none());
     assert!(results[0].get("occ_would_abort").is_none());
@@ -51,7 +58,7 @@ fn sets_of_all_types_together_are_always_in_the_json_and_on_the_page() {
 #[test]
 fn commits_that_occ_would_abort_are_counted_where_there_can_be_some() {
     let size = "ycsb --rows 100 --transactions 500 --threads 3 --protocol usual --would-abort";
-    let (printed, page, results) = bench(&format!("{size} {TIMING}"), "would-abort");
+    let (printed, page, results) = bench(millis(), &format!("{size} {TIMING}"), "would-abort");
     for result in &results {
         let protocol = result["protocol"].as_str().expect("a name");
         let can = ["tictoc", "mvcc", "mvto"].contains(&protocol);

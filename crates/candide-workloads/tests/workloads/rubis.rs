@@ -5,8 +5,8 @@ use candide_workloads::Workload;
 use candide_workloads::rubis::{Auction, Item, Rubis, RubisTables};
 
 use crate::common::{
-    Remains, assert_failed, assert_holds, assert_same_remains, assert_types_are_told_apart, check,
-    honest, run_unaccounted, sorted,
+    Remains, assert_failed, assert_holds_in_all, assert_same_remains, assert_types_are_told_apart,
+    check, honest, run_unaccounted, sorted,
 };
 
 /// More than this machine has cores, so that threads are interrupted within transactions.
@@ -30,7 +30,7 @@ fn items_agree_with_bids_and_purchases_under_every_protocol_and_switch() {
     let published =
         Rubis { vary_bids: false, refuse_sold_out: false, hash_index: false, ..knobs() };
     for knobs in [knobs(), published] {
-        assert_holds(&knobs, THREADS, 1_000, |committed, all| {
+        assert_holds_in_all(&knobs, THREADS, 1_000, |committed, all| {
             assert_eq!(committed < all, knobs.refuse_sold_out, "items sell out");
         });
     }

@@ -2,6 +2,7 @@
 //! the row and of the index happen.
 
 use super::indexed_rows::{Filed, Parcel};
+use super::waiting::eventually;
 use crate::engine::{Protocol, Stage};
 use crate::protocols::Mvcc;
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
@@ -46,7 +47,7 @@ impl Step {
 
 /// Returns a hook that reports when a change of the table's first index waits for transactions. The
 /// hook reports step 1 while the index is enforced, and step 2 while it is not. The change does not
-/// wait for transactions that begin later.
+/// wait for transactions that begin after the report.
 pub(super) fn at_waits<P: Protocol>(
     parcels: &Table<Parcel, P>,
     waits: &Arc<Step>,
@@ -57,15 +58,19 @@ pub(super) fn at_waits<P: Protocol>(
         if point == Point::Awaiting
             && let Some(index) = indexes.get(0)
         {
+            // The change waits for every transaction of the epoch in which its wait began. That
+            // epoch may be the current one, since a pass may have begun it before the wait and
+            // ended during the wait.
+            let epochs = &parcels.inner().engine.epochs;
+            epochs.advance_past(epochs.now());
             waits.reach(if indexes.is_at(index, Stage::Enforced) { 1 } else { 2 });
         }
     }
 }
 
+/// Waits until `is_so` returns `true`. Fails if this does not happen.
 pub(super) fn wait_until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        thread::yield_now();
-    }
+    eventually("another thread's step", is_so);
 }
 
 protocol_tests!(overlapping: a_row_is_not_refused_for_a_key_of_its_own);
