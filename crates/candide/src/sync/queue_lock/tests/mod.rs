@@ -4,6 +4,8 @@
 mod by_hand;
 #[cfg(loom)]
 mod loom;
+#[cfg(not(any(loom, shuttle)))]
+mod model;
 #[cfg(not(loom))]
 mod stress;
 #[cfg(not(any(loom, shuttle)))]
