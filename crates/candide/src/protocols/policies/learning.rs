@@ -2,11 +2,17 @@
 //!
 //! # The order of locks
 //! An attempt is in *canonical mode* with respect to a lock if all locks that it holds have smaller
-//! addresses. Then it waits for the lock asleep: a chain of such sleepers waits for ever greater
-//! addresses, so it has no circle. Otherwise the attempt *restores* canonical mode by releasing the
-//! locks that are in the way, if they are few; what it has read under them is validated like any
-//! other read. If they are many, it waits only a few rounds, and then goes on without the lock. At
-//! the commit, the write set is locked in the order of addresses before phase 1 begins.
+//! addresses. Only then does it sleep for the lock: a chain of such sleepers waits for ever greater
+//! addresses, so it has no circle.
+//!
+//! Before the closure runs, the retrospective list is locked in that order. At the commit, the
+//! write set is locked in that order before phase 1 begins, and locks that are in the way are
+//! released; what was read under them is validated like any other read. While the closure runs, an
+//! attempt sleeps only if it then holds no lock, since others would wait for it meanwhile. If all
+//! that it holds is a few locks for reading, and they are in the way, it *restores* canonical mode:
+//! it releases them. It keeps a lock for writing, since what was read under it would be replaced.
+//! In all other cases it waits a few rounds, and then goes on without the lock. A commit does not
+//! wait for the lock of a row that it has read: the lock's holder is about to replace what was read.
 //!
 //! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
 //! on without the lock, and may find later that it was granted. Such a request counts as a lock
@@ -27,7 +33,8 @@
 //! [WK16], section 3, and [TH98] for `hybrid`. There the retrospective list is consulted at each
 //! access, and the part of it that comes before a lock is taken along with that lock. Here it is
 //! taken before the closure runs, so that reads of rows that are not hot need not look at it. There
-//! a lock in the way is released at once; here an attempt first tries to take the lock as it is.
+//! a lock in the way is released at once, and an attempt in canonical mode waits whatever it holds;
+//! here it first tries to take the lock as it is, and then waits as said above.
 //! Which lock a read takes of a row that is often written is not in the paper, whose transactions
 //! say beforehand that they are going to write.
 
@@ -49,7 +56,8 @@ use crate::record::{CellAt, Tid};
 use crate::stats::LockCount;
 use crate::sync::{Mutant, Ordering, mutant, step};
 
-/// The largest number of locks that an attempt releases in order to wait for another one.
+/// The largest number of locks that an attempt releases, while its closure runs, in order to wait
+/// for another one.
 const RELEASED_MAX: usize = 8;
 /// How often a commit looks which rows of its write set are to be locked.
 const LOOKS_MAX: usize = 4;
@@ -110,12 +118,11 @@ impl Locks {
             Some(lock) => lock,
             None => {
                 heat::note_wait(engine, at);
-                let most = if when == When::BeforeCommit { usize::MAX } else { RELEASED_MAX };
                 let may_sleep = when == When::BeforeCommit || !self.has_slept_in_vain;
                 let waits =
                     policy.learns() && may_sleep && !holds_cells && !runs_beside(engine, local);
                 let is_canonical = mutant(Mutant::WaitsOutOfOrder)
-                    || waits && self.make_canonical(engine, local, at, most);
+                    || waits && self.make_canonical(engine, local, at, when);
                 let wish = (mode, when);
                 let waited = match has_queue(at) {
                     true => self.wait_in_queue(engine, local, at, wish, is_canonical)?,
@@ -297,15 +304,15 @@ impl Locks {
         Ok(())
     }
 
-    /// Brings the attempt into canonical mode with respect to a lock: releases the locks that do
-    /// not come before it, if they are at most `most`. Returns whether the attempt is in canonical
-    /// mode.
+    /// Brings the attempt into canonical mode with respect to a lock, by releasing the locks that
+    /// are in the way: at the commit always, and while the closure runs only as the module's
+    /// documentation says. Returns whether the attempt may sleep for the lock.
     fn make_canonical(
         &mut self,
         engine: &Common,
         local: &mut Local,
         at: CellAt,
-        most: usize,
+        when: When,
     ) -> bool {
         if self.holds_unordered {
             return false;
@@ -314,9 +321,14 @@ impl Locks {
             step();
             held.at.address() >= at.address()
         };
-        let held = self.list.iter().chain(&self.requests);
-        let count = held.filter(|held| is_in_the_way(held)).count();
-        if count > most {
+        let (mut count, mut writes) = (0, 0);
+        for held in self.list.iter().chain(&self.requests).filter(|held| is_in_the_way(held)) {
+            count += 1;
+            writes += usize::from(held.mode == Mode::Write);
+        }
+        let is_in_closure = matches!(when, When::Now | When::Staging);
+        let is_all = count == self.list.len() + self.requests.len();
+        if is_in_closure && (!is_all || writes > 0 || count > RELEASED_MAX) {
             return false;
         }
         if count > 0 {

@@ -227,8 +227,11 @@ fn a_lock_in_the_way_is_given_back_before_an_attempt_waits() {
                 Ok(())
             });
             let locks = db.stats().locks.since(before);
+            // An attempt that holds locks does not sleep, and leaves a request in a queue.
+            let has_queue = cell(table, held).cell_words() > 2;
+            let waited = if has_queue { restored } else { 1 };
             let counts = (locks.restored, locks.waited, locks.forgone);
-            assert_eq!(counts, (restored, 1, 1), "{locks:?}");
+            assert_eq!(counts, (restored, waited, 1), "{locks:?}");
         }
         drop(stuck);
         assert_free(table, "at the end");
@@ -455,7 +458,7 @@ fn a_row_that_others_have_locked_stays_hot() {
                 Ok(())
             });
         };
-        (0..50).for_each(|_| read());
+        (0..400).for_each(|_| read());
         assert_eq!(flags(&scene.table, 0), FLAGS);
         drop(stuck);
         read();
