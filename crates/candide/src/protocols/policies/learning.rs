@@ -12,7 +12,8 @@
 //! that it holds is a few locks for reading, and they are in the way, it *restores* canonical mode:
 //! it releases them. It keeps a lock for writing, since what was read under it would be replaced.
 //! In all other cases it waits a few rounds, and then goes on without the lock. A commit does not
-//! wait for the lock of a row that it has read: the lock's holder is about to replace what was read.
+//! wait for the lock of a row that it has read, since the lock's holder is about to replace what
+//! was read.
 //!
 //! At a queue lock, an attempt that is not in canonical mode leaves its request in the queue, goes
 //! on without the lock, and may find later that it was granted. Such a request counts as a lock
