@@ -104,11 +104,13 @@ impl Policy {
     }
 
     /// Returns whether attempts learn from conflicts which rows to lock.
+    #[inline]
     pub(crate) const fn learns(self) -> bool {
         matches!(self, Policy::Mocc | Policy::Hybrid)
     }
 
     /// Returns the policy with this number.
+    #[inline]
     pub(crate) fn numbered(number: u8) -> Policy {
         #[cfg(any(test, feature = "experiments"))]
         if number == Policy::Random as u8 {
@@ -218,6 +220,7 @@ impl MoccOptions {
     }
 
     /// Returns the temperature from which on a row is hot.
+    #[inline]
     pub(crate) fn threshold_of_heat(self) -> u8 {
         self.threshold.unwrap_or(MoccOptions::THRESHOLDS[usize::from(self.is_per_page)])
     }
@@ -320,6 +323,7 @@ impl Policies {
     }
 
     /// Returns the settings of [`Policy::Mocc`] and [`Policy::Hybrid`].
+    #[inline]
     pub(crate) fn mocc_options(&self) -> MoccOptions {
         self.mocc
     }

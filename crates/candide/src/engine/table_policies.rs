@@ -35,6 +35,7 @@ impl TablePolicies {
     }
 
     /// Returns the settings of the policies that learn from conflicts.
+    #[inline]
     pub(crate) fn mocc(&self) -> MoccOptions {
         self.chosen.as_ref().map(Policies::mocc_options).unwrap_or_default()
     }
@@ -46,6 +47,7 @@ impl TablePolicies {
     }
 
     /// Returns the policy of table `table`.
+    #[inline]
     pub(crate) fn of(&self, table: u16) -> Policy {
         let (group, place) = (usize::from(table) / GROUP, usize::from(table) % GROUP);
         let numbers = self.groups.get().and_then(|groups| groups[group].get());

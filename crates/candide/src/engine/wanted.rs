@@ -39,7 +39,8 @@ pub(crate) struct Wanted {
     units: Vec<Unit>,
     /// The retrospective lock list: units, and whether each is locked for writing.
     retrospective: Vec<(Unit, bool)>,
-    /// Whether the transaction takes no locks ahead, in bit 63; and its age, or zero.
+    /// Whether the transaction takes no locks ahead, in bit 63; whether units are noted, in either
+    /// list, in bit 62; and its age, or zero.
     marks: u64,
     /// The ticket that the transaction has drawn; zero if it has drawn none, or has no age.
     ticket: u64,
@@ -56,18 +57,22 @@ const FAILURES_MAX: u32 = 32;
 
 /// The bit of `marks` that says that the transaction takes no locks ahead.
 const OFF: u64 = 1 << 63;
+/// The bit of `marks` that says that units are noted.
+const NOTED: u64 = 1 << 62;
+/// The bits of `marks` that are no age.
+const NO_AGE: u64 = OFF | NOTED;
 
 impl Wanted {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.units.is_empty() && self.retrospective.is_empty()
+        self.marks & NOTED == 0
     }
 
     /// Returns whether no units are noted, locking ahead is not turned off, and the transaction has
     /// no age.
     #[inline(always)]
     pub(crate) fn is_as_new(&self) -> bool {
-        self.is_empty() && self.marks == 0
+        self.marks == 0
     }
 
     #[cold]
@@ -84,23 +89,23 @@ impl Wanted {
     pub(crate) fn turn_off(&mut self) {
         self.units.clear();
         self.retrospective.clear();
-        self.marks |= OFF;
+        self.marks = self.marks & !NOTED | OFF;
     }
 
     /// Returns the transaction's age: that of its first attempt that locked a row by policy. If the
-    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 63`.
+    /// transaction has none, the age is `first`, which is neither zero nor as large as `1 << 62`.
     pub(crate) fn age(&mut self, first: impl FnOnce() -> u64) -> u64 {
-        if self.marks & !OFF == 0 {
+        if self.marks & !NO_AGE == 0 {
             let first = first();
-            debug_assert!((1..OFF).contains(&first), "an age is not zero, and leaves room for OFF");
+            debug_assert!((1..NOTED).contains(&first), "an age is not zero, and leaves two bits");
             self.marks |= first;
         }
-        self.marks & !OFF
+        self.marks & !NO_AGE
     }
 
     /// Returns whether an attempt of the transaction has locked rows by policy.
     pub(crate) fn has_age(&self) -> bool {
-        self.marks & !OFF != 0
+        self.marks & !NO_AGE != 0
     }
 
     /// Notes that an attempt aborts because of a lock by policy, after a wait asleep or not. The
@@ -132,6 +137,7 @@ impl Wanted {
         };
         if self.marks & OFF == 0 && self.units.len() < UNITS_MAX && self.units.iter().all(is_new) {
             self.units.push(new);
+            self.marks |= NOTED;
         }
     }
 
@@ -144,6 +150,8 @@ impl Wanted {
             let noted = locks.iter().map(|&(at, writes)| (unit_of(engine, at), writes));
             self.retrospective.extend(noted);
         }
+        let is_noted = !self.units.is_empty() || !self.retrospective.is_empty();
+        self.marks = self.marks & !NOTED | if is_noted { NOTED } else { 0 };
     }
 
     /// Returns the units whose records still exist, in the order of their addresses. The session is

@@ -8,17 +8,20 @@ use crate::record::CellAt;
 use crate::sync::queue_lock::{self, QueueLock};
 
 /// Returns whether a cell has a queue lock.
+#[inline]
 pub(super) fn has_queue(at: CellAt) -> bool {
     at.cell_words() > 2
 }
 
 /// Returns the queue lock of a cell.
+#[inline]
 pub(crate) fn queue<'a>(engine: &'a Common, at: &'a CellAt) -> QueueLock<'a> {
     let words = [at.cell_word(1), at.cell_word(2), at.cell_word(3)];
     QueueLock::new(words, &engine.queue_nodes, &engine.parking)
 }
 
 /// Returns the mode in which a queue lock is asked for.
+#[inline]
 pub(crate) fn queue_mode(mode: Mode) -> queue_lock::Mode {
     match mode {
         Mode::Read => queue_lock::Mode::Read,

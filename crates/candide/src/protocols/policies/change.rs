@@ -43,6 +43,7 @@ pub(super) fn follow(engine: &Common, at: CellAt, policy: Policy) {
 }
 
 /// Returns whether a cell has the flags of its table's present policy.
+#[inline]
 pub(super) fn follows(engine: &Common, at: CellAt, policy: Policy) -> bool {
     let flags = at.cell_word(0).load(Ordering::Relaxed) & FLAGS;
     flags == flags_of(policy, engine.policies.mocc())

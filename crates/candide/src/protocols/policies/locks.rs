@@ -206,6 +206,7 @@ impl Locks {
     }
 
     /// Returns the place of a cell's lock in the list. A short list is searched from its end.
+    #[inline]
     pub(super) fn place(&self, at: CellAt) -> Option<usize> {
         if self.list.len() > SEARCHED_MAX {
             return self.places.get(&at.address()).copied();
@@ -218,6 +219,7 @@ impl Locks {
     }
 
     /// Adds a lock to the list, which has room for it.
+    #[inline]
     pub(super) fn push(&mut self, lock: RowLock) {
         self.list.push(lock);
         self.written += usize::from(lock.mode == Mode::Write);
@@ -357,6 +359,7 @@ impl Locks {
     ///
     /// # Errors
     /// [`Abort::RecordRemoved`] if the record is dead. The lock was then given back.
+    #[inline]
     pub(super) fn look_again(
         &mut self,
         engine: &Common,

@@ -89,6 +89,7 @@ pub(crate) const FLAGS: u64 = RASK | WASK;
 
 /// Returns the flags with which cells in a table with this policy begin. Under the policies
 /// `adaptive`, `mocc` and `hybrid`, flags come and go.
+#[inline]
 pub(crate) fn flags_of(policy: Policy, options: MoccOptions) -> u64 {
     match policy {
         Policy::Optimistic | Policy::Hybrid => 0,

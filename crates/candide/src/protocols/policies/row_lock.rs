@@ -76,6 +76,7 @@ impl Queueing {
     }
 
     /// Releases a lock, and leaves the cell's flags as they are.
+    #[inline]
     pub(super) fn release(&mut self, engine: &Common, lock: RowLock) {
         match lock.node {
             Some(node) => {
@@ -97,6 +98,7 @@ impl Queueing {
     }
 
     /// Releases a lock, and changes the cell's flags as the policy of its table says.
+    #[inline]
     pub(super) fn release_by_policy(
         &mut self,
         engine: &Common,
