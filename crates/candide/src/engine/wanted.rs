@@ -22,9 +22,11 @@
 #![forbid(unsafe_code)]
 
 use super::common::Common;
+use super::table_core::TableCore;
 use crate::index::Found;
 use crate::record::CellAt;
 use crate::schema::KeyWords;
+use std::sync::Arc;
 
 /// The largest number of units noted; further units are ignored.
 const UNITS_MAX: usize = 64;
@@ -131,7 +133,7 @@ impl Wanted {
     /// Notes the unit `at`. The session is pinned.
     #[cold]
     pub(crate) fn add(&mut self, engine: &Common, at: CellAt) {
-        let new = unit_of(engine, at);
+        let new = unit_of(&mut Tables::of(engine), at);
         let is_new = |&(table, unit, ref key): &Unit| {
             (table, unit, key.as_slice()) != (new.0, new.1, new.2.as_slice())
         };
@@ -147,7 +149,8 @@ impl Wanted {
     pub(crate) fn set_retrospective(&mut self, engine: &Common, locks: &[(CellAt, bool)]) {
         self.retrospective.clear();
         if self.marks & OFF == 0 {
-            let noted = locks.iter().map(|&(at, writes)| (unit_of(engine, at), writes));
+            let mut tables = Tables::of(engine);
+            let noted = locks.iter().map(|&(at, writes)| (unit_of(&mut tables, at), writes));
             self.retrospective.extend(noted);
         }
         let is_noted = !self.units.is_empty() || !self.retrospective.is_empty();
@@ -157,8 +160,9 @@ impl Wanted {
     /// Returns the units whose records still exist, in the order of their addresses. The session is
     /// pinned.
     pub(crate) fn cells(&self, engine: &Common) -> Vec<CellAt> {
+        let mut tables = Tables::of(engine);
         let mut cells: Vec<CellAt> =
-            self.units.iter().filter_map(|unit| find(engine, unit)).collect();
+            self.units.iter().filter_map(|unit| find(&mut tables, unit)).collect();
         cells.sort_unstable_by_key(|at| at.address());
         cells
     }
@@ -166,23 +170,42 @@ impl Wanted {
     /// Returns the cells of the retrospective lock list whose records still exist, in the order of
     /// their addresses, and whether each is locked for writing. The session is pinned.
     pub(crate) fn retrospective(&self, engine: &Common) -> Vec<(CellAt, bool)> {
-        let locks = self.retrospective.iter();
+        let (locks, mut tables) = (self.retrospective.iter(), Tables::of(engine));
         let mut locks: Vec<(CellAt, bool)> =
-            locks.filter_map(|(unit, writes)| Some((find(engine, unit)?, *writes))).collect();
+            locks.filter_map(|(unit, writes)| Some((find(&mut tables, unit)?, *writes))).collect();
         locks.sort_unstable_by_key(|(at, _)| at.address());
         locks
     }
 }
 
+/// The tables of a database, of which the last one that was asked for is at hand.
+struct Tables<'a> {
+    engine: &'a Common,
+    last: Option<Arc<TableCore>>,
+}
+
+impl<'a> Tables<'a> {
+    fn of(engine: &'a Common) -> Tables<'a> {
+        Tables { engine, last: None }
+    }
+
+    fn get(&mut self, number: u16) -> &TableCore {
+        if self.last.as_ref().is_none_or(|last| last.number != number) {
+            self.last = None;
+        }
+        self.last.get_or_insert_with(|| self.engine.table(number))
+    }
+}
+
 /// Returns the unit of a cell. The session is pinned.
-fn unit_of(engine: &Common, at: CellAt) -> Unit {
-    let key = at.record().key_words(engine.table(at.table()).layout.key_words());
+fn unit_of(tables: &mut Tables<'_>, at: CellAt) -> Unit {
+    let key = at.record().key_words(tables.get(at.table()).layout.key_words());
     (at.table(), at.unit(), key)
 }
 
 /// Returns the cell of a unit, if the unit's record still exists. The session is pinned.
-fn find(engine: &Common, &(number, unit, ref key): &Unit) -> Option<CellAt> {
-    let table = engine.table(number);
+fn find(tables: &mut Tables<'_>, &(number, unit, ref key): &Unit) -> Option<CellAt> {
+    let table = tables.get(number);
     match table.index.find(key.as_slice()) {
         Found::Record(record) => table.layout.cells(record).nth(unit),
         Found::Nothing { .. } => None,

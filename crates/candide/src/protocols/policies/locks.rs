@@ -146,12 +146,11 @@ impl Locks {
         }
         // Reserved in advance, since nothing may fail between the exchange and the push.
         self.list.reserve(usize::from(when != When::Commit));
-        let holds_others = holds_cells || when == When::Commit || self.holds_any();
-        let asker = Asker::new(policy, mode, self.written, (when, holds_cells, holds_others))
-            .beside_ordered(self.holds_ordered);
-        match self.take(engine, local, at, asker)? {
-            Grant::Held => {}
-            Grant::Without => {
+        if lock.take(me, mode).is_err() {
+            let holds_others = holds_cells || when == When::Commit || self.holds_any();
+            let asker = Asker::new(policy, mode, self.written, (when, holds_cells, holds_others))
+                .beside_ordered(self.holds_ordered);
+            if self.take(engine, local, at, asker)? == Grant::Without {
                 local.locks.count(LockCount::Forgone);
                 return Ok(Grant::Without);
             }
@@ -280,11 +279,7 @@ impl Locks {
         mut asker: Asker,
     ) -> Result<Grant, Abort> {
         let (lock, me, mode) = (Lock::of(&at), local.desk, asker.mode());
-        let try_take = || match mode {
-            Mode::Read => lock.take_to_read(me),
-            Mode::Write => lock.take_to_write(me),
-        };
-        let Err(mut word) = try_take() else { return Ok(Grant::Held) };
+        let Err(mut word) = lock.take(me, mode) else { return Ok(Grant::Held) };
         // A lock's holder may be stuck in its closure, so no transaction aborts here for ever.
         if engine.token.is_held_by(local.id) || local.wanted.gives_up_locks() {
             return Ok(Grant::Without);
@@ -311,7 +306,7 @@ impl Locks {
                 Waited::Handed => break Verdict::Handed,
                 Waited::InVain => break asker.in_vain(*patience),
             }
-            match try_take() {
+            match lock.take(me, mode) {
                 Ok(()) => break Verdict::Handed,
                 Err(now) => word = now,
             }

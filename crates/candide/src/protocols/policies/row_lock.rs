@@ -55,11 +55,7 @@ impl Queueing {
         (at, mode): (CellAt, Mode),
     ) -> Option<RowLock> {
         if !has_queue(at) {
-            let lock = Lock::of(&at);
-            let taken = match mode {
-                Mode::Read => lock.take_to_read(local.desk),
-                Mode::Write => lock.take_to_write(local.desk),
-            };
+            let taken = Lock::of(&at).take(local.desk, mode);
             return taken.is_ok().then_some(RowLock { at, mode, node: None });
         }
         let lock = queue(engine, &at);

@@ -78,6 +78,17 @@ impl<'a> Lock<'a> {
         exchanged.map(drop).map_err(LockWord)
     }
 
+    /// Takes the lock in this mode.
+    ///
+    /// # Errors
+    /// The word, if that is not possible now.
+    pub(crate) fn take(self, me: u16, mode: Mode) -> Result<(), LockWord> {
+        match mode {
+            Mode::Read => self.take_to_read(me),
+            Mode::Write => self.take_to_write(me),
+        }
+    }
+
     /// Takes the lock for reading.
     ///
     /// # Errors

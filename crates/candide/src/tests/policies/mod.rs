@@ -93,11 +93,7 @@ impl<'a> Stuck<'a> {
             stuck.node = Some(node);
             return stuck;
         }
-        match mode {
-            Mode::Read => Lock::of(&at).take_to_read(desk),
-            Mode::Write => Lock::of(&at).take_to_write(desk),
-        }
-        .unwrap();
+        Lock::of(&at).take(desk, mode).unwrap();
         stuck
     }
 }

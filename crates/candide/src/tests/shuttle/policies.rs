@@ -262,9 +262,9 @@ pub(super) fn canonical<P: Protocol>() -> Scene<P> {
     fn lock_both<P: Protocol>(me: &mut Actor<'_, P>) {
         let (items, first) = (me.items(), me.number - 1);
         me.run(|tx| {
-            items.read_for_update(tx, &first, Item::COUNT)?;
-            items.read(tx, &(1 - first), Item::COUNT)?;
-            items.update(tx, &first, Item::COUNT.add(1))
+            items.read(tx, &first, Item::COUNT)?;
+            items.read_for_update(tx, &(1 - first), Item::COUNT)?;
+            items.update(tx, &(1 - first), Item::COUNT.add(1))
         });
     }
     Scene::new("canonical")
