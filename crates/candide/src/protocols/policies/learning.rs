@@ -271,7 +271,7 @@ impl Locks {
     /// # Errors
     /// See [`Locks::ask`]; also returns the cell. [`Abort::Locked`] at once for a row among `reads`
     /// that another attempt has locked for writing: that attempt is about to replace the version
-    /// that was read.
+    /// that was read. A transaction that must not fail because of locks does not do so.
     pub(crate) fn lock_writes(
         &mut self,
         engine: &Common,
@@ -291,7 +291,11 @@ impl Locks {
             cells.sort_unstable_by_key(|at| at.address());
             for &at in &cells {
                 let is_it = |(read, _): &(CellAt, Tid)| read.address() == at.address();
-                if is_written(engine, at) && reads.iter().any(is_it) {
+                let must_pass = engine.token.is_held_by(local.id)
+                    || local.wanted.gives_up_locks()
+                    || runs_beside(engine, local);
+                if !must_pass && is_written(engine, at) && reads.iter().any(is_it) {
+                    local.wanted.note_failure(false);
                     local.locks.count(LockCount::Died);
                     return Err((Abort::Locked, at));
                 }

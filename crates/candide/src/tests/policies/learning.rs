@@ -466,3 +466,41 @@ fn a_row_that_others_have_locked_stays_hot() {
         assert_free(&scene.table, "at the end");
     }
 }
+
+/// The lock's holder may be stuck in its closure.
+#[test]
+fn a_transaction_commits_beside_a_lock_that_is_never_released() {
+    for kind in KINDS {
+        let scene = scene(kind(0));
+        let stuck = Stuck::on(&scene, 0, Mode::Write);
+        let options = crate::RunOptions::new().attempts_max(64);
+        let ended = scene.db.session().unwrap().run_with(options, |tx| {
+            let count = scene.table.read(tx, &0, Item::COUNT)?;
+            scene.table.update(tx, &0, Item::COUNT.set(count + 1))
+        });
+        assert_eq!(ended, Ok::<_, Abort>(()));
+        drop(stuck);
+        assert_free(&scene.table, "at the end");
+    }
+}
+
+/// The inner transaction ends before the outer one can go on.
+#[test]
+fn a_transaction_writes_what_another_one_of_its_thread_has_locked() {
+    for kind in KINDS {
+        let Scene { table, sessions: [mut outer, mut inner, _], .. } = scene(kind(0));
+        let ended = outer.run_with(ONCE(), |tx| {
+            let count = table.read(tx, &0, Item::COUNT)?;
+            table.update(tx, &0, Item::COUNT.set(count + 1))?;
+            assert_eq!(locked(&table, 0), (0, true));
+            let ended = inner.run_with(ONCE(), |tx| {
+                let count = table.read(tx, &0, Item::COUNT)?;
+                table.update(tx, &0, Item::COUNT.set(count + 1))
+            });
+            assert_eq!(ended, Ok::<_, Abort>(()));
+            Ok(())
+        });
+        assert_eq!(ended, CONFLICT, "row 0 has changed");
+        assert_free(&table, "at the end");
+    }
+}
