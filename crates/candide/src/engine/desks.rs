@@ -176,9 +176,10 @@ impl Desks {
         &group[usize::from(number) % CLASSES]
     }
 
-    /// Returns the desks of the classes in `classes`.
+    /// Returns the desks of the classes in `classes`; none before a session has joined.
     pub(crate) fn in_classes(&self, classes: u64) -> impl Iterator<Item = (u16, &Desk)> {
-        let groups = self.made().groups.iter().map_while(OnceLock::get).enumerate();
+        let groups = self.0.get().map_or(&[][..], |made| &made.groups);
+        let groups = groups.iter().map_while(OnceLock::get).enumerate();
         groups.flat_map(move |(group, desks)| {
             let is_in = move |class: &usize| classes & 1 << class != 0;
             let number = move |class| (group * CLASSES + class) as u16;

@@ -291,10 +291,12 @@ impl Locks {
             cells.sort_unstable_by_key(|at| at.address());
             for &at in &cells {
                 let is_it = |(read, _): &(CellAt, Tid)| read.address() == at.address();
-                let must_pass = engine.token.is_held_by(local.id)
-                    || local.wanted.gives_up_locks()
-                    || runs_beside(engine, local);
-                if !must_pass && is_written(engine, at) && reads.iter().any(is_it) {
+                let must_pass = || {
+                    engine.token.is_held_by(local.id)
+                        || local.wanted.gives_up_locks()
+                        || runs_beside(engine, local)
+                };
+                if is_written(engine, at) && reads.iter().any(is_it) && !must_pass() {
                     local.wanted.note_failure(false);
                     local.locks.count(LockCount::Died);
                     return Err((Abort::Locked, at));
