@@ -342,7 +342,8 @@ fn come_and_go(policies: Policies, is_ordered: bool, possible: &[Policy]) {
             }
         });
     });
-    assert_eq!(run(&mut first, |tx| sum(&table, tx, true)), 0);
+    // Records of deleted rows are still being collected, so an attempt may meet a conflict.
+    assert_eq!(first.run(|tx| sum(&table, tx, true)), Ok(0));
     assert_free(&table, "at the end");
     let desks = &db.inner.engine.desks;
     assert!(desks.in_classes(u64::from(u32::MAX)).all(|(_, desk)| !desk.is_in_attempt()));
