@@ -4,6 +4,7 @@
 //! * Calls that serve only tests are not made in the phases of a transaction.
 //! * Within the engine, arrows between files go down, and form no circles ([`arrows`]).
 //! * Each invariant is stated once, and is cited ([`labels`]).
+//! * No source and no document has lines that an unfinished merge has left.
 //! * Only a protocol's own file, the registry and tests name the protocol. Any other code that
 //!   named protocols would have to change with every new protocol.
 //!
@@ -81,6 +82,10 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         println!("{problem}");
         found += 1;
     }
+    for (path, line) in unmerged(root, &sources)? {
+        println!("{path}:{line}: is a mark of an unfinished merge; choose one of the two texts");
+        found += 1;
+    }
     let (crossed, counts) = arrows::problems(&root.join(ENGINE))?;
     crossed.iter().for_each(|problem| println!("{problem}"));
     println!("tidy: {counts}");
@@ -113,13 +118,45 @@ fn protocol_tables(root: &Path) -> Result<Option<String>, String> {
         .then(|| format!("README.md: the table of protocols is not that of {PROTOCOL_TABLE}")))
 }
 
+/// Returns the places of marks of unfinished merges, in the sources and in all documents.
+fn unmerged(root: &Path, sources: &[(String, String)]) -> Result<Vec<(String, usize)>, String> {
+    let mut files = Vec::new();
+    collect_ending("md", &root.join("docs"), &mut files)
+        .map_err(|error| format!("docs: {error}"))?;
+    let entries = fs::read_dir(root).map_err(|error| error.to_string())?;
+    let entries = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    files.extend(entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    let mut found = Vec::new();
+    let mut look = |path: &str, text: &str| {
+        found.extend(marks(text).map(|line| (path.to_string(), line)));
+    };
+    sources.iter().for_each(|(path, text)| look(path, text));
+    for file in files {
+        let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+        let text = fs::read_to_string(&file).map_err(|error| format!("{name}: {error}"))?;
+        look(&name, &text);
+    }
+    Ok(found)
+}
+
+/// Returns the numbers of the lines that an unfinished merge has left.
+fn marks(text: &str) -> impl Iterator<Item = usize> {
+    let is_mark = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+    (1..).zip(text.lines()).filter(move |(_, line)| is_mark(line)).map(|(number, _)| number)
+}
+
 /// Collects the source files below a folder.
 pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    collect_ending("rs", folder, files)
+}
+
+/// Collects the files below a folder whose names have this extension.
+fn collect_ending(ending: &str, folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            collect_ending(ending, &path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             files.push(path);
         }
     }
@@ -188,6 +225,12 @@ mod tests {
             .into_iter()
             .map(|(line, problem)| format!("{line}: {problem}"))
             .collect()
+    }
+
+    #[test]
+    fn marks_of_a_merge_are_found_at_the_beginnings_of_lines() {
+        let text = "<<<<<<< HEAD\none\n=======\ntwo\n>>>>>>> other\n  <<<<<<< quoted\n";
+        assert_eq!(marks(text).collect::<Vec<_>>(), [1, 5]);
     }
 
     #[test]

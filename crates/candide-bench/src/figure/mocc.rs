@@ -1,6 +1,7 @@
 //! "Mostly-Optimistic Concurrency Control for Highly Contended Dynamic Workloads on a Thousand
 //! Cores" (VLDB 2016): Figures 6, 7 and 8, Tables 3 and 4.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use candide_harness::Variant;
@@ -100,6 +101,27 @@ fn lines(
     first
 }
 
+/// Returns a claim about a quantity of a line as a part of that of the line `occ`.
+fn of_occ(
+    text: &'static str,
+    line: usize,
+    quantity: Quantity,
+    occ: usize,
+    accepted: RangeInclusive<f64>,
+) -> Claim {
+    Claim { text, line, quantity, compared: Compared::RatioTo(vec![occ]), accepted }
+}
+
+/// Returns a claim about a quantity of a line that is compared with none.
+fn alone(
+    text: &'static str,
+    line: usize,
+    quantity: Quantity,
+    accepted: RangeInclusive<f64>,
+) -> Claim {
+    Claim { text, line, quantity, compared: Compared::Nothing, accepted }
+}
+
 /// Adds Table 3.
 fn low_contention(outline: &mut Outline, bounds: &Bounds) {
     let Bounds { threads, room, .. } = bounds;
@@ -119,13 +141,13 @@ fn low_contention(outline: &mut Outline, bounds: &Bounds) {
     let occ = lines(outline, &panel, &["occ", "mocc", QUEUE, "pcc"], published);
     let (mocc, pcc) = (occ + 1, occ + 3);
     outline.claims.extend([
-        Claim {
-            text: "Table 3: MOCC is as fast as OCC (at least 0.97)",
-            line: mocc,
-            quantity: Quantity::Throughput,
-            compared: Compared::RatioTo(vec![occ]),
-            accepted: 0.97..=f64::INFINITY,
-        },
+        of_occ(
+            "Table 3: MOCC is as fast as OCC (at least 0.97)",
+            mocc,
+            Quantity::Throughput,
+            occ,
+            0.97..=f64::INFINITY,
+        ),
         Claim {
             text: "Table 3: MOCC aborts as much as OCC (within 0.1 points)",
             line: mocc,
@@ -133,13 +155,13 @@ fn low_contention(outline: &mut Outline, bounds: &Bounds) {
             compared: Compared::DifferenceFrom(occ),
             accepted: 0.0..=0.001,
         },
-        Claim {
-            text: "Table 3: PCC is slower than OCC (at most 0.97)",
-            line: pcc,
-            quantity: Quantity::Throughput,
-            compared: Compared::RatioTo(vec![occ]),
-            accepted: 0.0..=0.97,
-        },
+        of_occ(
+            "Table 3: PCC is slower than OCC (at most 0.97)",
+            pcc,
+            Quantity::Throughput,
+            occ,
+            0.0..=0.97,
+        ),
     ]);
 }
 
@@ -155,28 +177,16 @@ fn read_only(outline: &mut Outline, bounds: &Bounds) {
     };
     let policies = ["occ", "mocc", "pcc", "2pl-dreadlock", "hybrid"];
     let occ = lines(outline, &panel, &policies, published);
-    let slower = |line, text| Claim {
-        text,
-        line,
-        quantity: Quantity::Throughput,
-        compared: Compared::RatioTo(vec![occ]),
-        accepted: 0.0..=0.97,
-    };
+    let slower = |line, text| of_occ(text, line, Quantity::Throughput, occ, 0.0..=0.97);
     outline.claims.extend([
-        Claim {
-            text: "Figure 6: MOCC is as fast as OCC (at least 0.99)",
-            line: occ + 1,
-            quantity: Quantity::Throughput,
-            compared: Compared::RatioTo(vec![occ]),
-            accepted: 0.99..=f64::INFINITY,
-        },
-        Claim {
-            text: "Figure 6: MOCC takes no lock",
-            line: occ + 1,
-            quantity: Quantity::Locks,
-            compared: Compared::Nothing,
-            accepted: 0.0..=0.0,
-        },
+        of_occ(
+            "Figure 6: MOCC is as fast as OCC (at least 0.99)",
+            occ + 1,
+            Quantity::Throughput,
+            occ,
+            0.99..=f64::INFINITY,
+        ),
+        alone("Figure 6: MOCC takes no lock", occ + 1, Quantity::Locks, 0.0..=0.0),
         slower(occ + 2, "Figure 6: PCC is slower than OCC (at most 0.97)"),
         slower(occ + 3, "Figure 6: Dreadlock is slower than OCC (at most 0.97)"),
     ]);
@@ -215,21 +225,9 @@ fn conflicts(outline: &mut Outline, bounds: &Bounds, rmws: usize, title: &'stati
     let occ = lines(outline, &panel, policies, published);
     let (mocc, pcc) = (occ + 1, occ + 2);
     match rmws {
-        1 => outline.claims.push(Claim {
-            text: "Figure 7: with one read-modify-write, PCC aborts less than OCC (at most 0.8)",
-            line: pcc,
-            quantity: Quantity::Aborted,
-            compared: Compared::RatioTo(vec![occ]),
-            accepted: 0.0..=0.8,
-        }),
+        1 => outline.claims.push(of_occ("Figure 7: with one read-modify-write, PCC aborts less than OCC (at most 0.8)", pcc, Quantity::Aborted, occ, 0.0..=0.8)),
         10 => outline.claims.extend([
-            Claim {
-                text: "Figure 7: with ten, MOCC aborts dramatically less than OCC (at most 0.2)",
-                line: mocc,
-                quantity: Quantity::Aborted,
-                compared: Compared::RatioTo(vec![occ]),
-                accepted: 0.0..=0.2,
-            },
+            of_occ("Figure 7: with ten, MOCC aborts dramatically less than OCC (at most 0.2)", mocc, Quantity::Aborted, occ, 0.0..=0.2),
             Claim {
                 text: "Figure 7: with ten, MOCC aborts less than PCC (at most 0.8)",
                 line: mocc,
@@ -237,20 +235,8 @@ fn conflicts(outline: &mut Outline, bounds: &Bounds, rmws: usize, title: &'stati
                 compared: Compared::RatioTo(vec![pcc]),
                 accepted: 0.0..=0.8,
             },
-            Claim {
-                text: "Figure 7: with ten, MOCC is faster than OCC (at least 1.3)",
-                line: mocc,
-                quantity: Quantity::Throughput,
-                compared: Compared::RatioTo(vec![occ]),
-                accepted: 1.3..=f64::INFINITY,
-            },
-            Claim {
-                text: "Figure 7: with ten, PCC is slower than OCC (at most 0.97)",
-                line: pcc,
-                quantity: Quantity::Throughput,
-                compared: Compared::RatioTo(vec![occ]),
-                accepted: 0.0..=0.97,
-            },
+            of_occ("Figure 7: with ten, MOCC is faster than OCC (at least 1.3)", mocc, Quantity::Throughput, occ, 1.3..=f64::INFINITY),
+            of_occ("Figure 7: with ten, PCC is slower than OCC (at most 0.97)", pcc, Quantity::Throughput, occ, 0.0..=0.97),
             Claim {
                 text: "Figure 7: with ten, MOCC is the fastest of all (at least 1 of the best other)",
                 line: mocc,
@@ -300,28 +286,22 @@ fn shifts(outline: &mut Outline, bounds: &Bounds) {
         let place = policies.iter().position(|policy| *policy == wanted);
         occ + place.expect("it is one of the settings")
     };
-    let learns = |line, text| Claim {
-        text,
-        line,
-        quantity: Quantity::AbortedAtFirst(WRITING),
-        compared: Compared::Nothing,
-        accepted: 0.0..=0.02,
-    };
+    let learns = |line, text| alone(text, line, Quantity::AbortedAtFirst(WRITING), 0.0..=0.02);
     outline.claims.extend([
-        Claim {
-            text: "Figure 8: with H = 0, MOCC is slower than OCC while all read (at most 0.8)",
-            line: line("mocc:h=0"),
-            quantity: Quantity::ThroughputIn(READING),
-            compared: Compared::RatioTo(vec![occ]),
-            accepted: 0.0..=0.8,
-        },
-        Claim {
-            text: "Figure 8: with H = 5, MOCC is as fast as OCC while all read (at least 0.97)",
-            line: line("mocc:h=5"),
-            quantity: Quantity::ThroughputIn(READING),
-            compared: Compared::RatioTo(vec![occ]),
-            accepted: 0.97..=f64::INFINITY,
-        },
+        of_occ(
+            "Figure 8: with H = 0, MOCC is slower than OCC while all read (at most 0.8)",
+            line("mocc:h=0"),
+            Quantity::ThroughputIn(READING),
+            occ,
+            0.0..=0.8,
+        ),
+        of_occ(
+            "Figure 8: with H = 5, MOCC is as fast as OCC while all read (at least 0.97)",
+            line("mocc:h=5"),
+            Quantity::ThroughputIn(READING),
+            occ,
+            0.97..=f64::INFINITY,
+        ),
         learns(
             line("mocc:h=4"),
             "Figure 8: with H = 4, below 2 % are aborted in the first 5 ms of writing",
@@ -334,13 +314,13 @@ fn shifts(outline: &mut Outline, bounds: &Bounds) {
             line("mocc:h=10"),
             "Figure 8: with H = 10, below 2 % are aborted in the first 5 ms of writing",
         ),
-        Claim {
-            text: "Figure 8: with H = 20, MOCC aborts as much as OCC while all write (0.8 to 1.25)",
-            line: line("mocc:h=20"),
-            quantity: Quantity::AbortedIn(WRITING),
-            compared: Compared::RatioTo(vec![occ]),
-            accepted: 0.8..=1.25,
-        },
+        of_occ(
+            "Figure 8: with H = 20, MOCC aborts as much as OCC while all write (0.8 to 1.25)",
+            line("mocc:h=20"),
+            Quantity::AbortedIn(WRITING),
+            occ,
+            0.8..=1.25,
+        ),
     ]);
     if phase < Shifting::published().phase {
         outline.deviations.push(format!(
@@ -373,13 +353,7 @@ fn scans(outline: &mut Outline, bounds: &Bounds) {
     };
     let policies = ["occ", "mocc", "pcc", "hybrid", "2pl-wait-die"];
     let occ = lines(outline, &panel, &policies, published);
-    let aborted = |line, text, accepted| Claim {
-        text,
-        line,
-        quantity: Quantity::Aborted,
-        compared: Compared::Nothing,
-        accepted,
-    };
+    let aborted = |line, text, accepted| alone(text, line, Quantity::Aborted, accepted);
     outline.claims.extend([
         aborted(occ, "Table 4: OCC aborts the most by far (at least 50 %)", 0.5..=1.0),
         aborted(occ + 1, "Table 4: MOCC hardly aborts (below 2 %)", 0.0..=0.02),

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 /// The number of counters. Each takes one byte.
 const COUNTERS: usize = if MODELLED { 64 } else { 1 << 16 };
 /// The highest temperature.
-pub(crate) const MAX: u8 = 31;
+const MAX: u8 = 31;
 /// The binary logarithm of the number of releases of locks that weigh as much as one failure: a
 /// lock costs far less than an attempt.
 const RELEASES: u8 = 3;

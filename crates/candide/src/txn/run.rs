@@ -319,7 +319,7 @@ impl<P: Protocol> TxnRunner<P> {
         }
         let conflicts = starvation.record_conflict();
         let state = self.state.get_mut();
-        // No lock of a row spares the next attempt a new row.
+        // No lock keeps new rows away, so an attempt that met one pauses.
         let waits_for_locks = !state.worker.local.wanted.is_empty() && cause != Abort::Phantom;
         let row = state.last_conflict.and_then(|note| note.row());
         // Transactions that lock by policy hold locks while they run, and so does a thread that has

@@ -120,12 +120,15 @@ impl Locks {
             None => {
                 heat::note_wait(engine, at);
                 let may_sleep = when == When::BeforeCommit || !self.has_slept_in_vain;
-                let waits =
-                    policy.learns() && may_sleep && !holds_cells && !runs_beside(engine, local);
+                let is_inside = runs_beside(engine, local);
+                let waits = policy.learns() && may_sleep && !holds_cells && !is_inside;
                 let is_canonical = mutant(Mutant::WaitsOutOfOrder)
                     || waits && self.make_canonical(engine, local, at, when);
                 let wish = (mode, when);
                 let waited = match has_queue(at) {
+                    // The holders of a queue lock are not known, and might wait for the outer
+                    // transaction.
+                    true if is_inside => None,
                     true => self.wait_in_queue(engine, local, at, wish, is_canonical)?,
                     false => {
                         let holds_others = holds_cells || self.holds_any();
@@ -172,11 +175,7 @@ impl Locks {
         let gives_up = engine.token.is_held_by(local.id)
             || local.wanted.gives_up_locks()
             || !is_needed && !engine.policies.of(at.table()).learns();
-        // The holders of a queue lock are not known, and might wait for this transaction.
-        let node = match gives_up || runs_beside(engine, local) {
-            true => None,
-            false => self.queueing.take(engine, local),
-        };
+        let node = if gives_up { None } else { self.queueing.take(engine, local) };
         let Some(node) = node else { return Ok(None) };
         self.requests.reserve(1);
         let lock = queue(engine, &at);
@@ -290,6 +289,11 @@ impl Locks {
                 writes.items().iter().map(|item| item.at).filter(asks).collect();
             cells.sort_unstable_by_key(|at| at.address());
             for &at in &cells {
+                let lock = (Mode::Write, When::BeforeCommit);
+                self.is_still_queued(engine, local, at, lock).map_err(|abort| (abort, at))?;
+                if self.is_locked_in_order(engine, at) {
+                    continue;
+                }
                 let is_it = |(read, _): &(CellAt, Tid)| read.address() == at.address();
                 let must_pass = || {
                     engine.token.is_held_by(local.id)
@@ -301,7 +305,6 @@ impl Locks {
                     local.locks.count(LockCount::Died);
                     return Err((Abort::Locked, at));
                 }
-                let lock = (Mode::Write, When::BeforeCommit);
                 self.ask(engine, local, at, lock, holds_cells).map_err(|abort| (abort, at))?;
             }
             if cells.is_empty() || !self.has_waited() {

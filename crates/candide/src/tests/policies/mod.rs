@@ -5,7 +5,7 @@ mod changes;
 mod endings;
 mod hot_rows;
 mod learning;
-mod learning_attack;
+mod learning_edges;
 mod schedules;
 mod waiting;
 

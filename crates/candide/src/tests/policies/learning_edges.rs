@@ -392,6 +392,31 @@ fn an_attempt_that_asks_again_keeps_its_place_in_the_queue() {
     assert!(is_first, "the writer was granted the lock first");
 }
 
+/// The request was granted after the closure had last asked for the lock.
+#[test]
+fn a_commit_keeps_the_lock_that_its_request_was_granted_meanwhile() {
+    let scene = scene(in_queues(0));
+    let (db, table) = (&scene.db, &scene.table);
+    let mut session = db.session().unwrap();
+    let many = insert_many(&scene, 20);
+    let change = |tx: &Tx<'_, Occ>| {
+        let count = table.read(tx, &many[0], Item::COUNT)?;
+        table.update(tx, &many[0], Item::COUNT.set(count + 1))
+    };
+    // From then on the read asks for the lock for writing.
+    run(&mut session, change);
+    let mut stuck = Some(Stuck::on(&scene, many[0], Mode::Write));
+    let before = db.stats().locks;
+    let ended = session.run_with(ONCE(), |tx| {
+        many[1..].iter().try_for_each(|key| table.read(tx, key, Item::COUNT).map(drop))?;
+        change(tx)?;
+        drop(stuck.take());
+        Ok(())
+    });
+    assert_eq!((ended, db.stats().locks.since(before).died), (Ok::<_, Abort>(()), 0));
+    assert_free(table, "at the end");
+}
+
 /// The nodes of all sessions come back only when the longest transaction has ended. Until then a
 /// session whose nodes are used up goes on without locks.
 #[test]
