@@ -83,6 +83,9 @@ impl TableSchema {
                 "table {name:?} has rows of {words} words; {ROW_WORDS_MAX} are the most"
             ));
         }
+        if self.key_words == 0 && self.row_words() == 0 {
+            return Err(format!("table {name:?} has rows of no words"));
+        }
         let counts = [
             ("key components", self.key_widths.len()),
             ("groups", self.groups.len()),

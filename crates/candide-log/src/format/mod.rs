@@ -14,7 +14,9 @@
 
 pub mod block;
 pub mod bytes;
+pub mod checkpoint;
 pub mod commit;
+pub mod manifest;
 pub mod segment;
 
 use std::borrow::Cow;
