@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+mod stored;
+
 use crate::engine::{
-    Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, Stage, TableCore, VersionTable,
+    Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
 };
 use crate::error::Error;
 use crate::factor::Factor;
@@ -15,8 +17,11 @@ use crate::record::{Layout, RECORD_WORDS_MAX};
 use crate::schema::{Group, KEY_WORDS_MAX, KeyPacking, RowType, Show, image_words};
 use crate::stats::Tally;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use candide_log::Store;
+use candide_log::schema::TableSchema;
 use std::any::TypeId;
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
 
 /// Options for creating a table.
@@ -27,6 +32,7 @@ pub struct TableOptions {
     ordered: bool,
     policy: Option<Policy>,
     splitting: Option<bool>,
+    volatile: bool,
 }
 
 impl TableOptions {
@@ -42,6 +48,15 @@ impl TableOptions {
     #[must_use]
     pub fn timestamp_splitting(self, on: bool) -> TableOptions {
         TableOptions { splitting: Some(on), ..self }
+    }
+
+    /// Makes the table volatile, in a database that is [open](crate::Database::open): its rows are in
+    /// memory only, and gone when the database is opened again. Sessions and caches can be kept in
+    /// such tables at no cost for the log. A transaction may use both kinds of tables; what it writes
+    /// to a durable table should not depend on rows that a crash loses.
+    #[must_use]
+    pub fn volatile(self) -> TableOptions {
+        TableOptions { volatile: true, ..self }
     }
 
     /// Builds the index for about `rows` rows, so that the index need not grow while these rows are
@@ -84,12 +99,36 @@ pub(crate) struct Catalog {
 /// The tables of a database by name, without the tables of index entries.
 type Names = HashMap<Box<str>, Known>;
 
-/// An existing table: its number, and the identity and path of its row type.
+/// An existing table: its number, and its row type.
 #[derive(Debug)]
 struct Known {
     number: usize,
-    row: TypeId,
-    path: &'static str,
+    row: KnownRow,
+}
+
+/// The row type of an existing table.
+#[derive(Debug)]
+enum KnownRow {
+    Typed {
+        id: TypeId,
+        path: &'static str,
+    },
+    /// The table was recovered, and the program has not named its row type yet.
+    Recovered(Box<TableSchema>),
+}
+
+impl KnownRow {
+    fn of(row: &RowType) -> KnownRow {
+        KnownRow::Typed { id: row.id, path: row.path }
+    }
+}
+
+/// A table that the catalog has found or made.
+pub(crate) enum FoundTable {
+    Ready(Arc<TableCore>),
+    /// The table was recovered, and has the rows of this row type, but not its indexes yet.
+    /// [`Catalog::adopt`] makes it ready.
+    Recovered(Arc<TableCore>),
 }
 
 /// The properties of a table that is about to be made.
@@ -108,6 +147,7 @@ struct Plan {
     ordered: bool,
     capacity: usize,
     policy: Policy,
+    log_number: Option<u16>,
 }
 
 /// The column groups of index entries; the group at position `n` has `n` words.
@@ -132,31 +172,89 @@ impl Catalog {
         lock(&self.tables).len()
     }
 
-    /// Returns the table called `name`. If there is no such table, makes it.
+    /// Returns the table called `name`. If there is no such table, makes it, also in the files of
+    /// the database.
     pub(crate) fn table(
         &self,
-        common: &Common,
+        (common, store): (&Common, Option<&Store>),
         name: &str,
         options: TableOptions,
         row: &RowType,
-    ) -> Result<Arc<TableCore>, Error> {
+    ) -> Result<FoundTable, Error> {
         let mut names = lock(&self.tables);
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
             let core = &tables[known.number];
-            if known.row != row.id {
-                // If both types have the same name, the error shows their paths.
-                let are_alike = core.row_type == row.name;
-                let (wanted, existing) =
-                    if are_alike { (row.path, known.path) } else { (row.name, core.row_type) };
-                return Err(Error::TableType { table: name.to_owned(), wanted, existing });
-            }
-            return Ok(core.clone());
+            return match &known.row {
+                KnownRow::Typed { id, .. } if *id == row.id => Ok(FoundTable::Ready(core.clone())),
+                KnownRow::Typed { path, .. } => {
+                    // If both types have the same name, the error shows their paths.
+                    let are_alike = core.row_type == row.name;
+                    let (wanted, existing) =
+                        if are_alike { (row.path, *path) } else { (row.name, core.row_type) };
+                    Err(Error::TableType { table: name.to_owned(), wanted, existing })
+                }
+                KnownRow::Recovered(schema) => {
+                    stored::check(schema, row)?;
+                    Ok(FoundTable::Recovered(core.clone()))
+                }
+            };
         }
-        let cores = self.new_table(common, (name, names.len()), options, row, &tables)?;
+        let mut cores = self.new_table(common, (name, names.len()), options, row, &tables)?;
+        if let Some(store) = store.filter(|_| !options.volatile) {
+            let number = stored::add(store, name, options, row)?;
+            Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
+                Some(number);
+        }
         let core = cores[0].clone();
-        names.insert(name.into(), Known { number: tables.len(), row: row.id, path: row.path });
+        names.insert(name.into(), Known { number: tables.len(), row: KnownRow::of(row) });
         tables.extend(cores);
+        Ok(FoundTable::Ready(core))
+    }
+
+    /// Notes the row type of a recovered table, whose indexes have been made.
+    pub(crate) fn adopt(&self, core: &TableCore, row: &RowType) {
+        core.show_key.set(row.show_key);
+        if let Some(known) = lock(&self.tables).get_mut(&*core.name) {
+            known.row = KnownRow::of(row);
+        }
+    }
+
+    /// Makes a table that recovery has found in the files.
+    pub(crate) fn recovered(
+        &self,
+        common: &Common,
+        schema: &TableSchema,
+    ) -> Result<Arc<TableCore>, Error> {
+        let mut names = lock(&self.tables);
+        let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let groups = stored::groups(schema);
+        let wanted = match &schema.policy {
+            Some(name) if common.policies.chosen.is_some() => Policy::from_str(name).ok(),
+            _ => None,
+        };
+        let core = Arc::new(self.new_core(
+            common,
+            Plan {
+                name: schema.name.as_str().into(),
+                number: tables.len(),
+                row_type: stored::intern(&schema.row_type),
+                groups,
+                split: schema.splitting.unwrap_or(common.options.splitting)
+                    && common.properties.cell_words > 0,
+                policy: table_policy(common, (&schema.name, names.len()), wanted)?,
+                packing: None,
+                key_words: schema.key_words.into(),
+                hashed_words: schema.key_words.into(),
+                show_key: stored::show_words,
+                ordered: schema.ordered || common.options.factors.has(Factor::OrderedOnly),
+                capacity: 0,
+                log_number: Some(schema.number as u16),
+            },
+        )?);
+        let row = KnownRow::Recovered(Box::new(schema.clone()));
+        names.insert(schema.name.as_str().into(), Known { number: tables.len(), row });
+        tables.push(core.clone());
         Ok(core)
     }
 
@@ -201,6 +299,7 @@ impl Catalog {
                     || options.ordered
                     || common.options.factors.has(Factor::OrderedOnly),
                 capacity: options.capacity,
+                log_number: None,
             },
         )?);
         let mut cores = vec![table.clone()];
@@ -249,6 +348,7 @@ impl Catalog {
                 ordered: index.ordered || common.options.factors.has(Factor::OrderedOnly),
                 capacity,
                 policy: Policy::Optimistic,
+                log_number: None,
             },
         )?;
         Ok(Arc::new(entries))
@@ -343,11 +443,12 @@ impl Catalog {
         Ok(TableCore {
             database: common.id,
             number,
+            log_number: plan.log_number,
             name,
             row_type,
             groups,
             layout,
-            show_key: plan.show_key,
+            show_key: ShowKey::new(plan.show_key),
             index,
             records,
             birth_flags: AtomicU64::new(flags_of(plan.policy, common.policies.mocc())),

@@ -434,6 +434,11 @@ impl Epochs {
         self.used_up.fetch_add(u64::from(self.step_from(epoch)), Ordering::Relaxed);
     }
 
+    /// Ends the epoch `epoch`, for the logger, unless it has ended already or is [`EPOCH_MAX`].
+    pub(crate) fn end_epoch(&self, epoch: Epoch) {
+        self.step_from(epoch);
+    }
+
     /// Returns the number of epochs ended by commits that had used up the epoch's numbers.
     pub(crate) fn used_up(&self) -> u64 {
         self.used_up.load(Ordering::Relaxed)

@@ -71,11 +71,19 @@ pub enum Abort {
     DeadlinePassed,
     /// Refusal: the database has used up its version numbers (after at least eight years).
     VersionsExhausted,
+    /// Refusal: a write to the log, or a sync of it, has failed
+    /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
+    /// any more; reads go on. If [`run`](crate::Session::run) returns this error, the transaction may
+    /// be durable or not: open the database again to know.
+    LogFailed,
+    /// Refusal: the disk has no room for the log. Nothing is lost: transactions can write again when
+    /// there is room.
+    DiskFull,
 }
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 20] = [
+    pub const ALL: [Abort; 22] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -96,6 +104,8 @@ impl Abort {
         Abort::AttemptsExhausted,
         Abort::DeadlinePassed,
         Abort::VersionsExhausted,
+        Abort::LogFailed,
+        Abort::DiskFull,
     ];
 
     /// Returns whether this reason is a conflict: the attempt is doomed, and another attempt may
@@ -128,6 +138,8 @@ impl Abort {
             Abort::AttemptsExhausted => "attempts_exhausted",
             Abort::DeadlinePassed => "deadline_passed",
             Abort::VersionsExhausted => "versions_exhausted",
+            Abort::LogFailed => "log_failed",
+            Abort::DiskFull => "disk_full",
         }
     }
 }
@@ -161,6 +173,8 @@ impl fmt::Display for Abort {
                 "the deadline passed before an attempt could commit; `last_conflict` says what was in the way"
             }
             Abort::VersionsExhausted => "the database has used up its version numbers; export it into a new one",
+            Abort::LogFailed => "the log has failed, and nothing can be written any more; `log_failure` says why; open the database again",
+            Abort::DiskFull => "the disk has no room for the log; make room, and writes succeed again",
         })
     }
 }
@@ -311,6 +325,29 @@ pub enum Error {
         /// The reason why the next rows were not inserted.
         cause: Abort,
     },
+    /// The rows of a table in the database's files are not of this row type. Name the type that the
+    /// table was made with, or export the table with that type and import it into another one.
+    Schema {
+        /// The table's name.
+        table: String,
+        /// The row type that the call asked for.
+        row: &'static str,
+        /// What differs.
+        difference: String,
+    },
+    /// The files of the database could not be read or written. What was there is still in force.
+    Files {
+        /// What happened, and to which file.
+        problem: String,
+    },
+    /// The call needs a database in files, as [`Database::open`](crate::Database::open) returns it.
+    NotDurable,
+    /// A copy of a running database would not be a state that its transactions can have seen: under
+    /// this protocol only recovery may use such a state. Close the database, and copy its directory.
+    NoReadableCut {
+        /// The protocol's name.
+        protocol: &'static str,
+    },
     /// The engine refused a transaction that was part of the call's work.
     Refused(Abort),
 }
@@ -385,6 +422,16 @@ impl fmt::Display for Error {
                  leave out `unique`"
             ),
             Error::Busy => f.write_str("a transaction has been running for ten seconds; try again when it has ended"),
+            Error::Schema { table, row, difference } => write!(
+                f,
+                "the rows of table {table:?} are not of type {row}: {difference}; name the type that the table was made with"
+            ),
+            Error::Files { problem } => f.write_str(problem),
+            Error::NotDurable => f.write_str("the database is in memory only; open one by `Database::open`"),
+            Error::NoReadableCut { protocol } => write!(
+                f,
+                "a copy of a running database is not possible under protocol {protocol}; close the database and copy its directory"
+            ),
             Error::Load { rows, cause } => write!(f, "loading ended after {rows} rows: {cause}"),
             Error::Refused(abort) => write!(f, "a transaction of the work was refused: {abort}"),
         }

@@ -97,6 +97,7 @@ mod error;
 mod factor;
 mod gc;
 mod index;
+mod log;
 mod memory;
 mod policy;
 pub mod protocols;
@@ -112,6 +113,7 @@ mod txn;
 mod waiting;
 
 pub use api::LoadOptions;
+pub use api::{Durability, LogOptions, Pending};
 pub use api::Scan;
 pub use api::Session;
 pub use api::Snapshot;
@@ -122,9 +124,12 @@ pub use api::{Index, IndexOptions, IndexScan};
 pub use api::{Row, Table};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
+#[doc(no_inline)]
+pub use candide_log::OpenError;
 pub use catalog::TableOptions;
 pub use engine::{Properties, Protocol, Versioned};
 pub use error::{Abort, Error};
+pub use log::Level;
 pub use policy::{MoccOptions, Policies, Policy};
 pub use protocols::list::*;
 #[cfg(any(test, feature = "history"))]

@@ -8,11 +8,13 @@ use crate::engine::{Engine, Parts, Protocol, Worker};
 use crate::epoch::{Collect, Epoch, Slot};
 use crate::error::Error;
 use crate::gc::Garbage;
+use crate::log::{Cuts, Log};
 use crate::stats::{Counters, Stats};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::txn::{SessionShared, TxnRunner};
+use candide_log::Store;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 /// The one value to which all handles of a database refer.
 #[derive(Debug)]
@@ -35,6 +37,10 @@ pub(crate) struct Inner<P: Protocol> {
     left_garbage: Mutex<Vec<Garbage<P::Backlog>>>,
     /// Held while a secondary index is added or dropped.
     pub(crate) index_changes: Mutex<()>,
+    /// Held while a recovered table gets its row type.
+    pub(crate) adoptions: Mutex<()>,
+    /// The files of the database and its logger; empty if the database is not durable.
+    durable: OnceLock<Durable>,
 }
 
 /// The slot and the worker with which the advancer collects.
@@ -71,10 +77,23 @@ impl<P: Protocol> Inner<P> {
             common_garbage: Mutex::default(),
             left_garbage: Mutex::default(),
             index_changes: Mutex::new(()),
+            adoptions: Mutex::new(()),
+            durable: OnceLock::new(),
         });
-        let weak: std::sync::Weak<Inner<P>> = Arc::downgrade(&inner);
+        let weak: Weak<Inner<P>> = Arc::downgrade(&inner);
         epochs.add_collector(weak);
         inner
+    }
+
+    /// Makes the database durable. Sessions that are made from now on log their commits.
+    pub(crate) fn make_durable(&self, durable: Durable) {
+        self.engine.log.set(durable.log.clone()).expect("a database is opened once");
+        self.durable.set(durable).expect("a database is opened once");
+    }
+
+    /// Returns the files of the database; `None` if it has none.
+    pub(crate) fn store(&self) -> Option<&Arc<Store>> {
+        self.durable.get().map(|durable| &durable.store)
     }
 
     /// Admits a session, if the protocol allows another one.
@@ -108,6 +127,9 @@ impl<P: Protocol> Inner<P> {
     /// takes does not depend on the garbage that other sessions have left.
     pub(crate) fn leave(&self, core: &mut TxnRunner<P>) {
         let state = core.state.get_mut();
+        if let Some(log) = &state.log {
+            log.close();
+        }
         let mut garbage = std::mem::take(&mut *lock(&core.public.garbage));
         garbage.take_from(&self.engine, &mut state.worker);
         if !garbage.is_empty() {
@@ -204,8 +226,55 @@ impl<P: Protocol> Collect for Inner<P> {
     }
 }
 
+/// The files of a database, and the thread of its logger.
+#[derive(Debug)]
+pub(crate) struct Durable {
+    log: Arc<Log>,
+    store: Arc<Store>,
+    logger: std::thread::JoinHandle<()>,
+}
+
+impl Durable {
+    /// Starts the logger.
+    pub(crate) fn start(log: Arc<Log>, store: Arc<Store>, cuts: Box<dyn Cuts>) -> Durable {
+        let logger = log.start(cuts);
+        Durable { log, store, logger }
+    }
+
+    /// Writes everything that has been committed, up to `cut`, and ends the logger. No transaction
+    /// is running any more.
+    fn close(self, cut: u64) {
+        self.log.progress.stop();
+        // The logger itself may hold the last reference to the database for a moment.
+        if self.logger.thread().id() != std::thread::current().id() {
+            let _ = self.logger.join();
+        }
+        self.log.close(cut);
+    }
+}
+
+/// The clock of a database, as the logger sees it.
+#[derive(Debug)]
+pub(crate) struct DatabaseCuts<P: Protocol>(Weak<Inner<P>>);
+
+impl<P: Protocol> DatabaseCuts<P> {
+    pub(crate) fn of(inner: &Arc<Inner<P>>) -> DatabaseCuts<P> {
+        DatabaseCuts(Arc::downgrade(inner))
+    }
+}
+
+impl<P: Protocol> Cuts for DatabaseCuts<P> {
+    fn cut(&self) -> Option<u64> {
+        let inner = self.0.upgrade()?;
+        Some(P::cut(&inner.engine.clock, &inner.engine.epochs))
+    }
+}
+
 impl<P: Protocol> Drop for Inner<P> {
     fn drop(&mut self) {
+        if let Some(durable) = self.durable.take() {
+            durable.close(P::cut(&self.engine.clock, &self.engine.epochs));
+        }
         self.engine.epochs.unregister(&lock(&self.collector).slot);
         // Threads may keep sessions of a dropped database.
         for public in std::mem::take(&mut *lock(&self.sessions)).into_values() {

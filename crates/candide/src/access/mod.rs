@@ -1,10 +1,13 @@
 //! The write set of a transaction.
 
+mod change;
 mod filter;
 mod item;
 mod operations;
 mod write_set;
 
+pub use change::Change;
+pub(crate) use change::ChangeKind;
 pub use item::Intent;
 pub(crate) use item::{Mark, WriteItem};
 pub(crate) use write_set::Failure;

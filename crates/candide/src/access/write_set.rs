@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::change::{Change, ChangeKind};
 use super::filter::{Filter, mix};
 use super::item::NONE;
 use super::item::{Intent, Mark, WriteItem};
@@ -18,7 +19,7 @@ use crate::error::Abort;
 use crate::record::delta::DeltaSpace;
 use crate::record::{CellAt, UserUpdate};
 use crate::schema::{Op, Words};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutant, Ordering, mutant};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -433,6 +434,35 @@ impl WriteSet {
             }
         }
         first.map(|(_, abort)| abort)
+    }
+
+    /// Calls `each` with every change of a commit that has evaluated and installed the items. A
+    /// delete is a change of the row's first unit alone.
+    pub(crate) fn for_each_change(&self, each: &mut impl FnMut(Change<'_>)) {
+        let is_made = |item: &&WriteItem| !item.untouched || mutant(Mutant::UntouchedLogged);
+        for item in self.items.iter().filter(is_made) {
+            debug_assert!(!item.is_delta, "the operations of a logged commit are evaluated");
+            let at = item.at;
+            if !item.present {
+                if at.is_first() {
+                    each(Change::delete(at));
+                }
+                continue;
+            }
+            let kind = match item.expects {
+                Some(true) => ChangeKind::Update,
+                Some(false) | None => ChangeKind::Put,
+            };
+            if item.needs_image {
+                let words = &self.images[item.image as usize..][..at.payload_words()];
+                each(Change { at, kind, first: 0, words: Words::Own(words) });
+                continue;
+            }
+            for (_, op) in self.operations.of(item).filter(|(_, op)| op.words > 0) {
+                let words = self.operations.operands(op.operand, usize::from(op.words));
+                each(Change { at, kind, first: op.word.into(), words: Words::Own(words) });
+            }
+        }
     }
 
     /// Stores the evaluated words of an item in its unit.

@@ -2,13 +2,16 @@
 
 #![forbid(unsafe_code)]
 
-use super::session::{Session, run_cached};
+use super::index_changes;
+use super::pending::Pending;
+use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
-use crate::catalog::{Catalog, TableOptions};
+use crate::catalog::{Catalog, FoundTable, TableOptions};
 use crate::engine::desks::Desks;
 use crate::engine::temperatures::Temperatures;
 use crate::engine::{
-    Common, Engine, Hot, Options, Properties, Protocol, ReadView, TablePolicies, Token,
+    Common, Engine, Hot, IndexPlan, Options, Properties, Protocol, ReadView, TableCore,
+    TablePolicies, Token,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
@@ -25,7 +28,7 @@ use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
 use crate::timestamps;
 use crate::txn::{RunOptions, Tx};
 use crate::waiting::Waiting;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 /// An in-memory database. The protocol `P` makes its transactions serializable.
 ///
@@ -115,9 +118,8 @@ impl<P: Protocol> Database<P> {
         name: &str,
         options: TableOptions,
     ) -> Result<Table<R, P>, Error> {
-        let inner = &self.inner;
-        let core = inner.catalog.table(&inner.engine.common, name, options, &RowType::of::<R>())?;
-        Ok(Table::new(inner.clone(), core))
+        let core = find_table(&self.inner, name, options, &RowType::of::<R>())?;
+        Ok(Table::new(self.inner.clone(), core))
     }
 
     /// Returns a session, with which a thread runs its transactions.
@@ -166,6 +168,38 @@ impl<P: Protocol> Database<P> {
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.run_with(RunOptions::new().read_only(), body)
+    }
+
+    /// Runs a transaction as [`Database::run`] does, but returns as soon as the transaction has
+    /// ended in memory, with a [`Pending`] that can be waited for, also by `.await`. In a database
+    /// that is [open](Database::open), many transactions can so share one sync of the disk, even on
+    /// one thread. In a database without a log, the result is there at once.
+    ///
+    /// What [`Tx::on_commit`] was given runs before this call returns; [`Pending::on_durable`] is for
+    /// what must not happen before the transaction is durable.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let directory = std::env::temp_dir().join(format!("candide-doc-logged-{}", std::process::id()));
+    /// let db = Database::open(&directory)?;
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// let pending: Vec<_> = (0..100)
+    ///     .map(|id| db.run_logged(move |tx| accounts.insert(tx, Account { id, cents: 0 })))
+    ///     .collect();
+    /// for inserted in pending {
+    ///     inserted.wait()?; // from here on, a loss of power does not undo it
+    /// }
+    /// # drop((db, accounts));
+    /// # std::fs::remove_dir_all(directory)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_logged<T, E: From<Abort>>(
+        &self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Pending<T, E> {
+        run_cached_logged(&self.inner, body)
     }
 
     /// Returns the counts of all sessions together, past and present.
@@ -467,11 +501,41 @@ impl<P: Protocol> Builder<P> {
                 parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),
+                log: OnceLock::new(),
             },
             clock: P::clock(&self.policy, timestamps, &epochs),
         };
         Ok(Database { inner: Inner::new(engine, catalog) })
     }
+}
+
+/// Finds or makes a table. Makes the declared indexes of a table that was recovered.
+fn find_table<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    name: &str,
+    options: TableOptions,
+    row: &RowType,
+) -> Result<Arc<TableCore>, Error> {
+    let find = || {
+        let files = inner.store().map(|store| &**store);
+        inner.catalog.table((&inner.engine.common, files), name, options, row)
+    };
+    if let FoundTable::Ready(core) = find()? {
+        return Ok(core);
+    }
+    let _one_at_a_time = lock(&inner.adoptions);
+    let core = match find()? {
+        FoundTable::Ready(core) => return Ok(core),
+        FoundTable::Recovered(core) => core,
+    };
+    for spec in row.indexes {
+        // The index exists if an earlier call has made it, and failed at the next one.
+        if !core.indexes.kept().any(|index| *index.name == *spec.name) {
+            index_changes::create(inner, &core, IndexPlan::of_spec(spec))?;
+        }
+    }
+    inner.catalog.adopt(&core, row);
+    Ok(core)
 }
 
 /// Checks that the factors choose at most one allocator, which this build has.

@@ -4,7 +4,9 @@
 
 use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
+use super::pending::Pending;
 use crate::index::{Found, NodeAt};
+use crate::log::Level;
 use crate::protocols::DefaultProtocol;
 use crate::record::{PlacedUnit, RecordAt};
 use crate::schema::Words;
@@ -104,6 +106,17 @@ impl<P: Protocol> Session<P> {
         let value = self.core.run(&self.inner.engine, options, read_view, &effects, body)?;
         effects.run_all();
         Ok(value)
+    }
+
+    /// Runs a transaction as [`Session::run`] does, and returns its result at once, before it is
+    /// durable. See [`Database::run_logged`](super::Database::run_logged).
+    pub fn run_logged<T, E: From<Abort>>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Pending<T, E> {
+        let options = RunOptions::new().acknowledge(Level::Memory);
+        let result = self.run_as(&options, ReadView::Current, body);
+        Pending::new(result, self.core.rests_on())
     }
 
     /// As [`Session::run`], for a transaction that is expected to take long. All such transactions
@@ -325,12 +338,38 @@ enum Place<P: Protocol> {
 }
 
 /// Runs a transaction with this thread's session for the database.
+#[inline]
 pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     inner: &Arc<Inner<P>>,
     options: &RunOptions<'_>,
     read_view: ReadView,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Result<T, E> {
+    run_cached_then(inner, options, read_view, body, |_| ()).0
+}
+
+/// Runs a transaction as [`Database::run_logged`](super::Database::run_logged) says.
+pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+) -> Pending<T, E> {
+    let options = RunOptions::new().acknowledge(Level::Memory);
+    let (result, at) =
+        run_cached_then(inner, &options, ReadView::Current, body, |core| core.rests_on());
+    Pending::new(result, at.flatten())
+}
+
+/// Runs a transaction with this thread's session for the database, and calls `at_end` before the
+/// session is given back. Returns the results of both; no result of `at_end` if there was no
+/// session.
+#[inline(always)]
+fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
+    inner: &Arc<Inner<P>>,
+    options: &RunOptions<'_>,
+    read_view: ReadView,
+    body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    at_end: impl FnOnce(&mut TxnRunner<P>) -> X,
+) -> (Result<T, E>, Option<X>) {
     let database = inner.engine.id;
     let place = CACHED.try_with(|list| {
         let mut list = list.borrow_mut();
@@ -342,19 +381,25 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
         }
     });
     let session = match place.unwrap_or(Place::NoList) {
-        Place::InUse => return Err(Abort::Nested.into()),
+        Place::InUse => return (Err(Abort::Nested.into()), None),
         Place::Session(session) => session,
-        Place::Unknown | Place::NoList => new_cached(inner)?,
+        Place::Unknown | Place::NoList => match new_cached(inner) {
+            Ok(session) => session,
+            Err(abort) => return (Err(abort.into()), None),
+        },
     };
     let is_kept = !inner.engine.properties.one_session;
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
     let effects = Effects::default();
-    let value = session.core.run(&inner.engine, options, read_view, &effects, body)?;
+    let result = session.core.run(&inner.engine, options, read_view, &effects, body);
+    let ended = at_end(&mut session.core);
     // The session goes back to the list first: effects may run transactions of their own with it.
     drop(lent);
-    effects.run_all();
-    Ok(value)
+    if result.is_ok() {
+        effects.run_all();
+    }
+    (result, Some(ended))
 }
 
 /// Makes a session for the thread's list, and returns it. In the list, the session counts as in

@@ -12,13 +12,14 @@ use super::temperatures::Temperatures;
 use crate::epoch::Epochs;
 use crate::error::Error;
 use crate::factor::Factors;
+use crate::log::Log;
 use crate::memory::Memory;
 use crate::sync::queue_lock::Nodes;
 use crate::sync::{AtomicU64, Ordering, Parking, Turns};
 use crate::timestamps::Timestamps;
 use crate::waiting::Waiting;
 use crossbeam_utils::CachePadded;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// The options with which a database was built.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +89,8 @@ pub(crate) struct Common {
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,
     pub(crate) hot: Hot,
+    /// The log, once recovery is over; empty if the database is not durable.
+    pub(crate) log: OnceLock<Arc<Log>>,
 }
 
 impl Common {

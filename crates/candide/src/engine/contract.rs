@@ -8,10 +8,11 @@ use super::in_place::InPlace;
 use super::observation::{Committed, Seen};
 use super::properties::Properties;
 use super::versions::Versions;
-use crate::access::{Intent, WriteSet};
+use crate::access::{Change, Intent, WriteSet};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::index::Direction;
+use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::record::CellAt;
 use crate::schema::{Op, WordRange, Words};
@@ -36,6 +37,7 @@ impl Properties {
             keeps_deleted_index: P::Versions::KEEPS_DELETED_INDEX,
             opaque_by_looks: P::OPAQUE_BY_LOOKS,
             commits_stale: P::COMMITS_STALE,
+            readable_cut: P::READABLE_CUT,
         }
     }
 
@@ -109,6 +111,12 @@ pub trait Protocol: Absence {
     /// protocol then calls [`Context::note_staleness`].
     #[doc(hidden)]
     const COMMITS_STALE: bool = false;
+
+    /// Whether there is one serial order of all transactions, those that only read included, in
+    /// which the commits up to any cut are a prefix. Otherwise the commits up to a cut are only a
+    /// state to which the database can be recovered.
+    #[doc(hidden)]
+    const READABLE_CUT: bool = true;
 
     /// The number of words in a cell.
     #[doc(hidden)]
@@ -308,12 +316,48 @@ pub trait Protocol: Absence {
 
     /// Commits if everything that the attempt observed and wrote fits into the serial order (C1).
     /// After an error the attempt has ended as by [`Protocol::abort`] (C2).
+    ///
+    /// A commit that writes takes the session's turn to log (`turn`) after it has been granted its
+    /// last lock and before it takes its stamp. It does not wait for another transaction's closure
+    /// while it has the turn.
     #[doc(hidden)]
     fn commit(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort>;
+
+    /// Calls `each` with every change that the attempt, which has just committed, has made.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn changes(attempt: &Self::Attempt, writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
+        let _ = attempt;
+        writes.for_each_change(each);
+    }
+
+    /// Returns a cut: the stamp of each commit that takes its turn to log after this call is larger.
+    /// By default, stamps are epochs, and this call ends the current one.
+    #[doc(hidden)]
+    fn cut(_clock: &Self::Clock, epochs: &Epochs) -> u64 {
+        let epoch = epochs.now();
+        epochs.end_epoch(epoch);
+        epoch
+    }
+
+    /// Returns a stamp that is no smaller than those of all commits that have ended before the call.
+    /// By default, stamps are epochs.
+    #[doc(hidden)]
+    fn last_stamp(_clock: &Self::Clock, epochs: &Epochs) -> u64 {
+        epochs.now()
+    }
+
+    /// Returns a stamp that is no smaller than those of all commits that the attempt, which has been
+    /// validated, has seen.
+    #[doc(hidden)]
+    fn seen_stamp(clock: &Self::Clock, epochs: &Epochs, _attempt: &Self::Attempt) -> u64 {
+        Self::last_stamp(clock, epochs)
+    }
 
     /// Returns the number of observations that the attempt has noted for validation: units and
     /// index nodes. After a commit, the number is still that of the committed attempt.

@@ -46,6 +46,13 @@ pub trait InPlace<P: Parts> {
         false
     }
 
+    /// Returns whether the attempt has changed anything in place.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn has_changed(_attempt: &P::Attempt) -> bool {
+        false
+    }
+
     /// Returns a mark for a scan that begins now: the number of writes applied so far.
     #[doc(hidden)]
     #[inline(always)]

@@ -36,7 +36,7 @@ pub use properties::Properties;
 pub(crate) use shared_queue::Hot;
 pub use table_core::TableCore;
 pub(crate) use table_core::{
-    BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, Stage, VersionTable,
+    BlockSize, INDEXES_MAX, IndexCore, IndexPlan, Indexes, KeyOrigin, ShowKey, Stage, VersionTable,
 };
 pub(crate) use table_policies::TablePolicies;
 pub(crate) use versions::is_open;

@@ -20,6 +20,14 @@ pub struct Seen {
 pub struct Committed {
     /// The version of everything that the commit wrote; meaningless if the commit wrote nothing.
     pub(crate) version: u64,
+    /// The stamp of the commit, for the log: no smaller than the stamp of any commit whose writes
+    /// this commit has read or replaced. Meaningless if the commit wrote nothing.
+    pub(crate) stamp: u64,
+}
+
+impl Committed {
+    /// The result of a commit that wrote nothing.
+    pub(crate) const NOTHING: Committed = Committed { version: 0, stamp: 0 };
 }
 
 /// One or several keys without a record, and the index node that shows their absence. The node's

@@ -35,6 +35,8 @@ pub struct Properties {
         expect(dead_code, reason = "for experiments")
     )]
     pub(crate) commits_stale: bool,
+    /// [`Protocol::READABLE_CUT`](super::Protocol::READABLE_CUT).
+    pub(crate) readable_cut: bool,
 }
 
 impl Properties {

@@ -19,12 +19,14 @@ use std::sync::OnceLock;
 pub struct TableCore {
     pub(crate) database: u64,
     pub(crate) number: u16,
+    /// The table's number in the log; `None` if the table is not logged.
+    pub(crate) log_number: Option<u16>,
     pub(crate) name: Box<str>,
     pub(crate) row_type: &'static str,
     pub(crate) groups: &'static [crate::schema::Group],
     pub(crate) layout: Layout,
     /// Formats a key as text; for the entries of an index, only the words of the index key.
-    pub(crate) show_key: Show,
+    pub(crate) show_key: ShowKey,
     pub(crate) index: TableIndex,
     pub(crate) records: Arc<Slab>,
     /// The flags of the TID words in new records, by the table's policy.
@@ -34,6 +36,29 @@ pub struct TableCore {
     pub(crate) linked: Tally,
     /// The slabs and the index for old versions; `None` if the protocol keeps no versions.
     pub(crate) versions: Option<VersionTable>,
+}
+
+/// The function that formats the keys of a table. A recovered table gets it when the program names the
+/// table's row type.
+#[derive(Debug)]
+pub(crate) struct ShowKey {
+    first: Show,
+    later: OnceLock<Show>,
+}
+
+impl ShowKey {
+    pub(crate) fn new(show: Show) -> ShowKey {
+        ShowKey { first: show, later: OnceLock::new() }
+    }
+
+    pub(crate) fn get(&self) -> Show {
+        self.later.get().copied().unwrap_or(self.first)
+    }
+
+    /// Replaces the function, once.
+    pub(crate) fn set(&self, show: Show) {
+        let _ = self.later.set(show);
+    }
 }
 
 impl TableCore {

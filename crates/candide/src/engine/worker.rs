@@ -72,6 +72,8 @@ pub(crate) struct Local {
     /// Whether the session belongs to a raw iteration. The attempts of a raw iteration are no
     /// transactions.
     pub(crate) is_raw: bool,
+    /// Whether the session's commits are logged.
+    pub(crate) is_logged: bool,
     /// The number of the session's desk; zero if it has none.
     pub(crate) desk: u16,
     /// Counts of locks by policy.
@@ -103,6 +105,7 @@ impl Local {
             conflict: None,
             has_yielded: false,
             is_raw: false,
+            is_logged: false,
             wanted: Wanted::default(),
             is_stale: false,
         }

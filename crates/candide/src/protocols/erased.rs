@@ -16,7 +16,7 @@
 #![forbid(unsafe_code)]
 
 use super::list::DefaultProtocol;
-use crate::access::{Intent, WriteSet};
+use crate::access::{Change, Intent, WriteSet};
 use crate::engine::{
     Absence, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
     Protocol, Seen, TableCore, Versions,
@@ -24,6 +24,7 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
+use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::record::CellAt;
 use crate::schema::{Op, Words};
@@ -117,6 +118,10 @@ pub trait Base: Any + Send + Sync + Debug {
     #[doc(hidden)]
     fn begin_ts_bound(&self) -> u64;
     #[doc(hidden)]
+    fn cut(&self, epochs: &Epochs) -> u64;
+    #[doc(hidden)]
+    fn last_stamp(&self, epochs: &Epochs) -> u64;
+    #[doc(hidden)]
     fn node_rts(&self, node: NodeAt) -> u64;
     #[doc(hidden)]
     fn raise_node_rts(&self, node: NodeAt, time: u64) -> bool;
@@ -174,6 +179,8 @@ pub trait Running: Send {
     fn begin(&mut self, context: &mut Context<'_, Erased>);
     #[doc(hidden)]
     fn has_failed(&self) -> bool;
+    #[doc(hidden)]
+    fn has_changed(&self) -> bool;
     #[doc(hidden)]
     fn read(
         &mut self,
@@ -257,7 +264,12 @@ pub trait Running: Send {
         &mut self,
         context: &mut Context<'_, Erased>,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort>;
+    #[doc(hidden)]
+    fn changes(&self, writes: &WriteSet, each: &mut dyn FnMut(Change<'_>));
+    #[doc(hidden)]
+    fn seen_stamp(&self, base: &dyn Base, epochs: &Epochs) -> u64;
     #[doc(hidden)]
     fn read_set_size(&self) -> usize;
     #[doc(hidden)]
@@ -468,6 +480,14 @@ impl<P: Protocol> Base for BaseOf<P> {
         P::begin_ts_bound(&self.0)
     }
 
+    fn cut(&self, epochs: &Epochs) -> u64 {
+        P::cut(&self.0, epochs)
+    }
+
+    fn last_stamp(&self, epochs: &Epochs) -> u64 {
+        P::last_stamp(&self.0, epochs)
+    }
+
     fn node_rts(&self, node: NodeAt) -> u64 {
         P::node_rts(&self.0, node)
     }
@@ -557,6 +577,10 @@ impl<P: Protocol> Running for RunningOf<P> {
 
     fn has_failed(&self) -> bool {
         P::InPlace::has_failed(&self.0)
+    }
+
+    fn has_changed(&self) -> bool {
+        P::InPlace::has_changed(&self.0)
     }
 
     fn read(
@@ -680,8 +704,17 @@ impl<P: Protocol> Running for RunningOf<P> {
         &mut self,
         context: &mut Context<'_, Erased>,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        P::commit(&mut inner(context), &mut self.0, writes)
+        P::commit(&mut inner(context), &mut self.0, writes, turn)
+    }
+
+    fn changes(&self, writes: &WriteSet, each: &mut dyn FnMut(Change<'_>)) {
+        P::changes(&self.0, writes, &mut |change| each(change));
+    }
+
+    fn seen_stamp(&self, base: &dyn Base, epochs: &Epochs) -> u64 {
+        P::seen_stamp(clock::<P>(base), epochs, &self.0)
     }
 
     fn read_set_size(&self) -> usize {
@@ -849,8 +882,25 @@ impl Protocol for Erased {
         context: &mut Context<'_, Erased>,
         attempt: &mut Self::Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        attempt.commit(context, writes)
+        attempt.commit(context, writes, turn)
+    }
+
+    fn changes(attempt: &Self::Attempt, writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
+        attempt.changes(writes, each);
+    }
+
+    fn cut(clock: &Self::Clock, epochs: &Epochs) -> u64 {
+        clock.cut(epochs)
+    }
+
+    fn last_stamp(clock: &Self::Clock, epochs: &Epochs) -> u64 {
+        clock.last_stamp(epochs)
+    }
+
+    fn seen_stamp(clock: &Self::Clock, epochs: &Epochs, attempt: &Self::Attempt) -> u64 {
+        attempt.seen_stamp(&**clock, epochs)
     }
 
     fn read_set_size(attempt: &Self::Attempt) -> usize {
@@ -962,6 +1012,10 @@ impl InPlace<Erased> for Erased {
 
     fn has_failed(attempt: &Box<dyn Running>) -> bool {
         attempt.has_failed()
+    }
+
+    fn has_changed(attempt: &Box<dyn Running>) -> bool {
+        attempt.has_changed()
     }
 
     fn mark(attempt: &mut Box<dyn Running>) -> usize {

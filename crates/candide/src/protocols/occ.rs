@@ -133,6 +133,7 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
+use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::protocols::policies::{
     FLAGS, Grant, Locks, Mode, RASK, WASK, When, init_lock, learn, with_flags,
@@ -488,10 +489,11 @@ impl Protocol for Occ {
         context: &mut Context<'_, Occ>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         let committed = match writes.is_empty() {
             true => commit_reads(context, attempt, writes),
-            false => commit(context, attempt, writes),
+            false => commit(context, attempt, writes, turn),
         };
         if committed.is_ok() {
             attempt.view.end();
@@ -503,6 +505,17 @@ impl Protocol for Occ {
         }
         note_end();
         committed
+    }
+
+    /// Returns the largest epoch of a version that the attempt has read. An absent row or key may
+    /// have been deleted in a later epoch and removed since.
+    fn seen_stamp(_epochs: &Arc<Epochs>, epochs: &Epochs, attempt: &Attempt) -> u64 {
+        let is_absent = |(_, tid): &(CellAt, Tid)| tid.has(Tid::ABSENT);
+        let misses = !attempt.nodes.is_empty() || attempt.reads.iter().any(is_absent);
+        if misses && !mutant(Mutant::AbsenceAckByTid) {
+            return epochs.now();
+        }
+        attempt.reads.iter().map(|(_, tid)| tid.epoch()).max().unwrap_or(0)
     }
 
     #[inline(always)]
@@ -661,7 +674,7 @@ fn commit_reads(
     if !at_one_moment {
         validate(context, attempt, writes)?;
     }
-    Ok(Committed { version: 0 })
+    Ok(Committed::NOTHING)
 }
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the cells
@@ -670,6 +683,7 @@ fn commit(
     context: &mut Context<'_, Occ>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Abort> {
     attempt.view.reserve();
     // Relaxed: a row that becomes locked later is met in phase 1.
@@ -678,6 +692,9 @@ fn commit(
         attempt.lock_writes(context, writes)?;
     }
 
+    if mutant(Mutant::TurnBeforeLocks) {
+        turn.take();
+    }
     // 1 lock
     let Attempt { held, locks, .. } = attempt;
     let ask = |context: &mut Context<'_, Occ>, held: &mut Held, at| {
@@ -688,12 +705,16 @@ fn commit(
     };
     acquire_asking(context, held, writes, install_held, WASK, ask)?;
     debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
+    turn.take();
     fence_after_locking();
 
     // 2 epoch, 3 validate
     let version = choose_version(context, attempt, writes)
         .and_then(|version| validate(context, attempt, writes).map(|()| version))
         .inspect_err(|_| release(context, writes.items()))?;
+
+    let late = mutant(Mutant::EpochAfterValidation);
+    let stamp = if late { context.engine.epochs.now() } else { version.epoch() };
 
     // 4 evaluate
     if let Err(failure) = evaluate(writes) {
@@ -706,7 +727,7 @@ fn commit(
     }
     attempt.view.meet_installed(writes.items(), version);
     attempt.last = Some(version);
-    Ok(Committed { version: version.version() })
+    Ok(Committed { version: version.version(), stamp })
 }
 
 /// Ends a commit whose evaluation has failed. If an updater has panicked, the attempt ends here

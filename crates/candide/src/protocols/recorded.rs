@@ -45,7 +45,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Intent, WriteSet};
+use crate::access::{Change, Intent, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties, Protocol,
     ReadView, Seen, TableCore, Versioned, Versions,
@@ -53,6 +53,7 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
 use crate::index::{Direction, NodeAt, NodeChange};
+use crate::log::LogTurn;
 use crate::policy::Policies;
 use crate::record::CellAt;
 use crate::schema::{Edge, Op, WordRange, Words};
@@ -558,18 +559,35 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::revalidate(&mut inner(context), &mut attempt.inner, writes)
     }
 
+    fn changes(attempt: &Self::Attempt, writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
+        P::changes(&attempt.inner, writes, each);
+    }
+
+    fn cut(clock: &Self::Clock, epochs: &Epochs) -> u64 {
+        P::cut(&clock.clock, epochs)
+    }
+
+    fn last_stamp(clock: &Self::Clock, epochs: &Epochs) -> u64 {
+        P::last_stamp(&clock.clock, epochs)
+    }
+
+    fn seen_stamp(clock: &Self::Clock, epochs: &Epochs, attempt: &Self::Attempt) -> u64 {
+        P::seen_stamp(&clock.clock, epochs, &attempt.inner)
+    }
+
     fn commit(
         context: &mut Context<'_, Self>,
         attempt: &mut Self::Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        let commit = || P::commit(&mut inner(context), &mut attempt.inner, writes);
+        let commit = || P::commit(&mut inner(context), &mut attempt.inner, writes, turn);
         let result = catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
             Self::end(context, attempt, true, std::iter::empty());
             resume_unwind(panic)
         });
         match result {
-            Ok(Committed { version }) if context.clock.has_versions => {
+            Ok(Committed { version, .. }) if context.clock.has_versions => {
                 let made = writes.items().iter().filter(|item| !item.untouched);
                 Self::end(
                     context,
@@ -728,6 +746,10 @@ impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
 
     fn has_failed(attempt: &Attempt<P::Attempt>) -> bool {
         P::InPlace::has_failed(&attempt.inner)
+    }
+
+    fn has_changed(attempt: &Attempt<P::Attempt>) -> bool {
+        P::InPlace::has_changed(&attempt.inner)
     }
 
     fn mark(attempt: &mut Attempt<P::Attempt>) -> usize {

@@ -55,7 +55,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Failure, Intent, WriteSet};
+use crate::access::{Change, ChangeKind, Failure, Intent, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts, Properties,
     Protocol, Seen, TableCore,
@@ -63,9 +63,10 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
+use crate::log::LogTurn;
 use crate::record::CellAt;
 use crate::schema::{Op, Words};
-use crate::sync::{self, Instant, Ordering, Refusal, step};
+use crate::sync::{self, AtomicU64, Instant, Ordering, Refusal, step};
 use crate::timestamps::Timestamps;
 use std::any::Any;
 use std::collections::HashMap;
@@ -97,9 +98,15 @@ impl Default for Exclusion {
     }
 }
 
-/// The lock of a database; `None` if the database has only one session.
+/// The exclusion of a database's transactions, and the number of its commits.
 #[derive(Debug)]
-pub struct Lock(Option<sync::Exclusive>);
+pub struct Lock {
+    /// `None` if the database has only one session.
+    exclusive: Option<sync::Exclusive>,
+    /// The number of commits so far that have changed something, which only a transaction changes
+    /// (SE1). It is the stamp of the last of them.
+    commits: AtomicU64,
+}
 
 /// The changes of an attempt, and its failures.
 #[derive(Debug, Default)]
@@ -189,14 +196,6 @@ impl Deleted {
         }
     }
 
-    fn pop(&mut self) -> Option<CellAt> {
-        let at = self.cells.pop()?;
-        if !self.places.is_empty() {
-            self.places.remove(&at.address());
-        }
-        Some(at)
-    }
-
     fn clear(&mut self) {
         if !self.cells.is_empty() {
             self.cells.clear();
@@ -242,8 +241,8 @@ impl Trail {
 
 #[derive(Debug, Clone, Copy)]
 enum Undo {
-    /// Restore these words of a record.
-    Words { at: CellAt, first: u16, count: u16 },
+    /// Restore these words of a record. They are a whole row if `is_put`.
+    Words { at: CellAt, first: u16, count: u16, is_put: bool },
     /// Unlink the record.
     Link { at: CellAt },
     /// Restore the existence of the row. Before, there was a row if `was_row`. Now, there is one
@@ -280,7 +279,8 @@ impl Protocol for Serial {
     }
 
     fn clock(policy: &Exclusion, _timestamps: Timestamps, _epochs: &Arc<Epochs>) -> Lock {
-        Lock((*policy == Exclusion::GlobalLock).then(sync::Exclusive::default))
+        let exclusive = (*policy == Exclusion::GlobalLock).then(sync::Exclusive::default);
+        Lock { exclusive, commits: AtomicU64::new(0) }
     }
 
     fn attempt(_lock: &Lock) -> Attempt {
@@ -377,16 +377,55 @@ impl Protocol for Serial {
         context: &mut Context<'_, Self>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         if let Some(abort) = attempt.failed {
             let panic = attempt.panic.take();
             Self::abort(context, attempt, writes);
             return panic.map_or(Err(abort), |panic| resume_unwind(panic));
         }
-        while let Some(at) = attempt.deleted.pop() {
-            unlink(context, at);
+        turn.take();
+        let mut stamp = 0;
+        if !attempt.log.is_empty() {
+            // Relaxed: no other transaction runs (SE1). The logger's load is ordered by the turn.
+            stamp = context.clock.commits.load(Ordering::Relaxed) + 1;
+            context.clock.commits.store(stamp, Ordering::Relaxed);
         }
-        Ok(Committed { version: 0 })
+        for index in 0..attempt.deleted.cells.len() {
+            unlink(context, attempt.deleted.cells[index]);
+        }
+        Ok(Committed { version: stamp, stamp })
+    }
+
+    /// Walks the undo log: the words in place are those of the last change.
+    fn changes(attempt: &Attempt, _writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
+        let mut linked = Deleted::default();
+        for undo in &attempt.log {
+            match *undo {
+                Undo::Words { at, first, count, is_put } if attempt.has(at) && count > 0 => {
+                    let (first, end) = (usize::from(first), usize::from(first + count));
+                    let kind = if is_put { ChangeKind::Put } else { ChangeKind::Update };
+                    let words = Words::Shared(&at.payload()[first..end]);
+                    each(Change { at, kind, first, words });
+                }
+                Undo::Link { at } if !attempt.has(at) => linked.push(at),
+                _ => {}
+            }
+        }
+        for &at in attempt.deleted.cells.iter().filter(|&&at| linked.place(at).is_none()) {
+            each(Change::delete(at));
+        }
+    }
+
+    fn cut(lock: &Lock, _epochs: &Epochs) -> u64 {
+        // Relaxed: a commit that takes its turn after the logger's visit counts on from here.
+        lock.commits.load(Ordering::Relaxed)
+    }
+
+    fn last_stamp(lock: &Lock, _epochs: &Epochs) -> u64 {
+        // Acquire is not needed: the caller has ended a transaction, which the lock ordered after
+        // all commits that the transaction has seen.
+        lock.commits.load(Ordering::Relaxed)
     }
 
     fn abort(context: &mut Context<'_, Self>, attempt: &mut Attempt, _writes: &mut WriteSet) {
@@ -442,7 +481,7 @@ impl InPlace<Serial> for Serial {
 
     #[inline(always)]
     fn enter(lock: &Lock, until: Option<Instant>) -> Result<(), Abort> {
-        let Some(lock) = &lock.0 else { return Ok(()) };
+        let Some(lock) = &lock.exclusive else { return Ok(()) };
         // SE1
         lock.acquire(until).map_err(|refusal| match refusal {
             Refusal::Nested => Abort::Nested,
@@ -452,7 +491,7 @@ impl InPlace<Serial> for Serial {
 
     #[inline(always)]
     fn leave(lock: &Lock) {
-        if let Some(lock) = &lock.0 {
+        if let Some(lock) = &lock.exclusive {
             lock.release();
         }
     }
@@ -460,6 +499,11 @@ impl InPlace<Serial> for Serial {
     #[inline(always)]
     fn has_failed(attempt: &Attempt) -> bool {
         attempt.failed.is_some()
+    }
+
+    #[inline(always)]
+    fn has_changed(attempt: &Attempt) -> bool {
+        !attempt.log.is_empty()
     }
 
     fn mark(attempt: &mut Attempt) -> usize {
@@ -526,7 +570,7 @@ impl Attempt {
     fn fail(&mut self, at: CellAt, abort: Abort) {
         self.failed.get_or_insert(abort);
         self.failures.entry(at.address()).or_insert((abort, self.log.len()));
-        self.note(at, Undo::Words { at, first: 0, count: 0 });
+        self.note(at, Undo::Words { at, first: 0, count: 0, is_put: false });
     }
 
     /// Returns the failure of an update of this record as an error, if the update came before place
@@ -565,7 +609,7 @@ impl Attempt {
     fn undo(&mut self, context: &mut Context<'_, Serial>) {
         while let Some(undo) = self.log.pop() {
             match undo {
-                Undo::Words { at, first, count } => {
+                Undo::Words { at, first, count, .. } => {
                     let kept = self.words.len() - usize::from(count);
                     let payload = &at.payload()[usize::from(first)..];
                     for (word, &old) in payload.iter().zip(&self.words[kept..]) {
@@ -591,7 +635,8 @@ impl Attempt {
                 let range = usize::from(op.word)..usize::from(op.word + op.words);
                 self.words
                     .extend(at.payload()[range].iter().map(|word| word.load(Ordering::Relaxed)));
-                self.note(at, Undo::Words { at, first: op.word, count: op.words });
+                let is_put = matches!(intent, Intent::Insert | Intent::Put);
+                self.note(at, Undo::Words { at, first: op.word, count: op.words, is_put });
                 writes.install(item, at.payload());
             }
             Err(Failure::Outcome(abort)) => self.fail(at, abort),

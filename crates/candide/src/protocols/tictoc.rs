@@ -153,6 +153,7 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
+use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{self, Held, free, look_again, release, release_cell};
 use crate::protocols::tictoc::cell_lock::acquire;
 use crate::protocols::tictoc::cell_lock::begin_install;
@@ -262,6 +263,7 @@ impl Protocol for TicToc {
     const NODE_WORDS: usize = 2;
     const SINGLE_READ_COMMITS: bool = true;
     const COMMITS_STALE: bool = true;
+    const READABLE_CUT: bool = false;
     type Versions = NoVersions;
     type InPlace = Deferred;
 
@@ -353,10 +355,11 @@ impl Protocol for TicToc {
         context: &mut Context<'_, TicToc>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         let committed = match writes.is_empty() {
             true => commit_reads(context, attempt, writes),
-            false => commit(context, attempt, writes),
+            false => commit(context, attempt, writes, turn),
         };
         cell_lock::end(context, &mut attempt.held, release_held);
         committed
@@ -538,7 +541,7 @@ fn commit_reads(
 ) -> Result<Committed, Abort> {
     certify(context, attempt, writes)?;
     context.note_staleness(|| is_stale(attempt, writes));
-    Ok(Committed { version: 0 })
+    Ok(Committed::NOTHING)
 }
 
 /// Commits in five phases. On return, whether the commit has succeeded or failed, only the cells
@@ -547,12 +550,17 @@ fn commit(
     context: &mut Context<'_, TicToc>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Abort> {
     if context.engine.options.factors.has(Factor::PreemptiveAborts) {
         preempt(context, attempt, writes)?;
     }
     // 1 lock
     acquire(context, &mut attempt.held, writes, install_held)?;
+
+    // The stamp is an epoch in which the commit holds all its locks.
+    turn.take();
+    let stamp = context.engine.epochs.now();
 
     // 2 timestamp, 3 validate
     let cts =
@@ -570,7 +578,7 @@ fn commit(
     for index in 0..writes.items().len() {
         install(context, writes, index, cts);
     }
-    Ok(Committed { version: cts })
+    Ok(Committed { version: cts, stamp })
 }
 
 /// Begins phase 1 for a held cell: sets INSTALL. From here on no session extends the version, so

@@ -450,8 +450,17 @@ impl Layout {
         self.packing.map_or(kept, |packing| packing.unpack(kept.as_slice()))
     }
 
+    /// Returns the number of words of an unpacked key.
+    pub(crate) fn unpacked_key_words(&self) -> usize {
+        self.packing.map_or(self.key_words(), |packing| packing.components())
+    }
+
+    /// Returns whether the table keeps its keys packed.
+    pub(crate) fn packs_keys(&self) -> bool {
+        self.packing.is_some()
+    }
+
     /// Calls `f` with a key as the table keeps it, packed or not. `key` is the unpacked key.
-    #[cfg(any(test, feature = "experiments"))]
     pub(crate) fn in_kept_words<T>(&self, key: &[u64], f: impl FnOnce(&[u64]) -> T) -> T {
         match self.packing {
             None => f(key),

@@ -112,6 +112,8 @@ pub(crate) struct RowType {
     pub(crate) name: &'static str,
     /// The type's name, with its modules.
     pub(crate) path: &'static str,
+    /// [`Record::SCHEMA`].
+    pub(crate) schema: u64,
     pub(crate) groups: &'static [Group],
     pub(crate) indexes: &'static [IndexSpec],
     /// The number of words of the key; and, in `key_widths`, the number of bits used in each.
@@ -131,6 +133,7 @@ impl RowType {
             id: TypeId::of::<R>(),
             name: R::NAME,
             path: std::any::type_name::<R>(),
+            schema: R::SCHEMA,
             groups: R::GROUPS,
             indexes: R::INDEXES,
             key_words: R::Key::WORDS,

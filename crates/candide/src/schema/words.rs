@@ -15,6 +15,15 @@ pub enum Words<'a> {
 }
 
 impl Words<'_> {
+    /// Returns the number of words.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Words::Shared(words) => words.len(),
+            Words::Own(words) => words.len(),
+        }
+    }
+
     /// Returns word `index` of the unit.
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> u64 {

@@ -77,6 +77,28 @@ pub(crate) enum Point {
 pub(crate) enum Mutant {
     /// No fence between locking and validating.
     NoFence,
+    /// The log: a commit ends its turn before its record is in the buffer.
+    AppendAfterUnlock,
+    /// The log: the logger takes its cut after it has emptied the buffers.
+    CutAfterSwap,
+    /// The log: a commit counts as durable once it is written.
+    AckBeforeSync,
+    /// The log: a commit takes its turn before its locks.
+    TurnBeforeLocks,
+    /// The log: the epoch of a commit is loaded after its validation.
+    EpochAfterValidation,
+    /// The log: under MVCC, a commit is stamped with its epoch.
+    StampByEpoch,
+    /// The log: a transaction that only reads is acknowledged at once.
+    ReadOnlyAckAtOnce,
+    /// The log: the absence of a row counts as known since the epoch in its tombstone.
+    AbsenceAckByTid,
+    /// The log: a row that came and went within its transaction is logged.
+    UntouchedLogged,
+    /// The log: entries of secondary indexes are logged.
+    IndexEntryLogged,
+    /// The log: MVTO keeps operations as deltas in a database with a log.
+    DeltaLogged,
     /// Views: a version from the base's epoch or later is accepted although the view has not moved
     /// on.
     ViewUnmoved,

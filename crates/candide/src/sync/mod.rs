@@ -33,19 +33,19 @@ pub(crate) use system_clock::{SystemClock, TICK_BITS};
 
 #[cfg(loom)]
 pub(crate) use loom::{
-    sync::{Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard},
     thread,
 };
 #[cfg(shuttle)]
 pub(crate) use shuttle::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
-    sync::{Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard},
     thread,
 };
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
-    sync::{Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard},
     thread,
 };
 #[cfg(loom)]
@@ -80,6 +80,26 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     }
+}
+
+/// Sleeps until `condvar` is notified, or without a reason. The mutex is unlocked meanwhile.
+pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Sleeps as [`wait`] does, but at most for `longest`. Returns, too, whether that time is over.
+/// Under models, where no time passes, it is never over.
+pub(crate) fn wait_for<'a, T>(
+    condvar: &Condvar,
+    guard: MutexGuard<'a, T>,
+    longest: Duration,
+) -> (MutexGuard<'a, T>, bool) {
+    if MODELLED {
+        return (wait(condvar, guard), false);
+    }
+    let waited = condvar.wait_timeout(guard, longest);
+    let (guard, timeout) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+    (guard, timeout.timed_out())
 }
 
 /// Executes the store-load barrier between a thread's store and its load of another thread's word

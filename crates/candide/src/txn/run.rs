@@ -14,6 +14,7 @@ use crate::error::Abort;
 use crate::factor::Factor;
 use crate::gc::Garbage;
 use crate::index::Found;
+use crate::log::{Level, Log};
 use crate::record::PlacedUnit;
 use crate::schema::Words;
 use crate::stats::Counters;
@@ -45,6 +46,7 @@ pub struct RunOptions<'a> {
     deadline: Option<Instant>,
     on_conflict: Option<&'a dyn Fn(&Conflict)>,
     read_only: bool,
+    level: Option<Level>,
 }
 
 impl std::fmt::Debug for RunOptions<'_> {
@@ -53,6 +55,7 @@ impl std::fmt::Debug for RunOptions<'_> {
             .field("attempts_max", &self.attempts_max)
             .field("deadline", &self.deadline)
             .field("read_only", &self.read_only)
+            .field("level", &self.level)
             .finish_non_exhaustive()
     }
 }
@@ -60,7 +63,13 @@ impl std::fmt::Debug for RunOptions<'_> {
 impl<'a> RunOptions<'a> {
     /// Returns options without limits: conflicts are retried until the transaction commits.
     pub const fn new() -> RunOptions<'a> {
-        RunOptions { attempts_max: None, deadline: None, on_conflict: None, read_only: false }
+        RunOptions {
+            attempts_max: None,
+            deadline: None,
+            on_conflict: None,
+            read_only: false,
+            level: None,
+        }
     }
 
     /// Makes the transaction read-only: each operation that would write or lock returns
@@ -87,6 +96,15 @@ impl<'a> RunOptions<'a> {
     #[must_use]
     pub fn read_only(self) -> RunOptions<'a> {
         RunOptions { read_only: true, ..self }
+    }
+
+    /// Sets the level of durability for which the call waits, in a database that is
+    /// [open](crate::Database::open). By default that is the level of
+    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge). In a database without a log, the
+    /// option has no effect.
+    #[must_use]
+    pub fn acknowledge(self, level: Level) -> RunOptions<'a> {
+        RunOptions { level: Some(level), ..self }
     }
 
     /// Returns the read view of a transaction with these options.
@@ -233,11 +251,21 @@ impl<P: Protocol> TxnRunner<P> {
             StarvationGuard { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
         let mut failed = 0;
         loop {
-            let (verdict, result) =
-                match self.attempt(engine, options, failed + 1, effects, &mut body) {
-                    Ok(value) => return Ok(value),
-                    Err(ended) => ended,
-                };
+            if let Some(log) = &self.state.get_mut().log {
+                log.await_room();
+            }
+            let ended = self.attempt(engine, options, failed + 1, effects, &mut body);
+            let is_over = !matches!(ended, Err((Verdict::Conflict(_), _)));
+            if is_over && self.state.get_mut().log.is_some() {
+                starvation.end_early();
+                if let Err(abort) = self.acknowledge(options) {
+                    return end_unacknowledged(ended, abort, effects);
+                }
+            }
+            let (verdict, result) = match ended {
+                Ok(value) => return Ok(value),
+                Err(ended) => ended,
+            };
             let cause = match settle(verdict, result, effects) {
                 ControlFlow::Continue(cause) => cause,
                 ControlFlow::Break(result) => return result,
@@ -249,6 +277,21 @@ impl<P: Protocol> TxnRunner<P> {
                 return Err(refusal.into());
             }
         }
+    }
+
+    /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in a
+    /// database without a log.
+    pub(crate) fn rests_on(&mut self) -> Option<(u64, Arc<Log>)> {
+        let log = self.state.get_mut().log.as_deref()?;
+        Some((log.stamp, log.log.clone()))
+    }
+
+    /// Waits, in a database with a log, until everything on which the result of the transaction
+    /// rests has reached the level for which the caller waits. The session is not pinned.
+    #[cold]
+    fn acknowledge(&mut self, options: &RunOptions<'_>) -> Result<(), Abort> {
+        let log = self.state.get_mut().log.as_deref().expect("the database has a log");
+        log.await_level(options.level.unwrap_or(log.log.acknowledge))
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
@@ -263,7 +306,11 @@ impl<P: Protocol> TxnRunner<P> {
         unit: PlacedUnit,
         copy: impl FnMut(Words<'_>),
     ) -> Option<bool> {
-        if !P::SINGLE_READ_COMMITS || self.has_to_collect(engine) || table.database != engine.id {
+        if !P::SINGLE_READ_COMMITS
+            || self.has_to_collect(engine)
+            || table.database != engine.id
+            || self.state.get_mut().log.is_some()
+        {
             return None;
         }
         table.check_key(key);
@@ -516,6 +563,19 @@ fn settle<T, E: From<Abort>>(
     }
 }
 
+/// Ends a transaction whose result is not shown, since the log has failed before what the result
+/// rests on was durable.
+#[cold]
+fn end_unacknowledged<T, E: From<Abort>>(
+    ended: Result<T, Ended<T, E>>,
+    abort: Abort,
+    effects: &Effects,
+) -> Result<T, E> {
+    drop(ended);
+    drop(effects.discard());
+    Err(abort.into())
+}
+
 /// The count of a transaction's conflicts. The guard takes the token once there are too many
 /// conflicts, and releases the token when the transaction ends.
 struct StarvationGuard<'a> {
@@ -565,6 +625,15 @@ impl Drop for StarvationGuard<'_> {
 }
 
 impl StarvationGuard<'_> {
+    /// Releases the turn and the token, if the transaction has them, before its result waits for
+    /// the log.
+    fn end_early(&mut self) {
+        if self.conflicts > 0 {
+            self.end();
+            self.conflicts = 0;
+        }
+    }
+
     /// Releases the turn and the token.
     #[cold]
     #[inline(never)]

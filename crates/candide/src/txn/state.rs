@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 use super::index_scratch::IndexScratch;
+use super::session_log::SessionLog;
 use crate::access::{self, Intent, WriteSet};
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
@@ -24,6 +25,7 @@ use crate::epoch::Epoch;
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{Found, Linked, Place, Start, Supplies};
+use crate::log::LogTurn;
 use crate::memory::Cache;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{KeyPacking, Op, Unit, Units, Words};
@@ -59,6 +61,8 @@ pub(crate) struct State<P: Protocol> {
     /// The number of operations until the next revalidation; one if the attempt is doomed, so that
     /// each further operation returns the conflict.
     until_look: u32,
+    /// The session's end of the log; `None` if the database has no log.
+    pub(crate) log: Option<Box<SessionLog>>,
     /// The number of units that the attempt has noted as held.
     held: u32,
     /// Whether conflicts unwind the stack.
@@ -86,7 +90,9 @@ pub(crate) struct Mark {
 }
 
 impl<P: Protocol> State<P> {
-    pub(crate) fn new(engine: &Engine<P>, worker: Worker<P::SessionVersions>) -> State<P> {
+    pub(crate) fn new(engine: &Engine<P>, mut worker: Worker<P::SessionVersions>) -> State<P> {
+        let log = engine.log.get().map(|log| Box::new(SessionLog::new(log)));
+        worker.local.is_logged = log.is_some();
         State {
             attempt: P::attempt(&engine.clock),
             writes: WriteSet::default(),
@@ -99,6 +105,7 @@ impl<P: Protocol> State<P> {
             index_scratch: IndexScratch::default(),
             operations: FIRST_REVALIDATION,
             until_look: FIRST_REVALIDATION,
+            log,
             held: 0,
             unwinds: engine.options.factors.has(Factor::UnwindingAborts),
         }
@@ -917,10 +924,14 @@ impl<P: Protocol> State<P> {
     pub(crate) fn commit_reads(&mut self, engine: &Engine<P>) -> Option<Result<(), Abort>> {
         let has_failed =
             self.doomed.is_some() || self.failed.is_some() || P::InPlace::has_failed(&self.attempt);
-        let is_simple = self.writes.is_empty() && !has_failed;
+        let has_changed = P::InPlace::has_changed(&self.attempt) && self.log.is_some();
+        let is_simple = self.writes.is_empty() && !has_failed && !has_changed;
         is_simple.then(|| {
+            let turn = &mut LogTurn::unlogged();
             let context = &mut Context::new(engine, &mut self.worker);
-            P::commit(context, &mut self.attempt, &mut self.writes).map(|_| ())
+            P::commit(context, &mut self.attempt, &mut self.writes, turn)?;
+            self.note_seen(engine);
+            Ok(())
         })
     }
 
@@ -930,8 +941,43 @@ impl<P: Protocol> State<P> {
         if self.doomed.is_some() || self.failed.is_some() {
             return Err(self.commit_error(engine)?.expect("a failed attempt has an outcome"));
         }
+        if self.log.is_some() {
+            return self.commit_logged(engine);
+        }
+        let turn = &mut LogTurn::unlogged();
         let context = &mut Context::new(engine, &mut self.worker);
-        P::commit(context, &mut self.attempt, &mut self.writes)
+        P::commit(context, &mut self.attempt, &mut self.writes, turn)
+    }
+
+    /// Commits, and leaves the record of the commit in the session's buffer.
+    #[inline(never)]
+    fn commit_logged(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
+        let State { attempt, writes, worker, log, .. } = self;
+        let context = &mut Context::new(engine, worker);
+        let log = log.as_deref_mut().expect("the database has a log");
+        let (mut turn, logged) = match log.open() {
+            Ok(opened) => opened,
+            Err(refusal) => {
+                P::abort(context, attempt, writes);
+                return Err(refusal);
+            }
+        };
+        let committed = P::commit(context, attempt, writes, &mut turn)?;
+        logged.append(turn, engine, committed, |each| {
+            P::changes(attempt, writes, &mut |change| each(change))
+        });
+        Ok(committed)
+    }
+
+    /// Notes, in a database with a log, on which commits the result of the attempt rests. The
+    /// attempt has been validated, and has written nothing.
+    #[inline(always)]
+    fn note_seen(&mut self, engine: &Engine<P>) {
+        if let Some(log) = &mut self.log
+            && !mutant(Mutant::ReadOnlyAckAtOnce)
+        {
+            log.stamp = P::seen_stamp(&engine.clock, &engine.epochs, &self.attempt);
+        }
     }
 
     /// Returns the sizes of the read set and of the write set.
@@ -962,7 +1008,8 @@ impl<P: Protocol> State<P> {
                 }
             };
         let writes = std::mem::take(&mut self.writes);
-        P::commit(context, &mut self.attempt, &mut self.writes)?;
+        P::commit(context, &mut self.attempt, &mut self.writes, &mut LogTurn::unlogged())?;
+        self.note_seen(engine);
         // Updaters may run only now, on validated words.
         let outcome = applied.or_else(|| writes.first_failure(&mut images));
         Ok(outcome.or(self.failed))

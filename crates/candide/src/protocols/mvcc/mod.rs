@@ -137,6 +137,7 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::index::{NodeAt, NodeChange};
+use crate::log::LogTurn;
 use crate::protocols::mvcc::parts::block_size;
 use crate::protocols::mvcc::undo_queue::UndoEntry;
 use crate::protocols::shared::cell_lock::{
@@ -322,16 +323,29 @@ impl Protocol for Mvcc {
         context: &mut Context<'_, Mvcc>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         let result = if writes.is_empty() {
             attempt.refresh_attempts_left = 0;
             context.note_staleness(|| is_stale(attempt));
-            Ok(Committed { version: 0 })
+            Ok(Committed::NOTHING)
         } else {
-            commit(context, attempt, writes)
+            commit(context, attempt, writes, turn)
         };
         cell_lock::end(context, &mut attempt.held, release_cell);
         result
+    }
+
+    fn cut(clock: &Clock, _epochs: &Epochs) -> u64 {
+        clock.now()
+    }
+
+    fn last_stamp(clock: &Clock, _epochs: &Epochs) -> u64 {
+        clock.now()
+    }
+
+    fn seen_stamp(_clock: &Clock, _epochs: &Epochs, attempt: &Attempt) -> u64 {
+        attempt.time
     }
 
     #[inline(always)]
@@ -723,6 +737,7 @@ fn commit(
     context: &mut Context<'_, Mvcc>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Abort> {
     context.versions.undo_entries.reserve(writes.items().len()); // C4
 
@@ -731,6 +746,7 @@ fn commit(
 
     // 2 timestamp, 3 validate
     debug_assert!(writes.items().iter().all(is_owned), "MV1: INSTALL is set before the draw");
+    turn.take();
     let ts = draw(context, attempt);
     has_number(ts)
         .and_then(|()| have_room(context, attempt))
@@ -748,7 +764,8 @@ fn commit(
         install(context, writes, index, ts);
     }
     attempt.refresh_attempts_left = 0;
-    Ok(Committed { version: ts })
+    let by_epoch = mutant(Mutant::StampByEpoch);
+    Ok(Committed { version: ts, stamp: if by_epoch { context.engine.epochs.now() } else { ts } })
 }
 
 /// Raises INSTALL in a held cell.

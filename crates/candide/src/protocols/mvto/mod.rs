@@ -191,6 +191,7 @@ use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
 use crate::factor::Factor;
 use crate::index::{NodeAt, NodeChange};
+use crate::log::LogTurn;
 use crate::protocols::shared::cell_lock::{self, patience};
 use crate::record::version_chain::{
     self, INLINE_USED, Latched, ON_SNAPSHOT_LIST, Stamp, VACATED, Version, VersionId,
@@ -437,17 +438,30 @@ impl Protocol for Mvto {
         context: &mut Context<'_, Mvto>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
         let result = if writes.is_empty() {
             commit_reads(context, attempt)
         } else {
-            commit(context, attempt, writes)
+            commit(context, attempt, writes, turn)
         };
         if result.is_ok() {
             attempt.refresh_attempts_left = 0;
         }
         end(context, attempt);
         result
+    }
+
+    fn cut(clock: &Clock, _epochs: &Epochs) -> u64 {
+        clock.now()
+    }
+
+    fn last_stamp(clock: &Clock, _epochs: &Epochs) -> u64 {
+        clock.now()
+    }
+
+    fn seen_stamp(_clock: &Clock, _epochs: &Epochs, attempt: &Attempt) -> u64 {
+        attempt.time
     }
 
     #[inline(always)]
@@ -909,7 +923,7 @@ fn commit_reads(
         look_at_all(context, attempt, attempt.time + 1, false)?;
     }
     context.note_staleness(|| is_stale(attempt, None));
-    Ok(Committed { version: 0 })
+    Ok(Committed::NOTHING)
 }
 
 /// Runs the phases of a commit that writes. Afterwards none of the commit's versions is pending,
@@ -918,6 +932,7 @@ fn commit(
     context: &mut Context<'_, Mvto>,
     attempt: &mut Attempt,
     writes: &mut WriteSet,
+    turn: &mut LogTurn<'_>,
 ) -> Result<Committed, Abort> {
     context.yield_to_token()?;
     context.reserve_for(writes);
@@ -930,9 +945,11 @@ fn commit(
     let part = attempt.part.take().unwrap_or_else(|| context.clock.join());
 
     // 1 timestamp
+    turn.take();
     let ts = draw(context, attempt, &part);
     let committed = commit_at(context, attempt, writes, ts);
     if !matches!(committed, Ok(())) {
+        turn.give_up();
         unlink_all(context, writes);
     }
     if context.engine.parking.has_sleepers() {
@@ -949,7 +966,7 @@ fn commit(
         cell_lock::await_unlocked(context, at);
     }
     match committed {
-        Ok(()) => Ok(Committed { version: ts }),
+        Ok(()) => Ok(Committed { version: ts, stamp: ts }),
         Err(Failure::Outcome(abort)) => Err(abort),
         Err(Failure::Panic(panic)) => {
             give_back(context, attempt);
@@ -1120,7 +1137,9 @@ fn link(
         cell.release();
         return Err(context.conflict(abort, at));
     }
-    let can_wait = item.note != NO_BLOCK && can_wait(writes, index, below);
+    // The log takes the results of operations.
+    let is_logged = context.local.is_logged && !mutant(Mutant::DeltaLogged);
+    let can_wait = item.note != NO_BLOCK && !is_logged && can_wait(writes, index, below);
     let block = match (!can_wait && collect::has_room(context, &cell), item.note) {
         (true, _) => None,
         (false, NO_BLOCK) => {

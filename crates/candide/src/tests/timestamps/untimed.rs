@@ -12,6 +12,7 @@ use crate::engine::{
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::index::{NodeAt, NodeChange};
+use crate::log::LogTurn;
 use crate::protocols::{TicToc, begin_in_time};
 use crate::record::CellAt;
 use crate::schema::{Op, Words};
@@ -96,8 +97,9 @@ impl Protocol for Untimed {
         context: &mut Context<'_, Untimed>,
         attempt: &mut Attempt,
         writes: &mut WriteSet,
+        turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort> {
-        TicToc::commit(&mut inner(context), attempt, writes)
+        TicToc::commit(&mut inner(context), attempt, writes, turn)
     }
 
     fn abort(context: &mut Context<'_, Untimed>, attempt: &mut Attempt, writes: &mut WriteSet) {

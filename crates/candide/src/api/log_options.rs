@@ -1,0 +1,98 @@
+//! Options of the log of a database.
+
+#![forbid(unsafe_code)]
+
+use crate::log::Level;
+use crate::sync::Duration;
+use candide_log::Progress;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// A function that hears of the progress of recovery.
+type Report = dyn Fn(Progress) + Send + Sync;
+
+/// Options with which a database is [opened](crate::Builder::open). The defaults are good choices.
+#[derive(Clone)]
+pub struct LogOptions {
+    pub(crate) acknowledge: Level,
+    pub(crate) flush_every: Duration,
+    pub(crate) segment_bytes: u64,
+    pub(crate) checkpoint_bytes: u64,
+    pub(crate) recovery_threads: usize,
+    pub(crate) progress: Option<Arc<Report>>,
+}
+
+impl std::fmt::Debug for LogOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogOptions")
+            .field("acknowledge", &self.acknowledge)
+            .field("flush_every", &self.flush_every)
+            .field("segment_bytes", &self.segment_bytes)
+            .field("checkpoint_bytes", &self.checkpoint_bytes)
+            .field("recovery_threads", &self.recovery_threads)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for LogOptions {
+    fn default() -> LogOptions {
+        LogOptions {
+            acknowledge: Level::Durable,
+            flush_every: Duration::from_millis(10),
+            segment_bytes: 64 << 20,
+            checkpoint_bytes: 256 << 20,
+            recovery_threads: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+            progress: None,
+        }
+    }
+}
+
+impl LogOptions {
+    /// Returns the default options.
+    pub fn new() -> LogOptions {
+        LogOptions::default()
+    }
+
+    /// Sets the level for which [`Database::run`](crate::Database::run) and its like wait before
+    /// they return. The default is [`Level::Durable`]. A transaction can say otherwise by
+    /// [`RunOptions::acknowledge`](crate::RunOptions::acknowledge).
+    #[must_use]
+    pub fn acknowledge(self, level: Level) -> LogOptions {
+        LogOptions { acknowledge: level, ..self }
+    }
+
+    /// Sets the time after which a commit for which no thread waits is written and synced at the
+    /// latest; 10 ms by default. A commit for which a thread or a task waits is written at once.
+    #[must_use]
+    pub fn flush_every(self, time: Duration) -> LogOptions {
+        LogOptions { flush_every: time, ..self }
+    }
+
+    /// Sets the largest size of a segment of the log; 64 MiB by default. Values below 64 KiB count
+    /// as 64 KiB.
+    #[must_use]
+    pub fn segment_bytes(self, bytes: u64) -> LogOptions {
+        LogOptions { segment_bytes: bytes.max(64 << 10), ..self }
+    }
+
+    /// Sets the size of the log above which a checkpoint begins by itself; 256 MiB by default. A
+    /// smaller size makes recovery shorter, and writes the rows more often. The checkpoint takes
+    /// about as much memory.
+    #[must_use]
+    pub fn checkpoint_bytes(self, bytes: u64) -> LogOptions {
+        LogOptions { checkpoint_bytes: bytes, ..self }
+    }
+
+    /// Sets the number of threads that recover; by default as many as there are cores. Under a
+    /// protocol that allows one session, one thread recovers.
+    #[must_use]
+    pub fn recovery_threads(self, threads: NonZeroUsize) -> LogOptions {
+        LogOptions { recovery_threads: threads.get(), ..self }
+    }
+
+    /// Calls `report` now and then while the database is being recovered.
+    #[must_use]
+    pub fn progress(self, report: impl Fn(Progress) + Send + Sync + 'static) -> LogOptions {
+        LogOptions { progress: Some(Arc::new(report)), ..self }
+    }
+}

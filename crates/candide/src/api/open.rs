@@ -1,0 +1,182 @@
+//! Opening a database that lies in files.
+
+#![forbid(unsafe_code)]
+
+use super::database::{Builder, Database};
+use super::log_options::LogOptions;
+use super::recovery::Recovery;
+use crate::engine::Protocol;
+use crate::error::{Abort, Error};
+use crate::log::{BlockError, Blocks, Level, Log};
+use crate::protocols::DefaultProtocol;
+use crate::shared::{Durable, DatabaseCuts};
+use candide_log::disk::{Disk, RealDisk};
+use candide_log::{LogWriter, OpenError, Store, StoreOptions, WriteError};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Database<DefaultProtocol> {
+    /// Opens the database in the directory `path`, or makes one there if the directory is empty or
+    /// does not exist. Everything that was durable is in the database again: the state is that after
+    /// a prefix of the serial order of all transactions.
+    ///
+    /// [`Database::run`] then waits until what it returns is durable: on the disk, so that it
+    /// survives a loss of power. That takes as long as the disk takes to write and sync, from some
+    /// microseconds to some milliseconds, while other threads go on and share the sync.
+    /// [`Database::run_logged`] does not wait, and [`LogOptions::acknowledge`] changes the default.
+    ///
+    /// ```
+    /// use candide::{Abort, Database, Record};
+    ///
+    /// #[derive(Record, Clone, Copy, Debug, PartialEq)]
+    /// struct Account { #[key] id: u64, cents: i64 }
+    ///
+    /// # let directory = std::env::temp_dir().join(format!("candide-doc-open-{}", std::process::id()));
+    /// # let path = directory.join("shop.candide");
+    /// {
+    ///     let db = Database::open(&path)?;
+    ///     let accounts = db.table::<Account>("accounts")?;
+    ///     db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
+    /// }
+    /// let db = Database::open(&path)?;
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// assert_eq!(db.run(|tx| accounts.get(tx, &1))?, Some(Account { id: 1, cents: 50 }));
+    /// # drop((db, accounts));
+    /// # std::fs::remove_dir_all(directory)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`OpenError`]: the directory is in use, contains something else, is damaged, or cannot be
+    /// read or written. Nothing has changed then.
+    pub fn open(path: impl AsRef<Path>) -> Result<Database<DefaultProtocol>, OpenError> {
+        Database::<DefaultProtocol>::builder().open(path, LogOptions::new())
+    }
+}
+
+impl<P: Protocol> Builder<P> {
+    /// Opens the database in the directory `path` as [`Database::open`] does, with these options and
+    /// under protocol `P`. The files do not depend on the protocol, nor on timestamp splitting.
+    ///
+    /// # Errors
+    /// As [`Database::open`]; and, in [`OpenError::Target`], those of [`Builder::build`].
+    pub fn open(
+        self,
+        path: impl AsRef<Path>,
+        options: LogOptions,
+    ) -> Result<Database<P>, OpenError> {
+        let path = path.as_ref();
+        let disk = RealDisk::create(path)
+            .map_err(|source| OpenError::Io { file: path.display().to_string(), source })?;
+        self.open_on(Arc::new(disk), options)
+    }
+
+    /// Opens the database on a disk, which may be a simulated one.
+    #[doc(hidden)]
+    pub fn open_on(
+        self,
+        disk: Arc<dyn Disk>,
+        options: LogOptions,
+    ) -> Result<Database<P>, OpenError> {
+        let db = self.build().map_err(|error| OpenError::Target(Box::new(error)))?;
+        let one_session = db.inner.engine.properties.one_session;
+        let store_options = StoreOptions {
+            segment_bytes: options.segment_bytes,
+            checkpoint_log_bytes: options.checkpoint_bytes,
+            recovery_threads: if one_session { 1 } else { options.recovery_threads },
+        };
+        let report = |progress| {
+            if let Some(report) = &options.progress {
+                report(progress);
+            }
+        };
+        let target = Recovery::new(&db.inner);
+        let (store, writer, _) = Store::open(disk, &store_options, &target, &report)?;
+        let writer = Box::new(LogBlocks(writer));
+        let log = Arc::new(Log::new(writer, options.flush_every, options.acknowledge));
+        let cuts = Box::new(DatabaseCuts::of(&db.inner));
+        db.inner.make_durable(Durable::start(log, Arc::new(store), cuts));
+        Ok(db)
+    }
+}
+
+/// The writer of the log's blocks in files.
+#[derive(Debug)]
+struct LogBlocks(LogWriter);
+
+fn failed(error: WriteError) -> BlockError {
+    match error {
+        WriteError::Full(_) => BlockError::Full,
+        WriteError::Failed(error) => BlockError::Failed(io::Error::new(error.kind(), error)),
+    }
+}
+
+impl Blocks for LogBlocks {
+    fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), BlockError> {
+        self.0.write(records, cut).map_err(failed)
+    }
+
+    fn sync(&mut self) -> Result<(), BlockError> {
+        self.0.sync().map_err(failed)
+    }
+
+    fn confirm(&mut self) -> Result<(), BlockError> {
+        self.0.confirm().map_err(failed)
+    }
+
+    fn prepare(&mut self) -> Result<(), BlockError> {
+        self.0.prepare().map_err(failed)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), BlockError> {
+        self.0.close().map_err(failed)
+    }
+}
+
+/// The state of a database in files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Durability {
+    /// The stamp up to which commits are [written](Level::Written), and the one up to which they are
+    /// [durable](Level::Durable). Stamps are numbers that grow along the serial order; they have no
+    /// meaning beyond the present opening of the database.
+    pub written: u64,
+    /// See `written`.
+    pub durable: u64,
+    /// The bytes of the log that a recovery would read.
+    pub log_bytes: u64,
+    /// Whether the disk has no room for the log, so that transactions cannot write.
+    pub is_full: bool,
+}
+
+impl<P: Protocol> Database<P> {
+    /// Waits until every transaction that has ended before the call is durable. In a database
+    /// without a log it returns at once.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with [`Abort::LogFailed`].
+    pub fn sync(&self) -> Result<(), Error> {
+        let engine = &self.inner.engine;
+        let Some(log) = engine.log.get() else { return Ok(()) };
+        let stamp = P::last_stamp(&engine.clock, &engine.epochs);
+        log.progress.wait(stamp, Level::Durable).map_err(Error::Refused)
+    }
+
+    /// Returns the reason for which the log has failed; `None` if it has not. After a failure
+    /// transactions still read, and each that writes ends in [`Abort::LogFailed`].
+    pub fn log_failure(&self) -> Option<Arc<io::Error>> {
+        self.inner.engine.log.get()?.progress.failure()
+    }
+
+    /// Returns the state of the database's files; `None` if the database has none.
+    pub fn durability(&self) -> Option<Durability> {
+        let log = self.inner.engine.log.get()?;
+        Some(Durability {
+            written: log.progress.cut(Level::Written),
+            durable: log.progress.cut(Level::Durable),
+            log_bytes: self.inner.store()?.log_bytes(),
+            is_full: log.progress.is_full(),
+        })
+    }
+}

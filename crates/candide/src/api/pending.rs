@@ -1,0 +1,116 @@
+//! Results of transactions that are committed, and not durable yet.
+
+#![forbid(unsafe_code)]
+
+use crate::error::Abort;
+use crate::log::{Level, Log};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The result of a transaction that has ended, and may not be durable yet: what
+/// [`Database::run_logged`](crate::Database::run_logged) returns.
+///
+/// Other transactions already see what the transaction wrote. The result of a transaction that only
+/// read, and an error, are `Pending`, too: they may rest on writes of other transactions that are not
+/// durable yet, and after a crash might be untrue.
+///
+/// A `Pending` is a [`Future`] that any executor can run. Dropping it changes nothing: the
+/// transaction becomes durable all the same.
+#[must_use = "the transaction may not be durable before this is waited for"]
+pub struct Pending<T, E = Abort> {
+    /// `None` once the future has returned it.
+    result: Option<Result<T, E>>,
+    stamp: u64,
+    /// The log; `None` in a database without a log, where nothing becomes durable.
+    log: Option<Arc<Log>>,
+}
+
+impl<T: fmt::Debug, E: fmt::Debug> fmt::Debug for Pending<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending")
+            .field("result", &self.result)
+            .field("is_durable", &self.is_at(Level::Durable))
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T, E> Pending<T, E> {
+    pub(crate) fn new(result: Result<T, E>, at: Option<(u64, Arc<Log>)>) -> Pending<T, E> {
+        let (stamp, log) = at.map_or((0, None), |(stamp, log)| (stamp, Some(log)));
+        Pending { result: Some(result), stamp, log }
+    }
+
+    /// Returns the result, which a crash may still make untrue.
+    ///
+    /// # Panics
+    /// If this future has been completed.
+    pub fn peek(&self) -> Result<&T, &E> {
+        self.result.as_ref().expect("the future is not completed").as_ref()
+    }
+
+    /// Returns whether the result has reached a level. In a database without a log it always has.
+    pub fn is_at(&self, level: Level) -> bool {
+        self.log.as_ref().is_none_or(|log| log.progress.has_reached(self.stamp, level))
+    }
+}
+
+impl<T, E: From<Abort>> Pending<T, E> {
+    /// Waits until the result is durable, and returns it.
+    ///
+    /// # Errors
+    /// The error of the transaction; [`Abort::LogFailed`], converted by `E::from`, if the log has
+    /// failed before.
+    pub fn wait(self) -> Result<T, E> {
+        self.wait_for(Level::Durable)
+    }
+
+    /// Waits until the result has reached a level, and returns it.
+    ///
+    /// # Errors
+    /// As [`Pending::wait`].
+    pub fn wait_for(self, level: Level) -> Result<T, E> {
+        if let Some(log) = &self.log {
+            log.progress.wait(self.stamp, level)?;
+        }
+        self.result.expect("the future is not completed")
+    }
+
+    /// Calls `then` with the result once it is durable, or with [`Abort::LogFailed`]. The call is
+    /// made on a thread of the database, one call after another, so it should be short. If the
+    /// result is durable already, or the database has no log, the call is made at once.
+    pub fn on_durable(self, then: impl FnOnce(Result<T, E>) + Send + 'static)
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let result = self.result.expect("the future is not completed");
+        match self.log {
+            Some(log) if !log.progress.has_reached(self.stamp, Level::Durable) => {
+                log.call_when_durable(self.stamp, move |reached: Result<(), Abort>| {
+                    then(reached.map_err(E::from).and(result))
+                });
+            }
+            _ => then(result),
+        }
+    }
+}
+
+impl<T: Unpin, E: From<Abort> + Unpin> Future for Pending<T, E> {
+    type Output = Result<T, E>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, E>> {
+        let reached = match &self.log {
+            None => Some(Ok(())),
+            Some(log) => log.progress.poll(self.stamp, Level::Durable, context.waker()),
+        };
+        match reached {
+            None => Poll::Pending,
+            Some(reached) => {
+                let result = self.result.take().expect("the future is not completed");
+                Poll::Ready(reached.map_err(E::from).and(result))
+            }
+        }
+    }
+}

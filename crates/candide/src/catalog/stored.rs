@@ -1,0 +1,108 @@
+//! Tables in the files of a database: their schemas, and what differs between a schema and the row
+//! type of a program.
+
+#![forbid(unsafe_code)]
+
+use super::TableOptions;
+use crate::error::{Abort, Error};
+use crate::schema::{Group, RowType};
+use candide_log::schema::{IndexSchema, TableSchema};
+use candide_log::{Store, StoreError};
+use std::collections::HashSet;
+use std::fmt::{self, Formatter};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// Adds a table to the files, and returns its number in the log. The table is durable then.
+pub(super) fn add(
+    store: &Store,
+    name: &str,
+    options: TableOptions,
+    row: &RowType,
+) -> Result<u16, Error> {
+    let schema = TableSchema {
+        number: 0,
+        name: name.to_owned(),
+        row_type: row.name.to_owned(),
+        schema: row.schema,
+        key_words: row.key_words as u16,
+        key_widths: row.key_widths.to_vec(),
+        groups: row.groups.iter().map(|group| (group.name.into(), group.words as u32)).collect(),
+        ordered: row.ordered || options.ordered,
+        splitting: options.splitting,
+        policy: options.policy.map(|policy| policy.name().to_owned()),
+        indexes: row
+            .indexes
+            .iter()
+            .map(|spec| IndexSchema { name: spec.name.to_owned(), unique: spec.unique })
+            .collect(),
+    };
+    store.add_table(schema).map(|number| number as u16).map_err(|error| match error {
+        StoreError::Log(candide_log::WriteError::Failed(_)) => Error::Refused(Abort::LogFailed),
+        StoreError::Full { .. } => Error::Refused(Abort::DiskFull),
+        StoreError::TooManyTables => Error::TooManyTables,
+        other => Error::Files { problem: other.to_string() },
+    })
+}
+
+/// Checks that rows of a program's type can be those of a table in the files.
+///
+/// # Errors
+/// [`Error::Schema`], with what differs.
+pub(super) fn check(schema: &TableSchema, row: &RowType) -> Result<(), Error> {
+    let differs = |what: &str, there: &dyn fmt::Debug, here: &dyn fmt::Debug| {
+        let difference = format!("{what} {there:?} in the files and {here:?} in the program");
+        Err(Error::Schema { table: schema.name.clone(), row: row.name, difference })
+    };
+    let groups: Vec<(String, u32)> =
+        row.groups.iter().map(|group| (group.name.to_owned(), group.words as u32)).collect();
+    if schema.key_words != row.key_words as u16 || schema.key_widths != row.key_widths {
+        return differs(
+            "the bits of the key's components are",
+            &schema.key_widths,
+            &row.key_widths,
+        );
+    }
+    if schema.groups != groups {
+        return differs("the column groups and their words are", &schema.groups, &groups);
+    }
+    if row.ordered && !schema.ordered {
+        return differs("the order of keys is kept:", &schema.ordered, &row.ordered);
+    }
+    if schema.schema != row.schema {
+        return differs("the hash of all fields is", &schema.schema, &row.schema);
+    }
+    Ok(())
+}
+
+/// Returns the column groups of a schema.
+pub(super) fn groups(schema: &TableSchema) -> &'static [Group] {
+    static KNOWN: LazyLock<Mutex<HashSet<&'static [Group]>>> = LazyLock::new(Mutex::default);
+    let groups = schema.groups.iter();
+    let groups: Vec<Group> =
+        groups.map(|(name, words)| Group::new(intern(name), *words as usize)).collect();
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(&*groups) {
+        return known;
+    }
+    let groups: &'static [Group] = groups.leak();
+    known.insert(groups);
+    groups
+}
+
+/// Returns a text for the life of the process. Each text is kept once, however often a database is
+/// opened.
+pub(super) fn intern(text: &str) -> &'static str {
+    static KNOWN: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.get(text) {
+        return known;
+    }
+    let text: &'static str = text.to_owned().leak();
+    known.insert(text);
+    text
+}
+
+/// Writes the words of a key whose type is not known yet.
+pub(super) fn show_words(words: &[u64], f: &mut Formatter<'_>) -> fmt::Result {
+    write!(f, "{words:x?}")
+}

@@ -1,0 +1,35 @@
+//! Where the logger writes: the writer of the crate `candide-log`, or one that a test watches.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::Debug;
+use std::io;
+
+/// The reason why a block could not be written.
+#[derive(Debug)]
+pub(crate) enum BlockError {
+    /// The disk has no room for the block. Nothing was written, and the same block may be tried
+    /// again.
+    Full,
+    /// A write or a sync has failed. Every later call fails, too.
+    Failed(io::Error),
+}
+
+/// The file to which the logger writes blocks.
+pub(crate) trait Blocks: Send + Debug {
+    /// Writes one block, with the records of a round and its cut. The block survives the end of the
+    /// process.
+    fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), BlockError>;
+
+    /// Makes everything written durable.
+    fn sync(&mut self) -> Result<(), BlockError>;
+
+    /// Writes a block that confirms the one before, so that later damage of that one is noticed.
+    fn confirm(&mut self) -> Result<(), BlockError>;
+
+    /// Makes room for blocks to come.
+    fn prepare(&mut self) -> Result<(), BlockError>;
+
+    /// Confirms the last block, makes that durable, and ends the log.
+    fn close(self: Box<Self>) -> Result<(), BlockError>;
+}

@@ -1,0 +1,19 @@
+//! Levels of durability.
+
+#![forbid(unsafe_code)]
+
+/// The level up to which a transaction's effects survive.
+///
+/// The levels are ordered: each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Level {
+    /// Other transactions see the effects. They survive nothing, but will be durable within
+    /// [`LogOptions::flush_every`](crate::LogOptions::flush_every) and the time of a write.
+    Memory,
+    /// The operating system has the effects: they survive the end of the process, also by `kill
+    /// -9`, but not that of the machine.
+    Written,
+    /// The disk has the effects: they survive a crash of the machine and a loss of power.
+    #[default]
+    Durable,
+}

@@ -1,0 +1,273 @@
+//! The logger: the thread that collects the records of all sessions, and writes them.
+//!
+//! A *round* takes a cut, empties the buffers of all sessions (LG3), writes one block with all
+//! records and the cut, and syncs it. A round begins at once when a thread or a task waits for a
+//! commit; otherwise after [`LogOptions::flush_every`](super::LogOptions::flush_every). While a
+//! block is being written and synced, buffers fill; so under load one sync serves many commits.
+
+#![forbid(unsafe_code)]
+
+use super::blocks::{BlockError, Blocks};
+use super::buffer::Buffer;
+use super::level::Level;
+use super::notifier::Notifier;
+use super::progress::{Call, Progress};
+use super::turn::LogTurn;
+use crate::sync::{
+    AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, lock, mutant,
+};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A source of cuts: the clock of a database.
+pub(crate) trait Cuts: Send + Sync + Debug {
+    /// Returns a cut, as [`Protocol::cut`](crate::Protocol) does; `None` if the database is gone.
+    fn cut(&self) -> Option<u64>;
+}
+
+/// The part of a session's log that the logger and the session share.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    buffer: Mutex<Buffer>,
+    /// The number of words that the session has put into the buffer, ever. Only the session
+    /// changes it.
+    appended: AtomicU64,
+    /// The number of these words that the logger has made durable, ever. Only the logger changes
+    /// it.
+    logged: AtomicU64,
+    /// Whether the session has ended. The logger forgets the outbox once the buffer is empty.
+    is_closed: AtomicBool,
+}
+
+impl Outbox {
+    /// Returns the turn to log of a commit of the session.
+    #[inline]
+    pub(crate) fn turn(&self) -> LogTurn<'_> {
+        LogTurn::of(&self.buffer)
+    }
+
+    /// Returns the number of words that the session has put into the buffer and that are not
+    /// durable yet.
+    #[inline]
+    pub(crate) fn backlog(&self) -> u64 {
+        // Relaxed: an older number makes the session wait longer, or later.
+        self.appended.load(Ordering::Relaxed) - self.logged.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the session has ended. What is in the buffer is still written.
+    pub(crate) fn close(&self) {
+        // Release: the logger then finds the session's last record (E27).
+        self.is_closed.store(true, Ordering::Release);
+    }
+}
+
+/// The log of a database.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) progress: Progress,
+    outboxes: Mutex<Vec<Arc<Outbox>>>,
+    pub(super) notifier: Notifier,
+    /// Locked during a round.
+    writing: Mutex<Writing>,
+    /// Whether the logger sleeps without end, so that the next commit must call it.
+    is_idle: AtomicBool,
+    flush_every: Duration,
+    /// The level for which transactions wait, unless they say otherwise.
+    pub(crate) acknowledge: Level,
+}
+
+/// The part of the log that only rounds use.
+#[derive(Debug)]
+struct Writing {
+    /// `None` once the log is closed.
+    writer: Option<Box<dyn Blocks>>,
+    /// What a round has taken from the outboxes and not written yet.
+    taken: Vec<(Arc<Outbox>, Vec<u64>)>,
+    /// Whether a block has been written since the last confirmation.
+    is_unconfirmed: bool,
+}
+
+/// The result of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// No session had a record.
+    Empty,
+    /// A block is written and synced.
+    Written,
+    /// The disk has no room for the block, which stays for the next round.
+    Full,
+    /// The log has failed or is closed.
+    Ended,
+}
+
+/// The number of empty rounds in a row after which the logger sleeps until a commit calls it.
+const EMPTY_ROUNDS_MAX: u32 = 16;
+
+/// The pause before a round is tried again for which the disk had no room.
+const FULL_PAUSE: Duration = Duration::from_millis(50);
+
+impl Log {
+    /// Returns the log that writes to `writer`. A round begins after `flush_every` at the latest.
+    pub(crate) fn new(writer: Box<dyn Blocks>, flush_every: Duration, acknowledge: Level) -> Log {
+        let writing =
+            Writing { writer: Some(writer), taken: Vec::new(), is_unconfirmed: false };
+        Log {
+            progress: Progress::default(),
+            outboxes: Mutex::default(),
+            notifier: Notifier::default(),
+            writing: Mutex::new(writing),
+            is_idle: AtomicBool::new(false),
+            flush_every,
+            acknowledge,
+        }
+    }
+
+    /// Returns the outbox of a new session.
+    pub(crate) fn join(&self) -> Arc<Outbox> {
+        let outbox = Arc::new(Outbox::default());
+        lock(&self.outboxes).push(outbox.clone());
+        outbox
+    }
+
+    /// Notes that a session has put `words` words into its buffer, and wakes the logger if it has
+    /// had nothing to do.
+    #[inline]
+    pub(crate) fn note_appended(&self, outbox: &Outbox, words: u64) {
+        // Relaxed: only the session changes the number.
+        let appended = outbox.appended.load(Ordering::Relaxed) + words;
+        outbox.appended.store(appended, Ordering::Relaxed);
+        // The logger stores `is_idle`, and then looks into the buffer, under its lock. So either the
+        // logger finds the record, or this load finds the logger idle (E28).
+        if self.is_idle.load(Ordering::Relaxed) {
+            self.progress.call();
+        }
+    }
+
+    /// Starts the logger's thread, which ends when [`Progress::stop`] says so or when the database
+    /// is gone.
+    pub(crate) fn start(self: &Arc<Log>, cuts: Box<dyn Cuts>) -> std::thread::JoinHandle<()> {
+        let log = self.clone();
+        std::thread::Builder::new()
+            .name("candide-log".to_owned())
+            .spawn(move || log.run(&*cuts))
+            .expect("the operating system starts a thread")
+    }
+
+    fn run(&self, cuts: &dyn Cuts) {
+        let mut empty_rounds = 0;
+        loop {
+            let patience = if empty_rounds < EMPTY_ROUNDS_MAX {
+                Some(self.flush_every)
+            } else {
+                self.is_idle.store(true, Ordering::Relaxed);
+                if self.is_empty() { None } else { Some(Duration::ZERO) }
+            };
+            let call = self.progress.await_call(patience);
+            self.is_idle.store(false, Ordering::Relaxed);
+            if call == Call::Stop {
+                return;
+            }
+            match self.round(cuts) {
+                Round::Empty => empty_rounds += 1,
+                Round::Written => empty_rounds = 0,
+                Round::Full => std::thread::sleep(FULL_PAUSE),
+                Round::Ended => return,
+            }
+        }
+    }
+
+    /// Returns whether all buffers are empty.
+    fn is_empty(&self) -> bool {
+        lock(&self.outboxes).iter().all(|outbox| lock(&outbox.buffer).words.is_empty())
+    }
+
+    /// Runs one round.
+    pub(crate) fn round(&self, cuts: &dyn Cuts) -> Round {
+        // The database may end within this call, and then closes the log itself.
+        let late = mutant(Mutant::CutAfterSwap);
+        let Some(cut) = cuts.cut() else { return Round::Ended };
+        self.round_up_to(&mut lock(&self.writing), cut, &mut || late.then(|| cuts.cut()).flatten())
+    }
+
+    fn round_up_to(
+        &self,
+        writing: &mut Writing,
+        mut cut: u64,
+        later_cut: &mut dyn FnMut() -> Option<u64>,
+    ) -> Round {
+        let Writing { writer, taken, is_unconfirmed } = writing;
+        let Some(writer) = writer else { return Round::Ended };
+        // What an earlier round has left goes first.
+        self.empty_outboxes(taken);
+        cut = later_cut().unwrap_or(cut);
+        if taken.is_empty() {
+            // Everything up to the cut is in earlier blocks, which are durable.
+            self.progress.reach(Level::Durable, cut);
+            if std::mem::take(is_unconfirmed)
+                && let Err(BlockError::Failed(failure)) = writer.confirm()
+            {
+                self.progress.fail(failure);
+                return Round::Ended;
+            }
+            return Round::Empty;
+        }
+        let parts: Vec<&[u64]> = taken.iter().map(|(_, words)| &words[..]).collect();
+        match self.write(&mut **writer, &parts, cut) {
+            Ok(()) => {}
+            Err(BlockError::Full) => {
+                self.progress.set_full(true);
+                return Round::Full;
+            }
+            Err(BlockError::Failed(failure)) => {
+                self.progress.fail(failure);
+                return Round::Ended;
+            }
+        }
+        *is_unconfirmed = true;
+        for (outbox, words) in taken.drain(..) {
+            let logged = outbox.logged.load(Ordering::Relaxed) + words.len() as u64;
+            outbox.logged.store(logged, Ordering::Relaxed);
+            lock(&outbox.buffer).give_back(words);
+        }
+        self.progress.reach(Level::Durable, cut);
+        self.progress.set_full(matches!(writer.prepare(), Err(BlockError::Full)));
+        Round::Written
+    }
+
+    /// Takes the records of all sessions, and forgets the sessions that have ended.
+    fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, Vec<u64>)>) {
+        lock(&self.outboxes).retain(|outbox| {
+            // Acquire: the last record of a session that has ended is in its buffer (E27).
+            let is_closed = outbox.is_closed.load(Ordering::Acquire);
+            let mut buffer = lock(&outbox.buffer);
+            if !buffer.words.is_empty() {
+                taken.push((outbox.clone(), buffer.take()));
+            }
+            !is_closed
+        });
+    }
+
+    /// Writes a block and syncs it.
+    fn write(&self, writer: &mut dyn Blocks, parts: &[&[u64]], cut: u64) -> Result<(), BlockError> {
+        writer.write(parts, cut)?;
+        let early = mutant(Mutant::AckBeforeSync);
+        self.progress.reach(if early { Level::Durable } else { Level::Written }, cut);
+        writer.sync()
+    }
+
+    /// Writes everything that has been committed, confirms it, and ends the log. No transaction is
+    /// running any more. `cut` is a cut that was taken after the last commit.
+    pub(crate) fn close(&self, cut: u64) {
+        let mut writing = lock(&self.writing);
+        self.round_up_to(&mut writing, cut, &mut || None);
+        if let Some(writer) = writing.writer.take()
+            && let Err(BlockError::Failed(failure)) = writer.close()
+        {
+            self.progress.fail(failure);
+        }
+        drop(writing);
+        // Waiting for what is durable now ends at once; for anything else, there is no log any more.
+        self.progress.close();
+        self.end_calls();
+    }
+}

@@ -1,0 +1,239 @@
+//! The progress of the log: which commits have reached which level, and the threads and tasks that
+//! wait for that.
+
+#![forbid(unsafe_code)]
+
+use super::level::Level;
+use crate::error::Abort;
+use crate::sync::{
+    AtomicBool, AtomicU64, Condvar, Duration, Mutex, MutexGuard, Ordering, lock, wait, wait_for,
+};
+use std::sync::Arc;
+use std::task::Waker;
+
+/// The progress of a log. A number of a commit is its stamp.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The cuts up to which commits are written, and durable. They are changed under the mutex.
+    written: AtomicU64,
+    durable: AtomicU64,
+    /// Whether the log has failed; and, in `is_full`, whether the disk has no room for more.
+    has_failed: AtomicBool,
+    is_full: AtomicBool,
+    state: Mutex<State>,
+    /// Where threads sleep that wait for a level.
+    reached: Condvar,
+    /// Where the logger sleeps.
+    wanted: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The largest stamp for which a thread or a task waits.
+    wanted: u64,
+    /// Whether the logger is to end.
+    stops: bool,
+    /// Whether a session is to be emptied soon, because its buffer is large or the logger had
+    /// nothing to do.
+    is_called: bool,
+    /// The reason for which the log has failed.
+    failure: Option<Arc<std::io::Error>>,
+    /// Tasks that wait, with the stamp and the level.
+    tasks: Vec<(u64, Level, Waker)>,
+}
+
+/// The reason why the logger wakes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    Round,
+    Stop,
+}
+
+impl Progress {
+    /// Returns the cut up to which commits have reached a level.
+    #[inline]
+    pub(crate) fn cut(&self, level: Level) -> u64 {
+        match level {
+            Level::Memory => u64::MAX,
+            // Acquire: a thread that learns that a commit is durable acts on it.
+            Level::Written => self.written.load(Ordering::Acquire),
+            Level::Durable => self.durable.load(Ordering::Acquire),
+        }
+    }
+
+    /// Returns whether a commit with this stamp has reached a level.
+    #[inline]
+    pub(crate) fn has_reached(&self, stamp: u64, level: Level) -> bool {
+        self.cut(level) >= stamp
+    }
+
+    /// Checks that a commit may write.
+    ///
+    /// # Errors
+    /// [`Abort::LogFailed`], [`Abort::DiskFull`].
+    #[inline]
+    pub(crate) fn admit(&self) -> Result<(), Abort> {
+        if self.has_failed.load(Ordering::Relaxed) || self.is_full.load(Ordering::Relaxed) {
+            return Err(self.refusal());
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refusal(&self) -> Abort {
+        if self.has_failed.load(Ordering::Relaxed) { Abort::LogFailed } else { Abort::DiskFull }
+    }
+
+    /// Waits until a commit with this stamp has reached a level, and has the logger begin a round
+    /// for it.
+    ///
+    /// # Errors
+    /// [`Abort::LogFailed`] if the log has failed before that.
+    pub(crate) fn wait(&self, stamp: u64, level: Level) -> Result<(), Abort> {
+        if self.has_reached(stamp, level) {
+            return Ok(());
+        }
+        let mut state = lock(&self.state);
+        self.call_for(&mut state, stamp);
+        loop {
+            if self.has_reached(stamp, level) {
+                return Ok(());
+            }
+            if state.failure.is_some() {
+                return Err(Abort::LogFailed);
+            }
+            state = wait(&self.reached, state);
+        }
+    }
+
+    /// Waits at most until `is_over` returns true. The logger's rounds wake the caller.
+    pub(crate) fn wait_until(&self, is_over: impl Fn() -> bool) {
+        let mut state = lock(&self.state);
+        while !is_over() && state.failure.is_none() {
+            state.is_called = true;
+            self.wanted.notify_one();
+            state = wait(&self.reached, state);
+        }
+    }
+
+    /// Wakes `waker` when a commit with this stamp has reached a level, or when the log fails.
+    /// Returns the result if that has happened already.
+    pub(crate) fn poll(
+        &self,
+        stamp: u64,
+        level: Level,
+        waker: &Waker,
+    ) -> Option<Result<(), Abort>> {
+        let mut state = lock(&self.state);
+        if self.has_reached(stamp, level) {
+            return Some(Ok(()));
+        }
+        if state.failure.is_some() {
+            return Some(Err(Abort::LogFailed));
+        }
+        state.tasks.push((stamp, level, waker.clone()));
+        self.call_for(&mut state, stamp);
+        None
+    }
+
+    fn call_for(&self, state: &mut MutexGuard<'_, State>, stamp: u64) {
+        if state.wanted < stamp {
+            state.wanted = stamp;
+            self.wanted.notify_one();
+        }
+    }
+
+    /// Has the logger begin a round soon.
+    #[cold]
+    pub(crate) fn call(&self) {
+        lock(&self.state).is_called = true;
+        self.wanted.notify_one();
+    }
+
+    /// Has the logger end.
+    pub(super) fn stop(&self) {
+        lock(&self.state).stops = true;
+        self.wanted.notify_one();
+    }
+
+    /// Waits, for the logger, until a round is wanted, the logger is to stop, or `patience` is
+    /// over; `None` waits without end.
+    pub(super) fn await_call(&self, patience: Option<Duration>) -> Call {
+        let mut state = lock(&self.state);
+        loop {
+            if state.stops {
+                return Call::Stop;
+            }
+            let is_called = std::mem::take(&mut state.is_called);
+            let is_wanted = state.wanted > self.durable.load(Ordering::Relaxed);
+            if (is_called || is_wanted) && state.failure.is_none() {
+                return Call::Round;
+            }
+            match patience {
+                None => state = wait(&self.wanted, state),
+                Some(longest) => {
+                    let is_over;
+                    (state, is_over) = wait_for(&self.wanted, state, longest);
+                    if is_over && !state.stops {
+                        return Call::Round;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Publishes the cut up to which commits have reached a level, and wakes those that wait for
+    /// it.
+    pub(super) fn reach(&self, level: Level, cut: u64) {
+        let mut state = lock(&self.state);
+        if level >= Level::Durable {
+            self.durable.fetch_max(cut, Ordering::Release);
+        }
+        self.written.fetch_max(cut, Ordering::Release);
+        let woken = Self::take_tasks(&mut state, |&(stamp, level, _)| self.has_reached(stamp, level));
+        drop(state);
+        self.reached.notify_all();
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Publishes whether the disk has no room for more.
+    pub(super) fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::Relaxed);
+    }
+
+    /// Publishes that the log has failed, for good.
+    pub(super) fn fail(&self, failure: std::io::Error) {
+        let mut state = lock(&self.state);
+        state.failure.get_or_insert_with(|| Arc::new(failure));
+        self.has_failed.store(true, Ordering::Release);
+        let woken = Self::take_tasks(&mut state, |_| true);
+        drop(state);
+        self.reached.notify_all();
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    fn take_tasks(
+        state: &mut State,
+        is_due: impl Fn(&(u64, Level, Waker)) -> bool,
+    ) -> Vec<Waker> {
+        let (due, rest) = std::mem::take(&mut state.tasks).into_iter().partition(is_due);
+        state.tasks = rest;
+        let due: Vec<(u64, Level, Waker)> = due;
+        due.into_iter().map(|(_, _, waker)| waker).collect()
+    }
+
+    /// Publishes that the log is closed: what is not durable never will be.
+    pub(super) fn close(&self) {
+        self.fail(std::io::Error::other("the database has been closed"));
+    }
+
+    /// Returns the reason for which the log has failed.
+    pub(crate) fn failure(&self) -> Option<Arc<std::io::Error>> {
+        lock(&self.state).failure.clone()
+    }
+
+    /// Returns whether the disk has no room for more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,68 @@
+//! The turn of a commit to log: the lock on the session's buffer.
+//!
+//! # Invariants
+//! * **LG1** A commit takes its turn before it takes its stamp, and ends the turn after its record is
+//!   in the buffer, or after it has failed.
+//! * **LG2** A commit takes its turn after it has been granted its last lock, and gives the turn up
+//!   before it waits for a lock. So a transaction that holds a lock and has stopped does not keep
+//!   the logger waiting.
+//! * **LG3** The logger takes a cut, and then empties all buffers. By LG1, each commit with a stamp
+//!   up to the cut is in a buffer by then: a commit that takes its turn after the logger's visit
+//!   takes a stamp above the cut, since the logger's unlocking carries the cut to it (E27).
+
+#![forbid(unsafe_code)]
+
+use super::buffer::Buffer;
+use crate::sync::{Mutant, Mutex, MutexGuard, lock, mutant};
+
+/// The turn of a commit to log. In a database without a log, taking the turn does nothing.
+#[derive(Debug)]
+pub struct LogTurn<'a> {
+    buffer: Option<&'a Mutex<Buffer>>,
+    held: Option<MutexGuard<'a, Buffer>>,
+}
+
+impl<'a> LogTurn<'a> {
+    /// Returns the turn of a commit that is not logged.
+    #[inline(always)]
+    pub(crate) fn unlogged() -> LogTurn<'a> {
+        LogTurn { buffer: None, held: None }
+    }
+
+    /// Returns the turn of a commit that is logged in `buffer`.
+    #[inline(always)]
+    pub(crate) fn of(buffer: &'a Mutex<Buffer>) -> LogTurn<'a> {
+        LogTurn { buffer: Some(buffer), held: None }
+    }
+
+    /// Takes the turn.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) {
+        if let Some(buffer) = self.buffer {
+            self.take_slowly(buffer);
+        }
+    }
+
+    #[inline(never)]
+    fn take_slowly(&mut self, buffer: &'a Mutex<Buffer>) {
+        if self.held.is_none() {
+            self.held = Some(lock(buffer));
+        }
+    }
+
+    /// Gives the turn up, for a commit that has failed and is going to wait.
+    #[inline(always)]
+    pub(crate) fn give_up(&mut self) {
+        self.held = None;
+    }
+
+    /// Returns the buffer, locked, for the record of the commit.
+    #[inline]
+    pub(crate) fn into_buffer(mut self) -> MutexGuard<'a, Buffer> {
+        if mutant(Mutant::AppendAfterUnlock) {
+            self.held = None;
+        }
+        let buffer = self.buffer.expect("the commit is logged");
+        self.held.unwrap_or_else(|| lock(buffer))
+    }
+}
