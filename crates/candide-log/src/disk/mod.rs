@@ -10,6 +10,10 @@
 //! * Anything that was done later may survive or not, in part, and in any order. After a write, each
 //!   sector of 512 bytes may have its old content or its new content.
 
+mod real;
+
+pub use real::RealDisk;
+
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::io;
@@ -104,4 +108,14 @@ impl From<io::Error> for LockError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
+}
+
+/// Returns an error unless `name` is a plain file name.
+fn check_name(name: &str) -> io::Result<()> {
+    let is_plain = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':', '\0']);
+    if is_plain {
+        return Ok(());
+    }
+    let message = format!("{name:?} is not a plain file name");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
