@@ -11,8 +11,14 @@
 //!   sector of 512 bytes may have its old content or its new content.
 
 mod real;
+#[cfg(feature = "simulation")]
+mod simulated;
 
 pub use real::RealDisk;
+#[cfg(feature = "simulation")]
+pub use simulated::{
+    CrashOptions, CrashState, CrashStates, Fault, Grain, Kept, SimDisk, StateId, StateIdError,
+};
 
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
