@@ -4,3 +4,5 @@
 #![warn(missing_docs)]
 
 pub mod disk;
+pub mod format;
+pub mod schema;

@@ -1,0 +1,81 @@
+//! The bytes of every file: encoders and decoders, which are pure functions over bytes and words.
+//!
+//! | file | contents | module |
+//! |---|---|---|
+//! | `MANIFEST` | tables, the checkpoint in force, the first segment needed | [`manifest`] |
+//! | `log-NNNNNNNNNN` | a segment: a header, then blocks | [`segment`], [`block`] |
+//! | `checkpoint-NNNNNNNNNN-PPPP` | a part: a header, then blocks of rows and of commit records | [`checkpoint`] |
+//!
+//! Commit records, which log blocks and checkpoints contain, are in [`commit`]. All numbers are
+//! little-endian. No decoder panics, whatever it is given, and none allocates more than a small
+//! multiple of its input. `docs/file-format.md` describes every field.
+
+#![forbid(unsafe_code)]
+
+pub mod block;
+pub mod bytes;
+pub mod checkpoint;
+pub mod commit;
+pub mod manifest;
+pub mod segment;
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+
+/// The version of the format that this crate writes, and the only one that it reads.
+pub const VERSION: u32 = 1;
+
+/// The identity of a database: random bytes that all its files contain.
+pub type Uuid = [u8; 16];
+
+/// Bytes that are not what a decoder expects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// The place of what is wrong, in bytes from the first one that the decoder was given.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: Cow<'static, str>,
+    /// What kind of mistake it is.
+    pub fault: Fault,
+}
+
+/// Kinds of malformed bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The bytes do not begin with the magic number of what was to be read.
+    Magic,
+    /// The bytes are intact and in a version of the format that this crate does not know.
+    Version(u32),
+    /// The bytes end too early.
+    Short,
+    /// Anything else: damaged bytes, or bytes that the encoder would not write.
+    Damaged,
+}
+
+impl Malformed {
+    /// Returns the error that says `what` is wrong at `offset`.
+    pub fn new(offset: u64, what: impl Into<Cow<'static, str>>) -> Malformed {
+        Malformed { offset, what: what.into(), fault: Fault::Damaged }
+    }
+
+    /// Returns the same error with another fault.
+    #[must_use]
+    pub fn with(self, fault: Fault) -> Malformed {
+        Malformed { fault, ..self }
+    }
+
+    /// Returns the same error with an offset that counts from `base` bytes earlier.
+    #[must_use]
+    pub fn after(self, base: u64) -> Malformed {
+        Malformed { offset: self.offset.saturating_add(base), ..self }
+    }
+}
+
+impl Display for Malformed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.offset, self.what)
+    }
+}
+
+impl Error for Malformed {}
