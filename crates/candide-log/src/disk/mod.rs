@@ -10,6 +10,16 @@
 //! * Anything that was done later may survive or not, in part, and in any order. After a write, each
 //!   sector of 512 bytes may have its old content or its new content.
 
+mod real;
+#[cfg(feature = "simulation")]
+mod simulated;
+
+pub use real::RealDisk;
+#[cfg(feature = "simulation")]
+pub use simulated::{
+    CrashOptions, CrashState, CrashStates, Fault, Grain, Kept, SimDisk, StateId, StateIdError,
+};
+
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::io;
@@ -104,4 +114,14 @@ impl From<io::Error> for LockError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
+}
+
+/// Returns an error unless `name` is a plain file name.
+fn check_name(name: &str) -> io::Result<()> {
+    let is_plain = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':', '\0']);
+    if is_plain {
+        return Ok(());
+    }
+    let message = format!("{name:?} is not a plain file name");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
