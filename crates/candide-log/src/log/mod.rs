@@ -1,0 +1,7 @@
+//! The log: its segments, how they are read, and how they are written.
+
+pub(crate) mod batches;
+pub(crate) mod reader;
+pub(crate) mod segments;
+pub(crate) mod spares;
+pub(crate) mod writer;

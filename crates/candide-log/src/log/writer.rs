@@ -1,0 +1,349 @@
+//! Writing the log: blocks, one at a time, and the segments that they go to.
+//!
+//! One block at most is in flight: before a block is written, the one before is durable. A
+//! *confirmation* is a block without records, which only lets a reader notice if the block before it
+//! is damaged; the next block is written over it, unless the segment is closed first.
+
+use crate::disk::{Disk, DiskFile};
+use crate::error::{WriteError, is_full};
+use crate::format::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader};
+use crate::format::bytes::word_bytes;
+use crate::format::commit::HEADER_WORDS;
+use crate::format::segment::{GenerationEnd, SegmentHeader};
+use crate::format::Uuid;
+use crate::log::segments::FIRST_BLOCK;
+use crate::log::spares::{self, Spares};
+use crate::mutants::{Mutant, mutant};
+use crate::random;
+use std::io;
+use std::sync::Arc;
+
+/// The bytes of the first segment of a generation, unless segments are to be smaller.
+const FIRST_SEGMENT_BYTES: u64 = 64 << 10;
+/// The bytes of the smallest segment: its header, a block and a confirmation.
+const LEAST_SEGMENT_BYTES: u64 = FIRST_BLOCK + 2 * BLOCK_ALIGN;
+
+/// The log of a database that is open, as far as it is written.
+#[derive(Debug)]
+pub(crate) struct Log {
+    disk: Arc<dyn Disk>,
+    /// The header of the segment in use.
+    segment: SegmentHeader,
+    file: Box<dyn DiskFile>,
+    /// The place of the next block.
+    offset: u64,
+    /// The last block of the generation.
+    last: BlockHeader,
+    /// Whether something was written to the segment since its last sync.
+    is_unsynced: bool,
+    /// The confirmation that lies at the place of the next block.
+    confirmation: Option<BlockHeader>,
+    /// The cut that is known to be durable.
+    synced: u64,
+    /// The place behind the last block that is known to be durable.
+    synced_offset: u64,
+    /// Segments that are full, and contain something that the checkpoint in force does not.
+    closed: Vec<Closed>,
+    spares: Spares,
+    /// The bytes of the largest segments, unless a single block is larger.
+    segment_bytes: u64,
+    /// The first failure. Nothing is written after it.
+    failure: Option<Arc<io::Error>>,
+}
+
+/// A segment that nothing is written to any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Closed {
+    pub(crate) number: u64,
+    /// The bytes of the file.
+    pub(crate) bytes: u64,
+    /// The place behind its last block.
+    pub(crate) end: u64,
+}
+
+/// What a new generation continues.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) uuid: Uuid,
+    pub(crate) number: u64,
+    pub(crate) generation: u64,
+    pub(crate) end_before: GenerationEnd,
+    /// The segments of earlier generations that are needed.
+    pub(crate) closed: Vec<Closed>,
+    pub(crate) segment_bytes: u64,
+}
+
+impl Log {
+    /// Begins a generation with a new segment, which is durable when this returns. A segment of
+    /// this number is replaced.
+    pub(crate) fn begin(disk: Arc<dyn Disk>, beginning: Beginning) -> io::Result<Log> {
+        let Beginning { uuid, number, generation, end_before, closed, segment_bytes } = beginning;
+        let segment_bytes = segment_bytes.max(LEAST_SEGMENT_BYTES).next_multiple_of(BLOCK_ALIGN);
+        let bytes = FIRST_SEGMENT_BYTES.min(segment_bytes);
+        let segment = SegmentHeader { uuid, number, generation, end_before, salt: salt(), bytes };
+        let mut spares = Spares::new(number);
+        let file = spares::create(&*disk, &spares.name(), &segment)?;
+        Ok(Log {
+            disk,
+            segment,
+            file,
+            offset: FIRST_BLOCK,
+            last: BlockHeader { generation, ..BlockHeader::default() },
+            is_unsynced: false,
+            confirmation: None,
+            synced: 0,
+            synced_offset: FIRST_BLOCK,
+            closed,
+            spares,
+            segment_bytes,
+            failure: None,
+        })
+    }
+
+    /// Returns the generation.
+    pub(crate) fn generation(&self) -> u64 {
+        self.segment.generation
+    }
+
+    /// Returns the closed segments that are needed.
+    pub(crate) fn closed(&self) -> &[Closed] {
+        &self.closed
+    }
+
+    /// Returns the number of the segment in use, and the place behind its last durable block.
+    pub(crate) fn durable_end(&self) -> (u64, u64) {
+        (self.segment.number, self.synced_offset)
+    }
+
+    /// Returns the number of bytes of blocks that the checkpoint in force does not contain.
+    pub(crate) fn bytes(&self) -> u64 {
+        let closed: u64 = self.closed.iter().map(|closed| closed.end - FIRST_BLOCK).sum();
+        closed + self.offset - FIRST_BLOCK
+    }
+
+    /// Returns the failure after which nothing can be written.
+    pub(crate) fn check(&self) -> Result<(), WriteError> {
+        match &self.failure {
+            Some(failure) => Err(WriteError::Failed(Arc::clone(failure))),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a block with these records, which closes `cut`.
+    pub(crate) fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
+        self.check()?;
+        if let Err(what) = self.check_records(records, cut) {
+            return Err(self.fail(io::Error::new(io::ErrorKind::InvalidInput, what)));
+        }
+        self.sync()?;
+        if mutant(Mutant::RoundSplit) && records.len() > 1 {
+            let (first, second) = records.split_at(records.len() / 2);
+            self.append(first, cut)?;
+            self.sync()?;
+            return self.append(second, cut);
+        }
+        self.append(records, cut)
+    }
+
+    /// Checks that a reader will accept the records.
+    fn check_records(&self, records: &[&[u64]], cut: u64) -> Result<(), String> {
+        if cut < self.last.cut {
+            return Err(format!("cut {cut} follows cut {}", self.last.cut));
+        }
+        for mut words in records.iter().copied() {
+            while let &[counts, stamp, _, ..] = words {
+                if stamp <= self.last.cut {
+                    let cut = self.last.cut;
+                    return Err(format!("a record below the cut: stamp {stamp}, after cut {cut}"));
+                }
+                let count = counts as u32 as usize;
+                match words.split_at_checked(count) {
+                    Some((_, rest)) if count > HEADER_WORDS => words = rest,
+                    _ => return Err(format!("a record of {count} words in {}", words.len())),
+                }
+            }
+            if !words.is_empty() {
+                return Err(format!("a record of {} words", words.len()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a block at the place of the next one, or as the first of a new segment.
+    fn append(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
+        let payload: u64 = records.iter().map(|words| size_of_val(*words) as u64).sum();
+        let size = (payload + BLOCK_HEADER_BYTES as u64).next_multiple_of(BLOCK_ALIGN);
+        // There is always room for a confirmation behind it.
+        if self.offset + size + BLOCK_ALIGN > self.segment.bytes {
+            self.next_segment(size)?;
+        }
+        let header = self.write_block(records, cut)?;
+        self.confirmation = None;
+        self.advance(header);
+        Ok(())
+    }
+
+    /// Writes a block at the place of the next one.
+    fn write_block(&mut self, records: &[&[u64]], cut: u64) -> Result<BlockHeader, WriteError> {
+        let header = BlockHeader {
+            sequence: self.last.sequence + 1,
+            generation: self.segment.generation,
+            cut,
+            synced: self.synced,
+            before: self.last.crc,
+            ..BlockHeader::default()
+        };
+        let header = header.seal(self.segment.salt, records);
+        let encoded = header.encode();
+        let words: Vec<_> = records.iter().map(|words| word_bytes(words)).collect();
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(words.len() + 2);
+        parts.push(&encoded);
+        parts.extend(words.iter().map(|bytes| &**bytes));
+        parts.push(header.padding());
+        self.is_unsynced = true;
+        match self.file.write_at(self.offset, &parts) {
+            Ok(()) => Ok(header),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    /// Goes behind a block that has been written.
+    fn advance(&mut self, header: BlockHeader) {
+        self.offset += header.size();
+        self.last = header;
+    }
+
+    /// Makes everything that has been written durable.
+    pub(crate) fn sync(&mut self) -> Result<(), WriteError> {
+        self.check()?;
+        if !self.is_unsynced {
+            return Ok(());
+        }
+        match self.file.sync() {
+            Err(_) if mutant(Mutant::SyncErrorIgnored) => {}
+            Err(_) if mutant(Mutant::SyncRetried) => {
+                if let Err(error) = self.file.sync() {
+                    return Err(self.fail(error));
+                }
+            }
+            Err(error) => return Err(self.fail(error)),
+            Ok(()) => {}
+        }
+        self.is_unsynced = false;
+        self.synced = self.last.cut;
+        self.synced_offset = self.offset;
+        Ok(())
+    }
+
+    /// Does a part of the work for the next segment, if the one in use is half full. That there is
+    /// no room is no failure yet.
+    pub(crate) fn prepare(&mut self) -> Result<(), WriteError> {
+        self.check()?;
+        if self.offset < self.segment.bytes / 2 {
+            return Ok(());
+        }
+        match self.spares.prepare(&*self.disk, self.next_bytes()) {
+            Err(error) if !is_full(&error) => Err(self.fail(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a confirmation behind the last block, if the generation has one and it is not
+    /// confirmed already.
+    pub(crate) fn confirm(&mut self) -> Result<(), WriteError> {
+        self.check()?;
+        if self.last.sequence == 0 || self.offset == FIRST_BLOCK || self.confirmation.is_some() {
+            return Ok(());
+        }
+        self.sync()?;
+        self.confirmation = Some(self.write_block(&[], self.last.cut)?);
+        Ok(())
+    }
+
+    /// Closes the segment in use, if it contains a block, and goes on with a new one.
+    pub(crate) fn rotate(&mut self) -> Result<(), WriteError> {
+        self.check()?;
+        if self.offset == FIRST_BLOCK {
+            return Ok(());
+        }
+        self.next_segment(BLOCK_ALIGN)
+    }
+
+    /// Returns the bytes of the next segment.
+    fn next_bytes(&self) -> u64 {
+        (2 * self.segment.bytes).min(self.segment_bytes)
+    }
+
+    /// Goes on with a segment that has room for a block of `size` bytes.
+    fn next_segment(&mut self, size: u64) -> Result<(), WriteError> {
+        self.sync()?;
+        if let Some(confirmation) = self.confirmation.take() {
+            self.advance(confirmation);
+            self.synced_offset = self.offset;
+        }
+        let least = FIRST_BLOCK + size + BLOCK_ALIGN;
+        let taken = self.spares.take(&*self.disk, least, self.next_bytes());
+        let (spare, bytes) = match taken {
+            Ok(taken) => taken,
+            Err(error) if is_full(&error) => return Err(WriteError::Full(Arc::new(error))),
+            Err(error) => return Err(self.fail(error)),
+        };
+        let number = self.segment.number + 1;
+        let segment = SegmentHeader { number, salt: salt(), bytes, ..self.segment };
+        let file = match spares::publish(&*self.disk, &spare, &segment) {
+            Ok(file) => file,
+            Err(error) => {
+                let (error, is_full) = error.into_io();
+                if is_full {
+                    // The file contains part of a header; it is not used again.
+                    let _ = self.disk.remove(&spare);
+                    return Err(WriteError::Full(Arc::new(error)));
+                }
+                return Err(self.fail(error));
+            }
+        };
+        let Closed { .. } = self.close_segment();
+        self.segment = segment;
+        self.file = file;
+        self.offset = FIRST_BLOCK;
+        self.synced_offset = FIRST_BLOCK;
+        Ok(())
+    }
+
+    /// Adds the segment in use to the closed ones.
+    fn close_segment(&mut self) -> Closed {
+        let SegmentHeader { number, bytes, .. } = self.segment;
+        let closed = Closed { number, bytes, end: self.offset };
+        self.closed.push(closed);
+        closed
+    }
+
+    /// Gives back the segments before `first`, which a checkpoint contains now. Files of the usual
+    /// size become spares, as long as there are fewer than `spares_max`.
+    pub(crate) fn recycle(&mut self, first: u64, spares_max: usize) -> io::Result<()> {
+        let (given_back, needed) = self.closed.iter().partition(|closed| closed.number < first);
+        self.closed = needed;
+        let given_back: Vec<Closed> = given_back;
+        for Closed { number, bytes, .. } in given_back {
+            let name = crate::names::segment(number);
+            if bytes >= self.segment_bytes && self.spares.len() < spares_max {
+                let spare = self.spares.name();
+                self.disk.rename(&name, &spare)?;
+                self.spares.add(spare, bytes);
+            } else {
+                self.disk.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a failure, after which nothing is written.
+    fn fail(&mut self, error: io::Error) -> WriteError {
+        let failure = self.failure.get_or_insert_with(|| Arc::new(error));
+        WriteError::Failed(Arc::clone(failure))
+    }
+}
+
+fn salt() -> u64 {
+    if mutant(Mutant::StaleBlockAccepted) { 0 } else { random::word() }
+}

@@ -1,0 +1,138 @@
+//! A target that keeps rows in maps: for tools and tests.
+
+use crate::error::OpenError;
+use crate::format::commit::{Change, ChangeKind};
+use crate::mutants::{Mutant, mutant};
+use crate::schema::TableSchema;
+use crate::target::{LoadError, Loader, Target};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Tables and rows in maps.
+#[derive(Debug, Default)]
+pub struct Rows(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    tables: BTreeMap<u32, Table>,
+}
+
+#[derive(Debug)]
+struct Table {
+    schema: TableSchema,
+    rows: BTreeMap<Vec<u64>, Vec<u64>>,
+}
+
+impl Rows {
+    /// Returns a target without tables.
+    pub fn new() -> Rows {
+        Rows::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the words of a row. `None` if there is no such row.
+    pub fn get(&self, table: u32, key: &[u64]) -> Option<Vec<u64>> {
+        self.state().tables.get(&table)?.rows.get(key).cloned()
+    }
+
+    /// Returns the number of rows of all tables.
+    pub fn len(&self) -> usize {
+        self.state().tables.values().map(|table| table.rows.len()).sum()
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns all rows by table and key.
+    pub fn to_map(&self) -> BTreeMap<(u32, Vec<u64>), Vec<u64>> {
+        let state = self.state();
+        let rows = state.tables.iter().flat_map(|(number, table)| {
+            table.rows.iter().map(|(key, words)| ((*number, key.clone()), words.clone()))
+        });
+        rows.collect()
+    }
+}
+
+impl Target for Rows {
+    fn table(&self, schema: &TableSchema) -> Result<(), OpenError> {
+        let table = Table { schema: schema.clone(), rows: BTreeMap::new() };
+        self.state().tables.insert(schema.number, table);
+        Ok(())
+    }
+
+    fn loader(&self) -> Box<dyn Loader + '_> {
+        Box::new(RowsLoader(self))
+    }
+}
+
+struct RowsLoader<'a>(&'a Rows);
+
+impl Loader for RowsLoader<'_> {
+    fn row(&mut self, table: u32, key: &[u64], words: &[u64]) -> Result<(), LoadError> {
+        let mut state = self.0.state();
+        let Some(table) = state.tables.get_mut(&table) else { return Err(no_table(table)) };
+        table.rows.insert(key.to_vec(), words.to_vec());
+        Ok(())
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError> {
+        let mut state = self.0.state();
+        let number = change.table.into();
+        let Some(table) = state.tables.get_mut(&number) else { return Err(no_table(number)) };
+        check(&table.schema, change)?;
+        match table.rows.get_mut(change.key) {
+            Some(row) if change.kind != ChangeKind::Delete => store(row, change),
+            Some(_) => {
+                table.rows.remove(change.key);
+            }
+            None if change.kind == ChangeKind::Put => {
+                let mut row = vec![0; table.schema.row_words()];
+                store(&mut row, change);
+                table.rows.insert(change.key.to_vec(), row);
+            }
+            None => ghost(&table.schema, change)?,
+        }
+        Ok(())
+    }
+}
+
+fn no_table(number: u32) -> LoadError {
+    LoadError::Ghost(format!("a row of table {number}, which does not exist"))
+}
+
+/// Checks that a change fits its table.
+pub(crate) fn check(schema: &TableSchema, change: &Change<'_>) -> Result<(), LoadError> {
+    let (key, row) = (change.key.len(), usize::from(change.first) + change.words.len());
+    if key != usize::from(schema.key_words) {
+        let (name, words) = (&schema.name, schema.key_words);
+        let what = format!("a key of {key} words, and the keys of {name} have {words}");
+        return Err(LoadError::Ghost(what));
+    }
+    if row > schema.row_words() {
+        let (name, words) = (&schema.name, schema.row_words());
+        let what = format!("a change of word {}, and the rows of {name} have {words}", row - 1);
+        return Err(LoadError::Ghost(what));
+    }
+    Ok(())
+}
+
+/// Stores the words of a change that [`check`] has accepted.
+pub(crate) fn store(row: &mut [u64], change: &Change<'_>) {
+    let first = usize::from(change.first);
+    row[first..first + change.words.len()].copy_from_slice(change.words);
+}
+
+/// Returns the error of a change of a row that is not there.
+pub(crate) fn ghost(schema: &TableSchema, change: &Change<'_>) -> Result<(), LoadError> {
+    if mutant(Mutant::GhostTolerated) {
+        return Ok(());
+    }
+    let kind = if change.kind == ChangeKind::Delete { "a delete" } else { "an update" };
+    let (name, key) = (&schema.name, change.key);
+    Err(LoadError::Ghost(format!("{kind} of a row that is not there: {name} {key:?}")))
+}
