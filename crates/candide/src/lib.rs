@@ -113,12 +113,12 @@ mod txn;
 mod waiting;
 
 pub use api::LoadOptions;
-pub use api::{Durability, LogOptions, Pending};
 pub use api::Scan;
 pub use api::Session;
 pub use api::Snapshot;
 pub use api::StreamError;
 pub use api::{Builder, Database, MemoryUse};
+pub use api::{Durability, LogOptions, Pending};
 pub use api::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use api::{Index, IndexOptions, IndexScan};
 pub use api::{Row, Table};

@@ -6,10 +6,10 @@ use super::database::{Builder, Database};
 use super::log_options::LogOptions;
 use super::recovery::Recovery;
 use crate::engine::Protocol;
-use crate::error::{Abort, Error};
+use crate::error::Error;
 use crate::log::{BlockError, Blocks, Level, Log};
 use crate::protocols::DefaultProtocol;
-use crate::shared::{Durable, DatabaseCuts};
+use crate::shared::{DatabaseCuts, Durable};
 use candide_log::disk::{Disk, RealDisk};
 use candide_log::{LogWriter, OpenError, Store, StoreOptions, WriteError};
 use std::io;
@@ -155,7 +155,7 @@ impl<P: Protocol> Database<P> {
     /// without a log it returns at once.
     ///
     /// # Errors
-    /// [`Error::Refused`] with [`Abort::LogFailed`].
+    /// [`Error::Refused`] with [`Abort::LogFailed`](crate::Abort::LogFailed).
     pub fn sync(&self) -> Result<(), Error> {
         let engine = &self.inner.engine;
         let Some(log) = engine.log.get() else { return Ok(()) };
@@ -164,7 +164,7 @@ impl<P: Protocol> Database<P> {
     }
 
     /// Returns the reason for which the log has failed; `None` if it has not. After a failure
-    /// transactions still read, and each that writes ends in [`Abort::LogFailed`].
+    /// transactions still read, and each that writes ends in [`Abort::LogFailed`](crate::Abort::LogFailed).
     pub fn log_failure(&self) -> Option<Arc<io::Error>> {
         self.inner.engine.log.get()?.progress.failure()
     }

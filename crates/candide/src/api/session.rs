@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+use super::pending::Pending;
 use crate::engine::{InPlace, Protocol, ReadView, TableCore, Versions};
 use crate::error::{Abort, Error};
-use super::pending::Pending;
 use crate::index::{Found, NodeAt};
 use crate::log::Level;
 use crate::protocols::DefaultProtocol;

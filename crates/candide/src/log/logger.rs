@@ -13,9 +13,7 @@ use super::level::Level;
 use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
-use crate::sync::{
-    AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, lock, mutant,
-};
+use crate::sync::{AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, lock, mutant};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -109,8 +107,7 @@ const FULL_PAUSE: Duration = Duration::from_millis(50);
 impl Log {
     /// Returns the log that writes to `writer`. A round begins after `flush_every` at the latest.
     pub(crate) fn new(writer: Box<dyn Blocks>, flush_every: Duration, acknowledge: Level) -> Log {
-        let writing =
-            Writing { writer: Some(writer), taken: Vec::new(), is_unconfirmed: false };
+        let writing = Writing { writer: Some(writer), taken: Vec::new(), is_unconfirmed: false };
         Log {
             progress: Progress::default(),
             outboxes: Mutex::default(),

@@ -151,7 +151,7 @@ impl Progress {
     }
 
     /// Has the logger end.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         lock(&self.state).stops = true;
         self.wanted.notify_one();
     }
@@ -190,7 +190,8 @@ impl Progress {
             self.durable.fetch_max(cut, Ordering::Release);
         }
         self.written.fetch_max(cut, Ordering::Release);
-        let woken = Self::take_tasks(&mut state, |&(stamp, level, _)| self.has_reached(stamp, level));
+        let woken =
+            Self::take_tasks(&mut state, |&(stamp, level, _)| self.has_reached(stamp, level));
         drop(state);
         self.reached.notify_all();
         woken.into_iter().for_each(Waker::wake);
@@ -212,10 +213,7 @@ impl Progress {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    fn take_tasks(
-        state: &mut State,
-        is_due: impl Fn(&(u64, Level, Waker)) -> bool,
-    ) -> Vec<Waker> {
+    fn take_tasks(state: &mut State, is_due: impl Fn(&(u64, Level, Waker)) -> bool) -> Vec<Waker> {
         let (due, rest) = std::mem::take(&mut state.tasks).into_iter().partition(is_due);
         state.tasks = rest;
         let due: Vec<(u64, Level, Waker)> = due;

@@ -51,7 +51,8 @@ impl Conflict {
             if table.layout.is_split() { table.groups[usize::from(unit)].name } else { "*" }
         };
         let (key, key_is_longer) = unit.map(|_| table.layout.key_from_prefix(&key)).unzip();
-        let key_text = key.as_ref().map(|words| Shown { words, show: table.show_key.get() }.to_string());
+        let key_text =
+            key.as_ref().map(|words| Shown { words, show: table.show_key.get() }.to_string());
         Conflict {
             cause,
             table: Some(table.name.to_string()),

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::access::Change;
-use crate::engine::{Common, Committed, TableCore};
+use crate::engine::{Committed, Common, TableCore};
 use crate::error::Abort;
 use crate::log::{Level, Log, LogTurn, Outbox};
 use crate::record::RecordAt;
