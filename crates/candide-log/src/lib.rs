@@ -4,11 +4,5 @@
 #![warn(missing_docs)]
 
 pub mod disk;
-mod error;
 pub mod format;
 pub mod schema;
-mod stub;
-mod target;
-pub use error::*;
-pub use stub::*;
-pub use target::*;
