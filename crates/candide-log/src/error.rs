@@ -74,11 +74,6 @@ impl OpenError {
             LoadError::Other(error) => OpenError::Target(error),
         }
     }
-
-    /// Returns whether there was no room on the disk.
-    pub(crate) fn is_full(&self) -> bool {
-        matches!(self, OpenError::Io { source, .. } if is_full(source))
-    }
 }
 
 impl Display for OpenError {
