@@ -3,6 +3,21 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod checkpoint;
 pub mod disk;
+pub mod error;
 pub mod format;
+mod log;
+pub mod mutants;
+mod names;
+mod random;
+pub mod rows;
 pub mod schema;
+pub mod store;
+pub mod target;
+
+pub use error::{OpenError, StoreError, WriteError};
+pub use rows::Rows;
+pub use schema::{IndexSchema, TableSchema};
+pub use store::{LogWriter, Progress, Recovered, Store, StoreOptions};
+pub use target::{LoadError, Loader, Target};

@@ -1,9 +1,9 @@
 //! Deliberate defects, each of which a test must find. Without the feature `mutants`, and outside
 //! of the crate's own tests, no defect is ever active, and [`mutant`] is compiled to `false`.
 
+pub(crate) use active::mutant;
 #[cfg(any(test, feature = "mutants"))]
 pub use active::with_mutant;
-pub(crate) use active::mutant;
 
 /// A deliberate defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

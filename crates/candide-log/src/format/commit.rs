@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 use super::{Fault, Malformed};
+use std::borrow::Cow;
 use std::iter;
 use std::slice;
 
@@ -77,8 +78,8 @@ pub struct CommitWriter<'a> {
     words: &'a mut Vec<u64>,
     start: usize,
     entries: u32,
-    /// The length that the vector will have when the last entry is complete.
-    #[cfg(debug_assertions)]
+    /// The length that the vector will have when the last entry is complete. Only debug builds
+    /// compute it.
     due: usize,
 }
 
@@ -88,13 +89,7 @@ impl<'a> CommitWriter<'a> {
     pub fn begin(words: &'a mut Vec<u64>) -> CommitWriter<'a> {
         let start = words.len();
         words.extend_from_slice(&[0; HEADER_WORDS]);
-        CommitWriter {
-            words,
-            start,
-            entries: 0,
-            #[cfg(debug_assertions)]
-            due: start + HEADER_WORDS,
-        }
+        CommitWriter { words, start, entries: 0, due: start + HEADER_WORDS }
     }
 
     /// Appends an entry, with `key_words` words of the key and `head.count` words of the row, which
@@ -110,11 +105,9 @@ impl<'a> CommitWriter<'a> {
     ) {
         self.count(entry_words(key_words, head.count));
         let header = head.word(u64::from(key_words) << 8);
-        self.words.extend(
-            iter::once(header)
-                .chain((0..usize::from(key_words)).map(key))
-                .chain((0..usize::from(head.count)).map(words)),
-        );
+        let key = (0..usize::from(key_words)).map(key);
+        let words = (0..usize::from(head.count)).map(words);
+        self.words.extend(iter::once(header).chain(key).chain(words));
     }
 
     /// Appends an entry for the row of the entry before, with `head.count` words. The table must be
@@ -147,8 +140,8 @@ impl<'a> CommitWriter<'a> {
                 let key_words = u8::try_from(key.len()).expect("a key has at most 255 words");
                 self.count(entry_words(key_words, count));
                 self.words.reserve(entry_words(key_words, count));
-                self.words.push(head.word(u64::from(key_words) << 8));
-                self.words.extend_from_slice(key);
+                let header = head.word(u64::from(key_words) << 8);
+                self.words.extend(iter::once(header).chain(key.iter().copied()));
             }
             None => {
                 debug_assert!(self.entries > 0, "there is an entry before");
@@ -175,12 +168,10 @@ impl<'a> CommitWriter<'a> {
     #[inline]
     fn count(&mut self, words: usize) {
         self.entries += 1;
-        #[cfg(debug_assertions)]
-        {
+        if cfg!(debug_assertions) {
             assert_eq!(self.words.len(), self.due, "the entry before is complete");
             self.due += words;
         }
-        let _ = words;
     }
 
     /// Completes the record and returns its number of words. A record without entries is taken
@@ -190,14 +181,14 @@ impl<'a> CommitWriter<'a> {
     /// The record has 2^32 words or more.
     #[inline]
     pub fn finish(self, stamp: u64, version: u64) -> usize {
-        #[cfg(debug_assertions)]
-        assert_eq!(self.words.len(), self.due, "the last entry is complete");
+        if cfg!(debug_assertions) {
+            assert_eq!(self.words.len(), self.due, "the last entry is complete");
+        }
         if self.entries == 0 {
             return 0;
         }
         let entries = self.entries;
-        let start = self.start;
-        let record = &mut self.words[start..];
+        let record = &mut self.words[self.start..];
         let count = record.len();
         assert!(u32::try_from(count).is_ok(), "a commit record of 32 GiB");
         record[0] = u64::from(entries) << 32 | count as u64;
@@ -401,6 +392,6 @@ fn words<'a>(rest: &mut slice::Iter<'a, u64>, count: usize) -> Option<&'a [u64]>
 
 /// Returns the error that says `what` is wrong at a word.
 #[cold]
-fn wrong(word: usize, what: impl Into<std::borrow::Cow<'static, str>>) -> Malformed {
+fn wrong(word: usize, what: impl Into<Cow<'static, str>>) -> Malformed {
     Malformed::new((word * size_of::<u64>()) as u64, what)
 }

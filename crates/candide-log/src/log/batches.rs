@@ -46,6 +46,11 @@ impl Batches {
         &self.pending
     }
 
+    /// Returns the number of pending records.
+    pub(crate) fn pending_count(&self) -> u64 {
+        records(&self.pending).count() as u64
+    }
+
     /// Adds the records of a block that closes `cut`, which is not below the cut before. Returns
     /// those that are complete with it.
     ///
@@ -99,7 +104,7 @@ impl Batches {
         if mutant(Mutant::TailNotFenced) {
             return 0;
         }
-        let dropped = records(&self.pending).count() as u64;
+        let dropped = self.pending_count();
         self.pending.clear();
         dropped
     }
@@ -199,7 +204,7 @@ mod tests {
     fn words_that_are_no_records_are_refused_with_their_place() {
         let mut words = payload(&[(1, 1)]);
         let whole = size_of_val(&words[..]) as u64;
-        words.push(0);
+        words.extend([0; 3]);
         assert_eq!(Batches::default().add(1, words).unwrap_err().offset, whole);
     }
 }

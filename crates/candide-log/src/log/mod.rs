@@ -2,6 +2,7 @@
 
 pub(crate) mod batches;
 pub(crate) mod reader;
+pub(crate) mod replay;
 pub(crate) mod segments;
 pub(crate) mod spares;
 pub(crate) mod writer;

@@ -13,7 +13,7 @@ use crate::mutants::{Mutant, mutant};
 use std::fmt::{self, Display, Formatter};
 
 /// What a checkpoint contains of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) generation: u64,
     pub(crate) cut: u64,
@@ -46,6 +46,8 @@ pub(crate) struct Reader {
     /// The last block of all.
     end: Option<LastBlock>,
     begins_generation: bool,
+    /// For each segment the place behind its last block.
+    ends: Vec<u64>,
     /// Where to stop, if that is known.
     stop: Option<Stop>,
 }
@@ -94,6 +96,7 @@ impl Reader {
             segments.first().is_some_and(|first| first.header.generation > before.generation)
         });
         let reader = Reader {
+            ends: vec![FIRST_BLOCK; segments.len()],
             segments,
             before,
             segment: 0,
@@ -121,7 +124,9 @@ impl Reader {
                  {}",
                 before.generation
             )),
-            Some(before) if generation > before.generation && header.end_before.cut != before.cut => {
+            Some(before)
+                if generation > before.generation && header.end_before.cut != before.cut =>
+            {
                 corrupt(format!(
                     "generation {generation} says that cut {} is before it, and the checkpoint \
                      has cut {}",
@@ -142,10 +147,9 @@ impl Reader {
         self.end
     }
 
-    /// Returns the place behind the last block that was read: the segment's place among those of
-    /// the reader, and the offset in it.
-    pub(crate) fn place(&self) -> (usize, u64) {
-        (self.segment, self.offset)
+    /// Returns for each segment the place behind its last block, as far as it has been read.
+    pub(crate) fn ends(&self) -> &[u64] {
+        &self.ends
     }
 
     /// Reads the next block. `None` at the end of the log.
@@ -181,12 +185,14 @@ impl Reader {
             }
             if let Some((next, end)) = end {
                 let (next, end) = (&self.segments[next].name, Stop::of(&end));
-                return Err(self.damage(format!("{why}; {next} says that the log goes on to {end}")));
+                return Err(
+                    self.damage(format!("{why}; {next} says that the log goes on to {end}"))
+                );
             }
             if let Some((segment, offset)) = self.later_block()? {
-                return Err(self.damage(format!(
-                    "{why}; a later block is at byte {offset} of {segment}"
-                )));
+                return Err(
+                    self.damage(format!("{why}; a later block is at byte {offset} of {segment}"))
+                );
             }
             return Ok(None);
         }
@@ -261,6 +267,7 @@ impl Reader {
         }
         let (segment, offset) = (self.segment, self.offset);
         self.offset += header.size();
+        self.ends[segment] = self.offset;
         self.last = Some(header);
         self.end = Some(LastBlock { segment, offset, header });
         let begins_generation = std::mem::take(&mut self.begins_generation);

@@ -28,11 +28,15 @@ pub(crate) struct Segment {
 pub(crate) type Read = Result<(BlockHeader, Vec<u64>), Malformed>;
 
 impl Segment {
-    /// Opens a segment and checks its header.
+    /// Opens a segment and checks its header. The database is checked if it is known.
     ///
     /// # Errors
     /// The file is missing, shorter than it says, or of another database, or its header is damaged.
-    pub(crate) fn open(disk: &dyn Disk, uuid: &Uuid, number: u64) -> Result<Segment, OpenError> {
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        uuid: Option<&Uuid>,
+        number: u64,
+    ) -> Result<Segment, OpenError> {
         let name = names::segment(number);
         let corrupt = |offset, what: String| OpenError::corrupt(&name, offset, what);
         let file = match disk.open(&name) {
@@ -45,11 +49,14 @@ impl Segment {
         let mut bytes = vec![0; SEGMENT_HEADER_BYTES.min(length as usize)];
         file.read_at(0, &mut bytes).map_err(OpenError::io(&name))?;
         let header = SegmentHeader::decode(&bytes).map_err(|error| damaged(&name, error))?;
-        if header.uuid != *uuid {
+        if uuid.is_some_and(|uuid| header.uuid != *uuid) {
             return Err(corrupt(0, "the segment is of another database".to_string()));
         }
         if header.number != number {
-            return Err(corrupt(0, format!("the segment says that its number is {}", header.number)));
+            return Err(corrupt(
+                0,
+                format!("the segment says that its number is {}", header.number),
+            ));
         }
         if header.bytes > length {
             let what = format!("the file has {length} bytes, and {} are needed", header.bytes);
@@ -118,7 +125,8 @@ impl Segment {
                 };
                 let is_sought =
                     header.generation == self.header.generation && header.sequence >= sequence;
-                let is_valid = mutant(Mutant::TornTakenForCorrupt) || is_sought && self.read(place)?.is_ok();
+                let is_valid =
+                    mutant(Mutant::TornTakenForCorrupt) || is_sought && self.read(place)?.is_ok();
                 if is_sought && is_valid {
                     return Ok(Some((place, header)));
                 }
@@ -135,7 +143,7 @@ impl Segment {
 /// One of them is missing or has a damaged header, or they do not continue one another.
 pub(crate) fn open_all(
     disk: &dyn Disk,
-    uuid: &Uuid,
+    uuid: Option<&Uuid>,
     first: u64,
     last: u64,
 ) -> Result<Vec<Segment>, OpenError> {
@@ -160,11 +168,9 @@ pub(crate) fn open_all(
 /// Returns the error of a file whose contents are not what they should be.
 pub(crate) fn damaged(file: &str, error: Malformed) -> OpenError {
     match error.fault {
-        Fault::Version(found) => OpenError::Format {
-            file: file.to_string(),
-            found,
-            known: crate::format::VERSION,
-        },
+        Fault::Version(found) => {
+            OpenError::Format { file: file.to_string(), found, known: crate::format::VERSION }
+        }
         _ => OpenError::corrupt(file, error.offset, error.what),
     }
 }

@@ -12,7 +12,7 @@ use std::io;
 /// The bytes of zeros that are written, and made durable, at once.
 const STEP_BYTES: u64 = 1 << 20;
 /// The bytes of one part of a write of zeros.
-const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// Files that can become segments.
 #[derive(Debug)]

@@ -6,14 +6,15 @@
 
 use crate::disk::{Disk, DiskFile};
 use crate::error::{WriteError, is_full};
+use crate::format::Uuid;
 use crate::format::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader};
 use crate::format::bytes::word_bytes;
 use crate::format::commit::HEADER_WORDS;
 use crate::format::segment::{GenerationEnd, SegmentHeader};
-use crate::format::Uuid;
 use crate::log::segments::FIRST_BLOCK;
 use crate::log::spares::{self, Spares};
 use crate::mutants::{Mutant, mutant};
+use crate::names;
 use crate::random;
 use std::io;
 use std::sync::Arc;
@@ -76,8 +77,8 @@ pub(crate) struct Beginning {
 impl Log {
     /// Begins a generation with a new segment, which is durable when this returns. A segment of
     /// this number is replaced.
-    pub(crate) fn begin(disk: Arc<dyn Disk>, beginning: Beginning) -> io::Result<Log> {
-        let Beginning { uuid, number, generation, end_before, closed, segment_bytes } = beginning;
+    pub(crate) fn begin(disk: Arc<dyn Disk>, beginning: &Beginning) -> io::Result<Log> {
+        let &Beginning { uuid, number, generation, end_before, segment_bytes, .. } = beginning;
         let segment_bytes = segment_bytes.max(LEAST_SEGMENT_BYTES).next_multiple_of(BLOCK_ALIGN);
         let bytes = FIRST_SEGMENT_BYTES.min(segment_bytes);
         let segment = SegmentHeader { uuid, number, generation, end_before, salt: salt(), bytes };
@@ -93,16 +94,11 @@ impl Log {
             confirmation: None,
             synced: 0,
             synced_offset: FIRST_BLOCK,
-            closed,
+            closed: beginning.closed.clone(),
             spares,
             segment_bytes,
             failure: None,
         })
-    }
-
-    /// Returns the generation.
-    pub(crate) fn generation(&self) -> u64 {
-        self.segment.generation
     }
 
     /// Returns the closed segments that are needed.
@@ -302,7 +298,8 @@ impl Log {
                 return Err(self.fail(error));
             }
         };
-        let Closed { .. } = self.close_segment();
+        let SegmentHeader { number, bytes, .. } = self.segment;
+        self.closed.push(Closed { number, bytes, end: self.offset });
         self.segment = segment;
         self.file = file;
         self.offset = FIRST_BLOCK;
@@ -310,31 +307,26 @@ impl Log {
         Ok(())
     }
 
-    /// Adds the segment in use to the closed ones.
-    fn close_segment(&mut self) -> Closed {
-        let SegmentHeader { number, bytes, .. } = self.segment;
-        let closed = Closed { number, bytes, end: self.offset };
-        self.closed.push(closed);
-        closed
-    }
-
     /// Gives back the segments before `first`, which a checkpoint contains now. Files of the usual
-    /// size become spares, as long as there are fewer than `spares_max`.
-    pub(crate) fn recycle(&mut self, first: u64, spares_max: usize) -> io::Result<()> {
-        let (given_back, needed) = self.closed.iter().partition(|closed| closed.number < first);
+    /// size become spares, as long as there are fewer than `spares_max`. Returns the number of
+    /// files that could not be given back.
+    pub(crate) fn recycle(&mut self, first: u64, spares_max: usize) -> u64 {
+        let (given_back, needed): (Vec<Closed>, Vec<Closed>) =
+            self.closed.iter().partition(|closed| closed.number < first);
         self.closed = needed;
-        let given_back: Vec<Closed> = given_back;
+        let mut failures = 0;
         for Closed { number, bytes, .. } in given_back {
-            let name = crate::names::segment(number);
-            if bytes >= self.segment_bytes && self.spares.len() < spares_max {
+            let name = names::segment(number);
+            let given_back = if bytes >= self.segment_bytes && self.spares.len() < spares_max {
                 let spare = self.spares.name();
-                self.disk.rename(&name, &spare)?;
-                self.spares.add(spare, bytes);
+                let renamed = self.disk.rename(&name, &spare);
+                renamed.map(|()| self.spares.add(spare, bytes))
             } else {
-                self.disk.remove(&name)?;
-            }
+                self.disk.remove(&name)
+            };
+            failures += u64::from(given_back.is_err());
         }
-        Ok(())
+        failures
     }
 
     /// Notes a failure, after which nothing is written.

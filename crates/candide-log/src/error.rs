@@ -1,0 +1,266 @@
+//! What can go wrong: at opening, at writing the log, and at managing the files.
+
+use crate::target::LoadError;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+/// The reason why a database could not be opened. No file has been changed that is needed.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The directory is in use.
+    InUse {
+        /// The process that uses the directory, as far as it has told.
+        pid: Option<u32>,
+    },
+    /// The directory contains something else than a database.
+    NotADatabase {
+        /// What is there.
+        found: String,
+    },
+    /// The files have a format that this version does not know.
+    Format {
+        /// The file.
+        file: String,
+        /// The version of the file's format.
+        found: u32,
+        /// The latest version that is known.
+        known: u32,
+    },
+    /// Something is damaged that had been durable. A crash alone does not lead to this.
+    Corrupt {
+        /// The damaged file.
+        file: String,
+        /// The place in the file, in bytes.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// An operation on a file failed.
+    Io {
+        /// The file, or `.` for the directory.
+        file: String,
+        /// The failure.
+        source: io::Error,
+    },
+    /// The target of recovery refused a table or a row.
+    Target(Box<dyn Error + Send + Sync>),
+    /// A table in the files differs from the table of the program.
+    Schema {
+        /// The table's name.
+        table: String,
+        /// What differs.
+        what: String,
+    },
+}
+
+impl OpenError {
+    /// Returns a function that says which file an operation failed on.
+    pub(crate) fn io(file: &str) -> impl FnOnce(io::Error) -> OpenError + '_ {
+        move |source| OpenError::Io { file: file.to_string(), source }
+    }
+
+    /// Returns the error of damage at a place.
+    pub(crate) fn corrupt(file: &str, offset: u64, what: impl Into<String>) -> OpenError {
+        OpenError::Corrupt { file: file.to_string(), offset, what: what.into() }
+    }
+
+    /// Returns the error of a change that the target has refused. `file` and `offset` say where the
+    /// change was read.
+    pub(crate) fn load(error: LoadError, file: &str, offset: u64) -> OpenError {
+        match error {
+            LoadError::Ghost(what) => OpenError::corrupt(file, offset, what),
+            LoadError::Other(error) => OpenError::Target(error),
+        }
+    }
+}
+
+impl Display for OpenError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::InUse { pid: Some(pid) } => {
+                write!(f, "the database is in use by the process {pid}; it has to end first")
+            }
+            OpenError::InUse { pid: None } => {
+                write!(f, "the database is in use; it has to be closed there first")
+            }
+            OpenError::NotADatabase { found } => write!(
+                f,
+                "the directory is no database: it contains {found}; name a database, or a \
+                 directory that is empty"
+            ),
+            OpenError::Format { file, found, known } => write!(
+                f,
+                "{file} has format {found}, and this version knows formats up to {known}; open \
+                 it with a later version"
+            ),
+            OpenError::Corrupt { file, offset, what } => write!(
+                f,
+                "{file} is damaged at byte {offset}: {what}; restore a backup, or let repair make \
+                 a copy of what is before the damage"
+            ),
+            OpenError::Io { file, source } => write!(f, "{file}: {source}"),
+            OpenError::Target(error) => write!(f, "what was recovered is refused: {error}"),
+            OpenError::Schema { table, what } => {
+                write!(f, "the table {table} is another one than the program's: {what}")
+            }
+        }
+    }
+}
+
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            OpenError::Io { source, .. } => Some(source),
+            OpenError::Target(error) => Some(&**error),
+            _ => None,
+        }
+    }
+}
+
+/// The reason why a block was not written, or not made durable.
+#[derive(Debug, Clone)]
+pub enum WriteError {
+    /// There is no room on the disk for the next segment. Nothing was written; the same call may
+    /// succeed when there is room again.
+    Full(Arc<io::Error>),
+    /// A write or a sync has failed, now or earlier. What was not durable before is lost or not,
+    /// and nothing can be written any more: every later call returns this error.
+    Failed(Arc<io::Error>),
+}
+
+impl Display for WriteError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            WriteError::Full(error) => write!(f, "no room for the log: {error}"),
+            WriteError::Failed(error) => {
+                write!(f, "the log has failed, and the database must be opened again: {error}")
+            }
+        }
+    }
+}
+
+impl Error for WriteError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            WriteError::Full(error) | WriteError::Failed(error) => Some(error),
+        }
+    }
+}
+
+/// The reason why a table was not added, or a checkpoint or a backup not made.
+#[derive(Debug)]
+pub enum StoreError {
+    /// There is no room on the disk. Nothing has changed; the call may be repeated.
+    Full {
+        /// The file that there was no room for.
+        file: String,
+        /// The failure.
+        source: io::Error,
+    },
+    /// An operation on a file failed. What was there before is still in force.
+    Io {
+        /// The file, or `.` for the directory.
+        file: String,
+        /// The failure.
+        source: io::Error,
+    },
+    /// `MANIFEST` could not be replaced, now or earlier, and it is not known whether the old or the
+    /// new one is in force. It cannot be replaced any more until the database is opened again.
+    Failed(Arc<io::Error>),
+    /// The log cannot be written.
+    Log(WriteError),
+    /// What had been written was found to be damaged, as with [`OpenError`].
+    Damaged(OpenError),
+    /// There is a table of that name.
+    TableExists {
+        /// The name.
+        name: String,
+    },
+    /// There are as many tables as there are numbers.
+    TooManyTables,
+    /// The schema cannot be stored.
+    Schema {
+        /// The table's name.
+        table: String,
+        /// What is wrong with the schema.
+        what: String,
+    },
+    /// The directory for a copy is not empty.
+    NotEmpty {
+        /// A file that is there.
+        found: String,
+    },
+}
+
+impl StoreError {
+    /// Returns a function that says which file an operation failed on.
+    pub(crate) fn io(file: &str) -> impl FnOnce(io::Error) -> StoreError + '_ {
+        move |source| {
+            let file = file.to_string();
+            if is_full(&source) {
+                StoreError::Full { file, source }
+            } else {
+                StoreError::Io { file, source }
+            }
+        }
+    }
+}
+
+impl From<OpenError> for StoreError {
+    /// Returns the same failure, met while the database is open.
+    fn from(error: OpenError) -> StoreError {
+        match error {
+            OpenError::Io { file, source } => StoreError::io(&file)(source),
+            other => StoreError::Damaged(other),
+        }
+    }
+}
+
+impl From<WriteError> for StoreError {
+    fn from(error: WriteError) -> StoreError {
+        StoreError::Log(error)
+    }
+}
+
+impl Display for StoreError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Full { file, source } => write!(f, "no room for {file}: {source}"),
+            StoreError::Io { file, source } => write!(f, "{file}: {source}"),
+            StoreError::Failed(error) => write!(
+                f,
+                "MANIFEST could not be replaced, and the database must be opened again before it \
+                 is tried once more: {error}"
+            ),
+            StoreError::Log(error) => Display::fmt(error, f),
+            StoreError::Damaged(error) => Display::fmt(error, f),
+            StoreError::TableExists { name } => write!(f, "there is a table {name} already"),
+            StoreError::TooManyTables => write!(f, "there are 65535 tables, and no more numbers"),
+            StoreError::Schema { table, what } => {
+                write!(f, "the schema of {table} cannot be stored: {what}")
+            }
+            StoreError::NotEmpty { found } => {
+                write!(f, "the directory contains {found}, and a copy needs an empty one")
+            }
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            StoreError::Full { source, .. } | StoreError::Io { source, .. } => Some(source),
+            StoreError::Failed(error) => Some(error),
+            StoreError::Log(error) => Some(error),
+            StoreError::Damaged(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether a failure says that there is no room, on the disk or within a quota.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}

@@ -1,0 +1,89 @@
+//! Replaying the log: reading blocks, and collecting their records in batches.
+
+use crate::error::OpenError;
+use crate::format::block::BLOCK_HEADER_BYTES;
+use crate::log::batches::{Batch, Batches};
+use crate::log::reader::Reader;
+
+/// The log as a sequence of batches.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    reader: Reader,
+    batches: Batches,
+    /// The generation of the last block.
+    generation: u64,
+    records: u64,
+    dropped: u64,
+    bytes: u64,
+}
+
+/// What one block has completed.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// The records that leave with the block, in order.
+    pub(crate) batch: Batch,
+    /// The file of the block.
+    pub(crate) file: String,
+    /// The place of the block.
+    pub(crate) offset: u64,
+}
+
+impl Replay {
+    /// Returns the replay of what `reader` reads. `batches` is what a checkpoint leaves, and
+    /// `generation` that of the checkpoint.
+    pub(crate) fn new(reader: Reader, batches: Batches, generation: u64) -> Replay {
+        Replay { reader, batches, generation, records: 0, dropped: 0, bytes: 0 }
+    }
+
+    /// Reads the next block. `None` at the end of the log.
+    ///
+    /// # Errors
+    /// A file cannot be read, or something is damaged that had been durable.
+    pub(crate) fn next(&mut self) -> Result<Option<Step>, OpenError> {
+        let Some(block) = self.reader.next()? else { return Ok(None) };
+        if block.begins_generation {
+            self.dropped += self.batches.end_generation();
+        }
+        let file = self.reader.segments()[block.segment].name.clone();
+        let batch = self.batches.add(block.header.cut, block.payload).map_err(|error| {
+            let place = block.offset + BLOCK_HEADER_BYTES as u64 + error.offset;
+            OpenError::corrupt(&file, place, error.what)
+        })?;
+        self.generation = block.header.generation;
+        self.records += batch.len() as u64;
+        self.bytes += block.header.size();
+        Ok(Some(Step { batch, file, offset: block.offset }))
+    }
+
+    /// Returns the reader.
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Returns the records that are pending, and the cut of the last block.
+    pub(crate) fn batches(&self) -> &Batches {
+        &self.batches
+    }
+
+    /// Returns the generation of the last block, or that of the checkpoint if there was none, and
+    /// the cut.
+    pub(crate) fn last(&self) -> (u64, u64) {
+        (self.generation, self.batches.cut())
+    }
+
+    /// Returns the number of records that have left in batches.
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Returns the number of records that ends of generations have dropped, that of the last one
+    /// not included.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Returns the number of bytes of the blocks.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

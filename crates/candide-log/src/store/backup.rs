@@ -1,0 +1,134 @@
+//! Copying a database while it is in use.
+
+use super::Store;
+use super::manifest;
+use super::open::{self, Files};
+use super::recover;
+use crate::checkpoint::read::{PartReader, parts};
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+use crate::format::block::BLOCK_ALIGN;
+use crate::format::manifest::Manifest;
+use crate::format::segment::SegmentHeader;
+use crate::log::reader::Stop;
+use crate::log::segments::Segment;
+use crate::log::spares::sync_directory;
+use crate::names::{self, DIRECTORY, FileName};
+use std::sync::Arc;
+
+/// The bytes that are copied at once.
+const COPY_BYTES: u64 = 1 << 20;
+
+/// What a backup contains.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BackedUp {
+    /// The bytes of its files.
+    pub bytes: u64,
+    /// The generation of the last commits that it contains; 0 if it contains none.
+    pub generation: u64,
+    /// The cut up to which it contains that generation.
+    pub cut: u64,
+}
+
+impl Store {
+    /// Copies the database to another directory, which must be empty: everything that is durable
+    /// when the copy begins. The copy opens as a database would that has crashed then. It is read
+    /// back and checked. The log is written meanwhile as usual; checkpoints wait.
+    ///
+    /// # Errors
+    /// A file cannot be read or written, or what is read is damaged. The copy may be unfinished
+    /// then, and cannot be opened.
+    pub fn backup(&self, to: Arc<dyn Disk>) -> Result<BackedUp, StoreError> {
+        let shared = &*self.shared;
+        let _merging = shared.merging();
+        let to = &*to;
+        let _lock = open::lock(to)?;
+        check_empty(to)?;
+        let (number, end, mut ends) = {
+            let log = shared.log();
+            let (number, end) = log.durable_end();
+            let ends: Vec<_> =
+                log.closed().iter().map(|closed| (closed.number, closed.end)).collect();
+            (number, end, ends)
+        };
+        ends.push((number, end));
+        // The tables that these segments name have been added before.
+        let manifest = shared.manifest().current().clone();
+        let mut done = BackedUp::default();
+        if let Some(checkpoint) = &manifest.checkpoint {
+            for (part, about) in (0..).zip(&checkpoint.parts) {
+                let name = names::part(checkpoint.number, part);
+                let from = shared.disk.open(&name).map_err(StoreError::io(&name))?;
+                let copy = to.create(&name).map_err(StoreError::io(&name))?;
+                copy_bytes(&name, &*from, &*copy, 0, about.bytes)?;
+                copy.sync().map_err(StoreError::io(&name))?;
+                done.bytes += about.bytes;
+            }
+        }
+        for (number, end) in ends {
+            let from = Segment::open(&*shared.disk, Some(&manifest.uuid), number)?;
+            done.bytes += copy_segment(&from, to, end)?;
+        }
+        sync_directory(to).map_err(StoreError::io(DIRECTORY))?;
+        (done.generation, done.cut) = check(to, &manifest, Stop { segment: number, offset: end })?;
+        manifest::create(to, &manifest)?;
+        Ok(done)
+    }
+}
+
+fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
+    let files = Files::list(to)?;
+    let own = files.names.iter().find(|name| **name != FileName::Lock).map(|name| name.name());
+    match files.foreign.or(own) {
+        Some(found) => Err(StoreError::NotEmpty { found }),
+        None => Ok(()),
+    }
+}
+
+/// Copies a segment up to `end`, as a segment that is not longer than necessary. Returns its bytes.
+fn copy_segment(from: &Segment, to: &dyn Disk, end: u64) -> Result<u64, StoreError> {
+    let name = &from.name;
+    let copy = to.create(name).map_err(StoreError::io(name))?;
+    // One more block, which is empty: the end of the log is a place in the segment.
+    let header = SegmentHeader { bytes: end + BLOCK_ALIGN, ..from.header };
+    let encoded = header.encode();
+    let zeros = [0; BLOCK_ALIGN as usize];
+    copy.write_at(0, &[&encoded]).map_err(StoreError::io(name))?;
+    copy_bytes(name, &*from.file, &*copy, encoded.len() as u64, end)?;
+    copy.write_at(end, &[&zeros]).and_then(|()| copy.sync()).map_err(StoreError::io(name))?;
+    Ok(header.bytes)
+}
+
+fn copy_bytes(
+    name: &str,
+    from: &dyn DiskFile,
+    to: &dyn DiskFile,
+    start: u64,
+    end: u64,
+) -> Result<(), StoreError> {
+    let mut buffer = Vec::new();
+    let mut offset = start;
+    while offset < end {
+        buffer.resize((end - offset).min(COPY_BYTES) as usize, 0);
+        let copied =
+            from.read_at(offset, &mut buffer).and_then(|()| to.write_at(offset, &[&buffer]));
+        copied.map_err(StoreError::io(name))?;
+        offset += buffer.len() as u64;
+    }
+    Ok(())
+}
+
+/// Reads the copy. Returns the generation and the cut of the last commits in it.
+fn check(to: &dyn Disk, manifest: &Manifest, stop: Stop) -> Result<(u64, u64), StoreError> {
+    let mut pending = Vec::new();
+    for part in parts(manifest) {
+        let mut part = PartReader::open(to, manifest, part)?;
+        while let Some(block) = part.next()? {
+            block.records().for_each(|record| pending.extend_from_slice(record.words()));
+        }
+    }
+    let segments = recover::segments(to, manifest, stop.segment)?;
+    let mut replay = recover::replay(segments, manifest, pending, Some(stop))?;
+    while replay.next()?.is_some() {}
+    Ok(replay.last())
+}

@@ -1,0 +1,160 @@
+//! Making a checkpoint beside a writer of the log.
+
+use super::recover;
+use super::{Shared, Store, StoreOptions};
+use crate::checkpoint::merge::Merge;
+use crate::checkpoint::read::{PartReader, parts, read_pending};
+use crate::checkpoint::write::CheckpointWriter;
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::format::checkpoint::{Contents, PartHeader};
+use crate::format::manifest::{Checkpoint, Manifest};
+use crate::log::reader::Stop;
+use crate::log::replay::Step;
+use crate::log::spares::sync_directory;
+use crate::log::writer::Closed;
+use crate::mutants::{Mutant, mutant};
+use crate::names::{self, DIRECTORY};
+
+/// The most files that are kept for segments to come.
+const SPARES_MAX: u64 = 16;
+
+/// What a checkpoint has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checkpointed {
+    /// The number of the checkpoint in force; 0 if there is none, because nothing has been written.
+    pub number: u64,
+    /// Whether it has been made by this call. If the log contained nothing new, the one before is
+    /// still in force.
+    pub is_new: bool,
+    /// The number of rows that it contains, if it is new.
+    pub rows: u64,
+    /// The bytes of its files.
+    pub bytes: u64,
+    /// The number of commit records that were merged.
+    pub records: u64,
+    /// The bytes of the blocks that are not needed any more.
+    pub log_bytes: u64,
+    /// The number of files that are not needed any more and could not be removed. The next opening
+    /// tries again.
+    pub left_behind: u64,
+}
+
+impl Store {
+    /// Makes a checkpoint of everything that has been written, and gives back the segments of the
+    /// log that are not needed any more. The log is closed for a moment; then the checkpoint before
+    /// and the log up to there are read from the disk, whatever is written meanwhile. Memory is
+    /// needed for that part of the log, not for the checkpoint.
+    ///
+    /// # Errors
+    /// Unless `MANIFEST` fails, what was in force is still in force, and the call may be repeated.
+    pub fn checkpoint(&self) -> Result<Checkpointed, StoreError> {
+        let shared = &*self.shared;
+        let mut number = shared.merging();
+        let closed = {
+            let mut log = shared.log();
+            log.rotate()?;
+            log.closed().to_vec()
+        };
+        // The tables that the closed segments name have been added before.
+        let manifest = shared.manifest().current().clone();
+        let Some(last) = closed.last().copied() else {
+            return Ok(unchanged(&manifest));
+        };
+        *number += 1;
+        let merged = merge(shared, &manifest, last, *number);
+        if merged.is_err() {
+            // They would be removed at the next opening; until then they are in the way.
+            remove_parts(&*shared.disk, *number);
+        }
+        let (checkpoint, mut done) = merged?;
+        let first = last.number + 1;
+        if mutant(Mutant::SegmentsFreedBeforeManifest) {
+            done.left_behind += shared.give_back(first);
+        }
+        shared.manifest().replace(|manifest| {
+            manifest.checkpoint = Some(checkpoint);
+            manifest.first_segment = first;
+        })?;
+        done.left_behind += shared.give_back(first);
+        if let Some(before) = &manifest.checkpoint {
+            let parts = 0..before.parts.len() as u32;
+            let names = parts.map(|part| names::part(before.number, part));
+            done.left_behind +=
+                names.filter(|name| shared.disk.remove(name).is_err()).count() as u64;
+        }
+        Ok(done)
+    }
+}
+
+impl Shared {
+    /// Gives back the segments before `first`. Returns the number of files that could not be
+    /// removed.
+    fn give_back(&self, first: u64) -> u64 {
+        let StoreOptions { segment_bytes, checkpoint_log_bytes, .. } = self.options;
+        let spares_max = checkpoint_log_bytes.div_ceil(segment_bytes.max(1)).clamp(1, SPARES_MAX);
+        self.log().recycle(first, spares_max as usize)
+    }
+}
+
+/// Returns what a checkpoint has done that was not needed.
+fn unchanged(manifest: &Manifest) -> Checkpointed {
+    let number = manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.number);
+    let bytes = recover::checkpoint_bytes(manifest);
+    Checkpointed { number, bytes, ..Checkpointed::default() }
+}
+
+/// Writes the parts of a new checkpoint: the one before, and the log up to the end of `last`.
+fn merge(
+    shared: &Shared,
+    manifest: &Manifest,
+    last: Closed,
+    number: u64,
+) -> Result<(Checkpoint, Checkpointed), StoreError> {
+    let disk = &*shared.disk;
+    let segments = recover::segments(disk, manifest, last.number)?;
+    let stop = Stop { segment: last.number, offset: last.end };
+    let pending = read_pending(disk, manifest)?;
+    let mut replay = recover::replay(segments, manifest, pending, Some(stop))?;
+    let mut steps: Vec<Step> = Vec::new();
+    while let Some(step) = replay.next()? {
+        steps.push(step);
+    }
+    let (generation, cut) = replay.last();
+    let header = PartHeader { uuid: manifest.uuid, checkpoint: number, part: 0, generation, cut };
+    let mut writer = CheckpointWriter::new(disk, header, shared.options.segment_bytes);
+    let mut merge = Merge::new(&manifest.tables, &steps);
+    for part in parts(manifest) {
+        let mut part = PartReader::open(disk, manifest, part)?;
+        while let Some(block) = part.next()? {
+            if let Contents::Rows { table, .. } = block.contents {
+                for (key, words) in block.rows() {
+                    merge.row(&mut writer, table, key, words)?;
+                }
+            }
+        }
+    }
+    merge.finish(&mut writer)?;
+    let rows = writer.rows();
+    let pending =
+        if mutant(Mutant::CheckpointPendingDropped) { &[] } else { replay.batches().pending() };
+    let checkpoint = writer.finish(pending)?;
+    sync_directory(disk).map_err(StoreError::io(DIRECTORY))?;
+    let done = Checkpointed {
+        number,
+        is_new: true,
+        rows,
+        bytes: checkpoint.parts.iter().map(|part| part.bytes).sum(),
+        records: replay.records(),
+        log_bytes: replay.bytes(),
+        left_behind: 0,
+    };
+    Ok((checkpoint, done))
+}
+
+/// Removes the parts of a checkpoint that has not been finished.
+fn remove_parts(disk: &dyn Disk, number: u64) {
+    let mut names = (0..).map(|part| names::part(number, part));
+    // The last one that was begun is there, too, unless it could not even be created.
+    while names.next().is_some_and(|name| disk.remove(&name).is_ok()) {}
+}

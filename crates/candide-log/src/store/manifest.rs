@@ -1,0 +1,103 @@
+//! The file `MANIFEST`: reading it, and replacing it as a whole.
+
+use crate::disk::Disk;
+use crate::error::{OpenError, StoreError, is_full};
+use crate::format::Fault;
+use crate::format::manifest::Manifest;
+use crate::log::segments::damaged;
+use crate::log::spares::sync_directory;
+use crate::names::{DIRECTORY, MANIFEST, MANIFEST_NEW};
+use std::io;
+use std::sync::Arc;
+
+/// Reads `MANIFEST`. `None` if there is no such file.
+pub(crate) fn read(disk: &dyn Disk) -> Result<Option<Manifest>, OpenError> {
+    let file = match disk.open(MANIFEST) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(OpenError::io(MANIFEST))?,
+    };
+    let length = file.len().map_err(OpenError::io(MANIFEST))?;
+    let mut bytes = vec![0; length as usize];
+    file.read_at(0, &mut bytes).map_err(OpenError::io(MANIFEST))?;
+    match Manifest::decode(&bytes) {
+        Ok(manifest) => Ok(Some(manifest)),
+        Err(error) if error.fault == Fault::Magic => Err(OpenError::NotADatabase {
+            found: format!("a file {MANIFEST} that no database has written, or that is damaged"),
+        }),
+        Err(error) => Err(damaged(MANIFEST, error)),
+    }
+}
+
+/// `MANIFEST` of a database that is open.
+#[derive(Debug)]
+pub(crate) struct ManifestFile {
+    disk: Arc<dyn Disk>,
+    current: Manifest,
+    /// The failure after which it is not known which one is in force.
+    failure: Option<Arc<io::Error>>,
+}
+
+impl ManifestFile {
+    /// Returns the file with the contents that were read or written last.
+    pub(crate) fn new(disk: Arc<dyn Disk>, current: Manifest) -> ManifestFile {
+        ManifestFile { disk, current, failure: None }
+    }
+
+    /// Returns what is in force.
+    pub(crate) fn current(&self) -> &Manifest {
+        &self.current
+    }
+
+    /// Puts other contents in force. When this returns, they are durable.
+    ///
+    /// # Errors
+    /// If the contents cannot be written, those before are still in force. If they were written,
+    /// and it is not known whether they are durable, this and every later call returns
+    /// [`StoreError::Failed`].
+    pub(crate) fn replace(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), StoreError> {
+        if let Some(failure) = &self.failure {
+            return Err(StoreError::Failed(Arc::clone(failure)));
+        }
+        let mut next = self.current.clone();
+        change(&mut next);
+        next.sequence += 1;
+        write_new(&*self.disk, &next)?;
+        if let Err(error) = put_in_force(&*self.disk) {
+            let error = Arc::new(error);
+            self.failure = Some(Arc::clone(&error));
+            return Err(StoreError::Failed(error));
+        }
+        self.current = next;
+        Ok(())
+    }
+}
+
+/// Writes the first `MANIFEST` of a database.
+pub(crate) fn create(disk: &dyn Disk, manifest: &Manifest) -> Result<(), StoreError> {
+    write_new(disk, manifest)?;
+    put_in_force(disk).map_err(StoreError::io(DIRECTORY))
+}
+
+/// Writes contents to a file beside `MANIFEST`, and makes them durable.
+fn write_new(disk: &dyn Disk, manifest: &Manifest) -> Result<(), StoreError> {
+    let bytes = manifest.encode().map_err(|error| {
+        StoreError::Damaged(OpenError::corrupt(MANIFEST, error.offset, error.what))
+    })?;
+    let written = disk.create(MANIFEST_NEW).and_then(|file| {
+        file.write_at(0, &[&bytes])?;
+        file.sync()
+    });
+    written.map_err(|error| {
+        if is_full(&error) {
+            // Part of it may have been written. It is in the way of what needs room.
+            let _ = disk.remove(MANIFEST_NEW);
+        }
+        StoreError::io(MANIFEST_NEW)(error)
+    })
+}
+
+/// Puts the new file in the place of `MANIFEST`.
+fn put_in_force(disk: &dyn Disk) -> io::Result<()> {
+    disk.rename(MANIFEST_NEW, MANIFEST)?;
+    sync_directory(disk)
+}

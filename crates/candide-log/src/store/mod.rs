@@ -1,0 +1,236 @@
+//! A database that is open: its tables, its log, its checkpoint.
+
+mod backup;
+mod checkpoint;
+pub(crate) mod manifest;
+pub(crate) mod open;
+pub(crate) mod recover;
+
+pub use backup::BackedUp;
+pub use checkpoint::Checkpointed;
+
+use crate::disk::Disk;
+use crate::error::{StoreError, WriteError};
+use crate::log::writer::Log;
+use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
+use manifest::ManifestFile;
+use recover::Recovery;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How a database is opened and kept.
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    /// The bytes of the largest segments of the log; 64 MiB by default, at least 12 KiB. The first
+    /// segment of a generation has at most 64 KiB, each next one twice as many. A segment is larger
+    /// if a single block needs it.
+    pub segment_bytes: u64,
+    /// The bytes of log after which a checkpoint should be made; 256 MiB by default. So many bytes
+    /// of segments are kept for the log to come.
+    pub checkpoint_log_bytes: u64,
+    /// The number of threads that recovery uses, at least 1, if there is much to read.
+    pub recovery_threads: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> StoreOptions {
+        StoreOptions {
+            segment_bytes: 64 << 20,
+            checkpoint_log_bytes: 256 << 20,
+            recovery_threads: 1,
+        }
+    }
+}
+
+/// How far recovery has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The checkpoint is being loaded.
+    Checkpoint {
+        /// The bytes of the parts that are loaded.
+        done: u64,
+        /// The bytes of all parts.
+        total: u64,
+    },
+    /// The log is being replayed.
+    Log {
+        /// The bytes of the blocks that are replayed.
+        done: u64,
+        /// The bytes of all segments, which are not full.
+        total: u64,
+    },
+}
+
+/// What was recovered when a database was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Whether the database was created.
+    pub is_new: bool,
+    /// The generation that has begun, from 1.
+    pub generation: u64,
+    /// The generation up to which the log was recovered; 0 if nothing had been written.
+    pub last_generation: u64,
+    /// The cut up to which that generation was recovered.
+    pub cut: u64,
+    /// The number of rows of the checkpoint.
+    pub rows: u64,
+    /// The number of commit records of the log that were applied.
+    pub records: u64,
+    /// The number of commit records that were dropped, because their generation ended at a cut
+    /// below their stamps.
+    pub dropped: u64,
+    /// The number of bytes of the blocks of the log.
+    pub log_bytes: u64,
+}
+
+impl Recovered {
+    /// Notes what was read.
+    fn describe(&mut self, recovery: &Recovery) {
+        let replay = &recovery.replay;
+        self.rows = recovery.rows;
+        self.records = replay.records();
+        self.log_bytes = replay.bytes();
+        self.dropped = replay.dropped() + replay.batches().pending_count();
+        (self.last_generation, self.cut) = replay.last();
+    }
+}
+
+/// A database that is open. All its methods can be called while a [`LogWriter`] is in use.
+#[derive(Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+/// The writer of a database's log.
+#[derive(Debug)]
+pub struct LogWriter {
+    shared: Arc<Shared>,
+}
+
+/// What a store and its writer share. Of the mutexes, `merging` is locked before the others, and
+/// of the others never two.
+#[derive(Debug)]
+struct Shared {
+    disk: Arc<dyn Disk>,
+    options: StoreOptions,
+    manifest: Mutex<ManifestFile>,
+    log: Mutex<Log>,
+    /// Locked while a checkpoint or a backup is made, so that the files that it reads stay as they
+    /// are. Contains the number of the last checkpoint that was begun.
+    merging: Mutex<u64>,
+    _lock: Box<dyn Send + Sync + Debug>,
+}
+
+impl Shared {
+    fn manifest(&self) -> MutexGuard<'_, ManifestFile> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn merging(&self) -> MutexGuard<'_, u64> {
+        self.merging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// Returns the tables, in the order of their numbers.
+    pub fn tables(&self) -> Vec<TableSchema> {
+        self.shared.manifest().current().tables.clone()
+    }
+
+    /// Adds a table and returns its number, from 1; that of `schema` is ignored. When this returns,
+    /// the table is durable, and commit records may name it.
+    ///
+    /// # Errors
+    /// There is a table of that name, the schema cannot be stored, or `MANIFEST` cannot be
+    /// replaced.
+    pub fn add_table(&self, mut schema: TableSchema) -> Result<u32, StoreError> {
+        let mut manifest = self.shared.manifest();
+        let tables = &manifest.current().tables;
+        if tables.iter().any(|table| table.name == schema.name) {
+            return Err(StoreError::TableExists { name: schema.name });
+        }
+        schema.number = tables.last().map_or(1, |last| last.number + 1);
+        if schema.number > TABLE_NUMBER_MAX {
+            return Err(StoreError::TooManyTables);
+        }
+        let checked = schema.check().and_then(|()| match schema.row_words() {
+            0 if schema.key_words == 0 => Err("its rows have no words".to_string()),
+            _ => Ok(()),
+        });
+        checked.map_err(|what| StoreError::Schema { table: schema.name.clone(), what })?;
+        let number = schema.number;
+        manifest.replace(|manifest| manifest.tables.push(schema))?;
+        Ok(number)
+    }
+
+    /// Returns the number of bytes of log that the next opening would have to read: those of blocks
+    /// that no checkpoint contains.
+    pub fn log_bytes(&self) -> u64 {
+        self.shared.log().bytes()
+    }
+
+    /// Returns whether so much log has been written that a checkpoint should be made.
+    pub fn wants_checkpoint(&self) -> bool {
+        self.log_bytes() >= self.shared.options.checkpoint_log_bytes
+    }
+}
+
+impl LogWriter {
+    /// Writes one block with these commit records, and closes `cut` with it: every commit with a
+    /// stamp up to `cut` is in this block or was in one before. An item of `records` is one or more
+    /// records. When this returns, the block is in the hands of the operating system: it survives
+    /// the end of the process, and is durable after [`sync`](LogWriter::sync).
+    ///
+    /// If the block before is not durable yet, it is made durable first.
+    ///
+    /// # Errors
+    /// With [`WriteError::Full`] nothing was written. After [`WriteError::Failed`] nothing can be
+    /// written any more; the log also fails if a cut is below the cut before, if a stamp is not
+    /// above it, or if `records` are not whole records, since no reader would accept that.
+    pub fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
+        self.shared.log().write(records, cut)
+    }
+
+    /// Makes everything that was written durable.
+    ///
+    /// # Errors
+    /// After [`WriteError::Failed`] nothing can be written any more.
+    pub fn sync(&mut self) -> Result<(), WriteError> {
+        self.shared.log().sync()
+    }
+
+    /// Does a part of the work for the next segment, when the one in use is half full. To be called
+    /// after each sync, when commits have been acknowledged; it takes some milliseconds at most.
+    ///
+    /// # Errors
+    /// After [`WriteError::Failed`] nothing can be written any more. A full disk is not an error
+    /// here.
+    pub fn prepare(&mut self) -> Result<(), WriteError> {
+        self.shared.log().prepare()
+    }
+
+    /// Writes a block without records behind the last one, so that a reader notices if the last
+    /// one is damaged. To be called when no records have come for a while. It is not synced. The
+    /// next block takes its place.
+    ///
+    /// # Errors
+    /// As with [`write`](LogWriter::write).
+    pub fn confirm(&mut self) -> Result<(), WriteError> {
+        self.shared.log().confirm()
+    }
+
+    /// Makes everything durable, and confirms the last block.
+    ///
+    /// # Errors
+    /// As with [`sync`](LogWriter::sync).
+    pub fn close(self) -> Result<(), WriteError> {
+        let mut log = self.shared.log();
+        log.sync()?;
+        log.confirm()?;
+        log.sync()
+    }
+}

@@ -1,0 +1,260 @@
+//! Opening a database: recovery, and the beginning of a new generation.
+
+use super::manifest::{self, ManifestFile};
+use super::recover::{self, Recovery};
+use super::{LogWriter, Progress, Recovered, Shared, Store, StoreOptions};
+use crate::disk::{Disk, LockError};
+use crate::error::{OpenError, StoreError};
+use crate::format::manifest::Manifest;
+use crate::format::segment::GenerationEnd;
+use crate::log::reader::Reader;
+use crate::log::segments::{FIRST_BLOCK, Segment};
+use crate::log::writer::{Beginning, Closed, Log};
+use crate::mutants::{Mutant, mutant};
+use crate::names::{self, DIRECTORY, FileName, LOCK, MANIFEST};
+use crate::random;
+use crate::target::Target;
+use std::sync::{Arc, Mutex};
+
+/// What a directory contains.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    pub(crate) names: Vec<FileName>,
+    /// A file that is not a database's, if there is one.
+    pub(crate) foreign: Option<String>,
+}
+
+impl Files {
+    /// Lists the files of a directory.
+    pub(crate) fn list(disk: &dyn Disk) -> Result<Files, OpenError> {
+        let mut files = Files::default();
+        let mut listed = disk.list().map_err(OpenError::io(DIRECTORY))?;
+        listed.sort_unstable();
+        for name in listed {
+            match FileName::parse(&name) {
+                Some(name) => files.names.push(name),
+                // File systems have such files of their own.
+                None if name.starts_with('.') || name == "lost+found" => {}
+                None => files.foreign = files.foreign.or(Some(name)),
+            }
+        }
+        Ok(files)
+    }
+
+    /// Returns the largest number of a segment; 0 if there is none.
+    pub(crate) fn last_segment(&self) -> u64 {
+        let numbers = self.names.iter().filter_map(|name| match name {
+            FileName::Segment(number) => Some(*number),
+            _ => None,
+        });
+        numbers.max().unwrap_or(0)
+    }
+}
+
+/// Locks a directory.
+pub(crate) fn lock(disk: &dyn Disk) -> Result<Box<dyn Send + Sync + std::fmt::Debug>, OpenError> {
+    disk.lock().map_err(|error| match error {
+        LockError::InUse { pid } => OpenError::InUse { pid },
+        LockError::Io(source) => OpenError::Io { file: LOCK.to_string(), source },
+    })
+}
+
+impl Store {
+    /// Opens the database in a directory, or creates one if the directory is empty. Puts what it
+    /// contains into `target`, and begins a new generation of the log.
+    ///
+    /// # Errors
+    /// The directory is in use or contains something else, a file is damaged or cannot be read or
+    /// written, or the target refuses what was found. What was there is still there.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        options: &StoreOptions,
+        target: &dyn Target,
+        progress: &dyn Fn(Progress),
+    ) -> Result<(Store, LogWriter, Recovered), OpenError> {
+        let lock = lock(&*disk)?;
+        let files = Files::list(&*disk)?;
+        let found = manifest::read(&*disk)?;
+        let is_new = found.is_none();
+        let manifest = match found {
+            Some(manifest) => manifest,
+            None => {
+                check_new(&*disk, &files)?;
+                new_manifest()
+            }
+        };
+        for schema in &manifest.tables {
+            target.table(schema)?;
+        }
+        let mut recovered = Recovered { is_new, ..Recovered::default() };
+        let mut beginning = Beginning {
+            uuid: manifest.uuid,
+            number: manifest.first_segment,
+            generation: 1,
+            end_before: GenerationEnd::default(),
+            closed: Vec::new(),
+            segment_bytes: options.segment_bytes,
+        };
+        if !is_new {
+            let last = files.last_segment();
+            let recovery = recover::recover(&*disk, &manifest, last, target, progress)?;
+            make_durable(recovery.replay.reader())?;
+            continue_log(&mut beginning, &manifest, &recovery);
+            recovered.describe(&recovery);
+        }
+        recovered.generation = beginning.generation;
+        let log = begin(&disk, &beginning, || remove_leftovers(&*disk, &files, &manifest))?;
+        if is_new {
+            manifest::create(&*disk, &manifest).map_err(opening)?;
+        }
+        remove_leftovers(&*disk, &files, &manifest);
+        let checkpoint = manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.number);
+        let shared = Arc::new(Shared {
+            manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest)),
+            log: Mutex::new(log),
+            merging: Mutex::new(checkpoint),
+            disk,
+            options: options.clone(),
+            _lock: lock,
+        });
+        Ok((Store { shared: Arc::clone(&shared) }, LogWriter { shared }, recovered))
+    }
+}
+
+/// Returns the contents of the first `MANIFEST` of a database.
+pub(crate) fn new_manifest() -> Manifest {
+    Manifest {
+        uuid: random::uuid(),
+        sequence: 1,
+        first_segment: 1,
+        checkpoint: None,
+        tables: Vec::new(),
+    }
+}
+
+/// Returns the failure of an operation as one of opening.
+fn opening(error: StoreError) -> OpenError {
+    match error {
+        StoreError::Full { file, source } | StoreError::Io { file, source } => {
+            OpenError::Io { file, source }
+        }
+        StoreError::Damaged(error) => error,
+        other => OpenError::Io { file: MANIFEST.to_string(), source: std::io::Error::other(other) },
+    }
+}
+
+/// Checks that a directory without `MANIFEST` contains nothing but what the creation of a database
+/// leaves when it crashes: the first segment without a block.
+fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
+    if let Some(name) = &files.foreign {
+        return Err(OpenError::NotADatabase { found: format!("a file {name:?}") });
+    }
+    for name in &files.names {
+        let is_leftover = match name {
+            FileName::Lock | FileName::ManifestNew | FileName::Spare(_) => true,
+            FileName::Manifest | FileName::Part(..) => false,
+            FileName::Segment(1) => {
+                let segment = Segment::open(disk, None, 1)?;
+                segment.header.generation == 1 && segment.find(FIRST_BLOCK, 1)?.is_none()
+            }
+            FileName::Segment(_) => false,
+        };
+        if !is_leftover {
+            let what = format!("the file is missing, and there is {}", name.name());
+            return Err(OpenError::corrupt(MANIFEST, 0, what));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the last block of the log durable, which may be in the system's memory only. It is
+/// written again, since a sync may have failed before and would not tell a second time. The blocks
+/// before it were durable before it was written.
+fn make_durable(reader: &Reader) -> Result<(), OpenError> {
+    let Some(last) = reader.last_block() else { return Ok(()) };
+    if mutant(Mutant::RecoveredNotSynced) {
+        return Ok(());
+    }
+    let Segment { name, file, .. } = &reader.segments()[last.segment];
+    let mut block = vec![0; last.header.size() as usize];
+    let written = file
+        .read_at(last.offset, &mut block)
+        .and_then(|()| file.write_at(last.offset, &[&block]))
+        .and_then(|()| file.sync());
+    written.map_err(OpenError::io(name))
+}
+
+/// Says how the new generation continues what was recovered. A generation without a block is as if
+/// it had not been: the new one takes the place of its segment.
+fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recovery) {
+    let reader = recovery.replay.reader();
+    let contained = recover::position(manifest);
+    let last = reader.last_block();
+    let segments = reader.segments();
+    if let Some(last) = last {
+        beginning.number = segments[last.segment].number() + 1;
+    }
+    let generation = match (last, contained) {
+        (Some(last), _) => last.header.generation,
+        (None, Some(contained)) => contained.generation,
+        (None, None) => return,
+    };
+    beginning.generation = generation + 1;
+    beginning.end_before = match last {
+        Some(last) => GenerationEnd {
+            cut: last.header.cut,
+            segment: segments[last.segment].number(),
+            offset: last.offset + last.header.size(),
+        },
+        // The segment in which it ended is not needed any more.
+        None => GenerationEnd {
+            cut: contained.map_or(0, |contained| contained.cut),
+            segment: beginning.number.saturating_sub(1),
+            offset: FIRST_BLOCK,
+        },
+    };
+    let before = segments.iter().zip(reader.ends());
+    let before = before.filter(|(segment, _)| segment.number() < beginning.number);
+    let closed = before.map(|(segment, end)| Closed {
+        number: segment.number(),
+        bytes: segment.header.bytes,
+        end: *end,
+    });
+    beginning.closed = closed.collect();
+}
+
+/// Begins the generation. If there is no room for its segment, makes room first.
+fn begin(
+    disk: &Arc<dyn Disk>,
+    beginning: &Beginning,
+    make_room: impl FnOnce(),
+) -> Result<Log, OpenError> {
+    let number = beginning.number;
+    let begun = match Log::begin(Arc::clone(disk), beginning) {
+        Err(error) if crate::error::is_full(&error) => {
+            make_room();
+            Log::begin(Arc::clone(disk), beginning)
+        }
+        begun => begun,
+    };
+    begun.map_err(OpenError::io(&names::segment(number)))
+}
+
+/// Removes files that a crash, or a checkpoint, has left behind. If that fails, they are removed
+/// next time.
+fn remove_leftovers(disk: &dyn Disk, files: &Files, manifest: &Manifest) {
+    let in_force = manifest.checkpoint.as_ref();
+    for name in &files.names {
+        let is_needed = match *name {
+            FileName::Lock | FileName::Manifest => true,
+            FileName::ManifestNew | FileName::Spare(_) => false,
+            FileName::Segment(number) => number >= manifest.first_segment,
+            FileName::Part(number, part) => in_force.is_some_and(|checkpoint| {
+                checkpoint.number == number && (part as usize) < checkpoint.parts.len()
+            }),
+        };
+        if !is_needed {
+            let _ = disk.remove(&name.name());
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Where recovery puts what it finds.
+
+use crate::error::OpenError;
+use crate::format::commit::Change;
+use crate::schema::TableSchema;
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+
+/// What the rows of a recovered database are put into.
+pub trait Target: Sync {
+    /// Prepares a table. It is called once for each table, before anything is loaded.
+    fn table(&self, schema: &TableSchema) -> Result<(), OpenError>;
+
+    /// Returns a loader. Each thread of recovery uses one of its own; all changes of a row are made
+    /// by one thread.
+    fn loader(&self) -> Box<dyn Loader + '_>;
+}
+
+/// Puts rows into a [`Target`].
+pub trait Loader: Send {
+    /// Puts a row of a checkpoint. Within one loader, rows come in ascending order of table and
+    /// key, each once, before any change.
+    fn row(&mut self, table: u32, key: &[u64], words: &[u64]) -> Result<(), LoadError>;
+
+    /// Makes a change that the log contains. The changes of each row come in their order.
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError>;
+}
+
+/// The reason why a row or a change was not loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// An update or a delete of a row that is not there, or a change that does not fit the table:
+    /// the files do not contain what was written. The text says which row it is.
+    Ghost(String),
+    /// The target refuses, for a reason of its own, such as a lack of memory.
+    Other(Box<dyn Error + Send + Sync>),
+}
+
+impl Display for LoadError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Ghost(what) => f.write_str(what),
+            LoadError::Other(error) => Display::fmt(error, f),
+        }
+    }
+}
+
+impl Error for LoadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            LoadError::Ghost(_) => None,
+            LoadError::Other(error) => Some(&**error),
+        }
+    }
+}

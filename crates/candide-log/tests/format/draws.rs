@@ -1,0 +1,159 @@
+//! Random data, the same in every run.
+
+use candide_log::format::commit::{ChangeKind, CommitWriter, Head};
+use candide_log::format::manifest::{Checkpoint, Manifest, Part};
+use candide_log::schema::{IndexSchema, TableSchema};
+
+/// A generator of random numbers.
+pub struct Draws(u64);
+
+/// A change that owns its words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedChange {
+    pub head: Head,
+    pub key: Vec<u64>,
+    pub words: Vec<u64>,
+    /// Whether the writer omits the key.
+    pub same_row: bool,
+}
+
+impl Draws {
+    /// Returns a generator that begins with a seed.
+    pub fn new(seed: u64) -> Draws {
+        Draws(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// Returns a number of 64 bits.
+    pub fn word(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Returns a number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((self.word() >> 32) as usize) % bound
+    }
+
+    /// Returns a number whose size varies: small ones are as likely as large ones.
+    pub fn number(&mut self) -> u64 {
+        let bits = self.below(64);
+        self.word() >> bits
+    }
+
+    /// Returns up to `most` words.
+    pub fn words(&mut self, most: usize) -> Vec<u64> {
+        (0..self.below(most + 1)).map(|_| self.number()).collect()
+    }
+
+    /// Returns changes of one commit, at least one.
+    pub fn changes(&mut self) -> Vec<OwnedChange> {
+        let mut changes: Vec<OwnedChange> = Vec::new();
+        for _ in 0..1 + self.below(6) {
+            let kind = [ChangeKind::Update, ChangeKind::Put, ChangeKind::Delete][self.below(3)];
+            let (first, words) = match kind {
+                ChangeKind::Delete => (0, Vec::new()),
+                _ => (self.below(1000) as u16, self.words(9)),
+            };
+            let same_row = self.below(3) == 0 && !changes.is_empty();
+            let (table, key) = match changes.last().filter(|_| same_row) {
+                Some(last) => (last.head.table, last.key.clone()),
+                None => {
+                    let key = [vec![self.number()], self.words(4)].concat();
+                    (self.word() as u16, key)
+                }
+            };
+            let head = Head { kind, table, first, count: words.len() as u16 };
+            changes.push(OwnedChange { head, key, words, same_row });
+        }
+        changes
+    }
+
+    /// Returns commit records, each in words of its own.
+    pub fn records(&mut self, most: usize) -> Vec<Vec<u64>> {
+        let record = |draws: &mut Draws| {
+            let changes = draws.changes();
+            write(&changes, draws.number(), draws.number())
+        };
+        (0..self.below(most + 1)).map(|_| record(self)).collect()
+    }
+
+    fn text(&mut self) -> String {
+        (0..self.below(9)).map(|_| ['a', 'é', '\u{0}', '"', '漢', '𝄞'][self.below(6)]).collect()
+    }
+
+    fn table(&mut self, number: u32) -> TableSchema {
+        TableSchema {
+            number,
+            name: format!("{number}{}", self.text()),
+            row_type: self.text(),
+            schema: self.word(),
+            key_words: 1 + self.below(255) as u16,
+            key_widths: (0..self.below(4)).map(|_| self.below(65) as u32).collect(),
+            groups: (0..self.below(4)).map(|_| (self.text(), self.below(99) as u32)).collect(),
+            ordered: self.below(2) == 0,
+            splitting: [None, Some(false), Some(true)][self.below(3)],
+            policy: [None, Some(self.text())][self.below(2)].clone(),
+            indexes: (0..self.below(3))
+                .map(|_| IndexSchema { name: self.text(), unique: self.below(2) == 0 })
+                .collect(),
+        }
+    }
+
+    /// Returns the contents of a MANIFEST.
+    pub fn manifest(&mut self) -> Manifest {
+        let part = |draws: &mut Draws| Part { bytes: draws.number(), crc: draws.word() as u32 };
+        let checkpoint = (self.below(2) == 0).then(|| Checkpoint {
+            number: self.number(),
+            generation: self.number().max(1),
+            cut: self.number(),
+            parts: (0..self.below(5)).map(|_| part(self)).collect(),
+        });
+        let mut number = 0;
+        let mut tables = Vec::new();
+        for _ in 0..self.below(5) {
+            number += 1 + self.below(9000) as u32;
+            tables.push(self.table(number));
+        }
+        Manifest {
+            uuid: self.uuid(),
+            sequence: self.number(),
+            first_segment: self.number(),
+            checkpoint,
+            tables,
+        }
+    }
+
+    /// Returns 16 random bytes.
+    pub fn uuid(&mut self) -> [u8; 16] {
+        std::array::from_fn(|_| self.word() as u8)
+    }
+}
+
+/// Returns the commit record of these changes, written in one of the writer's ways or the other.
+pub fn write(changes: &[OwnedChange], stamp: u64, version: u64) -> Vec<u64> {
+    let mut words = Vec::new();
+    let mut writer = CommitWriter::begin(&mut words);
+    for (number, change) in changes.iter().enumerate() {
+        let OwnedChange { head, key, words, same_row } = change;
+        if number % 2 == 0 {
+            match same_row {
+                true => writer.change_same_row(*head, |place| words[place]),
+                false => {
+                    writer.change(*head, key.len() as u8, |place| key[place], |place| words[place]);
+                }
+            }
+            continue;
+        }
+        let key = (!same_row).then_some(key.as_slice());
+        writer.entry(head.kind, head.table, head.first, head.count, key);
+        match words.as_slice() {
+            [one] => writer.push(*one),
+            words => writer.push_all(words),
+        }
+    }
+    let count = writer.finish(stamp, version);
+    assert_eq!(count, words.len());
+    words
+}

@@ -1,0 +1,15 @@
+//! The formats of all files: what is encoded is decoded again, and what is damaged is refused.
+
+#![forbid(unsafe_code)]
+
+mod block;
+mod bytes;
+mod checkpoint;
+mod commit;
+mod damage;
+mod document;
+mod draws;
+mod golden;
+mod manifest;
+mod samples;
+mod segment;

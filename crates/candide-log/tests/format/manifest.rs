@@ -1,0 +1,163 @@
+use crate::damage::{
+    every_flip_is_refused, every_truncation_is_refused, expect, seal_again, store,
+};
+use crate::draws::Draws;
+use crate::samples;
+use candide_log::format::Fault;
+use candide_log::format::manifest::{Checkpoint, Manifest};
+use candide_log::schema::TableSchema;
+
+#[test]
+fn what_is_written_is_read_again() {
+    let mut draws = Draws::new(30);
+    for _ in 0..2000 {
+        let manifest = draws.manifest();
+        let bytes = manifest.encode().unwrap();
+        assert_eq!(Manifest::decode(&bytes), Ok(manifest));
+    }
+}
+
+#[test]
+fn every_flip_and_every_truncation_is_refused() {
+    for manifest in [samples::manifest(), Draws::new(31).manifest()] {
+        let bytes = manifest.encode().unwrap();
+        every_flip_is_refused(&bytes, Manifest::decode);
+        every_truncation_is_refused(&bytes, Manifest::decode);
+        let longer = [bytes, vec![0]].concat();
+        Manifest::decode(&longer).unwrap_err();
+    }
+}
+
+#[test]
+fn no_byte_that_is_changed_and_sealed_again_panics() {
+    let bytes = samples::manifest().encode().unwrap();
+    for place in 0..bytes.len() - 4 {
+        for byte in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[place] = byte;
+            seal_again(&mut changed);
+            // What is accepted means something else, or is what was written.
+            if let Ok(manifest) = Manifest::decode(&changed) {
+                assert_eq!(manifest.encode().unwrap(), changed, "byte {place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_end_that_is_sealed_panics() {
+    let bytes = samples::manifest().encode().unwrap();
+    for length in 4..bytes.len() {
+        let mut cut = bytes[..length].to_vec();
+        if length >= 24 {
+            store(&mut cut, 16, 8, length as u64);
+        }
+        seal_again(&mut cut);
+        Manifest::decode(&cut).unwrap_err();
+    }
+}
+
+#[test]
+fn counts_that_lie_are_refused_before_they_are_used() {
+    let with = |offset, size, value| {
+        let mut bytes = samples::manifest().encode().unwrap();
+        store(&mut bytes, offset, size, value);
+        seal_again(&mut bytes);
+        Manifest::decode(&bytes)
+    };
+    let tables = samples::manifest().encode().unwrap().len() - 88 - 4;
+    let what = format!("the list of parts needs 51539607540 bytes, and {tables} are left");
+    expect(with(80, 4, u32::MAX.into()), 88, &what);
+    let end = 88 + tables as u64;
+    expect(with(84, 4, u32::MAX.into()), end, "a table's number needs 4 bytes, and 0 are left");
+    // The number of groups of the first table, whose names and words are taken for groups.
+    let error = with(88 + 12 + 18, 2, 0xffff).unwrap_err();
+    assert_eq!(error.fault, Fault::Short, "{error}");
+}
+
+#[test]
+fn each_mistake_has_its_error() {
+    let with = |offset, size, value| {
+        let mut bytes = samples::manifest().encode().unwrap();
+        store(&mut bytes, offset, size, value);
+        seal_again(&mut bytes);
+        Manifest::decode(&bytes)
+    };
+    let length = samples::manifest().encode().unwrap().len();
+    expect(Manifest::decode(b""), 0, "MANIFEST ends after 0 bytes");
+    assert_eq!(Manifest::decode(b"").unwrap_err().fault, Fault::Short);
+    expect(Manifest::decode(&[0; 99]), 0, "this is not MANIFEST");
+    assert_eq!(Manifest::decode(&[0; 99]).unwrap_err().fault, Fault::Magic);
+    expect(with(8, 4, 9), 8, "MANIFEST has version 9 of the format; 1 is known");
+    assert_eq!(with(8, 4, 9).unwrap_err().fault, Fault::Version(9));
+    expect(with(12, 1, 1), 12, "a reserved byte is not zero");
+    expect(with(16, 8, 5), 16, &format!("MANIFEST has {length} bytes, not 5 as it says"));
+    expect(with(64, 8, 0), 64, "there is a checkpoint, and its generation is 0");
+    // The first table is behind one part.
+    let table = 88 + 12;
+    expect(with(table, 4, 70_000), table as u64, "table 70000 has a number above 65535");
+    expect(with(table + 12, 2, 16), 112, "a table has the flags 0x0010");
+    expect(with(table + 12, 2, 4), 112, "a table has the flags 0x0004");
+    expect(
+        with(table + 14, 2, 300),
+        table as u64,
+        "table \"accounts\" has keys of 300 words; 255 are the most",
+    );
+    expect(with(table + 24, 1, 0xff), 124, "a table's name is not UTF-8");
+    let second = with(table, 4, 9).unwrap_err();
+    assert_eq!(second.what, "table 2 comes after table 9");
+    let mut same = samples::manifest();
+    same.tables[1].name = same.tables[0].name.clone();
+    let error = same.encode().unwrap_err();
+    assert_eq!(error.what, "two tables have the name \"accounts\"");
+    let mut unordered = samples::manifest();
+    unordered.tables.swap(0, 1);
+    assert_eq!(unordered.encode().unwrap_err().what, "table 1 comes after table 2");
+    let mut none = samples::manifest();
+    none.checkpoint = Some(Checkpoint { number: 1, generation: 0, cut: 0, parts: vec![] });
+    expect(none.encode(), 64, "there is a checkpoint, and its generation is 0");
+    none.checkpoint = Some(Checkpoint { number: 0, generation: 0, cut: 0, parts: vec![] });
+    expect(none.encode(), 0, "MANIFEST would be read as another one");
+    let last = length - 5;
+    expect(with(last, 1, 2), last as u64, "an index is unique by the byte 2");
+}
+
+#[test]
+fn a_table_that_breaks_a_limit_is_refused_with_the_limit() {
+    let refused = |change: fn(&mut TableSchema), what: &str| {
+        let mut manifest = samples::manifest();
+        change(&mut manifest.tables[0]);
+        assert_eq!(manifest.tables[0].check().unwrap_err(), what);
+        expect(manifest.encode(), 84, what);
+    };
+    refused(|table| table.number = 65_536, "table 65536 has a number above 65535");
+    refused(
+        |table| table.key_words = 256,
+        "table \"accounts\" has keys of 256 words; 255 are the most",
+    );
+    refused(
+        |table| table.key_widths = vec![65],
+        "table \"accounts\" has a key component of 65 bits; 64 are the most",
+    );
+    refused(
+        |table| table.groups = vec![("a".into(), 65_535), ("b".into(), 1)],
+        "table \"accounts\" has rows of 65536 words; 65535 are the most",
+    );
+    refused(
+        |table| (table.key_words, table.groups) = (0, vec![]),
+        "table \"accounts\" has rows of no words",
+    );
+    refused(
+        |table| table.groups = vec![(String::new(), 0); 65_536],
+        "table \"accounts\" has 65536 groups; 65535 are the most",
+    );
+    refused(
+        |table| table.policy = Some("x".repeat(65_536)),
+        "table 1 has a name of 65536 bytes; 65535 are the most",
+    );
+    let mut large = samples::manifest();
+    large.tables[0].groups = vec![("a".into(), u32::MAX); 3];
+    assert_eq!(large.tables[0].row_words() as u64, 3 * u64::from(u32::MAX));
+    large.tables[0].groups = vec![("x".repeat(65_535), 65_535)];
+    assert_eq!(Manifest::decode(&large.encode().unwrap()), Ok(large));
+}

@@ -1,0 +1,158 @@
+//! Opening, writing and opening again, without anything going wrong.
+
+use crate::support::*;
+use candide_log::disk::{Disk, RealDisk, SimDisk};
+use candide_log::{OpenError, StoreError, StoreOptions};
+
+fn fill(disk: impl Disk + 'static, options: &StoreOptions, commits: u64) {
+    let Opened { store, mut log, .. } = open_with(disk, options).unwrap();
+    let table = store.add_table(schema("accounts")).unwrap();
+    for number in 1..=commits {
+        log.write(&[&put(number, table, number, number)], number).unwrap();
+        log.sync().unwrap();
+        log.prepare().unwrap();
+    }
+    log.close().unwrap();
+}
+
+#[test]
+fn an_empty_directory_becomes_a_database() {
+    let disk = SimDisk::new();
+    let opened = open(disk.clone()).unwrap();
+    assert!(opened.recovered.is_new);
+    assert!(opened.rows.is_empty() && opened.store.tables().is_empty());
+    drop(opened);
+    let opened = open(disk.clone()).unwrap();
+    assert!(!opened.recovered.is_new);
+    assert_eq!((opened.recovered.last_generation, opened.recovered.cut), (0, 0));
+}
+
+#[test]
+fn what_was_written_is_there_again() {
+    let disk = SimDisk::new();
+    fill(disk.clone(), &options(), 20);
+    let opened = open(disk.clone()).unwrap();
+    assert_eq!(opened.rows, rows(1, 1..=20));
+    assert_eq!((opened.recovered.last_generation, opened.recovered.cut), (1, 20));
+    assert_eq!(opened.recovered.records, 20);
+    assert_eq!(opened.store.tables()[0].name, "accounts");
+}
+
+#[test]
+fn generations_follow_one_another_and_empty_ones_leave_nothing() {
+    let disk = SimDisk::new();
+    fill(disk.clone(), &options(), 3);
+    for generation in 2..6 {
+        for _ in 0..3 {
+            assert_eq!(open(disk.clone()).unwrap().recovered.generation, generation);
+        }
+        let mut opened = open(disk.clone()).unwrap();
+        let key = 100 + generation;
+        // Stamps begin anew.
+        opened.log.write(&[&put(1, 1, key, key)], 1).unwrap();
+        opened.log.sync().unwrap();
+    }
+    let opened = open(disk.clone()).unwrap();
+    assert_eq!(opened.rows, rows(1, (1..=3).chain(102..=105)));
+    let segments = disk.list().unwrap().iter().filter(|name| name.starts_with("log-")).count();
+    assert_eq!(segments, 2 + 4 + 1);
+}
+
+#[test]
+fn a_directory_is_opened_once_at_a_time() {
+    let disk = SimDisk::new();
+    let opened = open(disk.clone()).unwrap();
+    assert!(matches!(open(disk.clone()), Err(OpenError::InUse { .. })));
+    let Opened { store, log, .. } = opened;
+    drop(store);
+    assert!(matches!(open(disk.clone()), Err(OpenError::InUse { .. })), "the writer is alive");
+    drop(log);
+    open(disk).unwrap();
+}
+
+#[test]
+fn a_table_is_there_once() {
+    let disk = SimDisk::new();
+    let opened = open(disk.clone()).unwrap();
+    assert_eq!(opened.store.add_table(schema("a")).unwrap(), 1);
+    assert_eq!(opened.store.add_table(schema("b")).unwrap(), 2);
+    let again = opened.store.add_table(schema("a"));
+    assert!(matches!(again, Err(StoreError::TableExists { .. })));
+    let mut bad = schema("c");
+    (bad.key_words, bad.groups) = (0, Vec::new());
+    assert!(matches!(opened.store.add_table(bad), Err(StoreError::Schema { .. })));
+    drop(opened);
+    let tables = open(disk).unwrap().store.tables();
+    assert_eq!(tables.iter().map(|table| &table.name[..]).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn a_round_that_is_larger_than_a_segment_gets_one_of_its_own() {
+    let disk = SimDisk::new();
+    let mut opened = open(disk.clone()).unwrap();
+    opened.store.add_table(schema("accounts")).unwrap();
+    let records: Vec<_> = (1..=2000).map(|key| put(5, 1, key, key)).collect();
+    let slices: Vec<&[u64]> = records.iter().map(|record| &record[..]).collect();
+    opened.log.write(&slices, 5).unwrap();
+    opened.log.sync().unwrap();
+    opened.log.write(&[&put(6, 1, 7000, 7000)], 6).unwrap();
+    drop(opened);
+    assert_eq!(open(disk).unwrap().rows, rows(1, (1..=2000).chain([7000])));
+}
+
+#[test]
+fn a_checkpoint_replaces_the_log() {
+    let disk = SimDisk::new();
+    fill(disk.clone(), &options(), 30);
+    let mut opened = open(disk.clone()).unwrap();
+    let done = opened.store.checkpoint().unwrap();
+    assert_eq!((done.number, done.rows, done.records, done.left_behind), (1, 30, 30, 0));
+    assert_eq!(opened.store.log_bytes(), 0);
+    opened.log.write(&[&put(3, 1, 100, 100)], 4).unwrap();
+    opened.log.sync().unwrap();
+    drop(opened);
+    let opened = open(disk.clone()).unwrap();
+    assert_eq!(opened.rows, rows(1, (1..=30).chain([100])));
+    assert_eq!((opened.recovered.rows, opened.recovered.records), (30, 1));
+    assert!(opened.store.checkpoint().unwrap().is_new);
+    assert!(!opened.store.checkpoint().unwrap().is_new, "nothing new has been written");
+    drop(opened);
+    let opened = open(disk.clone()).unwrap();
+    assert_eq!(opened.rows, rows(1, (1..=30).chain([100])));
+    assert_eq!(opened.recovered.records, 0);
+    assert_eq!(opened.recovered.generation, 3);
+}
+
+#[test]
+fn a_backup_opens_as_a_database() {
+    let (disk, copy) = (SimDisk::new(), SimDisk::new());
+    fill(disk.clone(), &options(), 30);
+    let mut opened = open(disk.clone()).unwrap();
+    opened.store.checkpoint().unwrap();
+    opened.log.write(&[&put(3, 1, 100, 100)], 4).unwrap();
+    opened.log.sync().unwrap();
+    opened.log.write(&[&put(5, 1, 101, 101)], 5).unwrap();
+    let done = opened.store.backup(std::sync::Arc::new(copy.clone())).unwrap();
+    assert_eq!((done.generation, done.cut), (2, 4));
+    let refused = opened.store.backup(std::sync::Arc::new(copy.clone()));
+    assert!(matches!(refused, Err(StoreError::NotEmpty { .. })));
+    assert_eq!(open(copy.clone()).unwrap().rows, rows(1, (1..=30).chain([100])));
+    assert_eq!(open(copy).unwrap().recovered.generation, 3);
+}
+
+#[test]
+fn a_real_directory_is_a_database_too() {
+    let path = std::env::temp_dir().join(format!("candide-log-store-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    let options = StoreOptions::default();
+    fill(RealDisk::create(&path).unwrap(), &options, 50);
+    let mut opened = open_with(RealDisk::open(&path).unwrap(), &options).unwrap();
+    assert_eq!(opened.rows, rows(1, 1..=50));
+    opened.store.checkpoint().unwrap();
+    opened.log.write(&[&put(3, 1, 100, 100)], 4).unwrap();
+    drop(opened);
+    let opened = open_with(RealDisk::open(&path).unwrap(), &options).unwrap();
+    assert_eq!(opened.rows, rows(1, (1..=50).chain([100])));
+    drop(opened);
+    std::fs::remove_dir_all(&path).unwrap();
+}

@@ -1,0 +1,8 @@
+//! Tests of whole databases, on simulated disks and on real ones.
+
+#![forbid(unsafe_code)]
+
+mod basics;
+mod crashes;
+mod model;
+mod support;

@@ -1,0 +1,113 @@
+//! What several tests need: tables, commits, opening into maps.
+
+use candide_log::disk::Disk;
+use candide_log::format::commit::{ChangeKind, CommitWriter};
+use candide_log::{
+    IndexSchema, LogWriter, OpenError, Recovered, Rows, Store, StoreOptions, TableSchema,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows by table and key.
+pub type Map = BTreeMap<(u32, Vec<u64>), Vec<u64>>;
+
+/// The words of a row of the tests' tables.
+pub const ROW_WORDS: u16 = 4;
+
+/// A database that is open, and what was in it.
+pub struct Opened {
+    pub store: Store,
+    pub log: LogWriter,
+    pub recovered: Recovered,
+    pub rows: Map,
+}
+
+/// Returns options with small segments, so that there are many.
+pub fn options() -> StoreOptions {
+    StoreOptions { segment_bytes: 16 << 10, checkpoint_log_bytes: 64 << 10, ..Default::default() }
+}
+
+pub fn open_with(disk: impl Disk + 'static, options: &StoreOptions) -> Result<Opened, OpenError> {
+    let target = Rows::new();
+    let (store, log, recovered) = Store::open(Arc::new(disk), options, &target, &|_| {})?;
+    Ok(Opened { store, log, recovered, rows: target.to_map() })
+}
+
+pub fn open(disk: impl Disk + 'static) -> Result<Opened, OpenError> {
+    open_with(disk, &options())
+}
+
+/// Returns the schema of a table with keys of one word and rows of four, in two groups.
+pub fn schema(name: &str) -> TableSchema {
+    TableSchema {
+        number: 0,
+        name: name.to_string(),
+        row_type: "tests::Row".to_string(),
+        schema: 7,
+        key_words: 1,
+        key_widths: vec![64],
+        groups: vec![("cold".to_string(), 1), ("hot".to_string(), u32::from(ROW_WORDS) - 1)],
+        ordered: true,
+        splitting: None,
+        policy: Some("wait".to_string()),
+        indexes: vec![IndexSchema { name: "by_hot".to_string(), unique: false }],
+    }
+}
+
+/// A change of a row of one of the tests' tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    pub kind: ChangeKind,
+    pub table: u32,
+    pub key: u64,
+    pub first: u16,
+    pub words: Vec<u64>,
+}
+
+impl Write {
+    pub fn new(kind: ChangeKind, table: u32, key: u64, first: u16, words: &[u64]) -> Write {
+        Write { kind, table, key, first, words: words.to_vec() }
+    }
+
+    /// Makes the change. The row is there, unless this is a put.
+    pub fn apply(&self, rows: &mut Map) {
+        let row = (self.table, vec![self.key]);
+        if self.kind == ChangeKind::Delete {
+            rows.remove(&row).expect("the row is there");
+            return;
+        }
+        let is_put = self.kind == ChangeKind::Put;
+        assert!(is_put || rows.contains_key(&row), "{self:?} of a row that is not there");
+        let words = rows.entry(row).or_insert_with(|| vec![0; ROW_WORDS.into()]);
+        let first = usize::from(self.first);
+        words[first..first + self.words.len()].copy_from_slice(&self.words);
+    }
+}
+
+/// Appends a commit record.
+pub fn commit(to: &mut Vec<u64>, stamp: u64, version: u64, writes: &[Write]) {
+    let mut record = CommitWriter::begin(to);
+    let mut before = None;
+    for write in writes {
+        let row = (write.table, write.key);
+        let key = [write.key];
+        let key = (before != Some(row)).then_some(&key[..]);
+        record.entry(write.kind, write.table as u16, write.first, write.words.len() as u16, key);
+        record.push_all(&write.words);
+        before = Some(row);
+    }
+    record.finish(stamp, version);
+}
+
+/// Returns a commit record that puts a row whose words are all `value`.
+pub fn put(stamp: u64, table: u32, key: u64, value: u64) -> Vec<u64> {
+    let mut record = Vec::new();
+    let words = [value; ROW_WORDS as usize];
+    commit(&mut record, stamp, stamp, &[Write::new(ChangeKind::Put, table, key, 0, &words)]);
+    record
+}
+
+/// Returns the map in which `keys` of `table` have rows of their own number.
+pub fn rows(table: u32, keys: impl IntoIterator<Item = u64>) -> Map {
+    keys.into_iter().map(|key| ((table, vec![key]), vec![key; ROW_WORDS.into()])).collect()
+}
