@@ -24,6 +24,11 @@ pub trait Loader: Send {
 
     /// Makes a change that the log contains. The changes of each row come in their order.
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError>;
+
+    /// Completes what the loader has collected. It is called after the last row and change.
+    fn finish(&mut self) -> Result<(), LoadError> {
+        Ok(())
+    }
 }
 
 /// The reason why a row or a change was not loaded.

@@ -4,6 +4,8 @@
 
 mod stored;
 
+pub(crate) use stored::files_error;
+
 use crate::engine::{
     Common, INDEXES_MAX, IndexCore, IndexPlan, Indexes, ShowKey, Stage, TableCore, VersionTable,
 };

@@ -91,6 +91,7 @@ mod protocol_tests;
 mod access;
 mod api;
 mod catalog;
+mod durable;
 mod engine;
 mod epoch;
 mod error;
@@ -125,7 +126,9 @@ pub use api::{Row, Table};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
 #[doc(no_inline)]
-pub use candide_log::OpenError;
+pub use candide_log::store::{BackedUp, Checkpointed};
+#[doc(no_inline)]
+pub use candide_log::{OpenError, Progress};
 pub use catalog::TableOptions;
 pub use engine::{Properties, Protocol, Versioned};
 pub use error::{Abort, Error};

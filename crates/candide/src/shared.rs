@@ -4,11 +4,11 @@
 #![forbid(unsafe_code)]
 
 use crate::catalog::Catalog;
+use crate::durable::{DatabaseEnd, Durable};
 use crate::engine::{Engine, Parts, Protocol, Worker};
 use crate::epoch::{Collect, Epoch, Slot};
 use crate::error::Error;
 use crate::gc::Garbage;
-use crate::log::{Cuts, Log};
 use crate::stats::{Counters, Stats};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::txn::{SessionShared, TxnRunner};
@@ -87,13 +87,18 @@ impl<P: Protocol> Inner<P> {
 
     /// Makes the database durable. Sessions that are made from now on log their commits.
     pub(crate) fn make_durable(&self, durable: Durable) {
-        self.engine.log.set(durable.log.clone()).expect("a database is opened once");
+        self.engine.log.set(durable.log().clone()).expect("a database is opened once");
         self.durable.set(durable).expect("a database is opened once");
+    }
+
+    /// Returns the files and the logger of the database; `None` if it has none.
+    pub(crate) fn durable(&self) -> Option<&Durable> {
+        self.durable.get()
     }
 
     /// Returns the files of the database; `None` if it has none.
     pub(crate) fn store(&self) -> Option<&Arc<Store>> {
-        self.durable.get().map(|durable| &durable.store)
+        self.durable.get().map(Durable::store)
     }
 
     /// Admits a session, if the protocol allows another one.
@@ -226,47 +231,13 @@ impl<P: Protocol> Collect for Inner<P> {
     }
 }
 
-/// The files of a database, and the thread of its logger.
-#[derive(Debug)]
-pub(crate) struct Durable {
-    log: Arc<Log>,
-    store: Arc<Store>,
-    logger: std::thread::JoinHandle<()>,
-}
-
-impl Durable {
-    /// Starts the logger.
-    pub(crate) fn start(log: Arc<Log>, store: Arc<Store>, cuts: Box<dyn Cuts>) -> Durable {
-        let logger = log.start(cuts);
-        Durable { log, store, logger }
+impl<P: Protocol> DatabaseEnd for Inner<P> {
+    fn cut(&self) -> u64 {
+        P::cut(&self.engine.clock, &self.engine.epochs)
     }
 
-    /// Writes everything that has been committed, up to `cut`, and ends the logger. No transaction
-    /// is running any more.
-    fn close(self, cut: u64) {
-        self.log.progress.stop();
-        // The logger itself may hold the last reference to the database for a moment.
-        if self.logger.thread().id() != std::thread::current().id() {
-            let _ = self.logger.join();
-        }
-        self.log.close(cut);
-    }
-}
-
-/// The clock of a database, as the logger sees it.
-#[derive(Debug)]
-pub(crate) struct DatabaseCuts<P: Protocol>(Weak<Inner<P>>);
-
-impl<P: Protocol> DatabaseCuts<P> {
-    pub(crate) fn of(inner: &Arc<Inner<P>>) -> DatabaseCuts<P> {
-        DatabaseCuts(Arc::downgrade(inner))
-    }
-}
-
-impl<P: Protocol> Cuts for DatabaseCuts<P> {
-    fn cut(&self) -> Option<u64> {
-        let inner = self.0.upgrade()?;
-        Some(P::cut(&inner.engine.clock, &inner.engine.epochs))
+    fn durable(&self) -> Option<&Durable> {
+        self.durable.get()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::log::batches::Batches;
 use crate::log::reader::{Position, Reader, Stop};
 use crate::log::replay::Replay;
 use crate::log::segments::{self, Segment};
+use crate::names::DIRECTORY;
 use crate::store::Progress;
 use crate::target::Target;
 
@@ -80,6 +81,7 @@ pub(crate) fn recover(
         }
         progress(Progress::Log { done: replay.bytes(), total });
     }
+    loader.finish().map_err(|error| OpenError::load(error, DIRECTORY, 0))?;
     Ok(Recovery { rows: all.rows, replay })
 }
 

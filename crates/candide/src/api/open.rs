@@ -5,16 +5,19 @@
 use super::database::{Builder, Database};
 use super::log_options::LogOptions;
 use super::recovery::Recovery;
+use crate::catalog::files_error;
+use crate::durable::{DatabaseCuts, Durable};
 use crate::engine::Protocol;
 use crate::error::Error;
 use crate::log::{BlockError, Blocks, Level, Log};
 use crate::protocols::DefaultProtocol;
-use crate::shared::{DatabaseCuts, Durable};
+use crate::shared::Inner;
 use candide_log::disk::{Disk, RealDisk};
+use candide_log::store::{BackedUp, Checkpointed};
 use candide_log::{LogWriter, OpenError, Store, StoreOptions, WriteError};
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 impl Database<DefaultProtocol> {
     /// Opens the database in the directory `path`, or makes one there if the directory is empty or
@@ -95,8 +98,9 @@ impl<P: Protocol> Builder<P> {
         let (store, writer, _) = Store::open(disk, &store_options, &target, &report)?;
         let writer = Box::new(LogBlocks(writer));
         let log = Arc::new(Log::new(writer, options.flush_every, options.acknowledge));
-        let cuts = Box::new(DatabaseCuts::of(&db.inner));
-        db.inner.make_durable(Durable::start(log, Arc::new(store), cuts));
+        let database: Weak<Inner<P>> = Arc::downgrade(&db.inner);
+        let durable = Durable::start(log, Arc::new(store), DatabaseCuts(database));
+        db.inner.make_durable(durable);
         Ok(db)
     }
 }
@@ -135,7 +139,7 @@ impl Blocks for LogBlocks {
 }
 
 /// The state of a database in files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Durability {
     /// The stamp up to which commits are [written](Level::Written), and the one up to which they are
@@ -148,6 +152,8 @@ pub struct Durability {
     pub log_bytes: u64,
     /// Whether the disk has no room for the log, so that transactions cannot write.
     pub is_full: bool,
+    /// What the last checkpoint that began by itself failed at; `None` if it has not failed.
+    pub checkpoint_failure: Option<String>,
 }
 
 impl<P: Protocol> Database<P> {
@@ -163,6 +169,47 @@ impl<P: Protocol> Database<P> {
         log.progress.wait(stamp, Level::Durable).map_err(Error::Refused)
     }
 
+    /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the part
+    /// of the log that is not needed any more. A later [`open`](Database::open) then reads less.
+    /// Transactions go on meanwhile. Checkpoints also begin by themselves
+    /// ([`LogOptions::checkpoint_bytes`]).
+    ///
+    /// # Errors
+    /// [`Error::NotDurable`], [`Error::Refused`] with [`Abort::LogFailed`](crate::Abort::LogFailed)
+    /// or [`Abort::DiskFull`](crate::Abort::DiskFull), [`Error::Files`]. The checkpoint before is
+    /// still in force, and nothing is lost.
+    pub fn checkpoint(&self) -> Result<Checkpointed, Error> {
+        self.sync()?;
+        let store = self.inner.store().ok_or(Error::NotDurable)?;
+        store.checkpoint().map_err(files_error)
+    }
+
+    /// Copies the database, while it is in use, to the directory `path`, which must be empty or not
+    /// exist. The copy contains every transaction that has ended before the call, and is one moment
+    /// of the serial order. It can be opened like the original.
+    ///
+    /// # Errors
+    /// As [`Database::checkpoint`], and [`Error::NoReadableCut`] under [`TicToc`](crate::TicToc).
+    /// After an error the directory may contain files, but no database.
+    pub fn backup(&self, path: impl AsRef<Path>) -> Result<BackedUp, Error> {
+        let path = path.as_ref();
+        let disk = RealDisk::create(path)
+            .map_err(|error| Error::Files { problem: format!("{}: {error}", path.display()) })?;
+        self.backup_to(Arc::new(disk))
+    }
+
+    /// Copies the database to a disk, which may be a simulated one.
+    #[doc(hidden)]
+    pub fn backup_to(&self, disk: Arc<dyn Disk>) -> Result<BackedUp, Error> {
+        let properties = &self.inner.engine.properties;
+        let store = self.inner.store().ok_or(Error::NotDurable)?;
+        if !properties.readable_cut {
+            return Err(Error::NoReadableCut { protocol: properties.name });
+        }
+        self.sync()?;
+        store.backup(disk).map_err(files_error)
+    }
+
     /// Returns the reason for which the log has failed; `None` if it has not. After a failure
     /// transactions still read, and each that writes ends in [`Abort::LogFailed`](crate::Abort::LogFailed).
     pub fn log_failure(&self) -> Option<Arc<io::Error>> {
@@ -171,12 +218,14 @@ impl<P: Protocol> Database<P> {
 
     /// Returns the state of the database's files; `None` if the database has none.
     pub fn durability(&self) -> Option<Durability> {
-        let log = self.inner.engine.log.get()?;
+        let durable = self.inner.durable()?;
+        let log = durable.log();
         Some(Durability {
             written: log.progress.cut(Level::Written),
             durable: log.progress.cut(Level::Durable),
-            log_bytes: self.inner.store()?.log_bytes(),
+            log_bytes: durable.store().log_bytes(),
             is_full: log.progress.is_full(),
+            checkpoint_failure: durable.checkpoint_failure(),
         })
     }
 }

@@ -7,7 +7,7 @@ use super::TableOptions;
 use crate::error::{Abort, Error};
 use crate::schema::{Group, RowType};
 use candide_log::schema::{IndexSchema, TableSchema};
-use candide_log::{Store, StoreError};
+use candide_log::{Store, StoreError, WriteError};
 use std::collections::HashSet;
 use std::fmt::{self, Formatter};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -36,12 +36,19 @@ pub(super) fn add(
             .map(|spec| IndexSchema { name: spec.name.to_owned(), unique: spec.unique })
             .collect(),
     };
-    store.add_table(schema).map(|number| number as u16).map_err(|error| match error {
-        StoreError::Log(candide_log::WriteError::Failed(_)) => Error::Refused(Abort::LogFailed),
-        StoreError::Full { .. } => Error::Refused(Abort::DiskFull),
+    store.add_table(schema).map(|number| number as u16).map_err(files_error)
+}
+
+/// Returns the error of work on files.
+pub(crate) fn files_error(error: StoreError) -> Error {
+    match error {
+        StoreError::Log(WriteError::Failed(_)) => Error::Refused(Abort::LogFailed),
+        StoreError::Full { .. } | StoreError::Log(WriteError::Full(_)) => {
+            Error::Refused(Abort::DiskFull)
+        }
         StoreError::TooManyTables => Error::TooManyTables,
         other => Error::Files { problem: other.to_string() },
-    })
+    }
 }
 
 /// Checks that rows of a program's type can be those of a table in the files.

@@ -17,10 +17,13 @@ use crate::sync::{AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, lock
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A source of cuts: the clock of a database.
+/// The database, as the logger sees it: a source of cuts.
 pub(crate) trait Cuts: Send + Sync + Debug {
-    /// Returns a cut, as [`Protocol::cut`](crate::Protocol) does; `None` if the database is gone.
+    /// Returns a cut, as `Protocol::cut` does; `None` if the database is gone.
     fn cut(&self) -> Option<u64>;
+
+    /// Hears that a block has been written.
+    fn has_written(&self) {}
 }
 
 /// The part of a session's log that the logger and the session share.
@@ -166,7 +169,10 @@ impl Log {
             }
             match self.round(cuts) {
                 Round::Empty => empty_rounds += 1,
-                Round::Written => empty_rounds = 0,
+                Round::Written => {
+                    empty_rounds = 0;
+                    cuts.has_written();
+                }
                 Round::Full => std::thread::sleep(FULL_PAUSE),
                 Round::Ended => return,
             }

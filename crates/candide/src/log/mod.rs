@@ -18,6 +18,5 @@ mod turn;
 
 pub(crate) use blocks::{BlockError, Blocks};
 pub use level::Level;
-pub(crate) use logger::{Cuts, Log, Outbox, Round};
-pub(crate) use progress::Progress;
+pub(crate) use logger::{Cuts, Log, Outbox};
 pub use turn::LogTurn;

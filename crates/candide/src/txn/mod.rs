@@ -17,7 +17,6 @@ mod tx;
 pub use conflict::Conflict;
 pub use run::RunOptions;
 pub(crate) use run::{SessionShared, TxnRunner};
-pub(crate) use session_log::SessionLog;
 pub(crate) use staging::{FreeColumnsOnly, Stager};
 pub(crate) use state::{InsertTarget, Mark, State};
 pub(crate) use tx::Effects;

@@ -13,6 +13,7 @@ mod protocol_tests;
 
 mod bulk;
 mod common;
+mod durable;
 mod indexes;
 mod isolation;
 mod memory;

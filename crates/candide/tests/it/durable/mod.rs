@@ -1,0 +1,47 @@
+//! Tests of databases in files, on a simulated disk.
+
+mod acknowledgements;
+mod crashes;
+mod failures;
+mod reopening;
+mod tables;
+
+use crate::common::{Item, builder};
+use candide::{Abort, Database, LogOptions, OpenError, Protocol, Table};
+use candide_log::disk::SimDisk;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Options with small files.
+fn options() -> LogOptions {
+    LogOptions::new().segment_bytes(64 << 10)
+}
+
+/// Opens the database on a disk, under the protocol of the test.
+fn open<P: Protocol>(disk: &SimDisk) -> Result<Database<P>, OpenError> {
+    builder::<P>().open_on(Arc::new(disk.clone()), options())
+}
+
+/// Opens the database on a disk, with its table of items.
+fn open_items<P: Protocol>(disk: &SimDisk) -> (Database<P>, Table<Item, P>) {
+    let db = open::<P>(disk).unwrap();
+    let items = db.table::<Item>("items").unwrap();
+    (db, items)
+}
+
+/// Returns all items by id. No transaction is running.
+fn contents<P: Protocol>(items: &Table<Item, P>) -> BTreeMap<u64, Item> {
+    let mut rows = BTreeMap::new();
+    items.for_each_quiescent(|row| assert!(rows.insert(row.id, *row).is_none())).unwrap();
+    rows
+}
+
+/// Inserts an item.
+fn insert<P: Protocol>(
+    db: &Database<P>,
+    items: &Table<Item, P>,
+    id: u64,
+    value: i64,
+) -> Result<(), Abort> {
+    db.run(|tx| items.insert(tx, Item::new(id, value)))
+}

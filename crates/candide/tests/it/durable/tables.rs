@@ -1,0 +1,100 @@
+//! Tables and indexes of a database that is opened again.
+
+use super::{insert, open, open_items};
+use crate::common::Item;
+use candide::{Abort, Database, Error, Occ, Protocol, Record, TableOptions, Whole};
+use candide_log::disk::SimDisk;
+
+#[derive(Record, Clone, Copy, Debug, PartialEq)]
+struct Car {
+    #[key]
+    id: u64,
+    #[index]
+    owner: u32,
+    #[unique]
+    plate: u64,
+}
+
+protocol_tests!(all: declared_indexes_are_made_again);
+
+fn declared_indexes_are_made_again<P: Protocol>() {
+    let disk = SimDisk::new();
+    let db = open::<P>(&disk).unwrap();
+    let cars = db.table::<Car>("cars").unwrap();
+    for id in 0..30 {
+        let car = Car { id, owner: (id % 7) as u32, plate: 100 + id };
+        db.run(|tx| cars.insert(tx, car)).unwrap();
+    }
+    db.run(|tx| cars.delete(tx, &5)).unwrap();
+    drop((db, cars));
+    let db = open::<P>(&disk).unwrap();
+    let cars = db.table::<Car>("cars").unwrap();
+    let twin = Car { id: 50, owner: 1, plate: 101 };
+    assert_eq!(db.run(|tx| cars.insert(tx, twin)), Err(Abort::NotUnique));
+    db.run(|tx| cars.insert(tx, Car { plate: 105, ..twin })).unwrap();
+    let by_owner = cars.index(Car::BY_OWNER);
+    let of_one = db
+        .run(|tx| by_owner.rows(tx, &1, Whole).collect::<Result<Vec<_>, Abort>>())
+        .unwrap();
+    assert_eq!(of_one.len(), 6);
+}
+
+#[test]
+fn a_table_with_another_row_type_is_refused_and_stays() {
+    #[derive(Record, Clone, Copy)]
+    struct Other {
+        #[key]
+        id: u64,
+        name: [u8; 16],
+    }
+    let disk = SimDisk::new();
+    let (db, items) = open_items::<Occ>(&disk);
+    insert(&db, &items, 1, 1).unwrap();
+    drop((db, items));
+    let db = open::<Occ>(&disk).unwrap();
+    let refused = db.table::<Other>("items").unwrap_err();
+    assert!(matches!(&refused, Error::Schema { table, .. } if table == "items"), "{refused}");
+    assert!(refused.to_string().contains("groups"), "{refused}");
+    let items = db.table::<Item>("items").unwrap();
+    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(Some(Item::new(1, 1))));
+}
+
+#[test]
+fn a_volatile_table_is_empty_again() {
+    let disk = SimDisk::new();
+    let open_both = || {
+        let db = open::<Occ>(&disk).unwrap();
+        let durable = db.table::<Item>("durable").unwrap();
+        let volatile =
+            db.table_with::<Item>("volatile", TableOptions::default().volatile()).unwrap();
+        (db, durable, volatile)
+    };
+    let (db, durable, volatile) = open_both();
+    db.run(|tx| {
+        durable.insert(tx, Item::new(1, 1))?;
+        volatile.insert(tx, Item::new(1, 1))
+    })
+    .unwrap();
+    drop((db, durable, volatile));
+    let (db, durable, volatile) = open_both();
+    let (kept, gone) = db
+        .run(|tx| Ok::<_, Abort>((durable.get(tx, &1, Whole)?, volatile.get(tx, &1, Whole)?)))
+        .unwrap();
+    assert_eq!((kept, gone), (Some(Item::new(1, 1)), None));
+}
+
+#[test]
+fn tables_that_are_not_named_stay_in_the_files() {
+    let disk = SimDisk::new();
+    let (db, items) = open_items::<Occ>(&disk);
+    insert(&db, &items, 1, 1).unwrap();
+    drop((db, items));
+    for _ in 0..2 {
+        let db: Database<Occ> = open(&disk).unwrap();
+        let others = db.table::<Item>("others").unwrap();
+        db.run(|tx| others.put(tx, Item::new(9, 9))).unwrap();
+        db.checkpoint().unwrap();
+    }
+    let (db, items) = open_items::<Occ>(&disk);
+    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(Some(Item::new(1, 1))));
+}
