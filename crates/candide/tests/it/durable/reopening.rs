@@ -80,10 +80,9 @@ fn files_do_not_depend_on_the_protocol_nor_on_splitting() {
         let disk = SimDisk::new();
         let db = open_chosen(&disk, first);
         let items = db.table::<Item>("items").unwrap();
-        let mut next = 0;
         db.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0)))).unwrap();
         drop((db, items));
-        for second in &choices() {
+        for (next, second) in (0..).zip(&choices()) {
             let db = open_chosen(&disk, second);
             let items = db.table::<Item>("items").unwrap();
             let rows = contents(&items);
@@ -99,7 +98,6 @@ fn files_do_not_depend_on_the_protocol_nor_on_splitting() {
                 })
                 .unwrap();
             }
-            next += 1;
         }
     }
 }

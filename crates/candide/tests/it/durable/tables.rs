@@ -33,9 +33,8 @@ fn declared_indexes_are_made_again<P: Protocol>() {
     assert_eq!(db.run(|tx| cars.insert(tx, twin)), Err(Abort::NotUnique));
     db.run(|tx| cars.insert(tx, Car { plate: 105, ..twin })).unwrap();
     let by_owner = cars.index(Car::BY_OWNER);
-    let of_one = db
-        .run(|tx| by_owner.rows(tx, &1, Whole).collect::<Result<Vec<_>, Abort>>())
-        .unwrap();
+    let of_one =
+        db.run(|tx| by_owner.rows(tx, &1, Whole).collect::<Result<Vec<_>, Abort>>()).unwrap();
     assert_eq!(of_one.len(), 6);
 }
 
