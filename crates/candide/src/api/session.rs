@@ -12,6 +12,8 @@ use crate::record::{PlacedUnit, RecordAt};
 use crate::schema::Words;
 use crate::shared::Inner;
 use crate::stats::Stats;
+#[cfg(test)]
+use crate::txn::State;
 use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
@@ -117,6 +119,17 @@ impl<P: Protocol> Session<P> {
         let options = RunOptions::new().acknowledge(Level::Memory);
         let result = self.run_as(&options, ReadView::Current, body);
         Pending::new(result, self.core.rests_on())
+    }
+
+    /// Returns the largest stamp on which the result of the last transaction rests.
+    #[cfg(test)]
+    pub(crate) fn rests_on(&mut self) -> u64 {
+        self.core.rests_on().expect("the database has a log").0
+    }
+
+    #[cfg(test)]
+    pub(crate) fn state_for_tests(&mut self) -> &mut State<P> {
+        self.core.state.get_mut()
     }
 
     /// As [`Session::run`], for a transaction that is expected to take long. All such transactions

@@ -13,7 +13,11 @@ use super::level::Level;
 use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
-use crate::sync::{AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, lock, mutant};
+use crate::sync::{
+    AtomicBool, AtomicU64, Duration, MODELLED, Mutant, Mutex, Ordering, lock, mutant,
+};
+#[cfg(test)]
+use crate::sync::try_lock;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -57,8 +61,8 @@ impl Outbox {
 
     /// Notes that the session has ended. What is in the buffer is still written.
     pub(crate) fn close(&self) {
-        // Release: the logger then finds the session's last record (E27).
-        self.is_closed.store(true, Ordering::Release);
+        // Relaxed: see `empty_outboxes`.
+        self.is_closed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -84,8 +88,20 @@ struct Writing {
     writer: Option<Box<dyn Blocks>>,
     /// What a round has taken from the outboxes and not written yet.
     taken: Vec<(Arc<Outbox>, Vec<u64>)>,
+    /// The largest stamp of a record that was taken from an outbox.
+    newest: u64,
+    /// The cut of the last block.
+    closed: u64,
     /// Whether a block has been written since the last confirmation.
     is_unconfirmed: bool,
+}
+
+impl Writing {
+    /// Returns whether the blocks have a record with a stamp above the cut of the last block. A
+    /// recovery would drop the record.
+    fn has_open_records(&self) -> bool {
+        self.newest > self.closed && !mutant(Mutant::OpenRecordsAcknowledged)
+    }
 }
 
 /// The result of a round.
@@ -101,8 +117,9 @@ pub(crate) enum Round {
     Ended,
 }
 
-/// The number of empty rounds in a row after which the logger sleeps until a commit calls it.
-const EMPTY_ROUNDS_MAX: u32 = 16;
+/// The number of empty rounds in a row after which the logger sleeps until a commit calls it. In
+/// models, where no time passes, the logger makes no round without a call.
+const EMPTY_ROUNDS_MAX: u32 = if MODELLED { 0 } else { 16 };
 
 /// The pause before a round is tried again for which the disk had no room.
 const FULL_PAUSE: Duration = Duration::from_millis(50);
@@ -110,7 +127,13 @@ const FULL_PAUSE: Duration = Duration::from_millis(50);
 impl Log {
     /// Returns the log that writes to `writer`. A round begins after `flush_every` at the latest.
     pub(crate) fn new(writer: Box<dyn Blocks>, flush_every: Duration, acknowledge: Level) -> Log {
-        let writing = Writing { writer: Some(writer), taken: Vec::new(), is_unconfirmed: false };
+        let writing = Writing {
+            writer: Some(writer),
+            taken: Vec::new(),
+            newest: 0,
+            closed: 0,
+            is_unconfirmed: false,
+        };
         Log {
             progress: Progress::default(),
             outboxes: Mutex::default(),
@@ -153,17 +176,15 @@ impl Log {
             .expect("the operating system starts a thread")
     }
 
-    fn run(&self, cuts: &dyn Cuts) {
+    /// Does the work of the logger's thread, and returns when the thread is to end.
+    pub(crate) fn run(&self, cuts: &dyn Cuts) {
         let mut empty_rounds = 0;
         loop {
-            let patience = if empty_rounds < EMPTY_ROUNDS_MAX {
-                Some(self.flush_every)
+            let call = if empty_rounds < EMPTY_ROUNDS_MAX {
+                self.progress.await_call(Some(self.flush_every))
             } else {
-                self.is_idle.store(true, Ordering::Relaxed);
-                if self.is_empty() { None } else { Some(Duration::ZERO) }
+                self.await_commit()
             };
-            let call = self.progress.await_call(patience);
-            self.is_idle.store(false, Ordering::Relaxed);
             if call == Call::Stop {
                 return;
             }
@@ -177,6 +198,22 @@ impl Log {
                 Round::Ended => return,
             }
         }
+    }
+
+    /// Waits, while the logger has had nothing to do for some time, until a commit or another call
+    /// wakes it.
+    fn await_commit(&self) -> Call {
+        let late = mutant(Mutant::IdleNotedLate);
+        if !late {
+            self.is_idle.store(true, Ordering::Relaxed);
+        }
+        let is_empty = self.is_empty();
+        if late {
+            self.is_idle.store(true, Ordering::Relaxed);
+        }
+        let call = if is_empty { self.progress.await_call(None) } else { Call::Round };
+        self.is_idle.store(false, Ordering::Relaxed);
+        call
     }
 
     /// Returns whether all buffers are empty.
@@ -198,14 +235,21 @@ impl Log {
         mut cut: u64,
         later_cut: &mut dyn FnMut() -> Option<u64>,
     ) -> Round {
-        let Writing { writer, taken, is_unconfirmed } = writing;
-        let Some(writer) = writer else { return Round::Ended };
+        if writing.writer.is_none() {
+            return Round::Ended;
+        }
         // What an earlier round has left goes first.
-        self.empty_outboxes(taken);
+        self.empty_outboxes(writing);
         cut = later_cut().unwrap_or(cut);
-        if taken.is_empty() {
-            // Everything up to the cut is in earlier blocks, which are durable.
+        let has_nothing = writing.taken.is_empty() && !writing.has_open_records();
+        let Writing { writer, taken, closed, is_unconfirmed, .. } = writing;
+        let Some(writer) = writer else { return Round::Ended };
+        if has_nothing {
+            // Everything up to the cut is in earlier blocks, which are durable and close it.
             self.progress.reach(Level::Durable, cut);
+            if self.progress.is_full() {
+                self.prepare(&mut **writer);
+            }
             if std::mem::take(is_unconfirmed)
                 && let Err(BlockError::Failed(failure)) = writer.confirm()
             {
@@ -226,25 +270,32 @@ impl Log {
                 return Round::Ended;
             }
         }
-        *is_unconfirmed = true;
+        (*closed, *is_unconfirmed) = (cut, true);
         for (outbox, words) in taken.drain(..) {
             let logged = outbox.logged.load(Ordering::Relaxed) + words.len() as u64;
             outbox.logged.store(logged, Ordering::Relaxed);
             lock(&outbox.buffer).give_back(words);
         }
         self.progress.reach(Level::Durable, cut);
-        self.progress.set_full(matches!(writer.prepare(), Err(BlockError::Full)));
+        self.prepare(&mut **writer);
         Round::Written
     }
 
+    /// Makes room for blocks to come, and publishes whether there is some.
+    fn prepare(&self, writer: &mut dyn Blocks) {
+        self.progress.set_full(matches!(writer.prepare(), Err(BlockError::Full)));
+    }
+
     /// Takes the records of all sessions, and forgets the sessions that have ended.
-    fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, Vec<u64>)>) {
+    fn empty_outboxes(&self, writing: &mut Writing) {
         lock(&self.outboxes).retain(|outbox| {
-            // Acquire: the last record of a session that has ended is in its buffer (E27).
-            let is_closed = outbox.is_closed.load(Ordering::Acquire);
+            // Relaxed: if the session has ended, it has left its last record before, and the lock of
+            // the buffer shows the record (E27).
+            let is_closed = outbox.is_closed.load(Ordering::Relaxed);
             let mut buffer = lock(&outbox.buffer);
             if !buffer.words.is_empty() {
-                taken.push((outbox.clone(), buffer.take()));
+                writing.newest = writing.newest.max(buffer.newest);
+                writing.taken.push((outbox.clone(), buffer.take()));
             }
             !is_closed
         });
@@ -256,6 +307,19 @@ impl Log {
         let early = mutant(Mutant::AckBeforeSync);
         self.progress.reach(if early { Level::Durable } else { Level::Written }, cut);
         writer.sync()
+    }
+
+    /// Makes room for blocks to come, as after a block.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn prepare_for_tests(&self) {
+        let mut writing = lock(&self.writing);
+        self.prepare(&mut **writing.writer.as_mut().expect("the log is not closed"));
+    }
+
+    /// Returns whether no commit has its turn to log.
+    #[cfg(test)]
+    pub(crate) fn is_free(&self) -> bool {
+        lock(&self.outboxes).iter().all(|outbox| try_lock(&outbox.buffer).is_some())
     }
 
     /// Writes everything that has been committed, confirms it, and ends the log. No transaction is

@@ -6,7 +6,8 @@
 use super::level::Level;
 use crate::error::Abort;
 use crate::sync::{
-    AtomicBool, AtomicU64, Condvar, Duration, Mutex, MutexGuard, Ordering, lock, wait, wait_for,
+    AtomicBool, AtomicU64, Condvar, Duration, Mutant, Mutex, MutexGuard, Ordering, lock, mutant, wait,
+    wait_for,
 };
 use std::sync::Arc;
 use std::task::Waker;
@@ -197,16 +198,25 @@ impl Progress {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Publishes whether the disk has no room for more.
-    pub(super) fn set_full(&self, is_full: bool) {
+    /// Publishes whether the disk has no room for more. Wakes the sessions that wait for the logger,
+    /// which is not going to write before there is room.
+    pub(crate) fn set_full(&self, is_full: bool) {
+        if is_full == self.is_full() {
+            return;
+        }
+        let state = lock(&self.state);
         self.is_full.store(is_full, Ordering::Relaxed);
+        drop(state);
+        if is_full && !mutant(Mutant::FullUnheard) {
+            self.reached.notify_all();
+        }
     }
 
     /// Publishes that the log has failed, for good.
     pub(super) fn fail(&self, failure: std::io::Error) {
         let mut state = lock(&self.state);
         state.failure.get_or_insert_with(|| Arc::new(failure));
-        self.has_failed.store(true, Ordering::Release);
+        self.has_failed.store(true, Ordering::Relaxed);
         let woken = Self::take_tasks(&mut state, |_| true);
         drop(state);
         self.reached.notify_all();

@@ -45,6 +45,7 @@ pub(crate) mod indexed_rows;
 pub(crate) mod interleaving;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
+mod log;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(any(loom, shuttle)))]

@@ -251,8 +251,8 @@ impl<P: Protocol> TxnRunner<P> {
             StarvationGuard { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
         let mut failed = 0;
         loop {
-            if let Some(log) = &self.state.get_mut().log {
-                log.await_room();
+            if let Some(log) = &mut self.state.get_mut().log {
+                log.begin();
             }
             let ended = self.attempt(engine, options, failed + 1, effects, &mut body);
             let is_over = !matches!(ended, Err((Verdict::Conflict(_), _)));
@@ -473,6 +473,13 @@ impl<P: Protocol> TxnRunner<P> {
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
+        match verdict {
+            // These tell nothing about rows.
+            Verdict::Conflict(_) | Verdict::Outcome(Abort::LogFailed | Abort::DiskFull) => {}
+            Verdict::Stands | Verdict::Outcome(_) | Verdict::Panic(_) => {
+                self.state.get_mut().note_told(engine);
+            }
+        }
         self.end(engine, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),

@@ -5,7 +5,7 @@
 use crate::access::Change;
 use crate::engine::{Committed, Common, TableCore};
 use crate::error::Abort;
-use crate::log::{Level, Log, LogTurn, Outbox};
+use crate::log::{Buffer, Level, Log, LogTurn, Outbox};
 use crate::record::RecordAt;
 use crate::sync::{Mutant, mutant};
 use candide_log::format::commit::{CommitWriter, Head};
@@ -23,7 +23,7 @@ pub(crate) struct SessionLog {
     /// The tables of the database by number, as far as the session has met them.
     tables: Vec<Arc<TableCore>>,
     /// A stamp that is no smaller than those of all commits on which the result of the session's
-    /// last transaction rests.
+    /// last transaction rests; zero before anything has been read.
     pub(crate) stamp: u64,
 }
 
@@ -32,9 +32,11 @@ impl SessionLog {
         SessionLog { log: log.clone(), outbox: log.join(), tables: Vec::new(), stamp: 0 }
     }
 
-    /// Waits until the session may add to its buffer. The session is not pinned, and holds no lock.
+    /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,
+    /// and holds no lock.
     #[inline(always)]
-    pub(crate) fn await_room(&self) {
+    pub(crate) fn begin(&mut self) {
+        self.stamp = 0;
         if self.outbox.backlog() > BACKLOG_WORDS_MAX {
             self.await_logger();
         }
@@ -93,7 +95,8 @@ impl Logged<'_> {
     ) {
         *self.stamp = committed.stamp;
         let mut buffer = turn.into_buffer();
-        let mut record = CommitWriter::begin(&mut buffer.words);
+        let Buffer { words, newest, .. } = &mut *buffer;
+        let mut record = CommitWriter::begin(words);
         let (tables, mut last) = (self.tables, None);
         changes(&mut |change| {
             if tables.len() <= usize::from(change.at.table()) {
@@ -102,6 +105,10 @@ impl Logged<'_> {
             add(&mut record, tables, &mut last, change);
         });
         let added = record.finish(committed.stamp, committed.version) as u64;
+        if added > 0 {
+            // The stamps of a session's commits do not fall.
+            *newest = committed.stamp;
+        }
         drop(buffer);
         if added > 0 {
             self.log.note_appended(self.outbox, added);

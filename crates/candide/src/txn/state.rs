@@ -969,8 +969,8 @@ impl<P: Protocol> State<P> {
         Ok(committed)
     }
 
-    /// Notes, in a database with a log, on which commits the result of the attempt rests. The
-    /// attempt has been validated, and has written nothing.
+    /// Notes, in a database with a log, on which commits the value of the attempt rests. The attempt
+    /// has been validated, and has written nothing.
     #[inline(always)]
     fn note_seen(&mut self, engine: &Engine<P>) {
         if let Some(log) = &mut self.log
@@ -978,6 +978,23 @@ impl<P: Protocol> State<P> {
         {
             log.stamp = P::seen_stamp(&engine.clock, &engine.epochs, &self.attempt);
         }
+    }
+
+    /// Notes, in a database with a log, that the attempt has ended in an outcome, an error or a
+    /// panic. These rest on what the commit found in rows that it was about to write, too. So they
+    /// may rest on any commit so far.
+    #[cold]
+    pub(crate) fn note_told(&mut self, engine: &Engine<P>) {
+        if let Some(log) = &mut self.log
+            && !mutant(Mutant::OutcomeAckAtOnce)
+        {
+            log.stamp = P::last_stamp(&engine.clock, &engine.epochs);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn attempt_for_tests(&self) -> &P::Attempt {
+        &self.attempt
     }
 
     /// Returns the sizes of the read set and of the write set.
@@ -1009,7 +1026,6 @@ impl<P: Protocol> State<P> {
             };
         let writes = std::mem::take(&mut self.writes);
         P::commit(context, &mut self.attempt, &mut self.writes, &mut LogTurn::unlogged())?;
-        self.note_seen(engine);
         // Updaters may run only now, on validated words.
         let outcome = applied.or_else(|| writes.first_failure(&mut images));
         Ok(outcome.or(self.failed))
