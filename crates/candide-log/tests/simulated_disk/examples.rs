@@ -241,6 +241,8 @@ fn a_state_says_what_is_kept_and_what_is_lost() {
     );
     assert_eq!(disk.state(id).unwrap().describe(), expected);
     assert!(disk.state(format!("{}:512:nothing", disk.position() + 1).parse().unwrap()).is_none());
+    let widest = format!("{}:{}:nothing", disk.position(), u64::MAX).parse().unwrap();
+    assert!(disk.state(widest).unwrap().describe().ends_with("a: write 0..1024: lost\n"));
     let operations = disk.operations();
     assert_eq!(operations[0], "create a as file 0");
     assert_eq!(operations[operations.len() - 2..], ["file 0: write 0..1024", "rename a to b"]);
