@@ -71,6 +71,9 @@ pub(crate) struct Beginning {
     pub(crate) end_before: GenerationEnd,
     /// The segments of earlier generations that are needed.
     pub(crate) closed: Vec<Closed>,
+    /// The number in the name of the first file for segments to come. Such a file must not have had
+    /// the name before, unless that is over and durable.
+    pub(crate) next_spare: u64,
     pub(crate) segment_bytes: u64,
 }
 
@@ -82,7 +85,7 @@ impl Log {
         let segment_bytes = segment_bytes.max(LEAST_SEGMENT_BYTES).next_multiple_of(BLOCK_ALIGN);
         let bytes = FIRST_SEGMENT_BYTES.min(segment_bytes);
         let segment = SegmentHeader { uuid, number, generation, end_before, salt: salt(), bytes };
-        let mut spares = Spares::new(number);
+        let mut spares = Spares::new(beginning.next_spare);
         let file = spares::create(&*disk, &spares.name(), &segment)?;
         Ok(Log {
             disk,

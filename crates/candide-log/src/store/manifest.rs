@@ -90,7 +90,7 @@ fn write_new(disk: &dyn Disk, manifest: &Manifest) -> Result<(), StoreError> {
     written.map_err(|error| {
         if is_full(&error) {
             // Part of it may have been written. It is in the way of what needs room.
-            let _ = disk.remove(MANIFEST_NEW);
+            let _ = disk.create(MANIFEST_NEW);
         }
         StoreError::io(MANIFEST_NEW)(error)
     })

@@ -9,6 +9,7 @@ use crate::format::manifest::Manifest;
 use crate::format::segment::GenerationEnd;
 use crate::log::reader::Reader;
 use crate::log::segments::{FIRST_BLOCK, Segment};
+use crate::log::spares::sync_directory;
 use crate::log::writer::{Beginning, Closed, Log};
 use crate::mutants::{Mutant, mutant};
 use crate::names::{self, DIRECTORY, FileName, LOCK, MANIFEST};
@@ -43,11 +44,22 @@ impl Files {
 
     /// Returns the largest number of a segment; 0 if there is none.
     pub(crate) fn last_segment(&self) -> u64 {
-        let numbers = self.names.iter().filter_map(|name| match name {
-            FileName::Segment(number) => Some(*number),
+        self.last(|name| match name {
+            FileName::Segment(number) => Some(number),
             _ => None,
-        });
-        numbers.max().unwrap_or(0)
+        })
+    }
+
+    /// Returns the largest number of a file for segments to come; 0 if there is none.
+    fn last_spare(&self) -> u64 {
+        self.last(|name| match name {
+            FileName::Spare(number) => Some(number),
+            _ => None,
+        })
+    }
+
+    fn last(&self, number: impl Fn(FileName) -> Option<u64>) -> u64 {
+        self.names.iter().filter_map(|name| number(*name)).max().unwrap_or(0)
     }
 }
 
@@ -93,6 +105,7 @@ impl Store {
             generation: 1,
             end_before: GenerationEnd::default(),
             closed: Vec::new(),
+            next_spare: files.last_spare() + 1,
             segment_bytes: options.segment_bytes,
         };
         if !is_new {
@@ -103,6 +116,8 @@ impl Store {
             recovered.describe(&recovery);
         }
         recovered.generation = beginning.generation;
+        // What was done to names before is durable before other files get names.
+        sync_directory(&*disk).map_err(OpenError::io(DIRECTORY))?;
         let log = begin(&disk, &beginning, || remove_leftovers(&*disk, &files, &manifest))?;
         if is_new {
             manifest::create(&*disk, &manifest).map_err(opening)?;
@@ -246,8 +261,9 @@ fn remove_leftovers(disk: &dyn Disk, files: &Files, manifest: &Manifest) {
     let in_force = manifest.checkpoint.as_ref();
     for name in &files.names {
         let is_needed = match *name {
-            FileName::Lock | FileName::Manifest => true,
-            FileName::ManifestNew | FileName::Spare(_) => false,
+            // The next one is written over the last one that has not come into force.
+            FileName::Lock | FileName::Manifest | FileName::ManifestNew => true,
+            FileName::Spare(_) => false,
             FileName::Segment(number) => number >= manifest.first_segment,
             FileName::Part(number, part) => in_force.is_some_and(|checkpoint| {
                 checkpoint.number == number && (part as usize) < checkpoint.parts.len()
