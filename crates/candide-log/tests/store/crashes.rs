@@ -21,11 +21,18 @@ pub fn check_crashes(world: &World, options: &CrashOptions) -> u64 {
             .map_err(|error| format!("does not open: {error}"))
             .and_then(|opened| world.check_crash(&opened, position));
         if let Err(why) = result {
-            panic!("{}\n{why}\n{}", state.describe(), world.disk.operations().join("\n"));
+            panic!("{}{why}\n{}", state.describe(), last_operations(&world.disk, position));
         }
         count += 1;
     }
     count
+}
+
+/// Returns lines of the operations before a position.
+fn last_operations(disk: &SimDisk, position: usize) -> String {
+    let operations = disk.operations();
+    let shown = position.saturating_sub(40)..position;
+    shown.map(|number| format!("{number} {}\n", operations[number])).collect()
 }
 
 fn few() -> CrashOptions {
@@ -52,7 +59,7 @@ fn a_killed_process_leaves_all_that_was_written() {
             let opened = open(world.disk.at(position));
             let opened = opened.unwrap_or_else(|error| panic!("{seed} at {position}: {error}"));
             if let Err(why) = world.check_killed(&opened, position) {
-                panic!("{seed} at {position}: {why}\n{}", world.disk.operations().join("\n"));
+                panic!("{seed}: {why}\n{}", last_operations(&world.disk, position));
             }
         }
     }

@@ -4,5 +4,6 @@
 
 mod basics;
 mod crashes;
+mod faults;
 mod model;
 mod support;

@@ -201,7 +201,13 @@ impl World {
         let records: Vec<&[u64]> = payload.iter().map(|buffer| &buffer[..]).collect();
         // The model knows the cut before the disk does.
         self.generations.last_mut().expect("there is a generation").cuts.push(cut);
-        self.opened().log.write(&records, cut)?;
+        if let Err(error) = self.opened().log.write(&records, cut) {
+            if let WriteError::Full(_) = &error {
+                // Nothing was written. The next round has the records, too.
+                self.buffers[0].splice(0..0, payload.concat());
+            }
+            return Err(error);
+        }
         self.cut = cut;
         let written = self.promise();
         self.written.push(written);
@@ -209,6 +215,11 @@ impl World {
         let durable = self.promise();
         self.durable.push(durable);
         self.opened().log.prepare()
+    }
+
+    /// Drops a database whose log has failed.
+    pub fn close_failed(&mut self) {
+        self.opened = None;
     }
 
     fn promise(&self) -> Promise {
