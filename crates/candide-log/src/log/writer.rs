@@ -87,7 +87,7 @@ impl Log {
         let bytes = FIRST_SEGMENT_BYTES.min(segment_bytes);
         let segment = SegmentHeader { uuid, number, generation, end_before, salt: salt(), bytes };
         let mut spares = Spares::new(beginning.next_spare);
-        let file = spares::create(&*disk, &spares.name(), &segment)?;
+        let file = spares::create(&disk, &spares.name(), &segment)?;
         Ok(Log {
             disk,
             segment,
@@ -286,7 +286,7 @@ impl Log {
         };
         let number = self.segment.number + 1;
         let segment = SegmentHeader { number, salt: salt(), bytes, ..self.segment };
-        let file = match spares::publish(&*self.disk, &spare, &segment) {
+        let file = match spares::publish(&self.disk, &spare, &segment) {
             Ok(file) => file,
             Err(error) => {
                 let (error, is_full) = error.into_io();

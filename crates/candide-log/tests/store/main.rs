@@ -4,6 +4,7 @@
 
 mod basics;
 mod crashes;
+mod damage;
 mod faults;
 mod model;
 mod support;
