@@ -3,9 +3,10 @@
 use crate::model::{Habits, World};
 use crate::support::*;
 use candide_log::disk::{CrashOptions, SimDisk};
+use std::ops::Range;
 
 /// Returns the number of scripts that a test runs: fewer in a short run.
-pub fn scripts(usual: u64) -> std::ops::Range<u64> {
+pub fn scripts(usual: u64) -> Range<u64> {
     let is_short = std::env::var_os("CANDIDE_SHORT").is_some();
     let seed = std::env::var("CANDIDE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let count = if is_short { usual.div_ceil(8) } else { usual };
@@ -35,7 +36,7 @@ fn last_operations(disk: &SimDisk, position: usize) -> String {
     shown.map(|number| format!("{number} {}\n", operations[number])).collect()
 }
 
-fn few() -> CrashOptions {
+pub fn few() -> CrashOptions {
     CrashOptions { exhaustive: 6, pieces: 24, samples: 8, ..CrashOptions::default() }
 }
 
@@ -87,10 +88,15 @@ fn a_crash_in_recovery_loses_nothing() {
     }
 }
 
-/// A process is killed, the next one recovers what was not durable yet, and the power is cut.
 #[test]
 fn what_was_recovered_is_durable() {
-    for seed in scripts(12) {
+    kill_and_lose_power(scripts(12));
+}
+
+/// Kills a process everywhere, lets the next one recover what was not durable yet, and cuts the
+/// power.
+pub fn kill_and_lose_power(seeds: Range<u64>) {
+    for seed in seeds {
         let mut world = World::new(seed);
         world.run(15, Habits::default());
         for position in 0..=world.disk.position() {

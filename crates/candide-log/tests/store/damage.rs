@@ -94,15 +94,20 @@ fn check_refused(disk: SimDisk, expected: &Map, is_needed: bool, what: &str) {
 
 #[test]
 fn every_bit_that_is_needed_is_checked() {
+    flip_bits("");
+}
+
+/// Flips bits in files whose names begin so.
+pub fn flip_bits(prefix: &str) {
     let (disk, expected) = closed_database();
-    for name in names(&disk) {
-        let bytes = read(&disk, &name);
-        let needed = needed(&disk, &name);
+    for name in names(&disk).iter().filter(|name| name.starts_with(prefix)) {
+        let bytes = read(&disk, name);
+        let needed = needed(&disk, name);
         let step = if name.starts_with("log-") { 29 } else { 17 };
         for place in (0..bytes.len()).step_by(step) {
             let damaged = copy(&disk);
             let bit = 1 << (place % 8);
-            let file = damaged.open(&name).unwrap();
+            let file = damaged.open(name).unwrap();
             file.write_at(place as u64, &[&[bytes[place] ^ bit]]).unwrap();
             check_refused(damaged, &expected, place < needed, &format!("byte {place} of {name}"));
         }
@@ -111,6 +116,11 @@ fn every_bit_that_is_needed_is_checked() {
 
 #[test]
 fn sectors_that_are_lost_are_noticed() {
+    lose_sectors();
+}
+
+/// Loses each sector in turn.
+pub fn lose_sectors() {
     let (disk, expected) = closed_database();
     for name in names(&disk) {
         let bytes = read(&disk, &name);
@@ -253,6 +263,11 @@ fn corrupt(result: Result<Opened, OpenError>) -> (String, u64, String) {
 
 #[test]
 fn an_update_of_a_row_that_is_not_there_is_damage() {
+    update_what_is_not_there();
+}
+
+/// Opens logs that change rows that are not there.
+pub fn update_what_is_not_there() {
     for kind in [ChangeKind::Update, ChangeKind::Delete] {
         let words = if kind == ChangeKind::Delete { vec![] } else { vec![1] };
         let result = with_changed_block(false, |_, payload| {

@@ -5,6 +5,7 @@ use crate::model::{Habits, World};
 use crate::support::*;
 use candide_log::disk::{CrashOptions, Disk, Fault, SimDisk};
 use candide_log::{LogWriter, OpenError, StoreError, WriteError};
+use std::ops::Range;
 
 /// Without reopenings, which would find the fault, too.
 const HABITS: Habits = Habits { tables: 8, checkpoints: 10, reopenings: 0, confirmations: 10 };
@@ -19,7 +20,7 @@ fn at_the_end(disk: &SimDisk) -> CrashOptions {
 /// more. Calls `check` with each world at its end, and with the result of its last step.
 fn at_every_operation(
     fault: Fault,
-    seeds: std::ops::Range<u64>,
+    seeds: Range<u64>,
     check: impl Fn(&mut World, Result<(), WriteError>),
 ) {
     for seed in seeds {
@@ -86,7 +87,12 @@ fn a_short_write_ends_the_log_and_loses_nothing() {
 
 #[test]
 fn a_failed_sync_ends_the_log_and_loses_nothing_that_was_durable() {
-    at_every_operation(Fault::SyncLoses, scripts(4), check_wedged);
+    fail_syncs(scripts(4));
+}
+
+/// Lets each sync fail in turn.
+pub fn fail_syncs(seeds: Range<u64>) {
+    at_every_operation(Fault::SyncLoses, seeds, check_wedged);
 }
 
 /// Rounds until there is no room, then room again.

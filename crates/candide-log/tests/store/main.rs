@@ -7,4 +7,5 @@ mod crashes;
 mod damage;
 mod faults;
 mod model;
+mod mutants;
 mod support;
