@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 mod checkpoint;
+mod directory;
 pub mod disk;
 pub mod error;
 pub mod format;

@@ -284,12 +284,13 @@ impl Reader {
             return Err(format!("the block is of generation {}", header.generation));
         }
         // The checkpoint may contain the beginning of a generation. Which block was the last of it
-        // is not known any more.
+        // is not known any more, but its cut is: a block was durable before the next was written.
         let continued = self.before.filter(|before| before.generation == generation);
         match (self.last, continued) {
-            (None, Some(before)) if header.cut < before.cut => {
-                Err(format!("cut {} follows cut {}", header.cut, before.cut))
-            }
+            (None, Some(before)) if header.synced != before.cut => Err(format!(
+                "the block follows cut {}, and the checkpoint contains cut {}",
+                header.synced, before.cut
+            )),
             (None, Some(_)) => Ok(()),
             (last, _) => header.follows(last.as_ref()).map_err(|error| error.what.into_owned()),
         }

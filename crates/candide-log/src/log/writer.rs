@@ -4,7 +4,8 @@
 //! *confirmation* is a block without records, which only lets a reader notice if the block before it
 //! is damaged; the next block is written over it, unless the segment is closed first.
 
-use crate::disk::{Disk, DiskFile};
+use crate::directory::Directory;
+use crate::disk::DiskFile;
 use crate::error::{WriteError, is_full};
 use crate::format::Uuid;
 use crate::format::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader};
@@ -27,7 +28,7 @@ const LEAST_SEGMENT_BYTES: u64 = FIRST_BLOCK + 2 * BLOCK_ALIGN;
 /// The log of a database that is open, as far as it is written.
 #[derive(Debug)]
 pub(crate) struct Log {
-    disk: Arc<dyn Disk>,
+    disk: Arc<Directory>,
     /// The header of the segment in use.
     segment: SegmentHeader,
     file: Box<dyn DiskFile>,
@@ -71,19 +72,22 @@ pub(crate) struct Beginning {
     pub(crate) end_before: GenerationEnd,
     /// The segments of earlier generations that are needed.
     pub(crate) closed: Vec<Closed>,
+    /// The number in the name of the first file for segments to come. Such a file must not have had
+    /// the name before, unless that is over and durable.
+    pub(crate) next_spare: u64,
     pub(crate) segment_bytes: u64,
 }
 
 impl Log {
     /// Begins a generation with a new segment, which is durable when this returns. A segment of
     /// this number is replaced.
-    pub(crate) fn begin(disk: Arc<dyn Disk>, beginning: &Beginning) -> io::Result<Log> {
+    pub(crate) fn begin(disk: Arc<Directory>, beginning: &Beginning) -> io::Result<Log> {
         let &Beginning { uuid, number, generation, end_before, segment_bytes, .. } = beginning;
         let segment_bytes = segment_bytes.max(LEAST_SEGMENT_BYTES).next_multiple_of(BLOCK_ALIGN);
         let bytes = FIRST_SEGMENT_BYTES.min(segment_bytes);
         let segment = SegmentHeader { uuid, number, generation, end_before, salt: salt(), bytes };
-        let mut spares = Spares::new(number);
-        let file = spares::create(&*disk, &spares.name(), &segment)?;
+        let mut spares = Spares::new(beginning.next_spare);
+        let file = spares::create(&disk, &spares.name(), &segment)?;
         Ok(Log {
             disk,
             segment,
@@ -238,7 +242,7 @@ impl Log {
         if self.offset < self.segment.bytes / 2 {
             return Ok(());
         }
-        match self.spares.prepare(&*self.disk, self.next_bytes()) {
+        match self.spares.prepare(&**self.disk, self.next_bytes()) {
             Err(error) if !is_full(&error) => Err(self.fail(error)),
             _ => Ok(()),
         }
@@ -273,12 +277,8 @@ impl Log {
     /// Goes on with a segment that has room for a block of `size` bytes.
     fn next_segment(&mut self, size: u64) -> Result<(), WriteError> {
         self.sync()?;
-        if let Some(confirmation) = self.confirmation.take() {
-            self.advance(confirmation);
-            self.synced_offset = self.offset;
-        }
         let least = FIRST_BLOCK + size + BLOCK_ALIGN;
-        let taken = self.spares.take(&*self.disk, least, self.next_bytes());
+        let taken = self.spares.take(&**self.disk, least, self.next_bytes());
         let (spare, bytes) = match taken {
             Ok(taken) => taken,
             Err(error) if is_full(&error) => return Err(WriteError::Full(Arc::new(error))),
@@ -286,7 +286,7 @@ impl Log {
         };
         let number = self.segment.number + 1;
         let segment = SegmentHeader { number, salt: salt(), bytes, ..self.segment };
-        let file = match spares::publish(&*self.disk, &spare, &segment) {
+        let file = match spares::publish(&self.disk, &spare, &segment) {
             Ok(file) => file,
             Err(error) => {
                 let (error, is_full) = error.into_io();
@@ -298,6 +298,10 @@ impl Log {
                 return Err(self.fail(error));
             }
         };
+        // It is durable now, and the next block cannot take its place.
+        if let Some(confirmation) = self.confirmation.take() {
+            self.advance(confirmation);
+        }
         let SegmentHeader { number, bytes, .. } = self.segment;
         self.closed.push(Closed { number, bytes, end: self.offset });
         self.segment = segment;

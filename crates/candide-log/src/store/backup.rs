@@ -5,6 +5,7 @@ use super::manifest;
 use super::open::{self, Files};
 use super::recover;
 use crate::checkpoint::read::{PartReader, parts};
+use crate::directory::Directory;
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::format::block::BLOCK_ALIGN;
@@ -12,7 +13,6 @@ use crate::format::manifest::Manifest;
 use crate::format::segment::SegmentHeader;
 use crate::log::reader::Stop;
 use crate::log::segments::Segment;
-use crate::log::spares::sync_directory;
 use crate::names::{self, DIRECTORY, FileName};
 use std::sync::Arc;
 
@@ -41,7 +41,8 @@ impl Store {
     pub fn backup(&self, to: Arc<dyn Disk>) -> Result<BackedUp, StoreError> {
         let shared = &*self.shared;
         let _merging = shared.merging();
-        let to = &*to;
+        let directory = Directory::new(to);
+        let to = &*directory;
         let _lock = open::lock(to)?;
         check_empty(to)?;
         let (number, end, mut ends) = {
@@ -66,12 +67,12 @@ impl Store {
             }
         }
         for (number, end) in ends {
-            let from = Segment::open(&*shared.disk, Some(&manifest.uuid), number)?;
+            let from = Segment::open(&**shared.disk, Some(&manifest.uuid), number)?;
             done.bytes += copy_segment(&from, to, end)?;
         }
-        sync_directory(to).map_err(StoreError::io(DIRECTORY))?;
+        directory.sync_names().map_err(StoreError::io(DIRECTORY))?;
         (done.generation, done.cut) = check(to, &manifest, Stop { segment: number, offset: end })?;
-        manifest::create(to, &manifest)?;
+        manifest::create(&directory, &manifest)?;
         Ok(done)
     }
 }

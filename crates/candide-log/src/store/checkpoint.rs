@@ -11,7 +11,6 @@ use crate::format::checkpoint::{Contents, PartHeader};
 use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::reader::Stop;
 use crate::log::replay::Step;
-use crate::log::spares::sync_directory;
 use crate::log::writer::Closed;
 use crate::mutants::{Mutant, mutant};
 use crate::names::{self, DIRECTORY};
@@ -65,7 +64,7 @@ impl Store {
         let merged = merge(shared, &manifest, last, *number);
         if merged.is_err() {
             // They would be removed at the next opening; until then they are in the way.
-            remove_parts(&*shared.disk, *number);
+            remove_parts(&**shared.disk, *number);
         }
         let (checkpoint, mut done) = merged?;
         let first = last.number + 1;
@@ -111,7 +110,7 @@ fn merge(
     last: Closed,
     number: u64,
 ) -> Result<(Checkpoint, Checkpointed), StoreError> {
-    let disk = &*shared.disk;
+    let disk = &**shared.disk;
     let segments = recover::segments(disk, manifest, last.number)?;
     let stop = Stop { segment: last.number, offset: last.end };
     let pending = read_pending(disk, manifest)?;
@@ -139,7 +138,7 @@ fn merge(
     let pending =
         if mutant(Mutant::CheckpointPendingDropped) { &[] } else { replay.batches().pending() };
     let checkpoint = writer.finish(pending)?;
-    sync_directory(disk).map_err(StoreError::io(DIRECTORY))?;
+    shared.disk.sync_names().map_err(StoreError::io(DIRECTORY))?;
     let done = Checkpointed {
         number,
         is_new: true,

@@ -9,7 +9,7 @@ pub(crate) mod recover;
 pub use backup::BackedUp;
 pub use checkpoint::Checkpointed;
 
-use crate::disk::Disk;
+use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
 use crate::log::writer::Log;
 use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
@@ -111,7 +111,7 @@ pub struct LogWriter {
 /// of the others never two.
 #[derive(Debug)]
 struct Shared {
-    disk: Arc<dyn Disk>,
+    disk: Arc<Directory>,
     options: StoreOptions,
     manifest: Mutex<ManifestFile>,
     log: Mutex<Log>,

@@ -4,5 +4,8 @@
 
 mod basics;
 mod crashes;
+mod damage;
+mod faults;
 mod model;
+mod mutants;
 mod support;
