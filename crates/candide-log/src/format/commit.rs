@@ -111,6 +111,43 @@ impl<'a> CommitWriter<'a> {
         self.words.extend(iter::once(header).chain(key).chain(words));
     }
 
+    /// Appends an entry as [`change`](CommitWriter::change) does, with words that lie in memory.
+    #[inline]
+    pub fn change_slice(
+        &mut self,
+        head: Head,
+        key_words: u8,
+        mut key: impl FnMut(usize) -> u64,
+        words: &[u64],
+    ) {
+        /// Keys of at most this many words are put together on the stack.
+        const FEW: usize = 7;
+        debug_assert_eq!(words.len(), usize::from(head.count));
+        if usize::from(key_words) > FEW {
+            return self.change(head, key_words, key, |index| words[index]);
+        }
+        self.count(entry_words(key_words, head.count));
+        let mut begin = [0; 1 + FEW];
+        begin[0] = head.word(u64::from(key_words) << 8);
+        let begin = &mut begin[..1 + usize::from(key_words)];
+        for (index, word) in begin[1..].iter_mut().enumerate() {
+            *word = key(index);
+        }
+        self.words.extend_from_slice(begin);
+        self.words.extend_from_slice(words);
+    }
+
+    /// Appends an entry as [`change_same_row`](CommitWriter::change_same_row) does, with words that
+    /// lie in memory.
+    #[inline]
+    pub fn change_same_row_slice(&mut self, head: Head, words: &[u64]) {
+        debug_assert!(self.entries > 0, "there is an entry before");
+        debug_assert_eq!(words.len(), usize::from(head.count));
+        self.count(entry_words(0, head.count));
+        self.words.push(head.word(SAME_ROW.into()));
+        self.words.extend_from_slice(words);
+    }
+
     /// Appends an entry for the row of the entry before, with `head.count` words. The table must be
     /// that of the entry before.
     #[inline]

@@ -77,6 +77,7 @@ impl Operations {
         first
     }
 
+    #[inline(always)]
     pub(super) fn operands(&self, first: u32, count: usize) -> &[u64] {
         &self.operands[first as usize..][..count]
     }

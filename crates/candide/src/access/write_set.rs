@@ -438,6 +438,7 @@ impl WriteSet {
 
     /// Calls `each` with every change of a commit that has evaluated and installed the items. A
     /// delete is a change of the row's first unit alone.
+    #[inline(always)]
     pub(crate) fn for_each_change(&self, each: &mut impl FnMut(Change<'_>)) {
         let is_made = |item: &&WriteItem| !item.untouched || mutant(Mutant::UntouchedLogged);
         for item in self.items.iter().filter(is_made) {

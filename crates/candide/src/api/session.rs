@@ -116,7 +116,7 @@ impl<P: Protocol> Session<P> {
     ) -> Pending<T, E> {
         let options = RunOptions::new().acknowledge(Level::Memory);
         let result = self.run_as(&options, ReadView::Current, body);
-        Pending::new(result, self.core.rests_on())
+        Pending::new(result, self.core.rests_on(&self.inner.engine))
     }
 
     /// As [`Session::run`], for a transaction that is expected to take long. All such transactions
@@ -354,8 +354,9 @@ pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Pending<T, E> {
     let options = RunOptions::new().acknowledge(Level::Memory);
-    let (result, at) =
-        run_cached_then(inner, &options, ReadView::Current, body, |core| core.rests_on());
+    let (result, at) = run_cached_then(inner, &options, ReadView::Current, body, |core| {
+        core.rests_on(&inner.engine)
+    });
     Pending::new(result, at.flatten())
 }
 

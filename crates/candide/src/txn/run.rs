@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::session_log::SessionLog;
 use super::state::Unwound;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
@@ -258,7 +259,7 @@ impl<P: Protocol> TxnRunner<P> {
             let is_over = !matches!(ended, Err((Verdict::Conflict(_), _)));
             if is_over && self.state.get_mut().log.is_some() {
                 starvation.end_early();
-                if let Err(abort) = self.acknowledge(options) {
+                if let Err(abort) = self.acknowledge(engine, options) {
                     return end_unacknowledged(ended, abort, effects);
                 }
             }
@@ -281,17 +282,21 @@ impl<P: Protocol> TxnRunner<P> {
 
     /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in a
     /// database without a log.
-    pub(crate) fn rests_on(&mut self) -> Option<(u64, Arc<Log>)> {
-        let log = self.state.get_mut().log.as_deref()?;
-        Some((log.stamp, log.log.clone()))
+    pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<(u64, Arc<Log>)> {
+        let state = self.state.get_mut();
+        let log = state.log.as_deref()?.log.clone();
+        Some((state.rests_on(engine), log))
     }
 
     /// Waits, in a database with a log, until everything on which the result of the transaction
     /// rests has reached the level for which the caller waits. The session is not pinned.
-    #[cold]
-    fn acknowledge(&mut self, options: &RunOptions<'_>) -> Result<(), Abort> {
-        let log = self.state.get_mut().log.as_deref().expect("the database has a log");
-        log.await_level(options.level.unwrap_or(log.log.acknowledge))
+    fn acknowledge(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) -> Result<(), Abort> {
+        let state = self.state.get_mut();
+        let Some(SessionLog { log, .. }) = state.log.as_deref() else { return Ok(()) };
+        match options.level.unwrap_or(log.acknowledge) {
+            Level::Memory => Ok(()),
+            level => log.progress.wait(state.rests_on(engine), level),
+        }
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row

@@ -5,8 +5,9 @@
 use crate::access::Change;
 use crate::engine::{Committed, Common, TableCore};
 use crate::error::Abort;
-use crate::log::{Level, Log, LogTurn, Outbox};
-use crate::record::RecordAt;
+use crate::log::{Log, LogTurn, Outbox};
+use crate::record::{Layout, RecordAt};
+use crate::schema::Words;
 use crate::sync::{Mutant, mutant};
 use candide_log::format::commit::{CommitWriter, Head};
 use std::sync::{Arc, PoisonError};
@@ -23,9 +24,17 @@ pub(crate) struct SessionLog {
     /// The tables of the database by number, as far as the session has met them.
     tables: Vec<Arc<TableCore>>,
     /// A stamp that is no smaller than those of all commits on which the result of the session's
-    /// last transaction rests.
+    /// last transaction rests; or [`SEEN`] or [`NOW`].
     pub(crate) stamp: u64,
 }
+
+/// The stamp of a transaction that has written nothing. The protocol can tell its stamp from what the
+/// attempt has seen, which only matters if something waits for it.
+pub(crate) const SEEN: u64 = u64::MAX;
+
+/// The stamp of a transaction that has failed at the commit, or whose updater has panicked. It rests
+/// on what it has seen at the commit, too.
+pub(crate) const NOW: u64 = u64::MAX - 1;
 
 impl SessionLog {
     pub(crate) fn new(log: &Arc<Log>) -> SessionLog {
@@ -47,23 +56,16 @@ impl SessionLog {
         progress.wait_until(|| self.outbox.backlog() <= BACKLOG_WORDS_MAX || progress.is_full());
     }
 
-    /// Waits until everything on which the result of the last transaction rests has reached a
-    /// level.
-    ///
-    /// # Errors
-    /// [`Abort::LogFailed`].
-    pub(crate) fn await_level(&self, level: Level) -> Result<(), Abort> {
-        self.log.progress.wait(self.stamp, level)
-    }
-
     /// Returns the parts that a commit needs: the buffer, and the tables that the session knows.
     ///
     /// # Errors
     /// [`Abort::LogFailed`], [`Abort::DiskFull`]: the commit must not write.
     #[inline]
     pub(crate) fn open(&mut self) -> Result<(LogTurn<'_>, Logged<'_>), Abort> {
-        self.log.progress.admit()?;
         let SessionLog { log, outbox, tables, stamp } = self;
+        *stamp = 0;
+        log.progress.admit()?;
+        *stamp = NOW;
         Ok((outbox.turn(), Logged { log, outbox, tables, stamp }))
     }
 
@@ -82,26 +84,24 @@ pub(crate) struct Logged<'a> {
 }
 
 impl Logged<'_> {
-    /// Appends the record of a commit to the buffer: `changes` calls its argument with each change.
-    /// The commit has released its locks. Ends the turn.
+    /// Appends the record of a commit to the buffer: `changes` adds the changes. The commit has
+    /// released its locks. Ends the turn.
+    #[inline(always)]
     pub(crate) fn append(
         self,
         turn: LogTurn<'_>,
         engine: &Common,
         committed: Committed,
-        changes: impl FnOnce(&mut dyn FnMut(Change<'_>)),
+        changes: impl FnOnce(&mut Record<'_>),
     ) {
         *self.stamp = committed.stamp;
         let mut buffer = turn.into_buffer();
-        let mut record = CommitWriter::begin(&mut buffer.words);
-        let (tables, mut last) = (self.tables, None);
-        changes(&mut |change| {
-            if tables.len() <= usize::from(change.at.table()) {
-                learn_tables(tables, engine);
-            }
-            add(&mut record, tables, &mut last, change);
-        });
-        let added = record.finish(committed.stamp, committed.version) as u64;
+        let added = {
+            let writer = CommitWriter::begin(&mut buffer.words);
+            let mut record = Record { writer, tables: self.tables, engine, last: None };
+            changes(&mut record);
+            record.writer.finish(committed.stamp, committed.version) as u64
+        };
         drop(buffer);
         if added > 0 {
             self.log.note_appended(self.outbox, added);
@@ -109,34 +109,63 @@ impl Logged<'_> {
     }
 }
 
-/// Copies the list of tables, which has grown.
-#[cold]
-fn learn_tables(tables: &mut Vec<Arc<TableCore>>, engine: &Common) {
-    tables.clone_from(&engine.tables.read().unwrap_or_else(PoisonError::into_inner));
+/// The record of a commit that is being appended.
+pub(crate) struct Record<'a> {
+    writer: CommitWriter<'a>,
+    tables: &'a mut Vec<Arc<TableCore>>,
+    engine: &'a Common,
+    /// The row of the change before.
+    last: Option<RecordAt>,
 }
 
-/// Adds a change to the record of a commit, unless its table is not logged. `last` is the row of the
-/// change before.
-#[inline]
-fn add(
-    record: &mut CommitWriter<'_>,
-    tables: &[Arc<TableCore>],
-    last: &mut Option<RecordAt>,
-    change: Change<'_>,
+impl Record<'_> {
+    /// Adds a change, unless its table is not logged.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, change: Change<'_>) {
+        let Change { at, kind, first, words } = change;
+        if self.tables.len() <= usize::from(at.table()) {
+            self.learn_tables();
+        }
+        let TableCore { log_number, layout, .. } = &*self.tables[usize::from(at.table())];
+        let logs_all = mutant(Mutant::IndexEntryLogged).then_some(1);
+        let Some(number) = log_number.or(logs_all) else { return };
+        let first = (layout.placed_units()[at.unit()].start() + first) as u16;
+        let head = Head { kind, table: number, first, count: words.len() as u16 };
+        let row = at.record();
+        let is_same = self.last.replace(row) == Some(row);
+        match words {
+            Words::Own(words) if is_same => self.writer.change_same_row_slice(head, words),
+            Words::Own(words) if !layout.packs_keys() => {
+                let key = |index| row.key_word(index);
+                self.writer.change_slice(head, layout.key_words() as u8, key, words);
+            }
+            words => add_slowly(&mut self.writer, layout, (row, is_same), head, words),
+        }
+    }
+
+    /// Copies the list of tables, which has grown.
+    #[cold]
+    fn learn_tables(&mut self) {
+        let tables = self.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
+        self.tables.clone_from(&tables);
+    }
+}
+
+/// Adds a change whose words are in the row, or whose key is packed.
+#[inline(never)]
+fn add_slowly(
+    writer: &mut CommitWriter<'_>,
+    layout: &Layout,
+    (row, is_same): (RecordAt, bool),
+    head: Head,
+    words: Words<'_>,
 ) {
-    let Change { at, kind, first, words } = change;
-    let TableCore { log_number, layout, .. } = &*tables[usize::from(at.table())];
-    let Some(number) = log_number.or(mutant(Mutant::IndexEntryLogged).then_some(0)) else { return };
-    let first = (layout.placed_units()[at.unit()].start() + first) as u16;
-    let head = Head { kind, table: number, first, count: words.len() as u16 };
-    let row = at.record();
     let word = |index| words.get(index);
-    if last.replace(row) == Some(row) {
-        record.change_same_row(head, word);
-    } else if layout.packs_keys() {
-        let key = layout.unpacked_key(row);
-        record.change(head, key.as_slice().len() as u8, |index| key.as_slice()[index], word);
+    if is_same {
+        writer.change_same_row(head, word);
     } else {
-        record.change(head, layout.key_words() as u8, |index| row.key_word(index), word);
+        let key = layout.unpacked_key(row);
+        let key = key.as_slice();
+        writer.change(head, key.len() as u8, |index| key[index], word);
     }
 }
