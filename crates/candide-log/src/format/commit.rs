@@ -17,7 +17,6 @@
 
 use super::{Fault, Malformed};
 use std::borrow::Cow;
-use std::iter;
 use std::slice;
 
 /// The number of words before the first entry.
@@ -72,30 +71,70 @@ pub const fn entry_words(key_words: u8, count: u16) -> usize {
 
 /// A commit record that is being appended to a vector.
 ///
-/// A writer that is dropped before [`finish`](CommitWriter::finish) takes back what it has
-/// appended.
+/// A writer that is dropped before [`finish`](CommitWriter::finish) takes back what it has appended.
 #[derive(Debug)]
 pub struct CommitWriter<'a> {
+    /// The records before, what has been appended, and zeros for what is to come. So each entry is
+    /// written with one check of the room for it.
     words: &'a mut Vec<u64>,
     start: usize,
+    /// The place of the next word.
+    at: usize,
+    /// The place of the header of the last entry.
+    last: usize,
     entries: u32,
-    /// The length that the vector will have when the last entry is complete. Only debug builds
-    /// compute it.
+    /// The place that the next word will have when the last entry is complete.
+    #[cfg(debug_assertions)]
     due: usize,
 }
 
 impl<'a> CommitWriter<'a> {
+    /// The least number of zeros that are appended when there is no room.
+    const ROOM_WORDS: usize = 256;
+
     /// Begins a record behind the words that are there.
     #[inline]
     pub fn begin(words: &'a mut Vec<u64>) -> CommitWriter<'a> {
+        CommitWriter::with_room(words, 0)
+    }
+
+    /// Begins a record of about `room` words behind the words that are there. If the record becomes
+    /// longer, it takes a little more time.
+    #[inline]
+    pub fn with_room(words: &'a mut Vec<u64>, room: usize) -> CommitWriter<'a> {
         let start = words.len();
-        words.extend_from_slice(&[0; HEADER_WORDS]);
-        CommitWriter { words, start, entries: 0, due: start + HEADER_WORDS }
+        words.resize(start + HEADER_WORDS + room, 0);
+        let at = start + HEADER_WORDS;
+        CommitWriter {
+            words,
+            start,
+            at,
+            last: at,
+            entries: 0,
+            #[cfg(debug_assertions)]
+            due: at,
+        }
+    }
+
+    /// Returns the next `count` words, to be written.
+    #[inline]
+    fn next(&mut self, count: usize) -> &mut [u64] {
+        let end = self.at + count;
+        if self.words.len() < end {
+            self.make_room(count);
+        }
+        let next = &mut self.words[self.at..end];
+        self.at = end;
+        next
+    }
+
+    #[cold]
+    fn make_room(&mut self, count: usize) {
+        self.words.resize(self.at + count + Self::ROOM_WORDS, 0);
     }
 
     /// Appends an entry, with `key_words` words of the key and `head.count` words of the row, which
-    /// the two functions return by their place from 0. There is one check of the capacity, and none
-    /// of bounds.
+    /// the two functions return by their place from 0.
     #[inline]
     pub fn change(
         &mut self,
@@ -104,48 +143,33 @@ impl<'a> CommitWriter<'a> {
         key: impl FnMut(usize) -> u64,
         words: impl FnMut(usize) -> u64,
     ) {
-        self.count(entry_words(key_words, head.count));
-        let header = head.word(u64::from(key_words) << 8);
-        let key = (0..usize::from(key_words)).map(key);
-        let words = (0..usize::from(head.count)).map(words);
-        self.words.extend(iter::once(header).chain(key).chain(words));
+        let count = entry_words(key_words, head.count);
+        self.count(count);
+        let (begin, rest) = self.next(count).split_at_mut(1 + usize::from(key_words));
+        begin[0] = head.word(u64::from(key_words) << 8);
+        fill(&mut begin[1..], key);
+        fill(rest, words);
     }
 
-    /// Appends an entry as [`change`](CommitWriter::change) does, with words that lie in memory.
+    /// Appends an entry as [`change`](CommitWriter::change) does, with `head.count` words that lie in
+    /// memory.
+    ///
+    /// # Panics
+    /// If `words` are not `head.count` words.
     #[inline]
     pub fn change_slice(
         &mut self,
         head: Head,
         key_words: u8,
-        mut key: impl FnMut(usize) -> u64,
+        key: impl FnMut(usize) -> u64,
         words: &[u64],
     ) {
-        /// Keys of at most this many words are put together on the stack.
-        const FEW: usize = 7;
-        debug_assert_eq!(words.len(), usize::from(head.count));
-        if usize::from(key_words) > FEW {
-            return self.change(head, key_words, key, |index| words[index]);
-        }
-        self.count(entry_words(key_words, head.count));
-        let mut begin = [0; 1 + FEW];
+        let count = entry_words(key_words, head.count);
+        self.count(count);
+        let (begin, rest) = self.next(count).split_at_mut(1 + usize::from(key_words));
         begin[0] = head.word(u64::from(key_words) << 8);
-        let begin = &mut begin[..1 + usize::from(key_words)];
-        for (index, word) in begin[1..].iter_mut().enumerate() {
-            *word = key(index);
-        }
-        self.words.extend_from_slice(begin);
-        self.words.extend_from_slice(words);
-    }
-
-    /// Appends an entry as [`change_same_row`](CommitWriter::change_same_row) does, with words that
-    /// lie in memory.
-    #[inline]
-    pub fn change_same_row_slice(&mut self, head: Head, words: &[u64]) {
-        debug_assert!(self.entries > 0, "there is an entry before");
-        debug_assert_eq!(words.len(), usize::from(head.count));
-        self.count(entry_words(0, head.count));
-        self.words.push(head.word(SAME_ROW.into()));
-        self.words.extend_from_slice(words);
+        fill(&mut begin[1..], key);
+        rest.copy_from_slice(words);
     }
 
     /// Appends an entry for the row of the entry before, with `head.count` words. The table must be
@@ -153,17 +177,48 @@ impl<'a> CommitWriter<'a> {
     #[inline]
     pub fn change_same_row(&mut self, head: Head, words: impl FnMut(usize) -> u64) {
         debug_assert!(self.entries > 0, "there is an entry before");
-        self.count(entry_words(0, head.count));
-        let header = head.word(SAME_ROW.into());
-        self.words.extend(iter::once(header).chain((0..usize::from(head.count)).map(words)));
+        let count = entry_words(0, head.count);
+        self.count(count);
+        let next = self.next(count);
+        next[0] = head.word(SAME_ROW.into());
+        fill(&mut next[1..], words);
     }
 
-    /// Appends the header and the key of an entry. `count` words have to be pushed after it.
-    /// Without a key, the row is that of the entry before, which must be of the same table.
+    /// Appends an entry as [`change_same_row`](CommitWriter::change_same_row) does, with words that
+    /// lie in memory.
+    ///
+    /// # Panics
+    /// If `words` are not `head.count` words.
+    #[inline]
+    pub fn change_same_row_slice(&mut self, head: Head, words: &[u64]) {
+        debug_assert!(self.entries > 0, "there is an entry before");
+        let count = entry_words(0, head.count);
+        self.count(count);
+        let next = self.next(count);
+        next[0] = head.word(SAME_ROW.into());
+        next[1..].copy_from_slice(words);
+    }
+
+    /// Appends words to those of the last entry, as if `head.count` had been larger.
+    ///
+    /// # Panics
+    /// If there is no entry.
+    #[inline]
+    pub fn extend_last(&mut self, words: &[u64]) {
+        assert!(self.entries > 0, "there is an entry before");
+        #[cfg(debug_assertions)]
+        {
+            self.due += words.len();
+        }
+        self.next(words.len()).copy_from_slice(words);
+        self.words[self.last] += (words.len() as u64) << 16;
+    }
+
+    /// Appends the header and the key of an entry. `count` words have to be pushed after it. Without
+    /// a key, the row is that of the entry before, which must be of the same table.
     ///
     /// # Panics
     /// The key has more than 255 words.
-    #[inline]
     pub fn entry(
         &mut self,
         kind: ChangeKind,
@@ -177,39 +232,39 @@ impl<'a> CommitWriter<'a> {
             Some(key) => {
                 let key_words = u8::try_from(key.len()).expect("a key has at most 255 words");
                 self.count(entry_words(key_words, count));
-                self.words.reserve(entry_words(key_words, count));
-                let header = head.word(u64::from(key_words) << 8);
-                self.words.extend(iter::once(header).chain(key.iter().copied()));
+                let next = self.next(entry_words(key_words, 0));
+                next[0] = head.word(u64::from(key_words) << 8);
+                next[1..].copy_from_slice(key);
             }
             None => {
                 debug_assert!(self.entries > 0, "there is an entry before");
                 self.count(entry_words(0, count));
-                self.words.reserve(entry_words(0, count));
-                self.words.push(head.word(SAME_ROW.into()));
+                self.next(1)[0] = head.word(SAME_ROW.into());
             }
         }
     }
 
     /// Appends one word of the row to the last entry.
-    #[inline]
     pub fn push(&mut self, word: u64) {
-        self.words.push(word);
+        self.push_all(&[word]);
     }
 
     /// Appends words of the row to the last entry.
-    #[inline]
     pub fn push_all(&mut self, words: &[u64]) {
-        self.words.extend_from_slice(words);
+        self.next(words.len()).copy_from_slice(words);
     }
 
     /// Counts an entry of so many words.
     #[inline]
     fn count(&mut self, words: usize) {
         self.entries += 1;
-        if cfg!(debug_assertions) {
-            assert_eq!(self.words.len(), self.due, "the entry before is complete");
+        self.last = self.at;
+        #[cfg(debug_assertions)]
+        {
+            assert_eq!(self.at, self.due, "the entry before is complete");
             self.due += words;
         }
+        let _ = words;
     }
 
     /// Completes the record and returns its number of words. A record without entries is taken
@@ -218,28 +273,34 @@ impl<'a> CommitWriter<'a> {
     /// # Panics
     /// The record has 2^32 words or more.
     #[inline]
-    pub fn finish(self, stamp: u64, version: u64) -> usize {
-        if cfg!(debug_assertions) {
-            assert_eq!(self.words.len(), self.due, "the last entry is complete");
-        }
+    pub fn finish(mut self, stamp: u64, version: u64) -> usize {
+        #[cfg(debug_assertions)]
+        assert_eq!(self.at, self.due, "the last entry is complete");
         if self.entries == 0 {
             return 0;
         }
-        let entries = self.entries;
-        let record = &mut self.words[self.start..];
-        let count = record.len();
+        let count = self.at - self.start;
         assert!(u32::try_from(count).is_ok(), "a commit record of 32 GiB");
-        record[0] = u64::from(entries) << 32 | count as u64;
-        record[1] = stamp;
-        record[2] = version;
-        std::mem::forget(self);
+        let counts = u64::from(self.entries) << 32 | count as u64;
+        self.words[self.start..][..HEADER_WORDS].copy_from_slice(&[counts, stamp, version]);
+        self.start = self.at;
         count
     }
 }
 
 impl Drop for CommitWriter<'_> {
+    /// Takes back what is behind the records that are complete.
+    #[inline]
     fn drop(&mut self) {
         self.words.truncate(self.start);
+    }
+}
+
+/// Stores in each of `words` what `word` returns for its place from 0.
+#[inline]
+fn fill(words: &mut [u64], mut word: impl FnMut(usize) -> u64) {
+    for (index, to) in words.iter_mut().enumerate() {
+        *to = word(index);
     }
 }
 

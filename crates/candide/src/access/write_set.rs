@@ -440,8 +440,10 @@ impl WriteSet {
     /// delete is a change of the row's first unit alone.
     #[inline(always)]
     pub(crate) fn for_each_change(&self, each: &mut impl FnMut(Change<'_>)) {
-        let is_made = |item: &&WriteItem| !item.untouched || mutant(Mutant::UntouchedLogged);
-        for item in self.items.iter().filter(is_made) {
+        for item in &self.items {
+            if item.untouched && !mutant(Mutant::UntouchedLogged) {
+                continue;
+            }
             debug_assert!(!item.is_delta, "the operations of a logged commit are evaluated");
             let at = item.at;
             if !item.present {

@@ -2,11 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::Change;
+use crate::access::{Change, ChangeKind};
 use crate::engine::{Committed, Common, TableCore};
 use crate::error::Abort;
 use crate::log::{Log, LogTurn, Outbox};
-use crate::record::{Layout, RecordAt};
+use crate::record::RecordAt;
 use crate::schema::Words;
 use crate::sync::{Mutant, mutant};
 use candide_log::format::commit::{CommitWriter, Head};
@@ -84,21 +84,29 @@ pub(crate) struct Logged<'a> {
 }
 
 impl Logged<'_> {
-    /// Appends the record of a commit to the buffer: `changes` adds the changes. The commit has
-    /// released its locks. Ends the turn.
+    /// Appends the record of a commit to the buffer: `changes` adds the changes, of about `room` words.
+    /// The commit has released its locks. Ends the turn.
     #[inline(always)]
     pub(crate) fn append(
         self,
         turn: LogTurn<'_>,
         engine: &Common,
-        committed: Committed,
+        (committed, room): (Committed, usize),
         changes: impl FnOnce(&mut Record<'_>),
     ) {
         *self.stamp = committed.stamp;
         let mut buffer = turn.into_buffer();
         let added = {
-            let writer = CommitWriter::begin(&mut buffer.words);
-            let mut record = Record { writer, tables: self.tables, engine, last: None };
+            let writer = CommitWriter::with_room(&mut buffer.words, room);
+            let nothing = LoggedTable { number: None, key_words: 0, is_packed: false };
+            let mut record = Record {
+                writer,
+                tables: self.tables,
+                engine,
+                table: u32::MAX,
+                logged: nothing,
+                last: None,
+            };
             changes(&mut record);
             record.writer.finish(committed.stamp, committed.version) as u64
         };
@@ -114,8 +122,21 @@ pub(crate) struct Record<'a> {
     writer: CommitWriter<'a>,
     tables: &'a mut Vec<Arc<TableCore>>,
     engine: &'a Common,
-    /// The row of the change before.
-    last: Option<RecordAt>,
+    /// The table of the change before, and how its changes are logged.
+    table: u32,
+    logged: LoggedTable,
+    /// The row of the change before, the kind of that change, and the word behind it.
+    last: Option<(RecordAt, ChangeKind, u16)>,
+}
+
+/// How changes of a table are logged.
+#[derive(Clone, Copy)]
+struct LoggedTable {
+    /// The number of the table in the log; `None` if it is not logged.
+    number: Option<u16>,
+    key_words: u8,
+    /// Whether records keep their keys packed.
+    is_packed: bool,
 }
 
 impl Record<'_> {
@@ -123,49 +144,56 @@ impl Record<'_> {
     #[inline(always)]
     pub(crate) fn add(&mut self, change: Change<'_>) {
         let Change { at, kind, first, words } = change;
-        if self.tables.len() <= usize::from(at.table()) {
-            self.learn_tables();
+        if u32::from(at.table()) != self.table {
+            self.go_to(at.table());
         }
-        let TableCore { log_number, layout, .. } = &*self.tables[usize::from(at.table())];
-        let logs_all = mutant(Mutant::IndexEntryLogged).then_some(1);
-        let Some(number) = log_number.or(logs_all) else { return };
-        let first = (layout.placed_units()[at.unit()].start() + first) as u16;
-        let head = Head { kind, table: number, first, count: words.len() as u16 };
+        let LoggedTable { number: Some(table), key_words, is_packed } = self.logged else { return };
+        let first = (at.start_in_row(key_words.into()) + first) as u16;
+        let head = Head { kind, table, first, count: words.len() as u16 };
         let row = at.record();
-        let is_same = self.last.replace(row) == Some(row);
+        let before = self.last.replace((row, kind, first + head.count));
+        let is_same = before.is_some_and(|(before, ..)| before == row);
         match words {
-            Words::Own(words) if is_same => self.writer.change_same_row_slice(head, words),
-            Words::Own(words) if !layout.packs_keys() => {
-                let key = |index| row.key_word(index);
-                self.writer.change_slice(head, layout.key_words() as u8, key, words);
+            // The units of a new row, for example.
+            Words::Own(words) if before == Some((row, kind, first)) => {
+                self.writer.extend_last(words);
             }
-            words => add_slowly(&mut self.writer, layout, (row, is_same), head, words),
+            Words::Own(words) if is_same => self.writer.change_same_row_slice(head, words),
+            Words::Own(words) if !is_packed => {
+                self.writer.change_slice(head, key_words, |index| row.key_word(index), words);
+            }
+            words => self.add_slowly((row, is_same), head, words),
         }
     }
 
-    /// Copies the list of tables, which has grown.
-    #[cold]
-    fn learn_tables(&mut self) {
-        let tables = self.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
-        self.tables.clone_from(&tables);
+    /// Adds a change whose words are in the row, or whose key is packed.
+    #[inline(never)]
+    fn add_slowly(&mut self, (row, is_same): (RecordAt, bool), head: Head, words: Words<'_>) {
+        let word = |index| words.get(index);
+        if is_same {
+            self.writer.change_same_row(head, word);
+        } else {
+            let key = self.tables[self.table as usize].layout.unpacked_key(row);
+            let key = key.as_slice();
+            self.writer.change(head, key.len() as u8, |index| key[index], word);
+        }
     }
-}
 
-/// Adds a change whose words are in the row, or whose key is packed.
-#[inline(never)]
-fn add_slowly(
-    writer: &mut CommitWriter<'_>,
-    layout: &Layout,
-    (row, is_same): (RecordAt, bool),
-    head: Head,
-    words: Words<'_>,
-) {
-    let word = |index| words.get(index);
-    if is_same {
-        writer.change_same_row(head, word);
-    } else {
-        let key = layout.unpacked_key(row);
-        let key = key.as_slice();
-        writer.change(head, key.len() as u8, |index| key[index], word);
+    /// Looks up how changes of a table are logged.
+    #[inline(never)]
+    fn go_to(&mut self, number: u16) {
+        if self.tables.len() <= usize::from(number) {
+            // The list has grown.
+            let tables = self.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
+            self.tables.clone_from(&tables);
+        }
+        let TableCore { log_number, layout, .. } = &*self.tables[usize::from(number)];
+        let logs_all = mutant(Mutant::IndexEntryLogged).then_some(1);
+        self.table = number.into();
+        self.logged = LoggedTable {
+            number: log_number.or(logs_all),
+            key_words: layout.key_words() as u8,
+            is_packed: layout.packs_keys(),
+        };
     }
 }
