@@ -134,6 +134,14 @@ pub(crate) struct Loaded {
     pub(crate) pending: Vec<u64>,
 }
 
+impl Loaded {
+    /// Adds what the next part contains.
+    pub(crate) fn add(&mut self, next: Loaded) {
+        self.rows += next.rows;
+        self.pending.extend(next.pending);
+    }
+}
+
 /// Puts the rows of a part into `loader`, and returns its pending records.
 pub(crate) fn load_part(
     part: &mut PartReader<'_>,
