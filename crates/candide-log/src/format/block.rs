@@ -211,8 +211,8 @@ impl BlockHeader {
     }
 }
 
-/// Reads and checks the block with which `bytes` begin: the rest of a segment, whose header has this
-/// salt. Returns its header and its payload.
+/// Reads and checks the block with which `bytes` begin: the rest of a segment, whose header has
+/// this salt. Returns its header and its payload.
 ///
 /// # Errors
 /// There is no valid block.

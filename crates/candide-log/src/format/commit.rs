@@ -72,7 +72,8 @@ pub const fn entry_words(key_words: u8, count: u16) -> usize {
 
 /// A commit record that is being appended to a vector.
 ///
-/// A writer that is dropped before [`finish`](CommitWriter::finish) takes back what it has appended.
+/// A writer that is dropped before [`finish`](CommitWriter::finish) takes back what it has
+/// appended.
 #[derive(Debug)]
 pub struct CommitWriter<'a> {
     words: &'a mut Vec<u64>,
@@ -120,8 +121,8 @@ impl<'a> CommitWriter<'a> {
         self.words.extend(iter::once(header).chain((0..usize::from(head.count)).map(words)));
     }
 
-    /// Appends the header and the key of an entry. `count` words have to be pushed after it. Without
-    /// a key, the row is that of the entry before, which must be of the same table.
+    /// Appends the header and the key of an entry. `count` words have to be pushed after it.
+    /// Without a key, the row is that of the entry before, which must be of the same table.
     ///
     /// # Panics
     /// The key has more than 255 words.
