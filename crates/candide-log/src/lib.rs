@@ -16,6 +16,7 @@ pub mod rows;
 pub mod schema;
 pub mod store;
 pub mod target;
+pub mod tools;
 
 pub use error::{OpenError, StoreError, WriteError};
 pub use rows::Rows;

@@ -2,7 +2,8 @@
 //!
 //! A block closes a cut. The records with a stamp up to the cut, from this block or an earlier one,
 //! are a *batch*: they are applied in the order of their versions. The others stay pending until a
-//! later block of the same generation closes a cut that contains them, or until the generation ends.
+//! later block of the same generation closes a cut that contains them, or until the generation
+//! ends.
 
 use crate::format::Malformed;
 use crate::format::commit::{Change, CommitRecord, records};

@@ -1,9 +1,9 @@
 //! Reading the log block by block, through segments and generations to its end.
 //!
 //! The log of a finished generation ends where the next generation says, and everything before has
-//! to be valid. The log of the last generation ends at the first place without the next valid block.
-//! That is the end only if no valid block of the generation is behind it: one block at most is in
-//! flight, so a crash cannot lose a block and keep a later one.
+//! to be valid. The log of the last generation ends at the first place without the next valid
+//! block. That is the end only if no valid block of the generation is behind it: one block at most
+//! is in flight, so a crash cannot lose a block and keep a later one.
 
 use crate::error::OpenError;
 use crate::format::block::{BLOCK_ALIGN, BlockHeader};

@@ -1,8 +1,8 @@
 //! Writing the log: blocks, one at a time, and the segments that they go to.
 //!
 //! One block at most is in flight: before a block is written, the one before is durable. A
-//! *confirmation* is a block without records, which only lets a reader notice if the block before it
-//! is damaged; the next block is written over it, unless the segment is closed first.
+//! *confirmation* is a block without records, which only lets a reader notice if the block before
+//! it is damaged; the next block is written over it, unless the segment is closed first.
 
 use crate::directory::Directory;
 use crate::disk::DiskFile;

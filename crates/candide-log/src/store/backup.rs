@@ -12,7 +12,7 @@ use crate::format::block::BLOCK_ALIGN;
 use crate::format::manifest::Manifest;
 use crate::format::segment::SegmentHeader;
 use crate::log::reader::Stop;
-use crate::log::segments::Segment;
+use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::names::{self, DIRECTORY, FileName};
 use std::sync::Arc;
 
@@ -45,14 +45,13 @@ impl Store {
         let to = &*directory;
         let _lock = open::lock(to)?;
         check_empty(to)?;
-        let (number, end, mut ends) = {
+        let ends: Vec<(u64, u64)> = {
             let log = shared.log();
-            let (number, end) = log.durable_end();
-            let ends: Vec<_> =
-                log.closed().iter().map(|closed| (closed.number, closed.end)).collect();
-            (number, end, ends)
+            let closed = log.closed().iter().map(|closed| (closed.number, closed.end));
+            closed.chain([log.durable_end()]).collect()
         };
-        ends.push((number, end));
+        // The segment in use may contain no durable block.
+        let with_blocks = ends.iter().rfind(|(_, end)| *end > FIRST_BLOCK).or(ends.last());
         // The tables that these segments name have been added before.
         let manifest = shared.manifest().current().clone();
         let mut done = BackedUp::default();
@@ -66,18 +65,21 @@ impl Store {
                 done.bytes += about.bytes;
             }
         }
-        for (number, end) in ends {
+        for &(number, end) in &ends {
             let from = Segment::open(&**shared.disk, Some(&manifest.uuid), number)?;
             done.bytes += copy_segment(&from, to, end)?;
         }
         directory.sync_names().map_err(StoreError::io(DIRECTORY))?;
-        (done.generation, done.cut) = check(to, &manifest, Stop { segment: number, offset: end })?;
+        if let Some(&(segment, offset)) = with_blocks {
+            (done.generation, done.cut) = check(to, &manifest, Stop { segment, offset })?;
+        }
         manifest::create(&directory, &manifest)?;
         Ok(done)
     }
 }
 
-fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
+/// Checks that a directory for a copy is empty.
+pub(crate) fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
     let files = Files::list(to)?;
     let own = files.names.iter().find(|name| **name != FileName::Lock).map(|name| name.name());
     match files.foreign.or(own) {

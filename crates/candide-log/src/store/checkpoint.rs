@@ -2,12 +2,12 @@
 
 use super::recover;
 use super::{Shared, Store, StoreOptions};
-use crate::checkpoint::merge::Merge;
-use crate::checkpoint::read::{PartReader, parts, read_pending};
+use crate::checkpoint::merge;
+use crate::checkpoint::read::read_pending;
 use crate::checkpoint::write::CheckpointWriter;
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::format::checkpoint::{Contents, PartHeader};
+use crate::format::checkpoint::PartHeader;
 use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::reader::Stop;
 use crate::log::replay::Step;
@@ -61,7 +61,7 @@ impl Store {
             return Ok(unchanged(&manifest));
         };
         *number += 1;
-        let merged = merge(shared, &manifest, last, *number);
+        let merged = write_checkpoint(shared, &manifest, last, *number);
         if merged.is_err() {
             // They would be removed at the next opening; until then they are in the way.
             remove_parts(&**shared.disk, *number);
@@ -71,10 +71,19 @@ impl Store {
         if mutant(Mutant::SegmentsFreedBeforeManifest) {
             done.left_behind += shared.give_back(first);
         }
-        shared.manifest().replace(|manifest| {
+        let replaced = shared.manifest().replace(|manifest| {
             manifest.checkpoint = Some(checkpoint);
             manifest.first_segment = first;
-        })?;
+        });
+        match replaced {
+            Ok(()) => {}
+            // The new checkpoint may be in force.
+            Err(StoreError::Failed(error)) => return Err(StoreError::Failed(error)),
+            Err(error) => {
+                remove_parts(&**shared.disk, *number);
+                return Err(error);
+            }
+        }
         done.left_behind += shared.give_back(first);
         if let Some(before) = &manifest.checkpoint {
             let parts = 0..before.parts.len() as u32;
@@ -104,7 +113,7 @@ fn unchanged(manifest: &Manifest) -> Checkpointed {
 }
 
 /// Writes the parts of a new checkpoint: the one before, and the log up to the end of `last`.
-fn merge(
+fn write_checkpoint(
     shared: &Shared,
     manifest: &Manifest,
     last: Closed,
@@ -122,18 +131,7 @@ fn merge(
     let (generation, cut) = replay.last();
     let header = PartHeader { uuid: manifest.uuid, checkpoint: number, part: 0, generation, cut };
     let mut writer = CheckpointWriter::new(disk, header, shared.options.segment_bytes);
-    let mut merge = Merge::new(&manifest.tables, &steps);
-    for part in parts(manifest) {
-        let mut part = PartReader::open(disk, manifest, part)?;
-        while let Some(block) = part.next()? {
-            if let Contents::Rows { table, .. } = block.contents {
-                for (key, words) in block.rows() {
-                    merge.row(&mut writer, table, key, words)?;
-                }
-            }
-        }
-    }
-    merge.finish(&mut writer)?;
+    merge::merge(disk, manifest, &steps, &mut writer)?;
     let rows = writer.rows();
     let pending =
         if mutant(Mutant::CheckpointPendingDropped) { &[] } else { replay.batches().pending() };

@@ -1,6 +1,6 @@
 //! A database that is open: its tables, its log, its checkpoint.
 
-mod backup;
+pub(crate) mod backup;
 mod checkpoint;
 pub(crate) mod manifest;
 pub(crate) mod open;

@@ -118,7 +118,14 @@ impl Store {
         };
         if !is_new {
             let last = files.last_segment();
-            let recovery = recover::recover(&**disk, &manifest, last, target, progress)?;
+            let recovery = recover::recover(
+                &**disk,
+                &manifest,
+                last,
+                options.recovery_threads,
+                target,
+                progress,
+            )?;
             make_durable(recovery.replay.reader())?;
             continue_log(&mut beginning, &manifest, &recovery);
             recovered.describe(&recovery);

@@ -9,57 +9,10 @@ use candide_log::format::block::{self, BlockHeader};
 use candide_log::format::commit::ChangeKind;
 use candide_log::format::segment::SegmentHeader;
 
-/// Returns the contents of a file.
-fn read(disk: &SimDisk, name: &str) -> Vec<u8> {
-    let file = disk.open(name).unwrap();
-    let mut bytes = vec![0; file.len().unwrap() as usize];
-    file.read_at(0, &mut bytes).unwrap();
-    bytes
-}
-
-/// Makes a file with these contents.
-fn write(disk: &SimDisk, name: &str, bytes: &[u8]) {
-    disk.create(name).unwrap().write_at(0, &[bytes]).unwrap();
-}
-
-fn copy(disk: &SimDisk) -> SimDisk {
-    disk.at(disk.position())
-}
-
-fn names(disk: &SimDisk) -> Vec<String> {
-    disk.list().unwrap()
-}
-
-/// Returns a database that was closed: two generations, a checkpoint of several parts with pending
-/// records, several segments after it.
-fn closed_database() -> (SimDisk, Map) {
-    let disk = SimDisk::new();
-    let mut opened = open(disk.clone()).unwrap();
-    let table = opened.store.add_table(schema("accounts")).unwrap();
-    let many: Vec<u64> = (1..=900).flat_map(|key| put(5, table, key, key)).collect();
-    opened.log.write(&[&many, &put(6, table, 1000, 1000)], 5).unwrap();
-    opened.store.checkpoint().unwrap();
-    opened.log.write(&[&put(7, table, 1001, 1001)], 7).unwrap();
-    opened.log.close().unwrap();
-    drop(opened.store);
-    let mut opened = open(disk.clone()).unwrap();
-    for number in 1..=4 {
-        let key = 2000 + number;
-        opened.log.write(&[&put(number, table, key, key)], number).unwrap();
-    }
-    opened.log.close().unwrap();
-    drop(opened.store);
-    let expected = rows(table, (1..=900).chain([1000, 1001]).chain(2001..=2004));
-    assert_eq!(open(copy(&disk)).unwrap().rows, expected);
-    let parts = names(&disk).iter().filter(|name| name.starts_with("checkpoint-")).count();
-    assert!(parts > 1, "{parts} parts");
-    (disk, expected)
-}
-
 /// Returns the number of bytes of a segment that contain something that is needed: its header and
 /// its blocks but for a confirmation at the end of the log.
 fn needed(disk: &SimDisk, name: &str) -> usize {
-    let bytes = read(disk, name);
+    let bytes = read_file(disk, name);
     if !name.starts_with("log-") {
         return bytes.len();
     }
@@ -101,7 +54,7 @@ fn every_bit_that_is_needed_is_checked() {
 pub fn flip_bits(prefix: &str) {
     let (disk, expected) = closed_database();
     for name in names(&disk).iter().filter(|name| name.starts_with(prefix)) {
-        let bytes = read(&disk, name);
+        let bytes = read_file(&disk, name);
         let needed = needed(&disk, name);
         let step = if name.starts_with("log-") { 29 } else { 17 };
         for place in (0..bytes.len()).step_by(step) {
@@ -123,7 +76,7 @@ fn sectors_that_are_lost_are_noticed() {
 pub fn lose_sectors() {
     let (disk, expected) = closed_database();
     for name in names(&disk) {
-        let bytes = read(&disk, &name);
+        let bytes = read_file(&disk, &name);
         for place in (0..bytes.len()).step_by(512) {
             let sector = place..(place + 512).min(bytes.len());
             if bytes[sector.clone()].iter().all(|byte| *byte == 0) {
@@ -153,22 +106,22 @@ fn files_that_are_missing_cut_off_or_exchanged_are_noticed() {
             damaged.remove(name).unwrap();
             check_refused(damaged, &expected, true, &format!("that {name} is missing"));
         }
-        let bytes = read(&disk, name);
+        let bytes = read_file(&disk, name);
         for length in (0..bytes.len()).step_by(1021).chain([bytes.len() - 1]) {
             let damaged = copy(&disk);
-            write(&damaged, name, &bytes[..length]);
+            write_file(&damaged, name, &bytes[..length]);
             check_refused(damaged, &expected, true, &format!("that {name} has {length} bytes"));
         }
         for other in names.iter().filter(|other| *other != name) {
             let damaged = copy(&disk);
-            write(&damaged, name, &read(&disk, other));
+            write_file(&damaged, name, &read_file(&disk, other));
             check_refused(damaged, &expected, true, &format!("that {name} is {other}"));
         }
     }
     let (other, _) = closed_database();
     for name in &names {
         let damaged = copy(&disk);
-        write(&damaged, name, &read(&other, name));
+        write_file(&damaged, name, &read_file(&other, name));
         check_refused(damaged, &expected, true, &format!("that {name} is of another database"));
     }
 }
@@ -241,7 +194,7 @@ fn with_changed_block(
     }
     drop(opened.store);
     let (name, offset) = ("log-0000000001", 4096 + 2 * 4096);
-    let bytes = read(&disk, name);
+    let bytes = read_file(&disk, name);
     let salt = SegmentHeader::decode(&bytes).unwrap().salt;
     let (mut header, payload) = block::decode(&bytes[offset..], salt).unwrap();
     let mut words = candide_log::format::bytes::byte_words(payload).unwrap().into_owned();
@@ -350,12 +303,12 @@ fn the_last_block_is_torn_unless_it_is_confirmed() {
 #[test]
 fn what_is_no_database_is_left_alone() {
     let disk = SimDisk::new();
-    write(&disk, "thesis.tex", b"chapter one");
+    write_file(&disk, "thesis.tex", b"chapter one");
     let Err(OpenError::NotADatabase { found }) = open(disk.clone()) else { panic!("opened") };
     assert_eq!(found, "a file \"thesis.tex\"");
     assert_eq!(names(&disk), ["thesis.tex"]);
     let disk = SimDisk::new();
-    write(&disk, "MANIFEST", b"Manifest-Version: 1.0\nCreated-By: another program\n");
+    write_file(&disk, "MANIFEST", b"Manifest-Version: 1.0\nCreated-By: another program\n");
     let Err(OpenError::NotADatabase { found }) = open(disk.clone()) else { panic!("opened") };
     assert!(found.contains("no database has written"), "{found}");
 }
@@ -365,12 +318,12 @@ fn a_later_format_is_named() {
     let (disk, _) = closed_database();
     for (name, length) in [("MANIFEST", usize::MAX), ("log-0000000003", 4096)] {
         let damaged = copy(&disk);
-        let mut bytes = read(&disk, name);
+        let mut bytes = read_file(&disk, name);
         let end = length.min(bytes.len()) - 4;
         bytes[8] = 9;
         let crc = crc32c::crc32c(&bytes[..end]);
         bytes[end..end + 4].copy_from_slice(&crc.to_le_bytes());
-        write(&damaged, name, &bytes);
+        write_file(&damaged, name, &bytes);
         let Err(OpenError::Format { file, found, known }) = open(damaged) else { panic!("opened") };
         assert_eq!((&file[..], found, known), (name, 9, 1));
     }

@@ -8,4 +8,7 @@ mod damage;
 mod faults;
 mod model;
 mod mutants;
+mod parallel;
 mod support;
+mod together;
+mod tools;
