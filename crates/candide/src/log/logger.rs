@@ -156,7 +156,7 @@ impl Log {
     fn run(&self, cuts: &dyn Cuts) {
         let mut empty_rounds = 0;
         loop {
-            let patience = if empty_rounds < EMPTY_ROUNDS_MAX {
+            let patience = if empty_rounds < EMPTY_ROUNDS_MAX || self.progress.is_full() {
                 Some(self.flush_every)
             } else {
                 self.is_idle.store(true, Ordering::Relaxed);
@@ -206,13 +206,12 @@ impl Log {
         if taken.is_empty() {
             // Everything up to the cut is in earlier blocks, which are durable.
             self.progress.reach(Level::Durable, cut);
-            if std::mem::take(is_unconfirmed)
-                && let Err(BlockError::Failed(failure)) = writer.confirm()
-            {
-                self.progress.fail(failure);
-                return Round::Ended;
-            }
-            return Round::Empty;
+            let confirmed = if *is_unconfirmed { writer.confirm() } else { Ok(()) };
+            *is_unconfirmed = false;
+            return match confirmed.and_then(|()| self.prepare_if_full(&mut **writer)) {
+                Ok(()) | Err(BlockError::Full) => Round::Empty,
+                Err(BlockError::Failed(failure)) => self.fail(failure),
+            };
         }
         let parts: Vec<&[u64]> = taken.iter().map(|(_, words)| &words[..]).collect();
         match self.write(&mut **writer, &parts, cut) {
@@ -221,10 +220,7 @@ impl Log {
                 self.progress.set_full(true);
                 return Round::Full;
             }
-            Err(BlockError::Failed(failure)) => {
-                self.progress.fail(failure);
-                return Round::Ended;
-            }
+            Err(BlockError::Failed(failure)) => return self.fail(failure),
         }
         *is_unconfirmed = true;
         for (outbox, words) in taken.drain(..) {
@@ -233,8 +229,29 @@ impl Log {
             lock(&outbox.buffer).give_back(words);
         }
         self.progress.reach(Level::Durable, cut);
-        self.progress.set_full(matches!(writer.prepare(), Err(BlockError::Full)));
-        Round::Written
+        match self.prepare(&mut **writer) {
+            Ok(()) | Err(BlockError::Full) => Round::Written,
+            Err(BlockError::Failed(failure)) => self.fail(failure),
+        }
+    }
+
+    /// Makes room for blocks to come. If there is none, transactions cannot write until there is:
+    /// so what has been committed finds room.
+    fn prepare(&self, writer: &mut dyn Blocks) -> Result<(), BlockError> {
+        let prepared = writer.prepare();
+        self.progress.set_full(matches!(prepared, Err(BlockError::Full)));
+        prepared
+    }
+
+    /// Tries again to make room, if there was none.
+    fn prepare_if_full(&self, writer: &mut dyn Blocks) -> Result<(), BlockError> {
+        if self.progress.is_full() { self.prepare(writer) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn fail(&self, failure: std::io::Error) -> Round {
+        self.progress.fail(failure);
+        Round::Ended
     }
 
     /// Takes the records of all sessions, and forgets the sessions that have ended.
