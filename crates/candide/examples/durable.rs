@@ -51,8 +51,8 @@ fn visit(directory: &std::path::Path) -> Result<u64, Box<dyn std::error::Error>>
     db.run(|tx| (0..PAGES).try_for_each(|id| pages.put(tx, Page { id, visits: 0 })))?;
     let mut visits = 0;
 
-    // 1. Each call returns when its transaction is durable. One thread gets one transaction from each
-    // sync of the disk; many threads would share the syncs.
+    // 1. Each call returns when its transaction is durable. One thread gets one transaction from
+    //   each sync of the disk; many threads would share the syncs.
     visits += rate("waiting each time", |number| {
         db.run(|tx| pages.update(tx, &(number % PAGES), Page::VISITS.add(1)))
     })?;
@@ -68,8 +68,8 @@ fn visit(directory: &std::path::Path) -> Result<u64, Box<dyn std::error::Error>>
     })?;
     waiting.into_iter().try_for_each(Pending::wait)?;
 
-    // 3. No call waits. A crash may lose the last milliseconds, and never anything else: what is left
-    // is as if the program had stopped a little earlier.
+    // 3. No call waits. A crash may lose the last milliseconds, and never anything else: what is
+    //   left is as if the program had stopped a little earlier.
     let memory = RunOptions::new().acknowledge(Level::Memory);
     visits += rate("not waiting", |number| {
         db.run_with(memory, |tx| pages.update(tx, &(number % PAGES), Page::VISITS.add(1)))

@@ -52,10 +52,10 @@ impl TableOptions {
         TableOptions { splitting: Some(on), ..self }
     }
 
-    /// Makes the table volatile, in a database that is [open](crate::Database::open): its rows are in
-    /// memory only, and gone when the database is opened again. Sessions and caches can be kept in
-    /// such tables at no cost for the log. A transaction may use both kinds of tables; what it writes
-    /// to a durable table should not depend on rows that a crash loses.
+    /// Makes the table volatile, in a database that is [open](crate::Database::open): its rows are
+    /// in memory only, and gone when the database is opened again. Sessions and caches can be kept
+    /// in such tables at no cost for the log. A transaction may use both kinds of tables; what it
+    /// writes to a durable table should not depend on rows that a crash loses.
     #[must_use]
     pub fn volatile(self) -> TableOptions {
         TableOptions { volatile: true, ..self }

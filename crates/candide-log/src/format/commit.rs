@@ -71,7 +71,8 @@ pub const fn entry_words(key_words: u8, count: u16) -> usize {
 
 /// A commit record that is being appended to a vector.
 ///
-/// A writer that is dropped before [`finish`](CommitWriter::finish) takes back what it has appended.
+/// A writer that is dropped before [`finish`](CommitWriter::finish) takes back what it has
+/// appended.
 #[derive(Debug)]
 pub struct CommitWriter<'a> {
     /// The records before, what has been appended, and zeros for what is to come. So each entry is
@@ -151,8 +152,8 @@ impl<'a> CommitWriter<'a> {
         fill(rest, words);
     }
 
-    /// Appends an entry as [`change`](CommitWriter::change) does, with `head.count` words that lie in
-    /// memory.
+    /// Appends an entry as [`change`](CommitWriter::change) does, with `head.count` words that lie
+    /// in memory.
     ///
     /// # Panics
     /// If `words` are not `head.count` words.
@@ -214,8 +215,8 @@ impl<'a> CommitWriter<'a> {
         self.words[self.last] += (words.len() as u64) << 16;
     }
 
-    /// Appends the header and the key of an entry. `count` words have to be pushed after it. Without
-    /// a key, the row is that of the entry before, which must be of the same table.
+    /// Appends the header and the key of an entry. `count` words have to be pushed after it.
+    /// Without a key, the row is that of the entry before, which must be of the same table.
     ///
     /// # Panics
     /// The key has more than 255 words.

@@ -15,15 +15,15 @@
 //!
 //! The second argument is a mix of YCSB or one of the following. `tpcc` runs the transactions of
 //! TPC-C in a small company. A mix of YCSB and `tpcc` take a fourth argument, `full`: then tables
-//! have the size that `candide bench` gives them. With `logged` in the place of `full`, the database
-//! lies in files, and transactions do not wait for the log: the counts are those of the sessions'
-//! work for the log, as long as there are at most 4,096 transactions. `rubis`, `wikipedia` and `smallbank` always have
-//! that size. `empty` runs transactions that do nothing, in an explicit session; `empty-cached`
-//! runs them in the session that `Database::run` keeps for the thread. The next three use an
-//! ordered table with 8-byte keys, which were inserted in random order: `find-10` reads a word of
-//! each of ten random rows, and `scan-10` and `scan-1000` read a word of each of 10 or 1000
-//! neighbouring rows. `insert` inserts the ten lines of an order of TPC-C one by one, and
-//! `insert-many` inserts them together.
+//! have the size that `candide bench` gives them. With `logged` in the place of `full`, the
+//! database lies in files, and transactions do not wait for the log: the counts are those of the
+//! sessions' work for the log, as long as there are at most 4,096 transactions. `rubis`,
+//! `wikipedia` and `smallbank` always have that size. `empty` runs transactions that do nothing, in
+//! an explicit session; `empty-cached` runs them in the session that `Database::run` keeps for the
+//! thread. The next three use an ordered table with 8-byte keys, which were inserted in random
+//! order: `find-10` reads a word of each of ten random rows, and `scan-10` and `scan-1000` read a
+//! word of each of 10 or 1000 neighbouring rows. `insert` inserts the ten lines of an order of
+//! TPC-C one by one, and `insert-many` inserts them together.
 
 use candide::{
     Abort, Builder, Bytes, Database, Exclusion, Level, LogOptions, Mvcc, Mvto, Occ, Protocol,

@@ -21,8 +21,8 @@ use std::sync::{Arc, Weak};
 
 impl Database<DefaultProtocol> {
     /// Opens the database in the directory `path`, or makes one there if the directory is empty or
-    /// does not exist. Everything that was durable is in the database again: the state is that after
-    /// a prefix of the serial order of all transactions.
+    /// does not exist. Everything that was durable is in the database again: the state is that
+    /// after a prefix of the serial order of all transactions.
     ///
     /// [`Database::run`] then waits until what it returns is durable: on the disk, so that it
     /// survives a loss of power. That takes as long as the disk takes to write and sync, from some
@@ -59,8 +59,8 @@ impl Database<DefaultProtocol> {
 }
 
 impl<P: Protocol> Builder<P> {
-    /// Opens the database in the directory `path` as [`Database::open`] does, with these options and
-    /// under protocol `P`. The files do not depend on the protocol, nor on timestamp splitting.
+    /// Opens the database in the directory `path` as [`Database::open`] does, with these options
+    /// and under protocol `P`. The files do not depend on the protocol, nor on timestamp splitting.
     ///
     /// # Errors
     /// As [`Database::open`]; and, in [`OpenError::Target`], those of [`Builder::build`].
@@ -142,9 +142,9 @@ impl Blocks for LogBlocks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Durability {
-    /// The stamp up to which commits are [written](Level::Written), and the one up to which they are
-    /// [durable](Level::Durable). Stamps are numbers that grow along the serial order; they have no
-    /// meaning beyond the present opening of the database.
+    /// The stamp up to which commits are [written](Level::Written), and the one up to which they
+    /// are [durable](Level::Durable). Stamps are numbers that grow along the serial order; they
+    /// have no meaning beyond the present opening of the database.
     pub written: u64,
     /// See `written`.
     pub durable: u64,
@@ -169,9 +169,9 @@ impl<P: Protocol> Database<P> {
         log.progress.wait(stamp, Level::Durable).map_err(Error::Refused)
     }
 
-    /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the part
-    /// of the log that is not needed any more. A later [`open`](Database::open) then reads less.
-    /// Transactions go on meanwhile. Checkpoints also begin by themselves
+    /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the
+    /// part of the log that is not needed any more. A later [`open`](Database::open) then reads
+    /// less. Transactions go on meanwhile. Checkpoints also begin by themselves
     /// ([`LogOptions::checkpoint_bytes`]).
     ///
     /// # Errors
@@ -211,7 +211,8 @@ impl<P: Protocol> Database<P> {
     }
 
     /// Returns the reason for which the log has failed; `None` if it has not. After a failure
-    /// transactions still read, and each that writes ends in [`Abort::LogFailed`](crate::Abort::LogFailed).
+    /// transactions still read, and each that writes ends in
+    /// [`Abort::LogFailed`](crate::Abort::LogFailed).
     pub fn log_failure(&self) -> Option<Arc<io::Error>> {
         self.inner.engine.log.get()?.progress.failure()
     }

@@ -336,8 +336,8 @@ pub trait Protocol: Absence {
         writes.for_each_change(each);
     }
 
-    /// Returns a cut: the stamp of each commit that takes its turn to log after this call is larger.
-    /// By default, stamps are epochs, and this call ends the current one.
+    /// Returns a cut: the stamp of each commit that takes its turn to log after this call is
+    /// larger. By default, stamps are epochs, and this call ends the current one.
     #[doc(hidden)]
     fn cut(_clock: &Self::Clock, epochs: &Epochs) -> u64 {
         let epoch = epochs.now();
@@ -345,15 +345,15 @@ pub trait Protocol: Absence {
         epoch
     }
 
-    /// Returns a stamp that is no smaller than those of all commits that have ended before the call.
-    /// By default, stamps are epochs.
+    /// Returns a stamp that is no smaller than those of all commits that have ended before the
+    /// call. By default, stamps are epochs.
     #[doc(hidden)]
     fn last_stamp(_clock: &Self::Clock, epochs: &Epochs) -> u64 {
         epochs.now()
     }
 
-    /// Returns a stamp that is no smaller than those of all commits that the attempt, which has been
-    /// validated, has seen.
+    /// Returns a stamp that is no smaller than those of all commits that the attempt, which has
+    /// been validated, has seen.
     #[doc(hidden)]
     fn seen_stamp(clock: &Self::Clock, epochs: &Epochs, _attempt: &Self::Attempt) -> u64 {
         Self::last_stamp(clock, epochs)

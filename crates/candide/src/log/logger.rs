@@ -136,8 +136,8 @@ impl Log {
         // Relaxed: only the session changes the number.
         let appended = outbox.appended.load(Ordering::Relaxed) + words;
         outbox.appended.store(appended, Ordering::Relaxed);
-        // The logger stores `is_idle`, and then looks into the buffer, under its lock. So either the
-        // logger finds the record, or this load finds the logger idle (E28).
+        // The logger stores `is_idle`, and then looks into the buffer, under its lock. So either
+        // the logger finds the record, or this load finds the logger idle (E28).
         if self.is_idle.load(Ordering::Relaxed) {
             self.progress.call();
         }
@@ -286,7 +286,8 @@ impl Log {
             self.progress.fail(failure);
         }
         drop(writing);
-        // Waiting for what is durable now ends at once; for anything else, there is no log any more.
+        // Waiting for what is durable now ends at once; for anything else, there is no log any
+        // more.
         self.progress.close();
         self.end_calls();
     }

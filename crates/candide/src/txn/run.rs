@@ -101,8 +101,8 @@ impl<'a> RunOptions<'a> {
 
     /// Sets the level of durability for which the call waits, in a database that is
     /// [open](crate::Database::open). By default that is the level of
-    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge). In a database without a log, the
-    /// option has no effect.
+    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge). In a database without a log,
+    /// the option has no effect.
     #[must_use]
     pub fn acknowledge(self, level: Level) -> RunOptions<'a> {
         RunOptions { level: Some(level), ..self }
@@ -280,8 +280,8 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in a
-    /// database without a log.
+    /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in
+    /// a database without a log.
     pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<(u64, Arc<Log>)> {
         let state = self.state.get_mut();
         let log = state.log.as_deref()?.log.clone();

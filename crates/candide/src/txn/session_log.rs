@@ -28,12 +28,12 @@ pub(crate) struct SessionLog {
     pub(crate) stamp: u64,
 }
 
-/// The stamp of a transaction that has written nothing. The protocol can tell its stamp from what the
-/// attempt has seen, which only matters if something waits for it.
+/// The stamp of a transaction that has written nothing. The protocol can tell its stamp from what
+/// the attempt has seen, which only matters if something waits for it.
 pub(crate) const SEEN: u64 = u64::MAX;
 
-/// The stamp of a transaction that has failed at the commit, or whose updater has panicked. It rests
-/// on what it has seen at the commit, too.
+/// The stamp of a transaction that has failed at the commit, or whose updater has panicked. It
+/// rests on what it has seen at the commit, too.
 pub(crate) const NOW: u64 = u64::MAX - 1;
 
 impl SessionLog {
@@ -84,8 +84,8 @@ pub(crate) struct Logged<'a> {
 }
 
 impl Logged<'_> {
-    /// Appends the record of a commit to the buffer: `changes` adds the changes, of about `room` words.
-    /// The commit has released its locks. Ends the turn.
+    /// Appends the record of a commit to the buffer: `changes` adds the changes, of about `room`
+    /// words. The commit has released its locks. Ends the turn.
     #[inline(always)]
     pub(crate) fn append(
         self,

@@ -973,8 +973,8 @@ impl<P: Protocol> State<P> {
         Ok(committed)
     }
 
-    /// Notes, in a database with a log, that the result of the attempt rests on what the attempt has
-    /// seen. The attempt has been validated, and has written nothing.
+    /// Notes, in a database with a log, that the result of the attempt rests on what the attempt
+    /// has seen. The attempt has been validated, and has written nothing.
     #[inline(always)]
     fn note_seen(&mut self) {
         if let Some(log) = &mut self.log {
