@@ -1,11 +1,9 @@
 //! What is reported of the hottest row, if it is asked for, and that it is kept apart from
 //! everything else.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{bench, number};
+use crate::common::{bench, number};
 use serde_json::Value;
 
 /// Asserts that looks at the hottest row were taken as often as they should be, by `threads`

@@ -1,9 +1,7 @@
 //! The sizes of read and write sets, and the commits that OCC would have aborted, as they are
 //! reported.
 
-mod common;
-
-use common::{bench, number};
+use crate::common::{bench, number};
 
 /// The times of the runs, without their duration.
 const TIMING: &str = "--warmup 20ms --runs 2";

@@ -1,8 +1,6 @@
 //! The locks by policy, as they are reported.
 
-mod common;
-
-use common::{bench, number};
+use crate::common::{bench, number};
 
 #[test]
 fn locks_are_told_of_each_policy_that_may_take_some() {

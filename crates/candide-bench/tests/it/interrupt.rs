@@ -1,14 +1,13 @@
 //! Ctrl-C: what was measured by then is reported, and said to be no more than that.
-#![cfg(target_os = "linux")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::file;
 use serde_json::Value;
 
 /// Far longer than a test may take.
@@ -16,10 +15,6 @@ const LONG: &str = "36000s";
 
 /// What is said where nothing can be reported.
 const NOTHING: &str = "interrupted before anything was measured";
-
-fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
 
 fn start(arguments: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));

@@ -3,14 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::common::{file, number};
 use serde_json::Value;
-
-fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
 
 /// Runs `candide bench` with `arguments`, and gives what it printed and its only result.
 fn bench(arguments: &str, name: &str) -> (String, Value) {
@@ -30,10 +26,6 @@ fn bench(arguments: &str, name: &str) -> (String, Value) {
     let results = report["results"].as_array_mut().expect("a list");
     assert_eq!(results.len(), 1, "one setting");
     (String::from_utf8(output.stdout).expect("text"), results.remove(0))
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 fn slices(result: &Value) -> &[Value] {

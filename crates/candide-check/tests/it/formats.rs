@@ -1,5 +1,4 @@
 //! Files say what the histories said, and damaged files are refused with the line and the reason.
-#![cfg(feature = "formats")]
 
 use candide_check::black::{self, ListOp, Outcome, RegisterOp};
 use candide_check::json::{AnyReader, Header, Line, Reader, Writer};
@@ -11,7 +10,7 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::Bound;
 
-const DOCUMENT: &str = include_str!("../../../docs/history-format.md");
+const DOCUMENT: &str = include_str!("../../../../docs/history-format.md");
 
 fn key(rng: &mut Rng) -> Key {
     (0..rng.usize(1..4)).map(|_| if rng.bool() { rng.u64(0..9) } else { rng.u64(..) }).collect()

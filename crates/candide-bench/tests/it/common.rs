@@ -6,7 +6,9 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn file(name: &str) -> PathBuf {
+/// Returns the path of a file that a test writes. Tests run at the same time, so no two of them
+/// give their files the same name.
+pub(crate) fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 

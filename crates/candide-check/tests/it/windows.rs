@@ -1,15 +1,12 @@
 //! A history that is fed in windows gets the verdict that it gets as a whole, with memory for some
 //! windows only.
 
-mod common;
-mod growth;
-
+use crate::common::{Random, Shape, history, told};
+use crate::growth::{TIMES, assert_in_proportion};
 use candide_check::{
     Access, Anomaly, Checker, Event, Evidence, Forgotten, Options, Scan, Summary, Transaction,
     Verdict, Windows,
 };
-use common::{Random, Shape, history, told};
-use growth::{TIMES, assert_in_proportion};
 use std::ops::Bound;
 
 /// Feeds in windows of random length and random order, some lines earlier than they are due.

@@ -1,9 +1,9 @@
 //! Bad arguments end with status 2, before anything is loaded, and with a message that says what
 //! would be right.
 
-use std::path::Path;
 use std::process::Command;
 
+use crate::common::file;
 use candide::experiments::Factor;
 
 /// Asserts that `arguments` are refused in `words`.
@@ -264,7 +264,7 @@ fn a_file_that_cannot_be_written_is_found_out_first() {
 
 #[test]
 fn refused_arguments_leave_no_file_behind() {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused.json");
+    let path = file("refused.json");
     assert_refused(
         &format!("bench ycsb --theta 3 --json {}", path.display()),
         "from 0 (uniform) to 2",

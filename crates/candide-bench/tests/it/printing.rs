@@ -1,5 +1,4 @@
 //! What is printed where it cannot be, and that nothing is run or said twice.
-#![cfg(target_os = "linux")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

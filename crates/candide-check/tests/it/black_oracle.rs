@@ -3,14 +3,12 @@
 //! For lists both must agree. For registers whatever is refused must have no serial order, and the
 //! share of histories that have none and are accepted nevertheless is printed.
 
-mod store;
-
+use crate::store::{Load, Operation, Store, run};
 use candide_check::black::{
     ListOp, Options, Outcome, RegisterOp, Transaction, check_lists, check_registers,
 };
 use fastrand::Rng;
 use std::collections::{HashMap, HashSet};
-use store::{Load, Operation, Store, run};
 
 const HISTORIES: u64 = 12_000;
 

@@ -1,10 +1,8 @@
 //! The verdicts on ten thousand small histories are those of an oracle that tries every serial
 //! order.
 
-mod common;
-
+use crate::common::{Random, Row, Shape, contains, history, told, unversioned};
 use candide_check::{Access, Anomaly, Checker, Event, Forgotten, Options, Transaction, Verdict};
-use common::{Random, Row, Shape, contains, history, told, unversioned};
 use std::collections::{BTreeSet, HashMap};
 
 /// The last version of each unit, and whether it has a row; version 0 without one at first.

@@ -1,8 +1,9 @@
 //! `candide check` says yes to what the engine does, no to bad histories, and what would be right
 //! to bad arguments.
 
-use std::path::PathBuf;
 use std::process::Command;
+
+use crate::common::file;
 
 /// Runs `candide check` with these arguments: exit status, results, errors.
 fn check(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -33,11 +34,6 @@ fn assert_refused(arguments: &[&str], words: &str) {
     assert_eq!(status, Some(2), "{arguments:?}: {message}");
     assert!(message.contains(words), "{arguments:?}: no {words:?} in {message:?}");
     assert!(results.is_empty(), "{arguments:?}: results in spite of the error: {results}");
-}
-
-/// A file of this test run's own.
-fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 fn kept(name: &str, contents: &str) -> String {

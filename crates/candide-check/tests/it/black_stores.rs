@@ -1,16 +1,13 @@
 //! What a serial store leaves is always accepted, what a broken one leaves is refused, and both in
 //! seconds.
 
-mod growth;
-mod store;
-
+use crate::growth::{TIMES, assert_in_proportion};
+use crate::store::{Load, Operation, Store, run};
 use candide_check::black::{
     ListOp, Options, Outcome, RegisterOp, Transaction, check_lists, check_registers,
 };
 use candide_check::{Anomaly, Violation};
 use fastrand::Rng;
-use growth::{TIMES, assert_in_proportion};
-use store::{Load, Operation, Store, run};
 
 const PLAIN: Options = Options { sessions: false, real_time: false };
 const STRICT: Options = Options { sessions: true, real_time: true };

@@ -2,9 +2,9 @@
 //! right ones, and what was measured agrees with the results beside it.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::common::{file, number};
 use candide::experiments::Factor;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// what it wrote.
 fn reproduce(arguments: &str) -> (String, Value) {
     let name = arguments.replace(' ', "-");
-    let json = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reproduce-{name}.json"));
+    let json = file(&format!("reproduce-{name}.json"));
     // On a busy machine nothing may commit in a short time; the longest one is more than a minute.
     let mut outputs = (0..13).map(|doubled| {
         let duration = format!("{}ms", 30 << doubled);
@@ -37,10 +37,6 @@ fn reproduce(arguments: &str) -> (String, Value) {
 
 fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// Runs a figure once, with two threads, and asserts that it is whole: so many lines in each part.

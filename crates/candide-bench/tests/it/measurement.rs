@@ -3,14 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::common::{file, number};
 use serde_json::Value;
-
-fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
 
 /// Runs `candide bench` with `arguments`, briefly, and gives what it printed and what it wrote.
 fn bench(arguments: &str, name: &str) -> (String, Value) {
@@ -53,10 +49,6 @@ fn is_short() -> bool {
 
 fn keys(object: &Value) -> BTreeSet<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// What all of them came to. A busy machine may keep a single thread from its core for as long as a
