@@ -7,7 +7,7 @@ use candide_log::format::bytes::word_bytes;
 use candide_log::format::checkpoint::{
     Contents, PART_BLOCK_HEADER_BYTES, PART_HEADER_BYTES, PartDecoder, PartEncoder, PartHeader,
 };
-use candide_log::format::commit::{ChangeKind, CommitWriter};
+use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
 use candide_log::format::manifest::Part;
 
 /// Reads what the bytes are, and what is written of the choices that they are.
@@ -103,13 +103,14 @@ fn written(choices: &mut Choices<'_>) -> (Vec<u8>, Part, Vec<Row>) {
         bytes.extend_from_slice(&word_bytes(&words));
     }
     for _ in 0..choices.below(3) {
-        let mut record = Vec::new();
-        let mut writer = CommitWriter::begin(&mut record);
+        let mut buffer = RecordBuffer::new();
+        let mut writer = CommitWriter::begin(&mut buffer);
         writer.entry(ChangeKind::Put, 1, 0, 1, Some(&[choices.word()]));
         writer.push(choices.word());
         writer.finish(choices.word(), choices.word());
-        bytes.extend_from_slice(&encoder.pending(&[&record, &record]));
-        bytes.extend_from_slice(&word_bytes(&[&record[..], &record].concat()));
+        let record = buffer.words();
+        bytes.extend_from_slice(&encoder.pending(&[record, record]));
+        bytes.extend_from_slice(&word_bytes(&[record, record].concat()));
     }
     let (end, part) = encoder.end();
     bytes.extend_from_slice(&end);

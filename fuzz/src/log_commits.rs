@@ -2,7 +2,7 @@
 
 use crate::Choices;
 use candide_log::format::bytes::byte_words;
-use candide_log::format::commit::{Change, ChangeKind, CommitRecord, CommitWriter, Head, records};
+use candide_log::format::commit::{Change, ChangeKind, CommitRecord, CommitWriter, Head, RecordBuffer, records};
 
 /// Reads what the bytes are, and what is written of the choices that they are.
 pub fn run(bytes: &[u8]) {
@@ -29,24 +29,24 @@ fn owned(change: Change<'_>) -> Owned {
 /// Writes a record that was read with all its keys, and reads it again.
 fn again(record: CommitRecord<'_>) {
     assert_eq!(record.entries().count(), record.entries().len());
-    let mut words = Vec::new();
-    let mut writer = CommitWriter::begin(&mut words);
+    let mut buffer = RecordBuffer::new();
+    let mut writer = CommitWriter::begin(&mut buffer);
     for change in record.entries() {
         let Change { table, kind, first, key, words } = change;
         writer.entry(kind, table, first, words.len() as u16, Some(key));
         writer.push_all(words);
     }
     writer.finish(record.stamp, record.version);
-    let (read, _) = CommitRecord::parse(&words).expect("as it was written");
+    let (read, _) = CommitRecord::parse(buffer.words()).expect("as it was written");
     assert_eq!((read.stamp, read.version), (record.stamp, record.version));
     assert!(read.entries().eq(record.entries()));
 }
 
 /// Writes a record of changes that are drawn.
 fn written(choices: &mut Choices<'_>) -> (Vec<u64>, Vec<Owned>) {
-    let mut words = Vec::new();
+    let mut buffer = RecordBuffer::new();
     let mut changes: Vec<Owned> = Vec::new();
-    let mut writer = CommitWriter::begin(&mut words);
+    let mut writer = CommitWriter::begin(&mut buffer);
     for _ in 0..1 + choices.below(4) {
         let kind = [ChangeKind::Update, ChangeKind::Put, ChangeKind::Delete][choices.below(3)];
         let first = if kind == ChangeKind::Delete { 0 } else { choices.byte().into() };

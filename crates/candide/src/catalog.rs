@@ -204,7 +204,14 @@ impl Catalog {
         }
         let mut cores = self.new_table(common, (name, names.len()), options, row, &tables)?;
         if let Some(store) = store.filter(|_| !options.volatile) {
-            let number = stored::add(store, name, options, row)?;
+            let schema = stored::schema_of(name, row);
+            let schema = TableSchema {
+                ordered: schema.ordered || options.ordered,
+                splitting: options.splitting,
+                policy: options.policy.map(|policy| policy.name().to_owned()),
+                ..schema
+            };
+            let number = stored::add(store, schema)?;
             Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
                 Some(number);
         }

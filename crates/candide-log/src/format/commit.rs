@@ -69,16 +69,59 @@ pub const fn entry_words(key_words: u8, count: u16) -> usize {
     1 + key_words as usize + count as usize
 }
 
-/// A commit record that is being appended to a vector.
+/// Commit records, one behind the other, in a buffer that can be used again.
+#[derive(Debug, Default)]
+pub struct RecordBuffer {
+    /// The records, and behind them words that mean nothing: so each entry is written with one check
+    /// of the room for it.
+    words: Vec<u64>,
+    /// The number of words of the records.
+    used: usize,
+}
+
+impl RecordBuffer {
+    /// The least number of words by which the buffer grows.
+    const GROWTH_WORDS: usize = 1024;
+
+    /// Returns an empty buffer.
+    pub fn new() -> RecordBuffer {
+        RecordBuffer::default()
+    }
+
+    /// Returns the records.
+    pub fn words(&self) -> &[u64] {
+        &self.words[..self.used]
+    }
+
+    /// Returns whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Returns the number of words that the buffer can hold without growing.
+    pub fn capacity(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Removes all records, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, least: usize) {
+        let len = (2 * self.words.len()).max(least + Self::GROWTH_WORDS);
+        self.words.resize(len, 0);
+    }
+}
+
+/// A commit record that is being appended to a buffer.
 ///
-/// A writer that is dropped before [`finish`](CommitWriter::finish) takes back what it has
-/// appended.
+/// A writer that is dropped before [`finish`](CommitWriter::finish) leaves nothing.
 #[derive(Debug)]
 pub struct CommitWriter<'a> {
-    /// The records before, what has been appended, and zeros for what is to come. So each entry is
-    /// written with one check of the room for it.
-    words: &'a mut Vec<u64>,
-    start: usize,
+    buffer: &'a mut RecordBuffer,
     /// The place of the next word.
     at: usize,
     /// The place of the header of the last entry.
@@ -90,25 +133,12 @@ pub struct CommitWriter<'a> {
 }
 
 impl<'a> CommitWriter<'a> {
-    /// The least number of zeros that are appended when there is no room.
-    const ROOM_WORDS: usize = 256;
-
-    /// Begins a record behind the words that are there.
+    /// Begins a record behind the records that are there.
     #[inline]
-    pub fn begin(words: &'a mut Vec<u64>) -> CommitWriter<'a> {
-        CommitWriter::with_room(words, 0)
-    }
-
-    /// Begins a record of about `room` words behind the words that are there. If the record becomes
-    /// longer, it takes a little more time.
-    #[inline]
-    pub fn with_room(words: &'a mut Vec<u64>, room: usize) -> CommitWriter<'a> {
-        let start = words.len();
-        words.resize(start + HEADER_WORDS + room, 0);
-        let at = start + HEADER_WORDS;
+    pub fn begin(buffer: &'a mut RecordBuffer) -> CommitWriter<'a> {
+        let at = buffer.used + HEADER_WORDS;
         CommitWriter {
-            words,
-            start,
+            buffer,
             at,
             last: at,
             entries: 0,
@@ -118,20 +148,14 @@ impl<'a> CommitWriter<'a> {
     }
 
     /// Returns the next `count` words, to be written.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, count: usize) -> &mut [u64] {
-        let end = self.at + count;
-        if self.words.len() < end {
-            self.make_room(count);
+        let (start, end) = (self.at, self.at + count);
+        if self.buffer.words.len() < end {
+            self.buffer.grow(end);
         }
-        let next = &mut self.words[self.at..end];
         self.at = end;
-        next
-    }
-
-    #[cold]
-    fn make_room(&mut self, count: usize) {
-        self.words.resize(self.at + count + Self::ROOM_WORDS, 0);
+        &mut self.buffer.words[start..end]
     }
 
     /// Appends an entry, with `key_words` words of the key and `head.count` words of the row, which
@@ -157,7 +181,7 @@ impl<'a> CommitWriter<'a> {
     ///
     /// # Panics
     /// If `words` are not `head.count` words.
-    #[inline]
+    #[inline(always)]
     pub fn change_slice(
         &mut self,
         head: Head,
@@ -190,7 +214,7 @@ impl<'a> CommitWriter<'a> {
     ///
     /// # Panics
     /// If `words` are not `head.count` words.
-    #[inline]
+    #[inline(always)]
     pub fn change_same_row_slice(&mut self, head: Head, words: &[u64]) {
         debug_assert!(self.entries > 0, "there is an entry before");
         let count = entry_words(0, head.count);
@@ -204,7 +228,7 @@ impl<'a> CommitWriter<'a> {
     ///
     /// # Panics
     /// If there is no entry.
-    #[inline]
+    #[inline(always)]
     pub fn extend_last(&mut self, words: &[u64]) {
         assert!(self.entries > 0, "there is an entry before");
         #[cfg(debug_assertions)]
@@ -212,7 +236,7 @@ impl<'a> CommitWriter<'a> {
             self.due += words.len();
         }
         self.next(words.len()).copy_from_slice(words);
-        self.words[self.last] += (words.len() as u64) << 16;
+        self.buffer.words[self.last] += (words.len() as u64) << 16;
     }
 
     /// Appends the header and the key of an entry. `count` words have to be pushed after it.
@@ -256,7 +280,7 @@ impl<'a> CommitWriter<'a> {
     }
 
     /// Counts an entry of so many words.
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, words: usize) {
         self.entries += 1;
         self.last = self.at;
@@ -268,37 +292,30 @@ impl<'a> CommitWriter<'a> {
         let _ = words;
     }
 
-    /// Completes the record and returns its number of words. A record without entries is taken
-    /// back, and the number is 0.
+    /// Completes the record and returns its number of words. A record without entries is left out,
+    /// and the number is 0.
     ///
     /// # Panics
     /// The record has 2^32 words or more.
     #[inline]
-    pub fn finish(mut self, stamp: u64, version: u64) -> usize {
+    pub fn finish(self, stamp: u64, version: u64) -> usize {
         #[cfg(debug_assertions)]
         assert_eq!(self.at, self.due, "the last entry is complete");
         if self.entries == 0 {
             return 0;
         }
-        let count = self.at - self.start;
+        let start = self.buffer.used;
+        let count = self.at - start;
         assert!(u32::try_from(count).is_ok(), "a commit record of 32 GiB");
         let counts = u64::from(self.entries) << 32 | count as u64;
-        self.words[self.start..][..HEADER_WORDS].copy_from_slice(&[counts, stamp, version]);
-        self.start = self.at;
+        self.buffer.words[start..][..HEADER_WORDS].copy_from_slice(&[counts, stamp, version]);
+        self.buffer.used = self.at;
         count
     }
 }
 
-impl Drop for CommitWriter<'_> {
-    /// Takes back what is behind the records that are complete.
-    #[inline]
-    fn drop(&mut self) {
-        self.words.truncate(self.start);
-    }
-}
-
 /// Stores in each of `words` what `word` returns for its place from 0.
-#[inline]
+#[inline(always)]
 fn fill(words: &mut [u64], mut word: impl FnMut(usize) -> u64) {
     for (index, to) in words.iter_mut().enumerate() {
         *to = word(index);

@@ -134,15 +134,17 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::commit::{ChangeKind, CommitWriter};
+    use crate::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
     use crate::mutants::with_mutant;
 
     /// Appends a record that puts `version` in the only word of row 1.
     fn put(words: &mut Vec<u64>, stamp: u64, version: u64) {
-        let mut record = CommitWriter::begin(words);
+        let mut buffer = RecordBuffer::new();
+        let mut record = CommitWriter::begin(&mut buffer);
         record.entry(ChangeKind::Put, 1, 0, 1, Some(&[1]));
         record.push(version);
         record.finish(stamp, version);
+        words.extend_from_slice(buffer.words());
     }
 
     fn payload(records: &[(u64, u64)]) -> Vec<u64> {

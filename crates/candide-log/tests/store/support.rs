@@ -1,7 +1,7 @@
 //! What several tests need: tables, commits, opening into maps.
 
 use candide_log::disk::{Disk, SimDisk};
-use candide_log::format::commit::{ChangeKind, CommitWriter};
+use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
 use candide_log::{
     IndexSchema, LogWriter, OpenError, Recovered, Rows, Store, StoreOptions, TableSchema,
 };
@@ -86,7 +86,8 @@ impl Write {
 
 /// Appends a commit record.
 pub fn commit(to: &mut Vec<u64>, stamp: u64, version: u64, writes: &[Write]) {
-    let mut record = CommitWriter::begin(to);
+    let mut buffer = RecordBuffer::new();
+    let mut record = CommitWriter::begin(&mut buffer);
     let mut before = None;
     for write in writes {
         let row = (write.table, write.key);
@@ -97,6 +98,7 @@ pub fn commit(to: &mut Vec<u64>, stamp: u64, version: u64, writes: &[Write]) {
         before = Some(row);
     }
     record.finish(stamp, version);
+    to.extend_from_slice(buffer.words());
 }
 
 /// Returns a commit record that puts a row whose words are all `value`.

@@ -91,6 +91,12 @@ impl Operations {
         !self.users.is_empty()
     }
 
+    /// Returns the operation with this number.
+    #[inline(always)]
+    pub(super) fn get(&self, number: u32) -> &Op {
+        &self.ops[number as usize].0
+    }
+
     /// Returns the operations of an item in order, with their numbers.
     #[inline(always)]
     pub(super) fn of<'a>(

@@ -441,30 +441,41 @@ impl WriteSet {
     #[inline(always)]
     pub(crate) fn for_each_change(&self, each: &mut impl FnMut(Change<'_>)) {
         for item in &self.items {
-            if item.untouched && !mutant(Mutant::UntouchedLogged) {
+            let has_one = item.first_op == item.last_op && !item.needs_image && item.present;
+            if !has_one || item.untouched {
+                self.for_changes_of(item, each);
                 continue;
             }
-            debug_assert!(!item.is_delta, "the operations of a logged commit are evaluated");
-            let at = item.at;
-            if !item.present {
-                if at.is_first() {
-                    each(Change::delete(at));
-                }
-                continue;
-            }
-            let kind = match item.expects {
-                Some(true) => ChangeKind::Update,
-                Some(false) | None => ChangeKind::Put,
-            };
-            if item.needs_image {
-                let words = &self.images[item.image as usize..][..at.payload_words()];
-                each(Change { at, kind, first: 0, words: Words::Own(words) });
-                continue;
-            }
-            for (_, op) in self.operations.of(item).filter(|(_, op)| op.words > 0) {
+            let op = self.operations.get(item.first_op);
+            if op.words > 0 {
                 let words = self.operations.operands(op.operand, usize::from(op.words));
-                each(Change { at, kind, first: op.word.into(), words: Words::Own(words) });
+                let (kind, words) = (kind_of(item), Words::Own(words));
+                each(Change { at: item.at, kind, first: op.word.into(), words });
             }
+        }
+    }
+
+    /// Calls `each` with the changes of one item.
+    #[inline(never)]
+    fn for_changes_of(&self, item: &WriteItem, each: &mut dyn FnMut(Change<'_>)) {
+        if item.untouched && !mutant(Mutant::UntouchedLogged) {
+            return;
+        }
+        debug_assert!(!item.is_delta, "the operations of a logged commit are evaluated");
+        let (at, kind) = (item.at, kind_of(item));
+        if !item.present {
+            if at.is_first() {
+                each(Change::delete(at));
+            }
+            return;
+        }
+        if item.needs_image {
+            let words = &self.images[item.image as usize..][..at.payload_words()];
+            return each(Change { at, kind, first: 0, words: Words::Own(words) });
+        }
+        for (_, op) in self.operations.of(item).filter(|(_, op)| op.words > 0) {
+            let words = self.operations.operands(op.operand, usize::from(op.words));
+            each(Change { at, kind, first: op.word.into(), words: Words::Own(words) });
         }
     }
 
@@ -496,6 +507,15 @@ impl WriteSet {
             self.table.clear();
             self.index_items(0);
         }
+    }
+}
+
+/// Returns what the changes of an item do to the row, if the row exists afterwards.
+#[inline(always)]
+fn kind_of(item: &WriteItem) -> ChangeKind {
+    match item.expects {
+        Some(true) => ChangeKind::Update,
+        Some(false) | None => ChangeKind::Put,
     }
 }
 

@@ -13,7 +13,9 @@ use super::level::Level;
 use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
+use crate::error::Abort;
 use crate::sync::{AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, lock, mutant};
+use candide_log::format::commit::RecordBuffer;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -65,9 +67,9 @@ impl Outbox {
 /// The log of a database.
 #[derive(Debug)]
 pub(crate) struct Log {
-    pub(crate) progress: Progress,
+    pub(crate) progress: Arc<Progress>,
     outboxes: Mutex<Vec<Arc<Outbox>>>,
-    pub(super) notifier: Notifier,
+    notifier: Notifier,
     /// Locked during a round.
     writing: Mutex<Writing>,
     /// Whether the logger sleeps without end, so that the next commit must call it.
@@ -83,7 +85,7 @@ struct Writing {
     /// `None` once the log is closed.
     writer: Option<Box<dyn Blocks>>,
     /// What a round has taken from the outboxes and not written yet.
-    taken: Vec<(Arc<Outbox>, Vec<u64>)>,
+    taken: Vec<(Arc<Outbox>, RecordBuffer)>,
     /// Whether a block has been written since the last confirmation.
     is_unconfirmed: bool,
 }
@@ -112,7 +114,7 @@ impl Log {
     pub(crate) fn new(writer: Box<dyn Blocks>, flush_every: Duration, acknowledge: Level) -> Log {
         let writing = Writing { writer: Some(writer), taken: Vec::new(), is_unconfirmed: false };
         Log {
-            progress: Progress::default(),
+            progress: Arc::default(),
             outboxes: Mutex::default(),
             notifier: Notifier::default(),
             writing: Mutex::new(writing),
@@ -141,6 +143,16 @@ impl Log {
         if self.is_idle.load(Ordering::Relaxed) {
             self.progress.call();
         }
+    }
+
+    /// Calls `then`, on a thread of the log, once a commit with this stamp is durable, or with
+    /// [`Abort::LogFailed`].
+    pub(crate) fn call_when_durable(
+        &self,
+        stamp: u64,
+        then: impl FnOnce(Result<(), Abort>) + Send + 'static,
+    ) {
+        self.notifier.call(&self.progress, stamp, Box::new(then));
     }
 
     /// Starts the logger's thread, which ends when [`Progress::stop`] says so or when the database
@@ -181,7 +193,7 @@ impl Log {
 
     /// Returns whether all buffers are empty.
     fn is_empty(&self) -> bool {
-        lock(&self.outboxes).iter().all(|outbox| lock(&outbox.buffer).words.is_empty())
+        lock(&self.outboxes).iter().all(|outbox| lock(&outbox.buffer).records.is_empty())
     }
 
     /// Runs one round.
@@ -200,7 +212,7 @@ impl Log {
     ) -> Round {
         let Writing { writer, taken, is_unconfirmed } = writing;
         let Some(writer) = writer else { return Round::Ended };
-        // What an earlier round has left goes first.
+        // What an earlier round has left goes first. The cut is older than this visit (LG3).
         self.empty_outboxes(taken);
         cut = later_cut().unwrap_or(cut);
         if taken.is_empty() {
@@ -213,7 +225,7 @@ impl Log {
                 Err(BlockError::Failed(failure)) => self.fail(failure),
             };
         }
-        let parts: Vec<&[u64]> = taken.iter().map(|(_, words)| &words[..]).collect();
+        let parts: Vec<&[u64]> = taken.iter().map(|(_, records)| records.words()).collect();
         match self.write(&mut **writer, &parts, cut) {
             Ok(()) => {}
             Err(BlockError::Full) => {
@@ -223,10 +235,10 @@ impl Log {
             Err(BlockError::Failed(failure)) => return self.fail(failure),
         }
         *is_unconfirmed = true;
-        for (outbox, words) in taken.drain(..) {
-            let logged = outbox.logged.load(Ordering::Relaxed) + words.len() as u64;
+        for (outbox, records) in taken.drain(..) {
+            let logged = outbox.logged.load(Ordering::Relaxed) + records.words().len() as u64;
             outbox.logged.store(logged, Ordering::Relaxed);
-            lock(&outbox.buffer).give_back(words);
+            lock(&outbox.buffer).give_back(records);
         }
         self.progress.reach(Level::Durable, cut);
         match self.prepare(&mut **writer) {
@@ -255,12 +267,12 @@ impl Log {
     }
 
     /// Takes the records of all sessions, and forgets the sessions that have ended.
-    fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, Vec<u64>)>) {
+    fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, RecordBuffer)>) {
         lock(&self.outboxes).retain(|outbox| {
             // Acquire: the last record of a session that has ended is in its buffer (E27).
             let is_closed = outbox.is_closed.load(Ordering::Acquire);
             let mut buffer = lock(&outbox.buffer);
-            if !buffer.words.is_empty() {
+            if !buffer.records.is_empty() {
                 taken.push((outbox.clone(), buffer.take()));
             }
             !is_closed
@@ -289,6 +301,6 @@ impl Log {
         // Waiting for what is durable now ends at once; for anything else, there is no log any
         // more.
         self.progress.close();
-        self.end_calls();
+        self.notifier.end();
     }
 }

@@ -84,20 +84,20 @@ pub(crate) struct Logged<'a> {
 }
 
 impl Logged<'_> {
-    /// Appends the record of a commit to the buffer: `changes` adds the changes, of about `room`
-    /// words. The commit has released its locks. Ends the turn.
+    /// Appends the record of a commit to the buffer: `changes` adds the changes. The commit has
+    /// released its locks. Ends the turn (LG1).
     #[inline(always)]
     pub(crate) fn append(
         self,
         turn: LogTurn<'_>,
         engine: &Common,
-        (committed, room): (Committed, usize),
+        committed: Committed,
         changes: impl FnOnce(&mut Record<'_>),
     ) {
         *self.stamp = committed.stamp;
         let mut buffer = turn.into_buffer();
         let added = {
-            let writer = CommitWriter::with_room(&mut buffer.words, room);
+            let writer = CommitWriter::begin(&mut buffer.records);
             let nothing = LoggedTable { number: None, key_words: 0, is_packed: false };
             let mut record = Record {
                 writer,

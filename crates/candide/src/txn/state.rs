@@ -41,9 +41,6 @@ const FIRST_REVALIDATION: u32 = 64;
 /// Registering takes a lock, but few transactions run for so many epochs.
 const KEPT_AFTER: Epoch = 8;
 
-/// The number of words of a commit record that are set aside for each item of the write set.
-const WORDS_PER_ITEM: usize = 12;
-
 /// The working state of a session's transactions, kept from attempt to attempt.
 pub(crate) struct State<P: Protocol> {
     pub(crate) attempt: P::Attempt,
@@ -966,8 +963,7 @@ impl<P: Protocol> State<P> {
             }
         };
         let committed = P::commit(context, attempt, writes, &mut turn)?;
-        let room = WORDS_PER_ITEM * writes.items().len();
-        logged.append(turn, engine, (committed, room), |record| {
+        logged.append(turn, engine, committed, |record| {
             P::changes(attempt, writes, &mut |change| record.add(change))
         });
         Ok(committed)
