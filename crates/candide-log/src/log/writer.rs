@@ -248,16 +248,16 @@ impl Log {
         Ok(())
     }
 
-    /// Does a part of the work for the next segment, if the one in use is half full. That there is
-    /// no room is no failure yet.
+    /// Does a part of the work for the next segment, if the one in use is half full.
     pub(crate) fn prepare(&mut self) -> Result<(), WriteError> {
         self.check()?;
         if self.offset < self.segment.bytes / 2 {
             return Ok(());
         }
         match self.spares.prepare(&**self.disk, self.next_bytes()) {
-            Err(error) if !is_full(&error) => Err(self.fail(error)),
-            _ => Ok(()),
+            Ok(_) => Ok(()),
+            Err(error) if is_full(&error) => Err(WriteError::Full(Arc::new(error))),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
