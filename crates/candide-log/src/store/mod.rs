@@ -222,8 +222,8 @@ impl LogWriter {
     /// after each sync, when commits have been acknowledged; it takes some milliseconds at most.
     ///
     /// # Errors
-    /// With [`WriteError::Full`] there is no room for the next segment yet; the one in use still has
-    /// room for blocks. After [`WriteError::Failed`] nothing can be written any more.
+    /// With [`WriteError::Full`] there is no room for the next segment yet; the one in use still
+    /// has room for blocks. After [`WriteError::Failed`] nothing can be written any more.
     pub fn prepare(&mut self) -> Result<(), WriteError> {
         self.shared.log().prepare()
     }
