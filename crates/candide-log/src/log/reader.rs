@@ -34,8 +34,8 @@ pub(crate) struct Block {
 
 /// A reader of the log.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    segments: Vec<Segment>,
+pub(crate) struct Reader<'a> {
+    segments: Vec<Segment<'a>>,
     /// What was replayed before the first segment.
     before: Option<Position>,
     /// The segment in which the next block is sought, and the place in it.
@@ -81,17 +81,17 @@ pub(crate) struct LastBlock {
     pub(crate) header: BlockHeader,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
     /// Returns a reader of these segments, of which there is at least one. `before` is what the
     /// checkpoint in force contains. If it is known where the log ends, the reader stops there.
     ///
     /// # Errors
     /// The first segment does not continue the checkpoint.
     pub(crate) fn new(
-        segments: Vec<Segment>,
+        segments: Vec<Segment<'a>>,
         before: Option<Position>,
         stop: Option<Stop>,
-    ) -> Result<Reader, OpenError> {
+    ) -> Result<Reader<'a>, OpenError> {
         let begins_generation = before.is_some_and(|before| {
             segments.first().is_some_and(|first| first.header.generation > before.generation)
         });
@@ -138,7 +138,7 @@ impl Reader {
     }
 
     /// Returns the segments.
-    pub(crate) fn segments(&self) -> &[Segment] {
+    pub(crate) fn segments(&self) -> &[Segment<'a>] {
         &self.segments
     }
 
@@ -230,11 +230,17 @@ impl Reader {
     /// Goes to the first segment of the next generation.
     fn begin_generation(&mut self) {
         if let Some((next, _)) = self.generation_end() {
-            self.segment = next;
-            self.offset = FIRST_BLOCK;
+            self.go_to(next);
             self.last = None;
             self.begins_generation = true;
         }
+    }
+
+    /// Goes to the first block of a later segment.
+    fn go_to(&mut self, segment: usize) {
+        self.segments[self.segment].close();
+        self.segment = segment;
+        self.offset = FIRST_BLOCK;
     }
 
     /// Goes to the next segment, if it begins with the next block of the generation. Returns
@@ -248,7 +254,7 @@ impl Reader {
         }
         match segment.read(FIRST_BLOCK)? {
             Ok((header, _)) if self.follows(&header).is_ok() => {
-                (self.segment, self.offset) = (next, FIRST_BLOCK);
+                self.go_to(next);
                 Ok(true)
             }
             _ => Ok(false),

@@ -7,8 +7,8 @@ use crate::log::reader::Reader;
 
 /// The log as a sequence of batches.
 #[derive(Debug)]
-pub(crate) struct Replay {
-    reader: Reader,
+pub(crate) struct Replay<'a> {
+    reader: Reader<'a>,
     batches: Batches,
     /// The generation of the last block.
     generation: u64,
@@ -28,10 +28,10 @@ pub(crate) struct Step {
     pub(crate) offset: u64,
 }
 
-impl Replay {
+impl<'a> Replay<'a> {
     /// Returns the replay of what `reader` reads. `batches` is what a checkpoint leaves, and
     /// `generation` that of the checkpoint.
-    pub(crate) fn new(reader: Reader, batches: Batches, generation: u64) -> Replay {
+    pub(crate) fn new(reader: Reader<'a>, batches: Batches, generation: u64) -> Replay<'a> {
         Replay { reader, batches, generation, records: 0, dropped: 0, bytes: 0 }
     }
 
@@ -78,7 +78,7 @@ impl Replay {
     }
 
     /// Returns the reader.
-    pub(crate) fn reader(&self) -> &Reader {
+    pub(crate) fn reader(&self) -> &Reader<'a> {
         &self.reader
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct Log {
     is_unsynced: bool,
     /// The confirmation that lies at the place of the next block.
     confirmation: Option<BlockHeader>,
+    /// The largest stamp of the generation's records.
+    stamp: u64,
     /// The cut that is known to be durable.
     synced: u64,
     /// The place behind the last block that is known to be durable.
@@ -96,6 +98,7 @@ impl Log {
             last: BlockHeader { generation, ..BlockHeader::default() },
             is_unsynced: false,
             confirmation: None,
+            stamp: 0,
             synced: 0,
             synced_offset: FIRST_BLOCK,
             closed: beginning.closed.clone(),
@@ -121,6 +124,11 @@ impl Log {
         closed + self.offset - FIRST_BLOCK
     }
 
+    /// Returns whether a record has been written that is above the cut of the last block.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.stamp > self.last.cut
+    }
+
     /// Returns the failure after which nothing can be written.
     pub(crate) fn check(&self) -> Result<(), WriteError> {
         match &self.failure {
@@ -132,9 +140,10 @@ impl Log {
     /// Writes a block with these records, which closes `cut`.
     pub(crate) fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
         self.check()?;
-        if let Err(what) = self.check_records(records, cut) {
-            return Err(self.fail(io::Error::new(io::ErrorKind::InvalidInput, what)));
-        }
+        let stamp = match self.check_records(records, cut) {
+            Ok(stamp) => stamp,
+            Err(what) => return Err(self.fail(io::Error::new(io::ErrorKind::InvalidInput, what))),
+        };
         self.sync()?;
         if mutant(Mutant::RoundSplit) && records.len() > 1 {
             let (first, second) = records.split_at(records.len() / 2);
@@ -142,11 +151,14 @@ impl Log {
             self.sync()?;
             return self.append(second, cut);
         }
-        self.append(records, cut)
+        self.append(records, cut)?;
+        self.stamp = self.stamp.max(stamp);
+        Ok(())
     }
 
-    /// Checks that a reader will accept the records.
-    fn check_records(&self, records: &[&[u64]], cut: u64) -> Result<(), String> {
+    /// Checks that a reader will accept the records. Returns their largest stamp.
+    fn check_records(&self, records: &[&[u64]], cut: u64) -> Result<u64, String> {
+        let mut largest = 0;
         if cut < self.last.cut {
             return Err(format!("cut {cut} follows cut {}", self.last.cut));
         }
@@ -156,6 +168,7 @@ impl Log {
                     let cut = self.last.cut;
                     return Err(format!("a record below the cut: stamp {stamp}, after cut {cut}"));
                 }
+                largest = largest.max(stamp);
                 let count = counts as u32 as usize;
                 match words.split_at_checked(count) {
                     Some((_, rest)) if count > HEADER_WORDS => words = rest,
@@ -166,7 +179,7 @@ impl Log {
                 return Err(format!("a record of {} words", words.len()));
             }
         }
-        Ok(())
+        Ok(largest)
     }
 
     /// Writes a block at the place of the next one, or as the first of a new segment.

@@ -89,7 +89,7 @@ pub(crate) fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
 }
 
 /// Copies a segment up to `end`, as a segment that is not longer than necessary. Returns its bytes.
-fn copy_segment(from: &Segment, to: &dyn Disk, end: u64) -> Result<u64, StoreError> {
+fn copy_segment(from: &Segment<'_>, to: &dyn Disk, end: u64) -> Result<u64, StoreError> {
     let name = &from.name;
     let copy = to.create(name).map_err(StoreError::io(name))?;
     // One more block, which is empty: the end of the log is a place in the segment.
@@ -97,7 +97,7 @@ fn copy_segment(from: &Segment, to: &dyn Disk, end: u64) -> Result<u64, StoreErr
     let encoded = header.encode();
     let zeros = [0; BLOCK_ALIGN as usize];
     copy.write_at(0, &[&encoded]).map_err(StoreError::io(name))?;
-    copy_bytes(name, &*from.file, &*copy, encoded.len() as u64, end)?;
+    copy_bytes(name, from.file()?, &*copy, encoded.len() as u64, end)?;
     copy.write_at(end, &[&zeros]).and_then(|()| copy.sync()).map_err(StoreError::io(name))?;
     Ok(header.bytes)
 }

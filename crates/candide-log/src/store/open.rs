@@ -204,23 +204,24 @@ fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
 /// Makes the last block of the log durable, which may be in the system's memory only. It is
 /// written again, since a sync may have failed before and would not tell a second time. The blocks
 /// before it were durable before it was written.
-fn make_durable(reader: &Reader) -> Result<(), OpenError> {
+fn make_durable(reader: &Reader<'_>) -> Result<(), OpenError> {
     let Some(last) = reader.last_block() else { return Ok(()) };
     if mutant(Mutant::RecoveredNotSynced) {
         return Ok(());
     }
-    let Segment { name, file, .. } = &reader.segments()[last.segment];
+    let segment = &reader.segments()[last.segment];
+    let file = segment.file()?;
     let mut block = vec![0; last.header.size() as usize];
     let written = file
         .read_at(last.offset, &mut block)
         .and_then(|()| file.write_at(last.offset, &[&block]))
         .and_then(|()| file.sync());
-    written.map_err(OpenError::io(name))
+    written.map_err(OpenError::io(&segment.name))
 }
 
 /// Says how the new generation continues what was recovered. A generation without a block is as if
 /// it had not been: the new one takes the place of its segment.
-fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recovery) {
+fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recovery<'_>) {
     let reader = recovery.replay.reader();
     let contained = recover::position(manifest);
     let last = reader.last_block();

@@ -19,11 +19,11 @@ const PARALLEL_BYTES: u64 = 4 << 20;
 
 /// What was read.
 #[derive(Debug)]
-pub(crate) struct Recovery {
+pub(crate) struct Recovery<'a> {
     /// The number of rows of the checkpoint.
     pub(crate) rows: u64,
     /// The log, read to its end.
-    pub(crate) replay: Replay,
+    pub(crate) replay: Replay<'a>,
 }
 
 /// Returns what the checkpoint in force contains of the log.
@@ -33,22 +33,22 @@ pub(crate) fn position(manifest: &Manifest) -> Option<Position> {
 }
 
 /// Opens the segments from the first one that is needed to `last`.
-pub(crate) fn segments(
-    disk: &dyn Disk,
+pub(crate) fn segments<'a>(
+    disk: &'a dyn Disk,
     manifest: &Manifest,
     last: u64,
-) -> Result<Vec<Segment>, OpenError> {
+) -> Result<Vec<Segment<'a>>, OpenError> {
     segments::open_all(disk, Some(&manifest.uuid), manifest.first_segment, last)
 }
 
 /// Returns the replay of the log up to `stop`, or to its end, after a checkpoint with these pending
 /// records.
-pub(crate) fn replay(
-    segments: Vec<Segment>,
+pub(crate) fn replay<'a>(
+    segments: Vec<Segment<'a>>,
     manifest: &Manifest,
     pending: Vec<u64>,
     stop: Option<Stop>,
-) -> Result<Replay, OpenError> {
+) -> Result<Replay<'a>, OpenError> {
     let before = position(manifest);
     let reader = Reader::new(segments, before, stop)?;
     let Position { generation, cut } = before.unwrap_or_default();
@@ -56,14 +56,14 @@ pub(crate) fn replay(
 }
 
 /// Loads the checkpoint and replays the log, with so many threads if there is much to read.
-pub(crate) fn recover(
-    disk: &dyn Disk,
+pub(crate) fn recover<'a>(
+    disk: &'a dyn Disk,
     manifest: &Manifest,
     last_segment: u64,
     threads: usize,
     target: &dyn Target,
     progress: &dyn Fn(Progress),
-) -> Result<Recovery, OpenError> {
+) -> Result<Recovery<'a>, OpenError> {
     // Headers first: they are quickly read, and tell of files that are missing.
     let segments = segments(disk, manifest, last_segment)?;
     let checkpoint_bytes = checkpoint_bytes(manifest);

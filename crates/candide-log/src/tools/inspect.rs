@@ -129,7 +129,7 @@ fn inspect_part(
 }
 
 fn inspect_log(
-    mut reader: Reader,
+    mut reader: Reader<'_>,
     visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, OpenError> {
     let mut segment = None;

@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
     }
 
     /// Opens the segments of the log up to the first one that is damaged. Returns the damage, too.
-    fn segments(&self) -> (Vec<Segment>, Option<OpenError>) {
+    fn segments(&self) -> (Vec<Segment<'a>>, Option<OpenError>) {
         let first = self.manifest.first_segment;
         let last = self.files.last_segment().max(first);
         for end in (first..=last).rev() {
@@ -82,7 +82,7 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// A file cannot be read.
-    fn replay(&self, pending: Vec<u64>, until: Option<Until>) -> Result<Stretch, OpenError> {
+    fn replay(&self, pending: Vec<u64>, until: Option<Until>) -> Result<Stretch<'a>, OpenError> {
         let (segments, damage) = self.segments();
         let mut stretch = Stretch { steps: Vec::new(), replay: None, damage };
         if segments.is_empty() {
@@ -105,10 +105,10 @@ impl<'a> Source<'a> {
 }
 
 /// The log up to a place.
-struct Stretch {
+struct Stretch<'a> {
     steps: Vec<Step>,
     /// `None` if not even its beginning can be read.
-    replay: Option<Replay>,
+    replay: Option<Replay<'a>>,
     /// What is damaged behind it.
     damage: Option<OpenError>,
 }

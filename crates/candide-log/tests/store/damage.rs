@@ -150,7 +150,8 @@ fn a_write_that_goes_to_another_place_leads_to_no_wrong_rows() {
     let habits = Habits { tables: 8, checkpoints: 10, reopenings: 0, confirmations: 10 };
     let mut found = 0;
     for seed in scripts(4) {
-        for offset in [0, 512, 4096, 8192, 12288] {
+        // Within the smallest segment: beyond the end, the last block would be as if never written.
+        for offset in [0, 512, 4096, 8192] {
             for n in 1.. {
                 let mut world = World::new(seed);
                 world.disk.fail(n, Fault::Misdirected { offset });

@@ -158,17 +158,19 @@ fn there_is_room_for_the_block_in_hand_when_the_disk_gets_full() {
     let mut round = |log: &mut LogWriter| {
         number += 1;
         log.write(&[&put(number, table, number, number)], number)?;
-        log.sync()?;
-        log.prepare()
+        log.sync()
     };
     for _ in 0..5 {
         round(&mut opened.log).unwrap();
+        opened.log.prepare().unwrap();
     }
     disk.set_quota(Some(disk.used()));
     // A segment has two blocks, of which the one in use has one, and the next one is ready.
     for _ in 0..3 {
         round(&mut opened.log).unwrap();
     }
+    // There is room for no segment behind that, which is told before it is needed.
+    assert!(matches!(opened.log.prepare(), Err(WriteError::Full(_))));
     for _ in 0..2 {
         assert!(matches!(round(&mut opened.log), Err(WriteError::Full(_))));
     }

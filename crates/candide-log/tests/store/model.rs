@@ -87,7 +87,11 @@ impl World {
     pub fn on(disk: SimDisk, seed: u64) -> World {
         let mut world = World {
             disk,
-            options: options(),
+            // From segments for one block each to segments for many.
+            options: StoreOptions {
+                segment_bytes: [16, 12, 24, 128][seed as usize % 4] << 10,
+                ..options()
+            },
             rng: fastrand::Rng::with_seed(seed),
             opened: None,
             generations: Vec::new(),

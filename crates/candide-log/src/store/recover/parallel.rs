@@ -69,7 +69,7 @@ pub(super) fn load(
 
 /// Replays the log. Calls `replayed` with the number of bytes so far.
 pub(super) fn apply_log(
-    replay: &mut Replay,
+    replay: &mut Replay<'_>,
     loaders: &mut [Box<dyn Loader + '_>],
     replayed: &dyn Fn(u64),
 ) -> Result<(), OpenError> {
@@ -110,7 +110,7 @@ pub(super) fn apply_log(
 
 /// Reads the log and hands over its batches, as long as they are wanted.
 fn read_all(
-    replay: &mut Replay,
+    replay: &mut Replay<'_>,
     hand_over: &mut dyn FnMut(Arc<Step>) -> bool,
     replayed: &dyn Fn(u64),
 ) -> Result<(), OpenError> {
