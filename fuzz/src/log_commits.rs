@@ -69,7 +69,7 @@ fn written(choices: &mut Choices<'_>) -> (Vec<u64>, Vec<Owned>) {
         changes.push((head, key, values));
     }
     writer.finish(choices.word(), choices.word());
-    (words, changes)
+    (buffer.words().to_vec(), changes)
 }
 
 /// Reads a record of which one word has changed, or which ends early.

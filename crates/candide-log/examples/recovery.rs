@@ -4,7 +4,7 @@
 //! `cargo run --release -p candide-log --example recovery -- [MILLIONS OF ROWS] [THREADS]`
 
 use candide_log::disk::RealDisk;
-use candide_log::format::commit::{Change, ChangeKind, CommitWriter};
+use candide_log::format::commit::{Change, ChangeKind, CommitWriter, RecordBuffer};
 use candide_log::{
     LoadError, Loader, OpenError, Progress, Recovered, Store, StoreOptions, TableSchema, Target,
 };
@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         policy: None,
         indexes: Vec::new(),
     })?;
-    let mut round = Vec::new();
+    let mut round = RecordBuffer::new();
     for first in (0..millions * 1_000_000).step_by(ROUND as usize) {
         round.clear();
         for key in first..first + ROUND {
@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             // Versions are not in the order of the log.
             record.finish(first + ROUND, key ^ 63);
         }
-        log.write(&[&round], first + ROUND)?;
+        log.write(&[round.words()], first + ROUND)?;
     }
     log.close()?;
     drop(store);

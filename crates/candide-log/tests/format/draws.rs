@@ -154,6 +154,6 @@ pub fn write(changes: &[OwnedChange], stamp: u64, version: u64) -> Vec<u64> {
         }
     }
     let count = writer.finish(stamp, version);
-    assert_eq!(count, words.len());
+    assert_eq!(count, buffer.words().len());
     buffer.words().to_vec()
 }

@@ -121,6 +121,10 @@ impl Blocks for LogBlocks {
         self.0.write(records, cut).map_err(failed)
     }
 
+    fn has_pending(&self) -> bool {
+        self.0.has_pending()
+    }
+
     fn sync(&mut self) -> Result<(), BlockError> {
         self.0.sync().map_err(failed)
     }

@@ -21,6 +21,10 @@ pub(crate) trait Blocks: Send + Debug {
     /// process.
     fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), BlockError>;
 
+    /// Returns whether a record that has been written has a stamp above the cuts of all blocks. A
+    /// crash would lose it until a block with a later cut is durable.
+    fn has_pending(&self) -> bool;
+
     /// Makes everything written durable.
     fn sync(&mut self) -> Result<(), BlockError>;
 

@@ -215,7 +215,7 @@ impl Log {
         // What an earlier round has left goes first. The cut is older than this visit (LG3).
         self.empty_outboxes(taken);
         cut = later_cut().unwrap_or(cut);
-        if taken.is_empty() {
+        if taken.is_empty() && !writer.has_pending() {
             // Everything up to the cut is in earlier blocks, which are durable.
             self.progress.reach(Level::Durable, cut);
             let confirmed = if *is_unconfirmed { writer.confirm() } else { Ok(()) };
