@@ -167,7 +167,7 @@ impl Share {
     }
 }
 
-/// Begins transactions until the time is over, and waits until all are acknowledged.
+/// Begins transactions until the time is over, at least one, and waits until all are acknowledged.
 fn spend<'r, R: Writing<i64, Output = ()> + 'r>(
     committer: &mut impl Committer,
     next: &mut impl FnMut() -> &'r R,
@@ -180,8 +180,11 @@ fn spend<'r, R: Writing<i64, Output = ()> + 'r>(
         latency.add(now - begun);
         in_time += u64::from(now <= end);
     };
-    while Instant::now() < end {
+    loop {
         retries += committer.commit(next(), &mut acknowledged)?;
+        if Instant::now() >= end {
+            break;
+        }
     }
     committer.finish(&mut acknowledged)?;
     Ok(Share { in_time, retries, latency })

@@ -16,7 +16,7 @@ const BLOCK: usize = 4096;
 const BLOCKS: u64 = 1024;
 
 /// Writes single blocks to a file whose blocks have all been written before, and syncs after each
-/// write, until the time is over.
+/// write, until the time is over, at least once.
 pub(crate) fn measure(directory: &Path, duration: Duration) -> Result<Sample, Failure> {
     let folder = Scratch::below(directory)?;
     let mut file = File::create_new(folder.path().join("floor"))?;
@@ -28,7 +28,7 @@ pub(crate) fn measure(directory: &Path, duration: Duration) -> Result<Sample, Fa
     let mut latency = Latency::new();
     let mut writes = 0;
     let begun = Instant::now();
-    while begun.elapsed() < duration {
+    loop {
         let first = Instant::now();
         block[0] = block[0].wrapping_add(1);
         file.seek(SeekFrom::Start(writes % BLOCKS * BLOCK as u64))?;
@@ -36,7 +36,10 @@ pub(crate) fn measure(directory: &Path, duration: Duration) -> Result<Sample, Fa
         file.sync_data()?;
         latency.add(first.elapsed());
         writes += 1;
+        let elapsed = begun.elapsed();
+        if elapsed >= duration {
+            let per_second = writes as f64 / elapsed.as_secs_f64();
+            return Ok(Sample::new(per_second, 0, &latency));
+        }
     }
-    let per_second = writes as f64 / begun.elapsed().as_secs_f64();
-    Ok(Sample::new(per_second, 0, &latency))
 }
