@@ -6,16 +6,24 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The file system in memory on Linux.
+#[cfg(any(feature = "fjall", feature = "lmdb", feature = "rocksdb"))]
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// An empty folder, in memory if possible. The folder and its contents are removed on drop.
+/// An empty folder. The folder and its contents are removed on drop.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(super) fn new() -> io::Result<Scratch> {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    /// Creates a folder, in memory if possible.
+    #[cfg(any(feature = "fjall", feature = "lmdb", feature = "rocksdb"))]
+    pub(super) fn in_memory() -> io::Result<Scratch> {
         let shared = Path::new(SHARED_MEMORY);
         let parent = if shared.is_dir() { shared.to_path_buf() } else { std::env::temp_dir() };
+        Scratch::below(&parent)
+    }
+
+    /// Creates a folder in the folder `parent`.
+    pub(super) fn below(parent: &Path) -> io::Result<Scratch> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("candide-stores-{}-{number}", std::process::id()));
         fs::create_dir(&path)?;
