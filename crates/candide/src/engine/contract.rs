@@ -8,7 +8,7 @@ use super::in_place::InPlace;
 use super::observation::{Committed, Seen};
 use super::properties::Properties;
 use super::versions::Versions;
-use crate::access::{Change, Intent, WriteSet};
+use crate::access::{ChangeSink, Intent, WriteSet};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::index::Direction;
@@ -328,12 +328,12 @@ pub trait Protocol: Absence {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort>;
 
-    /// Calls `each` with every change that the attempt, which has just committed, has made.
+    /// Passes every change that the attempt, which has just committed, has made to `sink`.
     #[doc(hidden)]
     #[inline(always)]
-    fn changes(attempt: &Self::Attempt, writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
+    fn changes(attempt: &Self::Attempt, writes: &WriteSet, sink: &mut impl ChangeSink) {
         let _ = attempt;
-        writes.for_each_change(each);
+        writes.changes(sink);
     }
 
     /// Returns a cut: the stamp of each commit that takes its turn to log after this call is

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Change, ChangeKind};
+use crate::access::{Change, ChangeKind, ChangeSink};
 use crate::engine::{Committed, Common, TableCore};
 use crate::error::Abort;
 use crate::log::{Log, LogTurn, Outbox};
@@ -139,10 +139,10 @@ struct LoggedTable {
     is_packed: bool,
 }
 
-impl Record<'_> {
+impl ChangeSink for Record<'_> {
     /// Adds a change, unless its table is not logged.
     #[inline(always)]
-    pub(crate) fn add(&mut self, change: Change<'_>) {
+    fn add(&mut self, change: Change<'_>) {
         let Change { at, kind, first, words } = change;
         if u32::from(at.table()) != self.table {
             self.go_to(at.table());
@@ -165,7 +165,9 @@ impl Record<'_> {
             words => self.add_slowly((row, is_same), head, words),
         }
     }
+}
 
+impl Record<'_> {
     /// Adds a change whose words are in the row, or whose key is packed.
     #[inline(never)]
     fn add_slowly(&mut self, (row, is_same): (RecordAt, bool), head: Head, words: Words<'_>) {

@@ -963,9 +963,7 @@ impl<P: Protocol> State<P> {
             }
         };
         let committed = P::commit(context, attempt, writes, &mut turn)?;
-        logged.append(turn, engine, committed, |record| {
-            P::changes(attempt, writes, &mut |change| record.add(change))
-        });
+        logged.append(turn, engine, committed, |record| P::changes(attempt, writes, record));
         Ok(committed)
     }
 
