@@ -248,11 +248,13 @@ impl Log {
         }
     }
 
-    /// Writes a confirmation behind the last block, if the generation has one and it is not
-    /// confirmed already.
+    /// Writes a confirmation behind the last block, or in the next segment if that one is empty.
+    /// Does nothing if the generation has no block, if the last one is confirmed already, or if a
+    /// checkpoint contains it.
     pub(crate) fn confirm(&mut self) -> Result<(), WriteError> {
         self.check()?;
-        if self.last.sequence == 0 || self.offset == FIRST_BLOCK || self.confirmation.is_some() {
+        let is_contained = self.offset == FIRST_BLOCK && self.closed.is_empty();
+        if self.last.sequence == 0 || is_contained || self.confirmation.is_some() {
             return Ok(());
         }
         self.sync()?;
@@ -274,7 +276,9 @@ impl Log {
         (2 * self.segment.bytes).min(self.segment_bytes)
     }
 
-    /// Goes on with a segment that has room for a block of `size` bytes.
+    /// Goes on with a segment that has room for a block of `size` bytes. It takes the place of the
+    /// segment in use if that one contains no block, so that no segment without a block comes
+    /// before another one of its generation.
     fn next_segment(&mut self, size: u64) -> Result<(), WriteError> {
         self.sync()?;
         let least = FIRST_BLOCK + size + BLOCK_ALIGN;
@@ -284,7 +288,8 @@ impl Log {
             Err(error) if is_full(&error) => return Err(WriteError::Full(Arc::new(error))),
             Err(error) => return Err(self.fail(error)),
         };
-        let number = self.segment.number + 1;
+        let is_empty = self.offset == FIRST_BLOCK;
+        let number = self.segment.number + u64::from(!is_empty);
         let segment = SegmentHeader { number, salt: salt(), bytes, ..self.segment };
         let file = match spares::publish(&self.disk, &spare, &segment) {
             Ok(file) => file,
@@ -298,12 +303,15 @@ impl Log {
                 return Err(self.fail(error));
             }
         };
-        // It is durable now, and the next block cannot take its place.
-        if let Some(confirmation) = self.confirmation.take() {
-            self.advance(confirmation);
+        let confirmation = self.confirmation.take();
+        if !is_empty {
+            // It is durable now, and the next block cannot take its place.
+            if let Some(confirmation) = confirmation {
+                self.advance(confirmation);
+            }
+            let SegmentHeader { number, bytes, .. } = self.segment;
+            self.closed.push(Closed { number, bytes, end: self.offset });
         }
-        let SegmentHeader { number, bytes, .. } = self.segment;
-        self.closed.push(Closed { number, bytes, end: self.offset });
         self.segment = segment;
         self.file = file;
         self.offset = FIRST_BLOCK;

@@ -1,0 +1,11 @@
+//! Tests that look for states in which a database loses something, refuses to open without damage,
+//! or passes over damage.
+
+#![forbid(unsafe_code)]
+
+mod large_rounds;
+mod last_block;
+mod leftovers;
+#[allow(dead_code)]
+#[path = "../store/support.rs"]
+mod support;
