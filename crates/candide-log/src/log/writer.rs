@@ -271,6 +271,11 @@ impl Log {
         self.next_segment(BLOCK_ALIGN)
     }
 
+    /// Gives back what has been written of a file for the next segment, for which there is no room.
+    pub(crate) fn make_room(&mut self) {
+        self.spares.abandon(&**self.disk);
+    }
+
     /// Returns the bytes of the next segment.
     fn next_bytes(&self) -> u64 {
         (2 * self.segment.bytes).min(self.segment_bytes)

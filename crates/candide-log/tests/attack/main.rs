@@ -3,9 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+mod full;
 mod large_rounds;
 mod last_block;
 mod leftovers;
+mod scripts;
 #[allow(dead_code)]
 #[path = "../store/support.rs"]
 mod support;
