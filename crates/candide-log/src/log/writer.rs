@@ -49,6 +49,8 @@ pub(crate) struct Log {
     spares: Spares,
     /// The bytes of the largest segments, unless a single block is larger.
     segment_bytes: u64,
+    /// The lack of room that a checkpoint is to end. Until then no file is made.
+    no_room: Option<Arc<io::Error>>,
     /// The first failure. Nothing is written after it.
     failure: Option<Arc<io::Error>>,
 }
@@ -101,6 +103,7 @@ impl Log {
             closed: beginning.closed.clone(),
             spares,
             segment_bytes,
+            no_room: None,
             failure: None,
         })
     }
@@ -239,7 +242,7 @@ impl Log {
     /// no room is no failure yet.
     pub(crate) fn prepare(&mut self) -> Result<(), WriteError> {
         self.check()?;
-        if self.offset < self.segment.bytes / 2 {
+        if self.offset < self.segment.bytes / 2 || self.no_room.is_some() {
             return Ok(());
         }
         match self.spares.prepare(&**self.disk, self.next_bytes()) {
@@ -271,9 +274,16 @@ impl Log {
         self.next_segment(BLOCK_ALIGN)
     }
 
-    /// Gives back what has been written of a file for the next segment, for which there is no room.
-    pub(crate) fn make_room(&mut self) {
+    /// Gives back what has been written of a file for the next segment, for which there is no room,
+    /// and makes no other one until [`end_making_room`](Log::end_making_room) is called.
+    pub(crate) fn begin_making_room(&mut self, no_room: Arc<io::Error>) {
         self.spares.abandon(&**self.disk);
+        self.no_room = Some(no_room);
+    }
+
+    /// Lets files for segments be made again.
+    pub(crate) fn end_making_room(&mut self) {
+        self.no_room = None;
     }
 
     /// Returns the bytes of the next segment.
@@ -286,6 +296,9 @@ impl Log {
     /// before another one of its generation.
     fn next_segment(&mut self, size: u64) -> Result<(), WriteError> {
         self.sync()?;
+        if let Some(error) = &self.no_room {
+            return Err(WriteError::Full(Arc::clone(error)));
+        }
         let least = FIRST_BLOCK + size + BLOCK_ALIGN;
         let taken = self.spares.take(&**self.disk, least, self.next_bytes());
         let (spare, bytes) = match taken {

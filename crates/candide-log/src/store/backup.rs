@@ -33,7 +33,8 @@ pub struct BackedUp {
 impl Store {
     /// Copies the database to another directory, which must be empty: everything that is durable
     /// when the copy begins. The copy opens as a database would that has crashed then. It is read
-    /// back and checked, and its last block is confirmed, so that later damage of it is noticed. The log is written meanwhile as usual; checkpoints wait.
+    /// back and checked, and its last block is confirmed, so that later damage of it is noticed.
+    /// The log is written meanwhile as usual; checkpoints wait.
     ///
     /// # Errors
     /// A file cannot be read or written, or what is read is damaged. The copy may be unfinished

@@ -56,11 +56,25 @@ impl Store {
             let mut log = shared.log();
             match log.rotate() {
                 // The segments that are closed give room.
-                Err(WriteError::Full(_)) if !log.closed().is_empty() => log.make_room(),
+                Err(WriteError::Full(error)) if !log.closed().is_empty() => {
+                    log.begin_making_room(error);
+                }
                 rotated => rotated?,
             }
             log.closed().to_vec()
         };
+        let done = self.checkpoint_of(&closed, &mut number);
+        shared.log().end_making_room();
+        done
+    }
+
+    /// Makes a checkpoint that contains these segments, with the number after `number`.
+    fn checkpoint_of(
+        &self,
+        closed: &[Closed],
+        number: &mut u64,
+    ) -> Result<Checkpointed, StoreError> {
+        let shared = &*self.shared;
         // The tables that the closed segments name have been added before.
         let manifest = shared.manifest().current().clone();
         let Some(last) = closed.last().copied() else {

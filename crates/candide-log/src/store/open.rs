@@ -113,7 +113,7 @@ impl Store {
             generation: 1,
             end_before: GenerationEnd::default(),
             closed: Vec::new(),
-            next_spare: files.last_spare() + 1,
+            next_spare: files.last_spare().wrapping_add(1),
             segment_bytes: options.segment_bytes,
         };
         if !is_new {

@@ -3,6 +3,8 @@
 use crate::support::*;
 use candide_log::disk::{Disk, Fault, SimDisk};
 use candide_log::{StoreError, WriteError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// There is no room for a segment, and a checkpoint is what makes room.
 #[test]
@@ -28,6 +30,41 @@ fn a_checkpoint_makes_room_when_there_is_none_for_a_segment() {
         let copied = open(copy(&disk)).unwrap();
         assert_eq!(copied.recovered.cut, number);
         assert_eq!(copied.rows.values().map(|row| row[0]).max(), Some(number));
+    }
+}
+
+/// The writer tries again and again, and takes no room from the checkpoint.
+#[test]
+fn a_checkpoint_makes_room_beside_a_writer_that_waits_for_it() {
+    let disk = SimDisk::new();
+    let Opened { store, mut log, .. } = open(disk.clone()).unwrap();
+    let table = store.add_table(schema("accounts")).unwrap();
+    disk.set_quota(Some(disk.used() + (70 << 10)));
+    let mut number = 0;
+    for _ in 0..20 {
+        let full = loop {
+            number += 1;
+            let record = put(number, table, number % 9, number);
+            if log.write(&[&record], number).is_err() {
+                break record;
+            }
+        };
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                while log.write(&[&full], number).is_err() {
+                    if is_over.load(Ordering::SeqCst) {
+                        return log.write(&[&full], number).map_err(|error| error.to_string());
+                    }
+                    thread::yield_now();
+                }
+                Ok(())
+            });
+            let made = store.checkpoint();
+            is_over.store(true, Ordering::SeqCst);
+            assert!(made.unwrap().is_new);
+            waiting.join().unwrap().unwrap();
+        });
     }
 }
 

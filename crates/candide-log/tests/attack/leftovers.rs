@@ -33,3 +33,17 @@ fn parts_of_a_checkpoint_that_was_not_finished_are_not_in_the_way_of_opening() {
     }
     assert!(checked > 0, "there were parts");
 }
+
+#[test]
+fn a_file_with_the_largest_number_is_no_obstacle() {
+    let disk = SimDisk::new();
+    drop(open(disk.clone()).unwrap());
+    write_file(&disk, &format!("spare-{}", u64::MAX), b"");
+    let mut opened = open(disk.clone()).unwrap();
+    let table = opened.store.add_table(schema("accounts")).unwrap();
+    for key in 1..=20 {
+        opened.log.write(&[&put(key, table, key, key)], key).unwrap();
+    }
+    drop(opened);
+    assert_eq!(open(disk).unwrap().rows, rows(table, 1..=20));
+}

@@ -1,5 +1,5 @@
-//! Random scripts with rounds of all sizes, with cuts that stay where they are, and with checkpoints
-//! that fail or are not finished.
+//! Random scripts with rounds of all sizes, cuts that stay where they are, and checkpoints that
+//! fail or are not finished.
 
 use crate::support::*;
 use candide_log::disk::{CrashOptions, Fault, SimDisk};
@@ -220,6 +220,39 @@ fn rounds_of_all_sizes_survive_crashes_and_a_second_one() {
         }
     }
     println!("{states} states");
+}
+
+/// A process is killed. Each of the next ones fails at a sync, which loses what it was for. Then
+/// one succeeds, and power is lost.
+#[test]
+fn what_was_recovered_is_durable_after_openings_that_have_failed() {
+    for seed in 0..2 {
+        let mut script = Script::new(SimDisk::new(), seed);
+        (0..14).for_each(|_| script.step());
+        script.opened = None;
+        for position in (0..=script.disk.position()).rev().step_by(3) {
+            let disk = script.disk.at(position);
+            let mut failures = 0;
+            for n in 1.. {
+                disk.fail(n, Fault::SyncLoses);
+                failures += u64::from(open_with(disk.clone(), &options()).is_err());
+                if disk.pending_faults() > 0 {
+                    break;
+                }
+            }
+            disk.clear_faults();
+            assert!(failures > 1, "{failures} failures");
+            let last = disk.position();
+            let killed = open_with(script.disk.at(position), &options()).unwrap().recovered;
+            for state in disk.crash_states(&CrashOptions { first: last, last, ..few() }) {
+                let opened = open_with(state.disk(), &options())
+                    .unwrap_or_else(|error| panic!("{seed}: {}{error}", state.describe()));
+                script.check(&opened, position);
+                let found = (opened.recovered.last_generation, opened.recovered.cut);
+                assert_eq!(found, (killed.last_generation, killed.cut));
+            }
+        }
+    }
 }
 
 /// Returns options with segments of another size than those that were written with.
