@@ -143,9 +143,10 @@ fn check(to: &dyn Disk, manifest: &Manifest, stop: Stop) -> Result<(u64, u64), S
 /// Writes a confirmation behind the last block of a copy, and makes it durable.
 fn confirm(reader: &Reader) -> Result<(), StoreError> {
     let Some(LastBlock { segment, offset, header }) = reader.last_block() else { return Ok(()) };
-    let Segment { name, header: of, file } = &reader.segments()[segment];
-    let confirmation = header.confirmation(of.salt);
+    let of = &reader.segments()[segment];
+    let file = of.file()?;
+    let confirmation = header.confirmation(of.header.salt);
     let parts = [&confirmation.encode()[..], confirmation.padding()];
     let written = file.write_at(offset + header.size(), &parts).and_then(|()| file.sync());
-    written.map_err(StoreError::io(name))
+    written.map_err(StoreError::io(&of.name))
 }
