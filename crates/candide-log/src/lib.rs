@@ -8,6 +8,8 @@ mod directory;
 pub mod disk;
 pub mod error;
 pub mod format;
+#[cfg(feature = "simulation")]
+pub mod laboratory;
 mod log;
 pub mod mutants;
 mod names;

@@ -238,6 +238,19 @@ fn contradictions_are_explained() {
         "--backoff means nothing with --factor no-backoff, under which there are no pauses; leave out one of them",
     );
     assert_refused(
+        "bench ycsb --ack durable",
+        "the following required arguments were not provided:\n  --durable <DIR>",
+    );
+    assert_refused("bench ycsb --keep", "--durable <DIR>");
+    assert_refused(
+        "bench ycsb --durable x --ack soon",
+        "[possible values: memory, written, durable]",
+    );
+    assert_refused(
+        "bench ycsb --durable Cargo.toml",
+        "Cargo.toml cannot be used: Not a directory (os error 20); name an empty directory",
+    );
+    assert_refused(
         "bench tpcc --like dbx1000 --mix full",
         "the mix must be two, even or new-order",
     );

@@ -12,12 +12,39 @@ pub(crate) fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
+/// Returns the path of a directory that a test makes, and that does not exist.
+pub(crate) fn place(name: &str) -> PathBuf {
+    let place = file(name);
+    let _ = fs::remove_dir_all(&place);
+    place
+}
+
+/// Runs the command with `arguments` and, after them, these paths. Returns its exit status, and
+/// what it printed to standard output and to standard error.
+pub(crate) fn run(arguments: &str, paths: &[&Path]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
+    let output = command.args(arguments.split(' ')).args(paths).output().expect("starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code().expect("it ends"), text(output.stdout), text(output.stderr))
+}
+
 /// Runs `candide bench` with `arguments`, each run for `millis` milliseconds. On a busy machine
 /// nothing may commit in a short time, so the command then runs again, for longer. Returns what it
 /// printed, the page, and its results.
 pub(crate) fn bench(millis: u64, arguments: &str, name: &str) -> (String, String, Vec<Value>) {
+    bench_anew(millis, arguments, name, &|| ())
+}
+
+/// Runs `candide bench` as [`bench`] does. Calls `begin` before each time.
+pub(crate) fn bench_anew(
+    millis: u64,
+    arguments: &str,
+    name: &str,
+    begin: &dyn Fn(),
+) -> (String, String, Vec<Value>) {
     let (json, page) = (file(name).with_extension("json"), file(name).with_extension("html"));
     let mut outputs = (0..10).map(|doubled| {
+        begin();
         let duration = format!("{}ms", millis << doubled);
         let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
         command.arg("bench").args(arguments.split(' ')).args(["--duration", &duration]);

@@ -4,6 +4,10 @@
 mod arguments;
 mod check;
 mod common;
+mod crash;
+#[cfg(target_os = "linux")]
+mod durable;
+mod files;
 mod hottest;
 #[cfg(target_os = "linux")]
 mod interrupt;

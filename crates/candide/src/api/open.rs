@@ -152,6 +152,9 @@ pub struct Durability {
     pub written: u64,
     /// See `written`.
     pub durable: u64,
+    /// The bytes of all commit records since the database was opened, whether they are in the files
+    /// yet or not.
+    pub recorded_bytes: u64,
     /// The bytes of the log that a recovery would read.
     pub log_bytes: u64,
     /// Whether the disk has no room for the log, so that transactions cannot write.
@@ -228,6 +231,7 @@ impl<P: Protocol> Database<P> {
         Some(Durability {
             written: log.progress.cut(Level::Written),
             durable: log.progress.cut(Level::Durable),
+            recorded_bytes: log.appended_words() * size_of::<u64>() as u64,
             log_bytes: durable.store().log_bytes(),
             is_full: log.progress.is_full(),
             checkpoint_failure: durable.checkpoint_failure(),

@@ -69,6 +69,9 @@ impl Outbox {
 pub(crate) struct Log {
     pub(crate) progress: Arc<Progress>,
     outboxes: Mutex<Vec<Arc<Outbox>>>,
+    /// The number of words that the sessions put into their buffers that are forgotten by now. It
+    /// is changed under the mutex of the outboxes.
+    forgotten_words: AtomicU64,
     notifier: Notifier,
     /// Locked during a round.
     writing: Mutex<Writing>,
@@ -116,6 +119,7 @@ impl Log {
         Log {
             progress: Arc::default(),
             outboxes: Mutex::default(),
+            forgotten_words: AtomicU64::new(0),
             notifier: Notifier::default(),
             writing: Mutex::new(writing),
             is_idle: AtomicBool::new(false),
@@ -143,6 +147,14 @@ impl Log {
         if self.is_idle.load(Ordering::Relaxed) {
             self.progress.call();
         }
+    }
+
+    /// Returns the number of words of all commit records so far.
+    pub(crate) fn appended_words(&self) -> u64 {
+        let outboxes = lock(&self.outboxes);
+        // Relaxed: the number of a session in another thread may be a moment old.
+        let counts = outboxes.iter().map(|outbox| outbox.appended.load(Ordering::Relaxed));
+        counts.sum::<u64>() + self.forgotten_words.load(Ordering::Relaxed)
     }
 
     /// Calls `then`, on a thread of the log, once a commit with this stamp is durable, or with
@@ -274,6 +286,10 @@ impl Log {
             let mut buffer = lock(&outbox.buffer);
             if !buffer.records.is_empty() {
                 taken.push((outbox.clone(), buffer.take()));
+            }
+            if is_closed {
+                let words = outbox.appended.load(Ordering::Relaxed);
+                self.forgotten_words.fetch_add(words, Ordering::Relaxed);
             }
             !is_closed
         });

@@ -280,6 +280,14 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
+    /// Sets the level for which transactions wait that do not say otherwise. In a database without
+    /// a log, that has no effect.
+    pub(crate) fn set_acknowledge(&mut self, level: Level) {
+        if let Some(log) = &mut self.state.get_mut().log {
+            log.acknowledge = level;
+        }
+    }
+
     /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in
     /// a database without a log.
     pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<(u64, Arc<Log>)> {
@@ -292,8 +300,10 @@ impl<P: Protocol> TxnRunner<P> {
     /// rests has reached the level for which the caller waits. The session is not pinned.
     fn acknowledge(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) -> Result<(), Abort> {
         let state = self.state.get_mut();
-        let Some(SessionLog { log, .. }) = state.log.as_deref() else { return Ok(()) };
-        match options.level.unwrap_or(log.acknowledge) {
+        let Some(SessionLog { log, acknowledge, .. }) = state.log.as_deref() else {
+            return Ok(());
+        };
+        match options.level.unwrap_or(*acknowledge) {
             Level::Memory => Ok(()),
             level => log.progress.wait(state.rests_on(engine), level),
         }

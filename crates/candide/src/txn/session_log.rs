@@ -5,7 +5,7 @@
 use crate::access::{Change, ChangeKind, ChangeSink};
 use crate::engine::{Committed, Common, TableCore};
 use crate::error::Abort;
-use crate::log::{Log, LogTurn, Outbox};
+use crate::log::{Level, Log, LogTurn, Outbox};
 use crate::record::RecordAt;
 use crate::schema::Words;
 use crate::sync::{Mutant, mutant};
@@ -20,6 +20,8 @@ const BACKLOG_WORDS_MAX: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct SessionLog {
     pub(crate) log: Arc<Log>,
+    /// The level for which the session's transactions wait, unless they say otherwise.
+    pub(crate) acknowledge: Level,
     outbox: Arc<Outbox>,
     /// The tables of the database by number, as far as the session has met them.
     tables: Vec<Arc<TableCore>>,
@@ -38,7 +40,13 @@ pub(crate) const NOW: u64 = u64::MAX - 1;
 
 impl SessionLog {
     pub(crate) fn new(log: &Arc<Log>) -> SessionLog {
-        SessionLog { log: log.clone(), outbox: log.join(), tables: Vec::new(), stamp: 0 }
+        SessionLog {
+            log: log.clone(),
+            acknowledge: log.acknowledge,
+            outbox: log.join(),
+            tables: Vec::new(),
+            stamp: 0,
+        }
     }
 
     /// Waits until the session may add to its buffer. The session is not pinned, and holds no lock.
@@ -62,7 +70,7 @@ impl SessionLog {
     /// [`Abort::LogFailed`], [`Abort::DiskFull`]: the commit must not write.
     #[inline]
     pub(crate) fn open(&mut self) -> Result<(LogTurn<'_>, Logged<'_>), Abort> {
-        let SessionLog { log, outbox, tables, stamp } = self;
+        let SessionLog { log, outbox, tables, stamp, .. } = self;
         *stamp = 0;
         log.progress.admit()?;
         *stamp = NOW;
