@@ -5,6 +5,10 @@
 
 pub mod edn;
 pub mod keys;
+pub mod log_blocks;
+pub mod log_checkpoint;
+pub mod log_commits;
+pub mod log_manifest;
 pub mod operations;
 pub mod schedules;
 
@@ -37,4 +41,14 @@ impl<'a> Choices<'a> {
     pub fn word(&mut self) -> u64 {
         u64::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
+}
+
+/// Returns bytes with the magic number, the version and the checksum of a file of the log.
+fn sealed(mut bytes: Vec<u8>, magic: &[u8; 8]) -> Vec<u8> {
+    bytes[..8].copy_from_slice(magic);
+    bytes[8..12].copy_from_slice(&candide_log::format::VERSION.to_le_bytes());
+    let end = bytes.len() - 4;
+    let (contents, crc) = bytes.split_at_mut(end);
+    crc.copy_from_slice(&crc32c::crc32c(contents).to_le_bytes());
+    bytes
 }

@@ -34,3 +34,23 @@ fn histories_are_read_however_they_are_dressed() {
 fn turns_lead_to_what_some_serial_order_leads_to() {
     feed(3_000, 60, candide_fuzz::schedules::run);
 }
+
+#[test]
+fn commit_records_are_read_or_refused() {
+    feed(20_000, 200, candide_fuzz::log_commits::run);
+}
+
+#[test]
+fn blocks_of_the_log_are_read_or_refused() {
+    feed(3_000, 200, candide_fuzz::log_blocks::run);
+}
+
+#[test]
+fn manifests_are_read_or_refused() {
+    feed(10_000, 400, candide_fuzz::log_manifest::run);
+}
+
+#[test]
+fn parts_of_checkpoints_are_read_or_refused() {
+    feed(10_000, 400, candide_fuzz::log_checkpoint::run);
+}

@@ -22,6 +22,7 @@ const LAYERS: &[&str] = &[
     "policy",
     "error",
     "stats",
+    "log",
     "memory",
     "epoch",
     "schema",
@@ -33,6 +34,7 @@ const LAYERS: &[&str] = &[
     "gc",
     "txn",
     "catalog",
+    "durable",
     "shared",
     "api",
 ];

@@ -77,6 +77,9 @@ const LOCKS: &[(&str, Kind)] = &[
     ("cooled", Number),
 ];
 
+const LOG: &[(&str, Kind)] =
+    &[("acknowledge", Text), ("log_bytes", Number), ("log_bytes_per_txn", NumberOrNull)];
+
 const SLICE: &[(&str, Kind)] = &[
     ("run", Number),
     ("from_s", Number),
@@ -158,6 +161,9 @@ fn check_result(result: &Value) -> Result<(), String> {
             return Err(format!("has aborted attempts {}, and locks {locks}", result["aborted"]));
         }
     }
+    if let Some(log) = result.get("log") {
+        check_log(log, &result["committed"]).map_err(|problem| format!("in its log {problem}"))?;
+    }
     if let Some(slices) = result["slices"].as_array() {
         slices
             .iter()
@@ -197,6 +203,22 @@ fn check_result(result: &Value) -> Result<(), String> {
         return Err(format!("has failed invariants: {failed}"));
     }
     Ok(())
+}
+
+/// Checks that the figures of a log are possible, if so many transactions have committed.
+fn check_log(log: &Value, committed: &Value) -> Result<(), String> {
+    fields(log, LOG)?;
+    let level = log["acknowledge"].as_str().unwrap_or_default();
+    if !["memory", "written", "durable"].contains(&level) {
+        return Err(format!("has the level {level:?}"));
+    }
+    let bytes = log["log_bytes"].as_f64().zip(committed.as_f64());
+    let quotient = bytes.filter(|(_, committed)| *committed > 0.0).map(|(log, count)| log / count);
+    match (log["log_bytes_per_txn"].as_f64(), quotient) {
+        (None, None) => Ok(()),
+        (Some(found), Some(wanted)) if (found - wanted).abs() <= wanted * 1e-9 => Ok(()),
+        _ => Err(format!("has {log} for {committed} commits")),
+    }
 }
 
 /// Checks that the figures of a row are possible. The figures of the median and of the maximum must
@@ -282,6 +304,7 @@ mod tests {
         let cause = |attempts| json!({ "reason": "locked", "aborted": "t", "met": ["t"], "attempts": attempts });
         report["results"][0]["locks"] = locks();
         report["results"][0]["causes"] = json!([cause(2), cause(1)]);
+        report["results"][0]["log"] = log();
         report["results"][0]["slices"] = json!([slice(4, 1), slice(2, 2)]);
         report["figure"]["verdicts"] = json!([verdict()]);
         assert_eq!(check(&report), Ok(1));
@@ -299,6 +322,10 @@ mod tests {
         json!({
             "row": "rows[0]", "probes": 3, "aborted": 1, "p50_us": 0.5, "p99_us": 0.5, "versions_p99": 2, "versions_max": 9,
         })
+    }
+
+    fn log() -> Value {
+        json!({ "acknowledge": "memory", "log_bytes": 600, "log_bytes_per_txn": 100.0 })
     }
 
     fn locks() -> Value {

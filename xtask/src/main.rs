@@ -6,6 +6,7 @@ mod arrows;
 mod browse;
 mod build_budget;
 mod check_json;
+mod cores;
 mod costs;
 mod engine_tests;
 mod labels;

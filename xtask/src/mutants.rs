@@ -5,8 +5,8 @@
 //! `crates/candide/src/sync/instruments.rs` names the defects. [`CHECKS`] names the test that must
 //! find each defect.
 
+use crate::cores::on_all_cores;
 use crate::engine_tests::{Build, Ending, called, command, run_within, target_folder};
-use crate::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -463,36 +463,45 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let builds: BTreeSet<Build> = checks.iter().map(|check| check.build).collect();
     let made = builds.into_iter().map(|build| Ok((build, build.make(root)?)));
     let binaries = made.collect::<Result<BTreeMap<_, _>, String>>()?;
-    let log = log_file()?;
+    let folder = log_folder()?;
     let width = known.iter().map(String::len).max().unwrap_or(0);
     println!("{:width$}  {:>9}  found by", "mutant", "after");
-    let mut missed = Vec::new();
-    let mut sound = Vec::new();
-    let mut progress = Progress::new(checks.len() as u64);
-    for check in checks {
-        let binary = &binaries[&check.build];
-        if !sound.contains(&(check.build, check.test)) {
-            must_pass_as_it_is(binary, check, &log)?;
-            sound.push((check.build, check.test));
+    let missed = on_all_cores(&by_test(&checks), |checks, core| {
+        let log = folder.join(format!("mutants-{core}.log"));
+        let binary = &binaries[&checks[0].build];
+        must_pass_as_it_is(binary, checks[0], &log)?;
+        let mut missed = Vec::new();
+        for check in checks {
+            let (ending, after) = test(binary, check, Some(check.mutant), &log)?;
+            let found = match ending {
+                Ending::Failed => "",
+                Ending::Passed => "NOT FOUND by ",
+                Ending::TooLate => "NOT ENDED by ",
+            };
+            let after = format!("{:.2} s", after.as_secs_f64());
+            println!("{:width$}  {after:>9}  {found}{}", check.mutant, check.test);
+            if ending != Ending::Failed {
+                missed.push(check.mutant);
+            }
         }
-        let (ending, after) = test(binary, check, Some(check.mutant), &log)?;
-        let found = match ending {
-            Ending::Failed => "",
-            Ending::Passed => "NOT FOUND by ",
-            Ending::TooLate => "NOT ENDED by ",
-        };
-        let after = format!("{:.2} s", after.as_secs_f64());
-        println!("{:width$}  {after:>9}  {found}{}", check.mutant, check.test);
-        if ending != Ending::Failed {
-            missed.push(check.mutant);
-        }
-        progress.step();
-    }
+        Ok(missed)
+    })?
+    .concat();
     if missed.is_empty() {
         Ok(())
     } else {
         Err(format!("no test failed with {}", missed.join(", ")))
     }
+}
+
+/// Divides checks into those of the same test, which has to pass once without a defect. Checks of
+/// loom tests come first, since they take the longest.
+fn by_test(checks: &[&'static Check]) -> Vec<Vec<&'static Check>> {
+    let mut tests = BTreeMap::<_, Vec<_>>::new();
+    for &check in checks {
+        tests.entry((check.build == Build::Usual, check.test)).or_default().push(check);
+    }
+    tests.into_values().collect()
 }
 
 /// Returns the mutants' names: the first parts of the pairs whose second part is a `Mutant`.
@@ -523,12 +532,12 @@ fn choose(known: &[String], names: &[String]) -> Result<Vec<&'static Check>, Str
     Ok(CHECKS.iter().filter(wanted).collect())
 }
 
-/// Returns the path of the file for the output of the current test. Each test overwrites the output
-/// of the test before.
-fn log_file() -> Result<PathBuf, String> {
+/// Returns the folder of the files for the output of tests, one file for each core. Each test
+/// overwrites the output of the test before.
+fn log_folder() -> Result<PathBuf, String> {
     let folder = crate::root().join(target_folder());
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(folder.join("mutants.log"))
+    Ok(folder)
 }
 
 /// Checks that the check's tests exist and that they pass without a defect.
@@ -577,6 +586,10 @@ mod tests {
         assert_eq!(checked.len(), known.len());
         let pairs: BTreeSet<_> = checks.iter().map(|check| (check.mutant, check.test)).collect();
         assert_eq!(pairs.len(), checks.len(), "no check is made twice");
+        let divided = by_test(&checks);
+        assert_eq!(divided.concat().len(), checks.len(), "no check is left out");
+        assert!(divided.iter().flatten().all(|check| check.build != Build::Shuttle));
+        assert!(divided[0].iter().all(|check| check.build == Build::Loom));
         let one = choose(&known, &["no-fence".to_string()]).expect("a known name");
         assert!(one.len() == 2 && one.iter().all(|check| check.mutant == "no-fence"));
         assert!(

@@ -11,15 +11,11 @@
 //! defect, and `docs/memory-ordering.md` answers the question. A survivor is no reason to weaken
 //! the ordering in the source.
 
+use crate::cores::on_all_cores;
 use crate::engine_tests::{Build, Ending, command, names, run_within, target_folder};
-use crate::progress::Progress;
 use crate::sites::{self, Site};
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest time that a test may take with no ordering weakened.
@@ -139,8 +135,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let max = if options.slow || options.must { SOUND_MAX } else { QUICK_MAX };
     let names = names(&binary, options.test.as_deref().unwrap_or("loom"))?;
+    let log = |core: usize| folder.join(format!("log-{core}"));
     let looks =
-        on_all_cores(&names, &folder, |name, log| Test::look(&binary, name, &folder, log, max))?;
+        on_all_cores(&names, |name, core| Test::look(&binary, name, &folder, &log(core), max))?;
     let mut tests: Vec<_> = looks.into_iter().flatten().collect();
     if let Some(unknown) =
         tests.iter().flat_map(|test| &test.sites).find(|site| !is_listed(site, &all))
@@ -151,8 +148,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     }
     tests.sort_by_key(|test| test.takes);
     let is_over = || options.max.is_some_and(|max| begun.elapsed() > max);
-    let verdicts = on_all_cores(&trials, &folder, |&trial, log| {
-        if is_over() { Ok(None) } else { trial.run(&binary, &tests, log).map(Some) }
+    let verdicts = on_all_cores(&trials, |&trial, core| {
+        if is_over() { Ok(None) } else { trial.run(&binary, &tests, &log(core)).map(Some) }
     })?;
     let with = |wanted: Verdict| {
         let trials =
@@ -168,45 +165,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         return Err(format!("{found} of {} were found, and all should have been", trials.len()));
     }
     Ok(())
-}
-
-/// Calls `work` for each item, on all cores, with a log file for each core. Returns the results in
-/// the order of the items.
-fn on_all_cores<T: Sync, R: Send>(
-    items: &[T],
-    folder: &Path,
-    work: impl Fn(&T, &Path) -> Result<R, String> + Sync,
-) -> Result<Vec<R>, String> {
-    let next = AtomicUsize::new(0);
-    let progress = Mutex::new(Progress::new(items.len() as u64));
-    let worker = |number: usize| -> Result<Vec<(usize, R)>, String> {
-        let log = folder.join(format!("log-{number}"));
-        let mut done = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(index) else { return Ok(done) };
-            done.push((index, work(item, &log)?));
-            progress.lock().expect("no worker panics").step();
-        }
-    };
-    let mut done = thread::scope(|scope| {
-        let workers = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let workers: Vec<_> = (0..workers)
-            .map(|number| {
-                scope.spawn({
-                    let worker = &worker;
-                    move || worker(number)
-                })
-            })
-            .collect();
-        let mut done = Vec::new();
-        for worker in workers {
-            done.extend(worker.join().expect("no worker panics")?);
-        }
-        Ok::<_, String>(done)
-    })?;
-    done.sort_unstable_by_key(|&(index, _)| index);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// Returns whether a place is in the list of trials. A place outside the engine (in its tests)

@@ -99,6 +99,9 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
         "--lib",
         "--features",
         "experiments",
+        // Otherwise the checker is optimized, which takes longer than what these tests check.
+        "--config",
+        "profile.dev.package.candide-check.opt-level = 0",
     ]);
     // Other tests know no deliberate defects.
     if !is_lib_only && mutant.is_none() {

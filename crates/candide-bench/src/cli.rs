@@ -1,5 +1,7 @@
 //! The command line.
 
+mod crash;
+mod database;
 mod key_value;
 mod long_scan;
 mod predicate;
@@ -18,13 +20,18 @@ mod ycsb_narrow;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use candide::Level;
 use candide::experiments::{Factor, Timestamps};
-use candide_harness::{Choices, Cores, Matrix, Profile, Rules, Waits, each_once};
+use candide_harness::{
+    Choices, Cores, Failure, Files, Matrix, Profile, Rules, Waits, each_once, level_name,
+};
 use candide_workloads::smallbank::{Customers, SmallBank};
 use candide_workloads::ycsb::{Mode, Verify, Writes, Ycsb};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub(crate) use crash::{CrashArgs, CrashOrder};
+pub(crate) use database::{BackupArgs, LogCommand, RecoverBenchArgs, RepairArgs};
 pub(crate) use key_value::KeyValueArgs;
 pub(crate) use long_scan::LongScanArgs;
 pub(crate) use predicate::PredicateArgs;
@@ -124,6 +131,18 @@ pub(crate) enum Command {
     /// Record the history of concurrent transactions, and check that the history is serializable
     #[command(after_help = format!("{CHECK_HELP}\n\n{EXIT_STATUS}"))]
     Check(CheckArgs),
+    /// Judge the states that crashes leave of databases in files: random scripts on simulated
+    /// disks, or real processes that are killed
+    #[command(after_help = crash::CRASH_HELP)]
+    Crash(Box<CrashArgs>),
+    /// Look at a database in files that is not in use, check it, or repair a copy of it
+    #[command(subcommand, after_help = database::LOG_HELP)]
+    Log(LogCommand),
+    /// Copy a database in files that is not in use
+    Backup(BackupArgs),
+    /// Measure how fast a database in files is opened: from a checkpoint, and from the log
+    #[command(name = "recover-bench")]
+    RecoverBench(RecoverBenchArgs),
 }
 
 /// The options of `candide check`.
@@ -335,6 +354,21 @@ pub(crate) struct Common {
     #[arg(help_heading = DATABASE, long, value_name = "COUNT", value_parser = whole::<u32>)]
     spin_rounds: Option<u32>,
 
+    /// Keep the measured databases in files: each in a directory of its own in DIR, which must be
+    /// empty or not exist. The directories are removed when they are not needed any more
+    #[arg(help_heading = DATABASE, long, value_name = "DIR")]
+    durable: Option<PathBuf>,
+
+    /// With --durable, the level of durability for which a measured transaction waits: `memory`
+    /// (other transactions see it), `written` (it survives kill -9), `durable` (it survives a loss
+    /// of power) [default: memory]. Loading waits once, at its end
+    #[arg(help_heading = DATABASE, long, value_name = "LEVEL", value_parser = level(), requires = "durable")]
+    ack: Option<Level>,
+
+    /// With --durable, do not remove the directories of the databases
+    #[arg(help_heading = DATABASE, long, requires = "durable")]
+    keep: bool,
+
     /// Numbers of threads, separated by commas
     #[arg(help_heading = RUNS, long, value_parser = threads, value_delimiter = ',', default_value = "1,2", allow_hyphen_values = true)]
     pub(crate) threads: Vec<usize>,
@@ -436,9 +470,12 @@ impl Common {
         }
     }
 
-    /// Returns the rules that all runs have in common.
-    pub(crate) fn rules(&self) -> Rules {
-        Rules {
+    /// Returns the rules that all runs have in common. Prepares the place of the databases' files,
+    /// if they are to have any.
+    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+        let level = self.ack.unwrap_or(Level::Memory);
+        let files = self.durable.as_deref().map(|place| Files::prepare(place, level, self.keep));
+        Ok(Rules {
             cores: Cores::allowed(),
             warmup: self.warmup,
             duration: self.duration(),
@@ -451,8 +488,18 @@ impl Common {
             set_sizes: self.set_sizes || self.would_abort,
             force: self.force,
             profile: self.profile,
-        }
+            files: files.transpose()?,
+        })
     }
+}
+
+/// Returns the parser of levels of durability.
+pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
+    let levels = [Level::Memory, Level::Written, Level::Durable];
+    PossibleValuesParser::new(levels.map(level_name)).map(move |name| {
+        let named = levels.into_iter().find(|&level| level_name(level) == name);
+        named.expect("the parser allows these names only")
+    })
 }
 
 /// Returns the parser of profiles.
@@ -631,6 +678,9 @@ mod tests {
         let all = command();
         let find = |name| all.find_subcommand(name).expect("there is one");
         subcommands.push((vec!["check"], find("check")));
+        for name in ["crash", "recover-bench"] {
+            subcommands.push((vec![name], find(name)));
+        }
         subcommands.push((vec!["reproduce", "delivery"], find("reproduce")));
         let mut answers = 0;
         for (path, subcommand) in subcommands {

@@ -8,6 +8,8 @@
 
 mod check;
 mod cli;
+mod crash;
+mod database;
 mod figure;
 
 use std::iter;
@@ -97,6 +99,10 @@ fn execute(command: Command) -> Result<Ending, Failure> {
                 .map(Ending::of)
         }
         Command::Check(args) => check::run(&args),
+        Command::Crash(args) => crash::run(*args),
+        Command::Log(command) => database::log(command),
+        Command::Backup(args) => database::backup(&args),
+        Command::RecoverBench(args) => database::recover_bench(args),
     }
 }
 
@@ -129,6 +135,6 @@ fn run(
     common: &Common,
 ) -> Result<Ending, Failure> {
     let workloads: Vec<_> = workloads.into_iter().collect();
-    let suite = Suite::plan(&workloads, &common.matrix(), common.rules())?;
+    let suite = Suite::plan(&workloads, &common.matrix(), common.rules()?)?;
     report(common.json.as_deref(), common.report.as_deref(), || suite.run()).map(Ending::of)
 }

@@ -3,15 +3,20 @@
 //! workload and protocol.
 
 use std::fmt;
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use candide::experiments::{Factor, Timestamps, Waiting};
-use candide::{Database, Erased, Error, MemoryUse, Protocol, Session};
+use candide::{
+    Builder, Database, Durability, Erased, Error, MemoryUse, OpenError, Protocol, Session,
+};
 use candide_workloads::{Consistency, Loaded, Loading, Size, Timeline, Worker, Workload};
 
 use crate::affinity::Cores;
 use crate::failure::Failure;
+use crate::files::{Directory, Files};
 use crate::interrupt;
 use crate::progress::{self, Agenda};
 use crate::registry::{Choice, Job};
@@ -74,6 +79,8 @@ pub(crate) struct LoadContext<'a> {
     pub(crate) agenda: &'a Agenda,
     /// The number of bytes that the database reserves.
     pub(crate) reserve_bytes: usize,
+    /// The place of the database's files; `None` if it has none.
+    pub(crate) files: Option<&'a Files>,
 }
 
 /// A workload of any type that can be measured.
@@ -113,11 +120,14 @@ pub trait AnyWorkload: Sync {
     /// allowed.
     fn validate(&self) -> Result<(), String>;
 
-    /// Sets up a database that reserves `reserve_bytes` bytes, creates the tables and fills them.
+    /// Sets up a database that reserves `reserve_bytes` bytes and has its files in `directory`, if
+    /// it is to have any; creates the tables and fills them. When this returns, the rows are
+    /// durable.
     fn fill(
         &self,
         variant: &Variant,
         reserve_bytes: usize,
+        directory: Option<Directory>,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn LoadedDatabase>, FillError>;
 }
@@ -136,6 +146,12 @@ pub trait LoadedDatabase: Send + Sync {
 
     /// Returns the use of the database's memory.
     fn memory(&self) -> MemoryUse;
+
+    /// Returns the state of the database's files; `None` if it has none.
+    fn durability(&self) -> Option<Durability>;
+
+    /// Returns the reason for which the database's log has failed; `None` if it has not.
+    fn log_failure(&self) -> Option<Arc<io::Error>>;
 }
 
 /// An open session, and the number of the thread that will use the session.
@@ -152,6 +168,8 @@ pub trait PreparedWorker: Send {
 pub enum FillError {
     /// The database refused its settings.
     Settings(Error),
+    /// The files of the database could not be made.
+    Opening(OpenError),
     /// The workload could not be loaded.
     Loading(candide_workloads::Failure),
 }
@@ -159,6 +177,12 @@ pub enum FillError {
 impl From<Error> for FillError {
     fn from(error: Error) -> Self {
         FillError::Settings(error)
+    }
+}
+
+impl From<OpenError> for FillError {
+    fn from(error: OpenError) -> Self {
+        FillError::Opening(error)
     }
 }
 
@@ -172,6 +196,7 @@ impl fmt::Display for FillError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FillError::Settings(error) => error.fmt(f),
+            FillError::Opening(error) => error.fmt(f),
             FillError::Loading(failure) => failure.fmt(f),
         }
     }
@@ -181,6 +206,7 @@ impl std::error::Error for FillError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             FillError::Settings(error) => error.source(),
+            FillError::Opening(error) => error.source(),
             FillError::Loading(failure) => failure.source(),
         }
     }
@@ -192,7 +218,7 @@ pub(crate) fn load(
     workload: &dyn AnyWorkload,
     context: &LoadContext<'_>,
 ) -> Result<Option<Box<dyn LoadedDatabase>>, Failure> {
-    let &LoadContext { variant, cores, seed, agenda, reserve_bytes } = context;
+    let &LoadContext { variant, cores, seed, agenda, reserve_bytes, files } = context;
     let threads = if variant.protocol.permits(cores.count()) { cores.count() } else { 1 };
     let title = format!("loading {} {}", workload.name(), variant.protocol.name());
     let filled = progress::with_bar(agenda, &title, workload.keys(), workload.grows(), |done| {
@@ -202,6 +228,7 @@ pub(crate) fn load(
         workload.fill(
             variant,
             reserve_bytes,
+            files.map(|files| files.next(&workload.name(), variant.protocol.name())),
             &Loading { threads, seed, progress: &progress, stopped: &interrupt::is_pressed },
         )
     });
@@ -272,9 +299,10 @@ impl<W: Workload + 'static> AnyWorkload for Known<W> {
         &self,
         variant: &Variant,
         reserve_bytes: usize,
+        directory: Option<Directory>,
         loading: &Loading<'_>,
     ) -> Result<Box<dyn LoadedDatabase>, FillError> {
-        variant.protocol.run(Fill { workload: &self.0, variant, reserve_bytes, loading })
+        variant.protocol.run(Fill { workload: &self.0, variant, reserve_bytes, directory, loading })
     }
 }
 
@@ -282,6 +310,7 @@ struct Fill<'a, W> {
     workload: &'a W,
     variant: &'a Variant,
     reserve_bytes: usize,
+    directory: Option<Directory>,
     loading: &'a Loading<'a>,
 }
 
@@ -289,17 +318,22 @@ impl<W: Workload + 'static> Job for Fill<'_, W> {
     type Output = Result<Box<dyn LoadedDatabase>, FillError>;
 
     fn run<P: Protocol>(self, policy: P::Policy) -> Self::Output {
-        let Fill { workload, variant, reserve_bytes, loading } = self;
-        let db = variant.build::<P>(policy, reserve_bytes)?;
+        let Fill { workload, variant, reserve_bytes, directory, loading } = self;
+        let builder = variant.builder::<P>(policy, reserve_bytes);
+        let db = match &directory {
+            Some(directory) => builder.open(directory.path(), directory.options())?,
+            None => builder.build_unless(&interrupt::is_pressed)?,
+        };
         let loaded = workload.load(&db, loading)?;
-        Ok(Box::new(Filled::<P, W> { db, loaded }))
+        db.sync()?;
+        Ok(Box::new(Filled::<P, W> { db, loaded, directory }))
     }
 }
 
 impl Variant {
     /// Checks that a database can be set up in this way.
     pub(crate) fn validate(&self) -> Result<(), Failure> {
-        let built = self.build::<Erased>(self.protocol.erased(), 0);
+        let built = self.builder::<Erased>(self.protocol.erased(), 0).build();
         built.map(drop).map_err(|error| Failure::Usage(error.to_string()))
     }
 
@@ -308,12 +342,8 @@ impl Variant {
         self.counts_stale && self.protocol.properties().commits_stale()
     }
 
-    /// Returns an empty database with this setting and the protocol's `policy`.
-    fn build<P: Protocol>(
-        &self,
-        policy: P::Policy,
-        reserve_bytes: usize,
-    ) -> Result<Database<P>, Error> {
+    /// Returns the builder of an empty database with this setting and the protocol's `policy`.
+    fn builder<P: Protocol>(&self, policy: P::Policy, reserve_bytes: usize) -> Builder<P> {
         let builder = Database::<P>::builder().policy(policy).reserve(reserve_bytes);
         let builder = builder.commit_time_updates(self.cu).timestamp_splitting(self.ts);
         let builder = self
@@ -321,7 +351,7 @@ impl Variant {
             .into_iter()
             .fold(builder, |builder, timestamps| builder.timestamps(timestamps));
         let builder = builder.factors(self.factors.iter().copied()).waiting(self.waits.waiting());
-        builder.count_stale_commits(self.counts_stale).build_unless(&interrupt::is_pressed)
+        builder.count_stale_commits(self.counts_stale)
     }
 }
 
@@ -329,12 +359,17 @@ impl Variant {
 pub(crate) struct Filled<P: Protocol, W: Workload> {
     pub(crate) db: Database<P>,
     pub(crate) loaded: W::Loaded<P>,
+    /// The directory of the database's files, which goes after the database; `None` if it has none.
+    pub(crate) directory: Option<Directory>,
 }
 
 impl<P: Protocol, W: Workload> LoadedDatabase for Filled<P, W> {
     fn prepare(&self, threads: usize) -> Result<Vec<Box<dyn PreparedWorker + '_>>, Error> {
         let prepared = |thread| {
-            let session = self.db.session()?;
+            let mut session = self.db.session()?;
+            if let Some(directory) = &self.directory {
+                session.set_acknowledge(directory.level());
+            }
             Ok(Box::new(Prepared::<P, W> { loaded: &self.loaded, session, thread })
                 as Box<dyn PreparedWorker>)
         };
@@ -353,6 +388,14 @@ impl<P: Protocol, W: Workload> LoadedDatabase for Filled<P, W> {
 
     fn memory(&self) -> MemoryUse {
         self.db.memory()
+    }
+
+    fn durability(&self) -> Option<Durability> {
+        self.db.durability()
+    }
+
+    fn log_failure(&self) -> Option<Arc<io::Error>> {
+        self.db.log_failure()
     }
 }
 

@@ -92,6 +92,8 @@ pub(crate) struct Run {
     pub(crate) grown_bytes: u64,
     /// The part of `grown_bytes` that the operating system had not yet provided.
     pub(crate) fresh_bytes: u64,
+    /// The bytes of the commit records of the measured time; zero if the database has no log.
+    pub(crate) log_bytes: u64,
     /// Whether Ctrl-C ended the run. If the measurement had not begun by then, `elapsed` is zero.
     pub(crate) ended_early: bool,
 }
@@ -165,6 +167,7 @@ impl Run {
             involuntary_switches: None,
             grown_bytes: 0,
             fresh_bytes: 0,
+            log_bytes: 0,
             ended_early: false,
         }
     }
@@ -176,6 +179,7 @@ impl Run {
         self.ended_early |= other.ended_early;
         self.grown_bytes += other.grown_bytes;
         self.fresh_bytes += other.fresh_bytes;
+        self.log_bytes += other.log_bytes;
         if let Some(committed) = other.first_second {
             *self.first_second.get_or_insert_default() += committed;
         }
@@ -220,7 +224,7 @@ pub(crate) fn run(
     threads: usize,
     timing: &Timing,
     cores: &Cores,
-    clock: &Clock,
+    clock: &Clock<'_>,
 ) -> Result<Run, Failure> {
     // The calling thread opens the sessions, so that the threads of the run need not.
     let prepared = site.prepare(threads)?;
@@ -268,7 +272,8 @@ pub(crate) fn run(
         meeting.gather(|| ());
         let all_began = meeting.members() == threads;
         let warm = all_began && clock.sleep(timing.warmup);
-        let before = site.memory();
+        let recorded = || site.durability().map_or(0, |files| files.recorded_bytes);
+        let (before, recorded_before) = (site.memory(), recorded());
         let lengths = match timing.timeline {
             _ if !warm => {
                 orders.store(STOP, Ordering::Relaxed);
@@ -285,11 +290,12 @@ pub(crate) fn run(
                 measure_phases(timing.duration, &timeline, orders, meeting, site, clock)
             }
         };
-        let after = site.memory();
+        let (after, recorded_after) = (site.memory(), recorded());
         let mut total = Run::new(kinds);
         // Arrays of hash indexes may have been freed meanwhile.
         total.grown_bytes = after.reserved_bytes.saturating_sub(before.reserved_bytes) as u64;
         total.fresh_bytes = (after.fresh_bytes - before.fresh_bytes) as u64;
+        total.log_bytes = recorded_after - recorded_before;
         for worker in workers {
             total.merge(&worker.join().unwrap_or_else(|payload| panic::resume_unwind(payload))?);
         }
@@ -321,7 +327,7 @@ fn measure(
     slice: Duration,
     orders: &AtomicU8,
     measured: &OnceLock<Instant>,
-    clock: &Clock,
+    clock: &Clock<'_>,
     mut look: impl FnMut(),
 ) -> Duration {
     let begun = *measured.get_or_init(Instant::now);
@@ -349,7 +355,7 @@ fn measure_phases(
     orders: &AtomicU8,
     meeting: &Barrier,
     site: &dyn LoadedDatabase,
-    clock: &Clock,
+    clock: &Clock<'_>,
 ) -> Vec<Duration> {
     let mut lengths = Vec::new();
     let mut left = duration;
@@ -678,6 +684,14 @@ mod tests {
 
         fn memory(&self) -> MemoryUse {
             MemoryUse::default()
+        }
+
+        fn durability(&self) -> Option<candide::Durability> {
+            None
+        }
+
+        fn log_failure(&self) -> Option<std::sync::Arc<std::io::Error>> {
+            None
         }
     }
 

@@ -10,6 +10,7 @@ use crate::affinity::Cores;
 use crate::any_workload::{self, AnyWorkload, LoadContext, LoadedDatabase, Variant};
 use crate::driver::{self, Run, Timing};
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::measurement::{Measurement, Memory, Profile, Setting};
 use crate::progress::{self, Agenda, Clock};
 use crate::room;
@@ -42,6 +43,8 @@ pub struct Rules {
     pub force: bool,
     /// The profile of the workloads' settings, for the report.
     pub profile: Profile,
+    /// The place of the databases' files; `None` if the databases have no files.
+    pub files: Option<Files>,
 }
 
 /// A workload, the setting of its database, and the numbers of threads with which the workload is
@@ -114,7 +117,9 @@ impl<'a> Experiment<'a> {
             None => {
                 let reserve_bytes = if rules.reserve { self.reserve_bytes(rules) } else { 0 };
                 let variant = &self.variant;
-                let context = LoadContext { variant, cores, seed: *seed, agenda, reserve_bytes };
+                let files = rules.files.as_ref();
+                let seed = *seed;
+                let context = LoadContext { variant, cores, seed, agenda, reserve_bytes, files };
                 match any_workload::load(self.workload, &context)? {
                     Some(site) => self.site.insert(site),
                     None => return Ok(Turn::EndedEarly),
@@ -136,10 +141,18 @@ impl<'a> Experiment<'a> {
             hottest: *hottest,
             set_sizes: *set_sizes,
         };
-        let clock = Clock::new(agenda, &title, warmup + duration);
+        let has_failed = || site.log_failure().is_some();
+        let mut clock = Clock::new(agenda, &title, warmup + duration);
+        if site.durability().is_some() {
+            clock = clock.watching(&has_failed);
+        }
         let run =
-            driver::run(&**site, self.workload.kinds().len(), threads, &timing, cores, &clock)?;
+            driver::run(&**site, self.workload.kinds().len(), threads, &timing, cores, &clock);
         drop(clock);
+        if let Some(reason) = site.log_failure() {
+            return Err(Failure::Run(format!("{title}: the log has failed: {reason}").into()));
+        }
+        let run = run?;
         let turn = if run.ended_early { Turn::EndedEarly } else { Turn::Whole };
         self.unchecked = Some(index);
         // A run that was ended early is shorter than whole runs, so it is kept only if there is no
@@ -183,7 +196,12 @@ impl<'a> Experiment<'a> {
         let (Some(site), Some(index)) = (&self.site, self.unchecked.take()) else { return Ok(()) };
         let title = format!("checking {} {},", self.workload.name(), self.variant.protocol.name());
         let begun = Instant::now();
-        let consistency = progress::with_line(agenda, &title, self.check_took, || site.check())?;
+        let mut consistency =
+            progress::with_line(agenda, &title, self.check_took, || site.check())?;
+        let files = site.durability();
+        if let Some(problem) = files.and_then(|files| files.checkpoint_failure) {
+            consistency.notes.push(format!("a checkpoint has failed: {problem}"));
+        }
         self.check_took = Some(begun.elapsed());
         self.tallies[index].consistency.merge(consistency);
         Ok(())
@@ -197,8 +215,10 @@ impl<'a> Experiment<'a> {
         let Experiment { workload, variant, tallies, .. } = self;
         let measure = |tally: Tally| {
             let Tally { threads, runs, consistency, memory } = tally;
-            let Rules { seed, rate, profile, .. } = *rules;
-            let setting = Setting { workload, variant: &variant, threads, seed, rate, profile };
+            let Rules { seed, rate, profile, ref files, .. } = *rules;
+            let level = files.as_ref().map(Files::level);
+            let variant = &variant;
+            let setting = Setting { workload, variant, threads, seed, rate, profile, level };
             let memory = memory.filter(|_| !runs.is_empty());
             memory.map(|memory| Measurement::new(&setting, &runs, memory, consistency)).transpose()
         };

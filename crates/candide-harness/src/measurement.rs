@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use candide::Level;
 use candide::experiments::Timestamps;
 use candide_workloads::{Cause, Consistency};
 use serde::Serialize;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use crate::any_workload::{AnyWorkload, Variant};
 use crate::driver::{Kind, Run};
 use crate::failure::Failure;
+use crate::files::level_name;
 use crate::hottest::Hottest;
 use crate::locks::Locks;
 use crate::sets::SetSizes;
@@ -94,7 +96,32 @@ pub(crate) struct Measurement {
     pub(crate) slices: Vec<NumberedSlice>,
     #[serde(flatten)]
     pub(crate) memory: Memory,
+    /// The log of the measured time; `None` if the database had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log: Option<LogUse>,
     pub(crate) consistency: Consistency,
+}
+
+/// The use of the log in the measured time.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct LogUse {
+    /// The level for which transactions waited.
+    pub(crate) acknowledge: &'static str,
+    /// The bytes of all commit records of all runs.
+    pub(crate) log_bytes: u64,
+    /// The bytes of commit records per committed transaction; `None` if nothing committed.
+    pub(crate) log_bytes_per_txn: Option<f64>,
+}
+
+impl LogUse {
+    fn new(level: Level, run: &Run) -> Self {
+        let (log_bytes, committed) = (run.log_bytes, run.committed());
+        LogUse {
+            acknowledge: level_name(level),
+            log_bytes,
+            log_bytes_per_txn: (committed > 0).then(|| log_bytes as f64 / committed as f64),
+        }
+    }
 }
 
 /// The results of one transaction type, or of all types together. Latencies are from the first
@@ -220,6 +247,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) seed: u64,
     pub(crate) rate: Option<f64>,
     pub(crate) profile: Profile,
+    /// The level for which transactions waited; `None` if the database had no log.
+    pub(crate) level: Option<Level>,
 }
 
 impl Measurement {
@@ -230,7 +259,7 @@ impl Measurement {
         memory: Memory,
         consistency: Consistency,
     ) -> Result<Self, Failure> {
-        let Setting { workload, variant, threads, seed, rate, profile } = *setting;
+        let Setting { workload, variant, threads, seed, rate, profile, level } = *setting;
         let mut params = workload.params()?;
         params["seed"] = seed.into();
         if let Some(rate) = rate {
@@ -274,6 +303,7 @@ impl Measurement {
             first_second_tps: (!first_seconds.is_empty()).then(|| median(&first_seconds)),
             grown_bytes: total.grown_bytes,
             fresh_bytes: total.fresh_bytes,
+            log: level.map(|level| LogUse::new(level, &total)),
             involuntary_switches: total.involuntary_switches,
             ended_early: total.ended_early,
             transactions: ended

@@ -163,36 +163,49 @@ pub(crate) fn reading(file: File) -> io::Result<impl Read> {
 }
 
 /// A clock that draws the passing of a planned time as a bar.
-pub(crate) struct Clock {
+pub(crate) struct Clock<'a> {
     bar: ProgressBar,
     agenda: Agenda,
     title: String,
+    /// Returns whether something has failed that ends the planned time early; `None` if nothing
+    /// can.
+    has_failed: Option<&'a dyn Fn() -> bool>,
 }
 
-impl Clock {
+impl<'a> Clock<'a> {
     /// Creates a clock for the planned time `total`.
-    pub(crate) fn new(agenda: &Agenda, title: &str, total: Duration) -> Clock {
+    pub(crate) fn new(agenda: &Agenda, title: &str, total: Duration) -> Self {
         let bar = bar(total.as_millis() as u64, "{prefix} {wide_bar} {msg}");
         bar.set_prefix(agenda.place(total) + title);
         // Before they are measured, the threads draw their inputs at random.
         bar.set_message("preparing");
         bar.tick();
-        Clock { bar, agenda: agenda.clone(), title: title.to_string() }
+        Clock { bar, agenda: agenda.clone(), title: title.to_string(), has_failed: None }
     }
 
-    /// Sleeps for `duration`, or until Ctrl-C is pressed. Returns `false` if Ctrl-C was pressed.
+    /// Lets the planned time end early when `has_failed` returns `true`, which is asked now and
+    /// then.
+    pub(crate) fn watching(mut self, has_failed: &'a dyn Fn() -> bool) -> Self {
+        self.has_failed = Some(has_failed);
+        self
+    }
+
+    /// Sleeps for `duration`, or until Ctrl-C is pressed or the watched thing fails. Returns
+    /// `false` in these two cases.
     pub(crate) fn sleep(&self, duration: Duration) -> bool {
         let begun = Instant::now();
         let before = self.bar.position();
         // If the bar is hidden, the thread need not wake in between to draw it.
-        let tick = if self.bar.is_hidden() { duration } else { TICK };
+        let is_idle = self.bar.is_hidden() && self.has_failed.is_none();
+        let tick = if is_idle { duration } else { TICK };
         loop {
             let passed = begun.elapsed().min(duration);
             self.show(Duration::from_millis(before) + passed);
             if passed == duration {
                 return !interrupt::is_pressed();
             }
-            if !interrupt::sleep((duration - passed).min(tick)) {
+            let slept = interrupt::sleep((duration - passed).min(tick));
+            if !slept || self.has_failed.is_some_and(|has_failed| has_failed()) {
                 return false;
             }
         }
@@ -208,7 +221,7 @@ impl Clock {
     }
 }
 
-impl Drop for Clock {
+impl Drop for Clock<'_> {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

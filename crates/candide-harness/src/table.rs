@@ -38,6 +38,9 @@ pub(crate) fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.figure.is_none() && counts_locks(report) {
         writeln!(out, "\n{LOCKS_TITLE}\n{}", locks(report))?;
     }
+    if has_logs(report) {
+        writeln!(out, "\n{LOGS_TITLE}\n{}", logs(report))?;
+    }
     if report.figure.is_none() && report.results.iter().any(|result| result.timeline.is_some()) {
         writeln!(out, "\n{TIMELINE_TITLE}\n{}", timelines(report))?;
     }
@@ -383,6 +386,29 @@ fn locks_row(result: &Measurement) -> Option<Vec<String>> {
     Some([label(result)].into_iter().chain(counts).collect())
 }
 
+/// Returns whether the databases had logs.
+pub(crate) fn has_logs(report: &Report) -> bool {
+    report.results.iter().any(|result| result.log.is_some())
+}
+
+/// The heading of the table of [`log_row`].
+pub(crate) const LOGS_TITLE: &str =
+    "Logs: the level for which transactions waited, and the commit records of the measured time";
+
+/// The columns of [`log_row`].
+pub(crate) const LOGS_HEADER: [&str; 4] = ["setting", "level", "log bytes/txn", "log MiB/s"];
+
+/// Returns the cells for the log of a setting; `None` if its database had none.
+pub(crate) fn log_row(result: &Measurement) -> Option<[String; 4]> {
+    let log = result.log?;
+    Some([
+        label(result),
+        log.acknowledge.to_string(),
+        log.log_bytes_per_txn.map_or_else(String::new, |bytes| format!("{bytes:.1}")),
+        format!("{:.1}", log.log_bytes as f64 / MEBIBYTE / result.duration_s),
+    ])
+}
+
 /// The heading of the table of [`timeline_rows`].
 pub(crate) const TIMELINE_TITLE: &str = "Over time: txn/s in the fifths of each phase";
 
@@ -537,6 +563,12 @@ fn locks(report: &Report) -> Table {
     table
 }
 
+fn logs(report: &Report) -> Table {
+    let mut table = table(&LOGS_HEADER, 2..4);
+    table.add_rows(report.results.iter().filter_map(log_row));
+    table
+}
+
 fn timelines(report: &Report) -> Table {
     let mut table = table(&TIMELINE_HEADER, 2..9);
     table.add_rows(report.results.iter().flat_map(timeline_rows));
@@ -550,7 +582,7 @@ fn slices(result: &Measurement) -> Table {
 }
 
 /// Returns an empty table whose columns in `numbers` are aligned to the right, as numbers are.
-fn table(header: &[&str], numbers: std::ops::Range<usize>) -> Table {
+pub(crate) fn table(header: &[&str], numbers: std::ops::Range<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     for index in numbers {

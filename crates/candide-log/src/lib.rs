@@ -4,9 +4,12 @@
 #![warn(missing_docs)]
 
 mod checkpoint;
+mod directory;
 pub mod disk;
 pub mod error;
 pub mod format;
+#[cfg(feature = "simulation")]
+pub mod laboratory;
 mod log;
 pub mod mutants;
 mod names;
@@ -15,6 +18,7 @@ pub mod rows;
 pub mod schema;
 pub mod store;
 pub mod target;
+pub mod tools;
 
 pub use error::{OpenError, StoreError, WriteError};
 pub use rows::Rows;

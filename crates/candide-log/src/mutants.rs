@@ -1,5 +1,5 @@
 //! Deliberate defects, each of which a test must find. Without the feature `mutants`, and outside
-//! of the crate's own tests, no defect is ever active, and [`mutant`] is compiled to `false`.
+//! of the crate's own tests, no defect is ever active, and `mutant` is compiled to `false`.
 
 pub(crate) use active::mutant;
 #[cfg(any(test, feature = "mutants"))]

@@ -56,6 +56,15 @@ impl Rows {
         });
         rows.collect()
     }
+
+    /// Returns all rows by table and key, and drops the tables.
+    pub fn into_map(self) -> BTreeMap<(u32, Vec<u64>), Vec<u64>> {
+        let state = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let rows = state.tables.into_iter().flat_map(|(number, table)| {
+            table.rows.into_iter().map(move |(key, words)| ((number, key), words))
+        });
+        rows.collect()
+    }
 }
 
 impl Target for Rows {

@@ -11,21 +11,23 @@ pub trait Target: Sync {
     /// Prepares a table. It is called once for each table, before anything is loaded.
     fn table(&self, schema: &TableSchema) -> Result<(), OpenError>;
 
-    /// Returns a loader. Each thread of recovery uses one of its own; all changes of a row are made
-    /// by one thread.
+    /// Returns a loader. Each thread of recovery uses one of its own. All rows of the checkpoint
+    /// are put before the first change is made. All changes of a row are made by one loader, which
+    /// need not be the one that has put the row.
     fn loader(&self) -> Box<dyn Loader + '_>;
 }
 
 /// Puts rows into a [`Target`].
 pub trait Loader: Send {
-    /// Puts a row of a checkpoint. Within one loader, rows come in ascending order of table and
-    /// key, each once, before any change.
+    /// Puts a row of a checkpoint. Within a part of the checkpoint, rows come in ascending order of
+    /// table and key. Each row comes once.
     fn row(&mut self, table: u32, key: &[u64], words: &[u64]) -> Result<(), LoadError>;
 
     /// Makes a change that the log contains. The changes of each row come in their order.
     fn apply(&mut self, change: &Change<'_>) -> Result<(), LoadError>;
 
-    /// Completes what the loader has collected. It is called after the last row and change.
+    /// Completes what the loader has collected. It is called after the rows of each part of a
+    /// checkpoint, and after the last change.
     fn finish(&mut self) -> Result<(), LoadError> {
         Ok(())
     }

@@ -66,6 +66,16 @@ fn more_parts_are_written_than_the_kernel_accepts_at_once() {
 }
 
 #[test]
+fn a_write_of_no_bytes_does_nothing() {
+    let scratch = Scratch::new("nothing");
+    let disk = RealDisk::create(&scratch.0).unwrap();
+    let file = disk.create("file").unwrap();
+    file.write_at(10, &[]).unwrap();
+    file.write_at(10, &[b"", b""]).unwrap();
+    assert_eq!(file.len().unwrap(), 0);
+}
+
+#[test]
 fn files_are_created_renamed_replaced_and_removed() {
     let scratch = Scratch::new("names");
     let disk = RealDisk::create(&scratch.0).unwrap();
@@ -132,6 +142,19 @@ fn a_second_lock_in_the_process_is_refused_until_the_first_is_dropped() {
     drop(lock);
     drop(disk.lock().unwrap());
     assert_eq!(sorted(&disk), ["LOCK"]);
+}
+
+#[test]
+fn a_second_lock_in_the_process_is_refused_even_if_the_lock_file_has_been_removed() {
+    let scratch = Scratch::new("removed");
+    let disk = RealDisk::create(&scratch.0).unwrap();
+    let _lock = disk.lock().unwrap();
+    disk.remove("LOCK").unwrap();
+    match disk.lock() {
+        Err(LockError::InUse { pid }) => assert_eq!(pid, Some(process::id())),
+        other => panic!("{other:?}"),
+    }
+    assert!(sorted(&disk).is_empty(), "the refused attempt opens no file");
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! Every map keeps what it is given, and the whole command runs.
+//! Every map keeps what it is given, and the whole commands run.
 
 use std::collections::HashSet;
 
 use candide_peers::cli::Options;
+use candide_peers::stores::durable;
 use clap::Parser;
 
 #[test]
@@ -97,4 +98,40 @@ fn a_plot_needs_misses() {
 #[test]
 fn an_unknown_map_is_an_error() {
     assert!(candide_peers::run(&Options::parse_from(["maps", "--only", "hashbrown"])).is_err());
+}
+
+#[test]
+fn the_command_measures_every_durable_store_and_leaves_no_files() {
+    let directory =
+        std::env::temp_dir().join(format!("candide-peers-durable-{}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let json = directory.join("results.json");
+    let small = ["--threads", "1,3", "--seconds", "0.01", "--rounds", "3", "--rows", "1000"];
+    let whole = ["durable", directory.to_str().unwrap(), "--json", json.to_str().unwrap()];
+    durable::run(&durable::Options::parse_from(whole.iter().chain(&small))).unwrap();
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    std::fs::remove_file(json).unwrap();
+    // Fails if a folder was left behind.
+    std::fs::remove_dir(directory).unwrap();
+
+    let names: Vec<_> = report["stores"].as_array().unwrap().iter().map(|s| &s["name"]).collect();
+    assert_eq!(names[..2], ["candide-occ", "candide-64-pending"]);
+    let results = report["results"].as_array().unwrap();
+    // Two shapes, two numbers of threads, and the floor beside the stores.
+    assert_eq!(results.len(), 2 * 2 * (1 + names.len()));
+    for result in results {
+        assert!(result["failure"].is_null(), "{result}");
+        let rounds = result["rounds"].as_array().unwrap();
+        assert_eq!(rounds.len(), 3);
+        for round in rounds {
+            let number = |name: &str| round[name].as_f64().unwrap();
+            assert!(number("committed") > 0.0, "{result}");
+            assert!(0.0 < number("latency_p50_us"), "{result}");
+            assert!(number("latency_p50_us") <= number("latency_p99_us"), "{result}");
+        }
+        let of_all = |name: &str| result[name].as_f64().unwrap();
+        assert!(of_all("commits_per_second_min") <= of_all("commits_per_second"), "{result}");
+        assert!(of_all("commits_per_second") <= of_all("commits_per_second_max"), "{result}");
+    }
 }

@@ -52,10 +52,10 @@ impl TableOptions {
         TableOptions { splitting: Some(on), ..self }
     }
 
-    /// Makes the table volatile, in a database that is [open](crate::Database::open): its rows are in
-    /// memory only, and gone when the database is opened again. Sessions and caches can be kept in
-    /// such tables at no cost for the log. A transaction may use both kinds of tables; what it writes
-    /// to a durable table should not depend on rows that a crash loses.
+    /// Makes the table volatile, in a database that is [open](crate::Database::open): its rows are
+    /// in memory only, and gone when the database is opened again. Sessions and caches can be kept
+    /// in such tables at no cost for the log. A transaction may use both kinds of tables; what it
+    /// writes to a durable table should not depend on rows that a crash loses.
     #[must_use]
     pub fn volatile(self) -> TableOptions {
         TableOptions { volatile: true, ..self }
@@ -204,7 +204,14 @@ impl Catalog {
         }
         let mut cores = self.new_table(common, (name, names.len()), options, row, &tables)?;
         if let Some(store) = store.filter(|_| !options.volatile) {
-            let number = stored::add(store, name, options, row)?;
+            let schema = stored::schema_of(name, row);
+            let schema = TableSchema {
+                ordered: schema.ordered || options.ordered,
+                splitting: options.splitting,
+                policy: options.policy.map(|policy| policy.name().to_owned()),
+                ..schema
+            };
+            let number = stored::add(store, schema)?;
             Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
                 Some(number);
         }

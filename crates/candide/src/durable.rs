@@ -25,8 +25,8 @@ struct Checkpoints {
     /// The thread that makes one, if one has begun.
     thread: Mutex<Option<JoinHandle<()>>>,
     failure: Arc<Mutex<Option<String>>>,
-    /// The number of bytes of log at which the next one begins after a failure; zero if the last one
-    /// has not failed.
+    /// The number of bytes of log at which the next one begins after a failure; zero if the last
+    /// one has not failed.
     not_before: Arc<AtomicU64>,
 }
 
@@ -45,7 +45,8 @@ impl Durable {
         &self.store
     }
 
-    /// Returns what the last checkpoint that began by itself failed at; `None` if it has not failed.
+    /// Returns what the last checkpoint that began by itself failed at; `None` if it has not
+    /// failed.
     pub(crate) fn checkpoint_failure(&self) -> Option<String> {
         lock(&self.checkpoints.failure).clone()
     }

@@ -73,11 +73,11 @@ pub enum Abort {
     VersionsExhausted,
     /// Refusal: a write to the log, or a sync of it, has failed
     /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
-    /// any more; reads go on. If [`run`](crate::Session::run) returns this error, the transaction may
-    /// be durable or not: open the database again to know.
+    /// any more; reads go on. If [`run`](crate::Session::run) returns this error, the transaction
+    /// may be durable or not: open the database again to know.
     LogFailed,
-    /// Refusal: the disk has no room for the log. Nothing is lost: transactions can write again when
-    /// there is room.
+    /// Refusal: the disk has no room for the log. Nothing is lost: transactions can write again
+    /// when there is room.
     DiskFull,
 }
 
@@ -343,7 +343,8 @@ pub enum Error {
     /// The call needs a database in files, as [`Database::open`](crate::Database::open) returns it.
     NotDurable,
     /// A copy of a running database would not be a state that its transactions can have seen: under
-    /// this protocol only recovery may use such a state. Close the database, and copy its directory.
+    /// this protocol only recovery may use such a state. Close the database, and copy its
+    /// directory.
     NoReadableCut {
         /// The protocol's name.
         protocol: &'static str,

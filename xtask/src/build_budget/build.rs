@@ -3,6 +3,7 @@
 use crate::engine_tests::target_folder;
 use serde_json::Value;
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ impl Build {
             }
             _ => {}
         }
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut cargo = timed(&env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(root).args(["build", "--release", "--target-dir"]).arg(&folder);
         cargo.arg("--message-format=json-render-diagnostics");
         for (name, _) in env::vars_os().filter(|(name, _)| changes_build(&name.to_string_lossy())) {
@@ -37,14 +38,15 @@ impl Build {
         }
         // A compiler wrapper might reuse the output of an earlier build, so none is used.
         cargo.envs([("RUSTC_WRAPPER", ""), ("RUSTC_WORKSPACE_WRAPPER", "")]);
-        let (begun, before) = (Instant::now(), user_time_of_children()?);
+        let begun = Instant::now();
         let output = cargo.stderr(Stdio::inherit()).output();
         let output = output.map_err(|error| format!("cargo does not start: {error}"))?;
-        let (wall, user) = (begun.elapsed(), user_time_of_children()?.saturating_sub(before));
+        let wall = begun.elapsed();
         if !output.status.success() {
             return Err("the command does not build".to_string());
         }
         let messages = String::from_utf8_lossy(&output.stdout);
+        let user = user_time_in(&messages).ok_or("the CPU time of the build is unknown")?;
         let command = messages.lines().filter_map(command_in).next_back();
         let command = command.ok_or("cargo built the command and did not say where")?;
         Ok(Build { command, user, wall })
@@ -66,20 +68,24 @@ fn command_in(message: &str) -> Option<PathBuf> {
     message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
 }
 
-/// Returns the CPU time in user mode of all ended children of this process.
-#[cfg(unix)]
-fn user_time_of_children() -> Result<Duration, String> {
-    use nix::sys::resource::{UsageWho, getrusage};
-
-    let explain = |error| format!("the CPU time of the build is unknown: {error}");
-    let time = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(explain)?.user_time();
-    Ok(Duration::from_secs(time.tv_sec() as u64) + Duration::from_micros(time.tv_usec() as u64))
+/// Returns a command that runs `program` in a shell, with the arguments that the command is given.
+/// Behind the output of the program, the shell prints the CPU times: a line for itself, and a line
+/// for its children.
+fn timed(program: &OsStr) -> Command {
+    let mut shell = Command::new("sh");
+    // Other languages may have commas in numbers.
+    shell.env("LC_ALL", "C").arg("-c").arg("\"$@\"; status=$?; times; exit $status");
+    shell.arg("sh").arg(program);
+    shell
 }
 
-/// Returns an error: without Unix the CPU time is unknown.
-#[cfg(not(unix))]
-fn user_time_of_children() -> Result<Duration, String> {
-    Err("the CPU time of a build is known on Unix only".to_string())
+/// Returns the CPU time in user mode of a program that has been run by [`timed`], and of all its
+/// children, from what was printed: the first time of the last line, such as `1m2.34s`.
+fn user_time_in(printed: &str) -> Option<Duration> {
+    let time = printed.lines().next_back()?.split(' ').next()?;
+    let (minutes, seconds) = time.strip_suffix('s')?.split_once('m')?;
+    let (minutes, seconds): (u64, f64) = (minutes.parse().ok()?, seconds.parse().ok()?);
+    Some(Duration::from_secs(60 * minutes) + Duration::try_from_secs_f64(seconds).ok()?)
 }
 
 #[cfg(test)]
@@ -109,13 +115,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_time_of_children_is_read_from_what_the_shell_prints() {
+        let time = user_time_in("Compiling\n0m0.01s 0m0.02s\n61m2.5s 0m3.25s\n");
+        assert_eq!(time, Some(Duration::from_millis(3_662_500)));
+        for printed in ["", "Compiling", "0m1.0s 0m0.0s\n{}", "1ms 2ms", "0m-1s 0m0s"] {
+            assert_eq!(user_time_in(printed), None, "{printed:?}");
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn the_time_of_children_is_counted() {
-        let before = user_time_of_children().expect("a time");
-        let work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
-        assert!(Command::new("sh").args(["-c", work]).status().expect("a shell").success());
-        let took = user_time_of_children().expect("a time") - before;
+        let run = |script: &str| {
+            let output = timed("sh".as_ref()).args(["-c", script]).output().expect("a shell");
+            (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+        };
+        let (status, printed) = run("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done");
+        assert!(status == Some(0) && printed.starts_with("done\n"), "{printed}");
+        let took = user_time_in(&printed).expect("a time");
         assert!(took > Duration::from_millis(20), "{took:?}");
+        assert_eq!(run("exit 7").0, Some(7));
     }
 }

@@ -1,8 +1,8 @@
 //! The runs of the operations under callgrind.
 
 use super::profile::{self, Counts, Part, Place};
+use crate::cores::on_all_cores;
 use crate::engine_tests::target_folder;
-use crate::progress::Progress;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::env;
@@ -100,9 +100,8 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
     let program = build(root, scale)?;
     let protocols = output(Command::new(&program).arg("--list"))?;
     let folder = root.join(target_folder());
-    let mut costs = Vec::new();
-    let mut progress = Progress::new(protocols.lines().count() as u64);
-    for protocol in protocols.lines() {
+    let protocols: Vec<&str> = protocols.lines().collect();
+    let costs = on_all_cores(&protocols, |&protocol, _| {
         let profile = folder.join(format!("costs-{}-{protocol}.callgrind", scale.name()));
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["-q", "--tool=callgrind", "--combine-dumps=yes"]).args(scale.counted());
@@ -115,12 +114,10 @@ pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
         let text = fs::read_to_string(&profile)
             .map_err(|error| format!("{}: {error}", profile.display()))?;
         let parts = profile::parts(&text)?;
-        costs.extend(
-            join(protocol, &labels, parts)
-                .map_err(|problem| format!("{}: {problem}", profile.display()))?,
-        );
-        progress.step();
-    }
+        join(protocol, &labels, parts)
+            .map_err(|problem| format!("{}: {problem}", profile.display()))
+    })?
+    .concat();
     Ok(Measured { costs, program })
 }
 

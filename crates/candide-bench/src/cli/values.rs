@@ -57,6 +57,23 @@ pub(super) fn fraction(text: &str) -> Result<f64, String> {
     fraction.ok_or_else(|| "expected a number above 0 and up to 1, such as 0.1".to_string())
 }
 
+/// Parses a share from 0 to 1.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1, such as 0.01".to_string())
+}
+
+/// Parses a time above zero, which is in seconds if it has no unit.
+pub(super) fn positive_duration_or_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let duration = seconds.or_else(|| humantime::parse_duration(text).ok());
+    let duration = duration.filter(|duration| !duration.is_zero() && *duration <= DURATION_MAX);
+    duration.ok_or_else(|| {
+        "expected a time above 0s and up to 365d, in seconds or with a unit, such as 60 or 8h"
+            .to_string()
+    })
+}
+
 /// Parses a time that may be zero.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let duration =
@@ -131,6 +148,21 @@ mod tests {
         assert_eq!((number("-0.5"), number("2")), (Ok(-0.5), Ok(2.0)));
         for text in ["x", "", "nan", "inf"] {
             assert_eq!(number(text), Err("expected a number, such as 0.5".to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_and_times_of_runs_are_answered_with_their_range() {
+        assert_eq!((share("0"), share("0.25"), share("1")), (Ok(0.0), Ok(0.25), Ok(1.0)));
+        for text in ["", "x", "-0.1", "1.1", "nan"] {
+            assert_eq!(share(text), Err("expected a number from 0 to 1, such as 0.01".to_string()));
+        }
+        let seconds = Duration::from_secs;
+        assert_eq!(positive_duration_or_seconds("60"), Ok(seconds(60)));
+        assert_eq!(positive_duration_or_seconds("2m"), Ok(seconds(120)));
+        for text in ["", "0", "-1", "366d", "x", "99999999999999999999"] {
+            let refused = positive_duration_or_seconds(text).expect_err(text);
+            assert!(refused.contains("in seconds or with a unit, such as 60 or 8h"), "{refused}");
         }
     }
 

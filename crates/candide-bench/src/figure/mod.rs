@@ -108,6 +108,7 @@ impl Reproduction {
             set_sizes: outline.shows.counts_sets(),
             force: args.force,
             profile: Profile::Paper,
+            files: None,
         };
         outline.expect_room(&rules)?;
         Ok(Reproduction { outline, rules, notes })

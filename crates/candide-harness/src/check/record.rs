@@ -102,7 +102,7 @@ fn run_recorded(
     threads: usize,
     duration: Duration,
     destination: &mut Destination,
-    clock: &Clock,
+    clock: &Clock<'_>,
 ) -> Result<(u64, bool), Failure> {
     let prepared = site.prepare(threads)?;
     let phase = AtomicU8::new(GO_ON);

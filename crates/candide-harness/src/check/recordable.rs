@@ -66,7 +66,7 @@ impl<W: Workload + 'static> Recordable for Known<W> {
     ) -> Result<Box<dyn RecordedSite>, FillError> {
         let db = Database::<Recorded<Erased>>::builder().policy(protocol.erased()).build()?;
         let loaded = self.0.load(&db, loading)?;
-        Ok(Box::new(Filled::<Recorded<Erased>, W> { db, loaded }))
+        Ok(Box::new(Filled::<Recorded<Erased>, W> { db, loaded, directory: None }))
     }
 }
 

@@ -60,6 +60,7 @@ pub(crate) fn measurement(workload: &str, sample: Sample) -> Measurement {
         abort_reasons: BTreeMap::from([("locked", 2)]),
         sets: None,
         locks: None,
+        log: None,
         causes: None,
         hottest: None,
         transactions: BTreeMap::from([("<kind>", kind)]),

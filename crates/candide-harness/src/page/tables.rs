@@ -6,13 +6,13 @@ use super::comparison::{Comparison, Entry};
 use super::markup::{Cell, Row, escape, folded, table};
 use super::number::{count, counted, decimal, mebibytes, percent, rate};
 use crate::locks::Locks;
-use crate::measurement::{Aborted, Measurement, Transactions, plain};
+use crate::measurement::{Aborted, LogUse, Measurement, Transactions, plain};
 use crate::report::Report;
 use crate::sets::SetSizes;
 use crate::slices::NumberedSlice;
 use crate::table::{
-    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, LOCKS_TITLE, MEBIBYTE, SETS_TITLE,
-    counts_locks, finds_causes, looks_at_hottest,
+    CAUSES_HEADER, CAUSES_TITLE, HOTTEST_HEADER, HOTTEST_TITLE, LOCKS_TITLE, LOGS_TITLE, MEBIBYTE,
+    SETS_TITLE, counts_locks, finds_causes, has_logs, looks_at_hottest,
 };
 use crate::timeline::NamedPhase;
 
@@ -56,6 +56,9 @@ pub(crate) fn all(report: &Report, comparisons: &[Comparison<'_>]) -> String {
             "Locks by policy",
             &format!("<p>{}.</p>\n{}", escape(LOCKS_TITLE), locks(comparisons)),
         ));
+    }
+    if has_logs(report) {
+        tables.push(folded("Logs", &format!("<p>{LOGS_TITLE}.</p>\n{}", logs(comparisons))));
     }
     if report.results.iter().any(|result| result.timeline.is_some()) {
         tables.push(folded(
@@ -144,6 +147,23 @@ fn throughput(comparisons: &[Comparison<'_>]) -> String {
                 None => Cell::derived("unknown"),
             },
         ]]
+    })
+}
+
+fn logs(comparisons: &[Comparison<'_>]) -> String {
+    let columns = ["level", "log, MiB ", "log bytes per txn "];
+    of_results("Logs", &columns, comparisons, |Entry { result, .. }| {
+        let of_log = |log: LogUse| {
+            vec![
+                Cell::text(log.acknowledge),
+                optional_mebibytes(Some(log.log_bytes), "log/log_bytes"),
+                match log.log_bytes_per_txn {
+                    Some(bytes) => Cell::number(decimal(bytes), "log/log_bytes_per_txn"),
+                    None => Cell::derived("no transaction committed"),
+                },
+            ]
+        };
+        result.log.into_iter().map(of_log).collect()
     })
 }
 

@@ -1,12 +1,53 @@
 //! Merging a stretch of the log into the rows of a checkpoint.
 
+use crate::checkpoint::read::{PartReader, parts};
 use crate::checkpoint::write::{CheckpointWriter, PartError};
+use crate::disk::Disk;
 use crate::error::{OpenError, StoreError};
+use crate::format::checkpoint::Contents;
 use crate::format::commit::{Change, ChangeKind};
+use crate::format::manifest::Manifest;
 use crate::log::replay::Step;
+use crate::names::MANIFEST;
 use crate::rows;
 use crate::schema::TableSchema;
 use std::cmp::Ordering;
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+/// Where merged rows go.
+pub(crate) trait Sink {
+    /// Takes a row. Rows come in ascending order of table and key.
+    fn row(&mut self, schema: &TableSchema, key: &[u64], row: &[u64]) -> Result<(), PartError>;
+}
+
+impl Sink for CheckpointWriter<'_> {
+    fn row(&mut self, schema: &TableSchema, key: &[u64], row: &[u64]) -> Result<(), PartError> {
+        CheckpointWriter::row(self, schema, key, row)
+    }
+}
+
+/// Merges what the steps have completed, which are in the order of the log, into the rows of the
+/// checkpoint in force. The checkpoint is read part by part.
+pub(crate) fn merge(
+    disk: &dyn Disk,
+    manifest: &Manifest,
+    steps: &[Step],
+    to: &mut dyn Sink,
+) -> Result<(), StoreError> {
+    let mut merge = Merge::new(&manifest.tables, steps);
+    for part in parts(manifest) {
+        let mut part = PartReader::open(disk, manifest, part)?;
+        while let Some(block) = part.next()? {
+            if let Contents::Rows { table, .. } = block.contents {
+                for (key, words) in block.rows() {
+                    merge.row(to, table, key, words)?;
+                }
+            }
+        }
+    }
+    merge.finish(to)
+}
 
 /// A change, and where it was read.
 struct Located<'a> {
@@ -15,15 +56,15 @@ struct Located<'a> {
 }
 
 /// Rows in ascending order, into which the changes of a log are merged.
-pub(crate) struct Merge<'a> {
+struct Merge<'a> {
     tables: &'a [TableSchema],
     /// The changes that are left, by table and key, those of one row in their order.
-    changes: std::iter::Peekable<std::vec::IntoIter<Located<'a>>>,
+    changes: Peekable<IntoIter<Located<'a>>>,
 }
 
 impl<'a> Merge<'a> {
     /// Returns a merge of what the steps have completed, which are in the order of the log.
-    pub(crate) fn new(tables: &'a [TableSchema], steps: &'a [Step]) -> Merge<'a> {
+    fn new(tables: &'a [TableSchema], steps: &'a [Step]) -> Merge<'a> {
         let located =
             steps.iter().flat_map(|step| step.batch.changes().map(move |change| (step, change)));
         let mut changes: Vec<_> = located.map(|(step, change)| Located { change, step }).collect();
@@ -32,9 +73,9 @@ impl<'a> Merge<'a> {
     }
 
     /// Adds a row of the checkpoint before, and the rows before it that the log has created.
-    pub(crate) fn row(
+    fn row(
         &mut self,
-        to: &mut CheckpointWriter<'_>,
+        to: &mut dyn Sink,
         table: u32,
         key: &[u64],
         words: &[u64],
@@ -52,7 +93,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Adds the rows that are left.
-    pub(crate) fn finish(&mut self, to: &mut CheckpointWriter<'_>) -> Result<(), StoreError> {
+    fn finish(&mut self, to: &mut dyn Sink) -> Result<(), StoreError> {
         while self.changes.peek().is_some() {
             self.changed_row(to, None)?;
         }
@@ -62,7 +103,7 @@ impl<'a> Merge<'a> {
     /// Makes all changes of the next row, which was `row` before, and adds it if it exists then.
     fn changed_row(
         &mut self,
-        to: &mut CheckpointWriter<'_>,
+        to: &mut dyn Sink,
         mut row: Option<Vec<u64>>,
     ) -> Result<(), StoreError> {
         let Some(first) = self.changes.peek() else { return Ok(()) };
@@ -101,7 +142,7 @@ fn place<'a>(change: &Change<'a>) -> (u32, &'a [u64]) {
 
 fn no_table(table: u32) -> StoreError {
     let what = format!("a row of table {table}, which does not exist");
-    StoreError::Damaged(OpenError::corrupt(crate::names::MANIFEST, 0, what))
+    StoreError::Damaged(OpenError::corrupt(MANIFEST, 0, what))
 }
 
 impl From<PartError> for StoreError {

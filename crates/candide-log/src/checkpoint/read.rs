@@ -134,6 +134,14 @@ pub(crate) struct Loaded {
     pub(crate) pending: Vec<u64>,
 }
 
+impl Loaded {
+    /// Adds what the next part contains.
+    pub(crate) fn add(&mut self, next: Loaded) {
+        self.rows += next.rows;
+        self.pending.extend(next.pending);
+    }
+}
+
 /// Puts the rows of a part into `loader`, and returns its pending records.
 pub(crate) fn load_part(
     part: &mut PartReader<'_>,
@@ -143,7 +151,10 @@ pub(crate) fn load_part(
     let name = part.name().to_string();
     loop {
         let offset = part.offset();
-        let Some(block) = part.next()? else { return Ok(loaded) };
+        let Some(block) = part.next()? else {
+            loader.finish().map_err(|error| OpenError::load(error, &name, offset))?;
+            return Ok(loaded);
+        };
         if let Contents::Rows { table, count, .. } = block.contents {
             for (key, words) in block.rows() {
                 let loaded = loader.row(table, key, words);

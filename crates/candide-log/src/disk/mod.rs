@@ -7,8 +7,8 @@
 //!
 //! * The contents and the size of a file are durable as of the file's last [`DiskFile::sync`].
 //! * The name of a file, and its removal, are durable as of the last [`Disk::sync_directory`].
-//! * Anything that was done later may survive or not, in part, and in any order. After a write, each
-//!   sector of 512 bytes may have its old content or its new content.
+//! * Anything that was done later may survive or not, in part, and in any order. After a write,
+//!   each sector of 512 bytes may have its old content or its new content.
 
 mod real;
 #[cfg(feature = "simulation")]

@@ -389,10 +389,14 @@ impl PartDecoder {
     /// says. Returns its header, too, which the caller compares with what it looks for.
     ///
     /// # Errors
-    /// Returns what is wrong with the header.
+    /// Returns what is wrong with the header, or that `part` has no room for an end.
     pub fn new(bytes: &[u8], part: Part) -> Result<(PartDecoder, PartHeader), Malformed> {
         let header = PartHeader::decode(bytes)?;
         let at = PART_HEADER_BYTES as u64;
+        if part.bytes < at + PART_BLOCK_HEADER_BYTES as u64 {
+            let error = format!("MANIFEST says that the part has {} bytes", part.bytes);
+            return Err(Malformed::new(part.bytes, error).with(Fault::Short));
+        }
         let crc = CRC.get_u32(bytes);
         let decoder = PartDecoder { part, at, crc, blocks: 0, kind: ROWS, table: 0, key: None };
         Ok((decoder, header))
@@ -459,6 +463,9 @@ impl PartDecoder {
         };
         if kind < self.kind {
             return Err(BLOCK_KIND.wrong("a block of rows comes after commit records"));
+        }
+        if kind != END && self.left() - header.size() < PART_BLOCK_HEADER_BYTES as u64 {
+            return Err(Malformed::new(header.size(), "the part has no end").with(Fault::Short));
         }
         match header.contents {
             Contents::Rows { table, key_words, row_words, .. } => {

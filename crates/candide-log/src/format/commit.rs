@@ -17,7 +17,6 @@
 
 use super::{Fault, Malformed};
 use std::borrow::Cow;
-use std::iter;
 use std::slice;
 
 /// The number of words before the first entry.
@@ -70,31 +69,97 @@ pub const fn entry_words(key_words: u8, count: u16) -> usize {
     1 + key_words as usize + count as usize
 }
 
-/// A commit record that is being appended to a vector.
+/// Commit records, one behind the other, in a buffer that can be used again.
+#[derive(Debug, Default)]
+pub struct RecordBuffer {
+    /// The records, and behind them words that mean nothing: so each entry is written with one check
+    /// of the room for it.
+    words: Vec<u64>,
+    /// The number of words of the records.
+    used: usize,
+}
+
+impl RecordBuffer {
+    /// The least number of words by which the buffer grows.
+    const GROWTH_WORDS: usize = 1024;
+
+    /// Returns an empty buffer.
+    pub fn new() -> RecordBuffer {
+        RecordBuffer::default()
+    }
+
+    /// Returns the records.
+    pub fn words(&self) -> &[u64] {
+        &self.words[..self.used]
+    }
+
+    /// Returns whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Returns the number of words that the buffer can hold without growing.
+    pub fn capacity(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Removes all records, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, least: usize) {
+        let len = (2 * self.words.len()).max(least + Self::GROWTH_WORDS);
+        self.words.resize(len, 0);
+    }
+}
+
+/// A commit record that is being appended to a buffer.
 ///
-/// A writer that is dropped before [`finish`](CommitWriter::finish) takes back what it has appended.
+/// A writer that is dropped before [`finish`](CommitWriter::finish) leaves nothing.
 #[derive(Debug)]
 pub struct CommitWriter<'a> {
-    words: &'a mut Vec<u64>,
-    start: usize,
+    buffer: &'a mut RecordBuffer,
+    /// The place of the next word.
+    at: usize,
+    /// The place of the header of the last entry.
+    last: usize,
     entries: u32,
-    /// The length that the vector will have when the last entry is complete. Only debug builds
-    /// compute it.
+    /// The place that the next word will have when the last entry is complete.
+    #[cfg(debug_assertions)]
     due: usize,
 }
 
 impl<'a> CommitWriter<'a> {
-    /// Begins a record behind the words that are there.
+    /// Begins a record behind the records that are there.
     #[inline]
-    pub fn begin(words: &'a mut Vec<u64>) -> CommitWriter<'a> {
-        let start = words.len();
-        words.extend_from_slice(&[0; HEADER_WORDS]);
-        CommitWriter { words, start, entries: 0, due: start + HEADER_WORDS }
+    pub fn begin(buffer: &'a mut RecordBuffer) -> CommitWriter<'a> {
+        let at = buffer.used + HEADER_WORDS;
+        CommitWriter {
+            buffer,
+            at,
+            last: at,
+            entries: 0,
+            #[cfg(debug_assertions)]
+            due: at,
+        }
+    }
+
+    /// Returns the next `count` words, to be written.
+    #[inline(always)]
+    fn next(&mut self, count: usize) -> &mut [u64] {
+        let (start, end) = (self.at, self.at + count);
+        if self.buffer.words.len() < end {
+            self.buffer.grow(end);
+        }
+        self.at = end;
+        &mut self.buffer.words[start..end]
     }
 
     /// Appends an entry, with `key_words` words of the key and `head.count` words of the row, which
-    /// the two functions return by their place from 0. There is one check of the capacity, and none
-    /// of bounds.
+    /// the two functions return by their place from 0.
     #[inline]
     pub fn change(
         &mut self,
@@ -103,11 +168,33 @@ impl<'a> CommitWriter<'a> {
         key: impl FnMut(usize) -> u64,
         words: impl FnMut(usize) -> u64,
     ) {
-        self.count(entry_words(key_words, head.count));
-        let header = head.word(u64::from(key_words) << 8);
-        let key = (0..usize::from(key_words)).map(key);
-        let words = (0..usize::from(head.count)).map(words);
-        self.words.extend(iter::once(header).chain(key).chain(words));
+        let count = entry_words(key_words, head.count);
+        self.count(count);
+        let (begin, rest) = self.next(count).split_at_mut(1 + usize::from(key_words));
+        begin[0] = head.word(u64::from(key_words) << 8);
+        fill(&mut begin[1..], key);
+        fill(rest, words);
+    }
+
+    /// Appends an entry as [`change`](CommitWriter::change) does, with `head.count` words that lie
+    /// in memory.
+    ///
+    /// # Panics
+    /// If `words` are not `head.count` words.
+    #[inline(always)]
+    pub fn change_slice(
+        &mut self,
+        head: Head,
+        key_words: u8,
+        key: impl FnMut(usize) -> u64,
+        words: &[u64],
+    ) {
+        let count = entry_words(key_words, head.count);
+        self.count(count);
+        let (begin, rest) = self.next(count).split_at_mut(1 + usize::from(key_words));
+        begin[0] = head.word(u64::from(key_words) << 8);
+        fill(&mut begin[1..], key);
+        rest.copy_from_slice(words);
     }
 
     /// Appends an entry for the row of the entry before, with `head.count` words. The table must be
@@ -115,17 +202,48 @@ impl<'a> CommitWriter<'a> {
     #[inline]
     pub fn change_same_row(&mut self, head: Head, words: impl FnMut(usize) -> u64) {
         debug_assert!(self.entries > 0, "there is an entry before");
-        self.count(entry_words(0, head.count));
-        let header = head.word(SAME_ROW.into());
-        self.words.extend(iter::once(header).chain((0..usize::from(head.count)).map(words)));
+        let count = entry_words(0, head.count);
+        self.count(count);
+        let next = self.next(count);
+        next[0] = head.word(SAME_ROW.into());
+        fill(&mut next[1..], words);
     }
 
-    /// Appends the header and the key of an entry. `count` words have to be pushed after it. Without
-    /// a key, the row is that of the entry before, which must be of the same table.
+    /// Appends an entry as [`change_same_row`](CommitWriter::change_same_row) does, with words that
+    /// lie in memory.
+    ///
+    /// # Panics
+    /// If `words` are not `head.count` words.
+    #[inline(always)]
+    pub fn change_same_row_slice(&mut self, head: Head, words: &[u64]) {
+        debug_assert!(self.entries > 0, "there is an entry before");
+        let count = entry_words(0, head.count);
+        self.count(count);
+        let next = self.next(count);
+        next[0] = head.word(SAME_ROW.into());
+        next[1..].copy_from_slice(words);
+    }
+
+    /// Appends words to those of the last entry, as if `head.count` had been larger.
+    ///
+    /// # Panics
+    /// If there is no entry.
+    #[inline(always)]
+    pub fn extend_last(&mut self, words: &[u64]) {
+        assert!(self.entries > 0, "there is an entry before");
+        #[cfg(debug_assertions)]
+        {
+            self.due += words.len();
+        }
+        self.next(words.len()).copy_from_slice(words);
+        self.buffer.words[self.last] += (words.len() as u64) << 16;
+    }
+
+    /// Appends the header and the key of an entry. `count` words have to be pushed after it.
+    /// Without a key, the row is that of the entry before, which must be of the same table.
     ///
     /// # Panics
     /// The key has more than 255 words.
-    #[inline]
     pub fn entry(
         &mut self,
         kind: ChangeKind,
@@ -139,69 +257,68 @@ impl<'a> CommitWriter<'a> {
             Some(key) => {
                 let key_words = u8::try_from(key.len()).expect("a key has at most 255 words");
                 self.count(entry_words(key_words, count));
-                self.words.reserve(entry_words(key_words, count));
-                let header = head.word(u64::from(key_words) << 8);
-                self.words.extend(iter::once(header).chain(key.iter().copied()));
+                let next = self.next(entry_words(key_words, 0));
+                next[0] = head.word(u64::from(key_words) << 8);
+                next[1..].copy_from_slice(key);
             }
             None => {
                 debug_assert!(self.entries > 0, "there is an entry before");
                 self.count(entry_words(0, count));
-                self.words.reserve(entry_words(0, count));
-                self.words.push(head.word(SAME_ROW.into()));
+                self.next(1)[0] = head.word(SAME_ROW.into());
             }
         }
     }
 
     /// Appends one word of the row to the last entry.
-    #[inline]
     pub fn push(&mut self, word: u64) {
-        self.words.push(word);
+        self.push_all(&[word]);
     }
 
     /// Appends words of the row to the last entry.
-    #[inline]
     pub fn push_all(&mut self, words: &[u64]) {
-        self.words.extend_from_slice(words);
+        self.next(words.len()).copy_from_slice(words);
     }
 
     /// Counts an entry of so many words.
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, words: usize) {
         self.entries += 1;
-        if cfg!(debug_assertions) {
-            assert_eq!(self.words.len(), self.due, "the entry before is complete");
+        self.last = self.at;
+        #[cfg(debug_assertions)]
+        {
+            assert_eq!(self.at, self.due, "the entry before is complete");
             self.due += words;
         }
+        let _ = words;
     }
 
-    /// Completes the record and returns its number of words. A record without entries is taken
-    /// back, and the number is 0.
+    /// Completes the record and returns its number of words. A record without entries is left out,
+    /// and the number is 0.
     ///
     /// # Panics
     /// The record has 2^32 words or more.
     #[inline]
     pub fn finish(self, stamp: u64, version: u64) -> usize {
-        if cfg!(debug_assertions) {
-            assert_eq!(self.words.len(), self.due, "the last entry is complete");
-        }
+        #[cfg(debug_assertions)]
+        assert_eq!(self.at, self.due, "the last entry is complete");
         if self.entries == 0 {
             return 0;
         }
-        let entries = self.entries;
-        let record = &mut self.words[self.start..];
-        let count = record.len();
+        let start = self.buffer.used;
+        let count = self.at - start;
         assert!(u32::try_from(count).is_ok(), "a commit record of 32 GiB");
-        record[0] = u64::from(entries) << 32 | count as u64;
-        record[1] = stamp;
-        record[2] = version;
-        std::mem::forget(self);
+        let counts = u64::from(self.entries) << 32 | count as u64;
+        self.buffer.words[start..][..HEADER_WORDS].copy_from_slice(&[counts, stamp, version]);
+        self.buffer.used = self.at;
         count
     }
 }
 
-impl Drop for CommitWriter<'_> {
-    fn drop(&mut self) {
-        self.words.truncate(self.start);
+/// Stores in each of `words` what `word` returns for its place from 0.
+#[inline(always)]
+fn fill(words: &mut [u64], mut word: impl FnMut(usize) -> u64) {
+    for (index, to) in words.iter_mut().enumerate() {
+        *to = word(index);
     }
 }
 

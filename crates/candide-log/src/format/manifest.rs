@@ -40,7 +40,7 @@ const HEADER_BYTES: usize = 88;
 /// The number of bytes of the checksum at the end.
 const CRC_BYTES: usize = 4;
 /// The number of bytes for each part of a checkpoint.
-const PART_BYTES: usize = 12;
+const PART_ENTRY_BYTES: usize = 12;
 
 /// The bits of a table's flags.
 const ORDERED: u64 = 1;
@@ -91,8 +91,8 @@ impl Manifest {
     ///
     /// # Errors
     /// The contents are not what a MANIFEST can have: a table breaks a limit
-    /// ([`TableSchema::check`]), tables are not in order or have the same name, or the generation of
-    /// the checkpoint is 0.
+    /// ([`TableSchema::check`]), tables are not in order or have the same name, or the generation
+    /// of the checkpoint is 0.
     pub fn encode(&self) -> Result<Vec<u8>, Malformed> {
         for table in &self.tables {
             table.check().map_err(|error| TABLES.wrong(error))?;
@@ -167,8 +167,8 @@ fn take_checkpoint(from: &mut Reader<'_>, header: &[u8]) -> Result<Option<Checkp
         };
     }
     // Taken before they are counted, so that a number that is wrong allocates nothing.
-    let bytes = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(PART_BYTES);
-    let (entries, _) = from.take(bytes, "the list of parts")?.as_chunks::<PART_BYTES>();
+    let bytes = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(PART_ENTRY_BYTES);
+    let (entries, _) = from.take(bytes, "the list of parts")?.as_chunks::<PART_ENTRY_BYTES>();
     let parts = entries.iter().map(|entry| Part {
         bytes: Field::new("", 0, 8).get(entry),
         crc: Field::new("", 8, 4).get_u32(entry),

@@ -61,15 +61,17 @@ pub struct SegmentHeader {
 pub struct GenerationEnd {
     /// The cut of its last valid block; 0 if it has none.
     pub cut: u64,
-    /// The number of the segment that contains its last valid block, or of its first segment.
+    /// The number of the segment that contains its last valid block, or of another one before the
+    /// next generation, if it has none or the segment is not needed any more.
     pub segment: u64,
     /// The place in that segment just behind the block, or behind the segment's header.
     pub offset: u64,
 }
 
 impl SegmentHeader {
-    /// Returns the header as bytes.
+    /// Returns the header as bytes. Its fields are as their documentation says.
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
+        debug_assert_eq!(self.check(), Ok(()));
         let mut header = [0; SEGMENT_HEADER_BYTES];
         UUID.put_bytes(&mut header, &self.uuid);
         NUMBER.put(&mut header, self.number);

@@ -2,7 +2,8 @@
 //!
 //! A block closes a cut. The records with a stamp up to the cut, from this block or an earlier one,
 //! are a *batch*: they are applied in the order of their versions. The others stay pending until a
-//! later block of the same generation closes a cut that contains them, or until the generation ends.
+//! later block of the same generation closes a cut that contains them, or until the generation
+//! ends.
 
 use crate::format::Malformed;
 use crate::format::commit::{Change, CommitRecord, records};
@@ -133,15 +134,17 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::commit::{ChangeKind, CommitWriter};
+    use crate::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
     use crate::mutants::with_mutant;
 
     /// Appends a record that puts `version` in the only word of row 1.
     fn put(words: &mut Vec<u64>, stamp: u64, version: u64) {
-        let mut record = CommitWriter::begin(words);
+        let mut buffer = RecordBuffer::new();
+        let mut record = CommitWriter::begin(&mut buffer);
         record.entry(ChangeKind::Put, 1, 0, 1, Some(&[1]));
         record.push(version);
         record.finish(stamp, version);
+        words.extend_from_slice(buffer.words());
     }
 
     fn payload(records: &[(u64, u64)]) -> Vec<u64> {

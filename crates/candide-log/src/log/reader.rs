@@ -1,9 +1,9 @@
 //! Reading the log block by block, through segments and generations to its end.
 //!
 //! The log of a finished generation ends where the next generation says, and everything before has
-//! to be valid. The log of the last generation ends at the first place without the next valid block.
-//! That is the end only if no valid block of the generation is behind it: one block at most is in
-//! flight, so a crash cannot lose a block and keep a later one.
+//! to be valid. The log of the last generation ends at the first place without the next valid
+//! block. That is the end only if no valid block of the generation is behind it: one block at most
+//! is in flight, so a crash cannot lose a block and keep a later one.
 
 use crate::error::OpenError;
 use crate::format::block::{BLOCK_ALIGN, BlockHeader};
@@ -34,8 +34,8 @@ pub(crate) struct Block {
 
 /// A reader of the log.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    segments: Vec<Segment>,
+pub(crate) struct Reader<'a> {
+    segments: Vec<Segment<'a>>,
     /// What was replayed before the first segment.
     before: Option<Position>,
     /// The segment in which the next block is sought, and the place in it.
@@ -81,17 +81,17 @@ pub(crate) struct LastBlock {
     pub(crate) header: BlockHeader,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
     /// Returns a reader of these segments, of which there is at least one. `before` is what the
     /// checkpoint in force contains. If it is known where the log ends, the reader stops there.
     ///
     /// # Errors
     /// The first segment does not continue the checkpoint.
     pub(crate) fn new(
-        segments: Vec<Segment>,
+        segments: Vec<Segment<'a>>,
         before: Option<Position>,
         stop: Option<Stop>,
-    ) -> Result<Reader, OpenError> {
+    ) -> Result<Reader<'a>, OpenError> {
         let begins_generation = before.is_some_and(|before| {
             segments.first().is_some_and(|first| first.header.generation > before.generation)
         });
@@ -138,7 +138,7 @@ impl Reader {
     }
 
     /// Returns the segments.
-    pub(crate) fn segments(&self) -> &[Segment] {
+    pub(crate) fn segments(&self) -> &[Segment<'a>] {
         &self.segments
     }
 
@@ -230,16 +230,26 @@ impl Reader {
     /// Goes to the first segment of the next generation.
     fn begin_generation(&mut self) {
         if let Some((next, _)) = self.generation_end() {
-            self.segment = next;
-            self.offset = FIRST_BLOCK;
+            self.go_to(next);
             self.last = None;
             self.begins_generation = true;
         }
     }
 
+    /// Goes to the first block of a later segment.
+    fn go_to(&mut self, segment: usize) {
+        self.segments[self.segment].close();
+        self.segment = segment;
+        self.offset = FIRST_BLOCK;
+    }
+
     /// Goes to the next segment, if it begins with the next block of the generation. Returns
     /// whether it does.
     fn enter_segment(&mut self) -> Result<bool, OpenError> {
+        // A writer goes on with the next segment only from one that contains a block.
+        if self.offset == FIRST_BLOCK {
+            return Ok(false);
+        }
         let next = self.segment + 1;
         let generation = self.segments[self.segment].header.generation;
         let Some(segment) = self.segments.get(next) else { return Ok(false) };
@@ -248,7 +258,7 @@ impl Reader {
         }
         match segment.read(FIRST_BLOCK)? {
             Ok((header, _)) if self.follows(&header).is_ok() => {
-                (self.segment, self.offset) = (next, FIRST_BLOCK);
+                self.go_to(next);
                 Ok(true)
             }
             _ => Ok(false),
@@ -284,12 +294,13 @@ impl Reader {
             return Err(format!("the block is of generation {}", header.generation));
         }
         // The checkpoint may contain the beginning of a generation. Which block was the last of it
-        // is not known any more.
+        // is not known any more, but its cut is: a block was durable before the next was written.
         let continued = self.before.filter(|before| before.generation == generation);
         match (self.last, continued) {
-            (None, Some(before)) if header.cut < before.cut => {
-                Err(format!("cut {} follows cut {}", header.cut, before.cut))
-            }
+            (None, Some(before)) if header.synced != before.cut => Err(format!(
+                "the block follows cut {}, and the checkpoint contains cut {}",
+                header.synced, before.cut
+            )),
             (None, Some(_)) => Ok(()),
             (last, _) => header.follows(last.as_ref()).map_err(|error| error.what.into_owned()),
         }

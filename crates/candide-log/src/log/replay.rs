@@ -7,8 +7,8 @@ use crate::log::reader::Reader;
 
 /// The log as a sequence of batches.
 #[derive(Debug)]
-pub(crate) struct Replay {
-    reader: Reader,
+pub(crate) struct Replay<'a> {
+    reader: Reader<'a>,
     batches: Batches,
     /// The generation of the last block.
     generation: u64,
@@ -28,10 +28,10 @@ pub(crate) struct Step {
     pub(crate) offset: u64,
 }
 
-impl Replay {
+impl<'a> Replay<'a> {
     /// Returns the replay of what `reader` reads. `batches` is what a checkpoint leaves, and
     /// `generation` that of the checkpoint.
-    pub(crate) fn new(reader: Reader, batches: Batches, generation: u64) -> Replay {
+    pub(crate) fn new(reader: Reader<'a>, batches: Batches, generation: u64) -> Replay<'a> {
         Replay { reader, batches, generation, records: 0, dropped: 0, bytes: 0 }
     }
 
@@ -40,12 +40,34 @@ impl Replay {
     /// # Errors
     /// A file cannot be read, or something is damaged that had been durable.
     pub(crate) fn next(&mut self) -> Result<Option<Step>, OpenError> {
+        self.next_until(None)
+    }
+
+    /// Reads the next block. `None` at the end of the log, or when the cut of a generation has been
+    /// reached. That of the block before it may have been above it: then only the records up to the
+    /// cut have left.
+    pub(crate) fn next_until(
+        &mut self,
+        until: Option<(u64, u64)>,
+    ) -> Result<Option<Step>, OpenError> {
+        if until.is_some_and(|until| self.last() >= until) {
+            return Ok(None);
+        }
         let Some(block) = self.reader.next()? else { return Ok(None) };
+        let mut cut = block.header.cut;
+        if let Some((generation, last)) = until {
+            if block.header.generation > generation {
+                return Ok(None);
+            }
+            if block.header.generation == generation {
+                cut = cut.min(last);
+            }
+        }
         if block.begins_generation {
             self.dropped += self.batches.end_generation();
         }
         let file = self.reader.segments()[block.segment].name.clone();
-        let batch = self.batches.add(block.header.cut, block.payload).map_err(|error| {
+        let batch = self.batches.add(cut, block.payload).map_err(|error| {
             let place = block.offset + BLOCK_HEADER_BYTES as u64 + error.offset;
             OpenError::corrupt(&file, place, error.what)
         })?;
@@ -56,7 +78,7 @@ impl Replay {
     }
 
     /// Returns the reader.
-    pub(crate) fn reader(&self) -> &Reader {
+    pub(crate) fn reader(&self) -> &Reader<'a> {
         &self.reader
     }
 

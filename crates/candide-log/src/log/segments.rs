@@ -7,6 +7,7 @@ use crate::format::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::format::{Fault, Malformed, Uuid};
 use crate::mutants::{Mutant, mutant};
 use crate::names;
+use std::cell::OnceCell;
 use std::io;
 
 /// The place of the first block of a segment.
@@ -17,26 +18,28 @@ const SEARCH_BYTES: usize = 1 << 20;
 
 /// A segment whose header has been checked.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct Segment<'a> {
     pub(crate) name: String,
     pub(crate) header: SegmentHeader,
-    pub(crate) file: Box<dyn DiskFile>,
+    disk: &'a dyn Disk,
+    /// The file, while it is open: a process cannot have thousands of files open.
+    file: OnceCell<Box<dyn DiskFile>>,
 }
 
 /// A block that has been read: its header and the words of its commit records; or why there is no
 /// valid block.
 pub(crate) type Read = Result<(BlockHeader, Vec<u64>), Malformed>;
 
-impl Segment {
+impl<'a> Segment<'a> {
     /// Opens a segment and checks its header. The database is checked if it is known.
     ///
     /// # Errors
     /// The file is missing, shorter than it says, or of another database, or its header is damaged.
     pub(crate) fn open(
-        disk: &dyn Disk,
+        disk: &'a dyn Disk,
         uuid: Option<&Uuid>,
         number: u64,
-    ) -> Result<Segment, OpenError> {
+    ) -> Result<Segment<'a>, OpenError> {
         let name = names::segment(number);
         let corrupt = |offset, what: String| OpenError::corrupt(&name, offset, what);
         let file = match disk.open(&name) {
@@ -62,7 +65,24 @@ impl Segment {
             let what = format!("the file has {length} bytes, and {} are needed", header.bytes);
             return Err(corrupt(length, what));
         }
-        Ok(Segment { name, header, file })
+        Ok(Segment { name, header, disk, file: OnceCell::from(file) })
+    }
+
+    /// Returns the file, which is opened if it is not open.
+    pub(crate) fn file(&self) -> Result<&dyn DiskFile, OpenError> {
+        let file = match self.file.get() {
+            Some(file) => file,
+            None => {
+                let file = self.disk.open(&self.name).map_err(OpenError::io(&self.name))?;
+                self.file.get_or_init(|| file)
+            }
+        };
+        Ok(&**file)
+    }
+
+    /// Closes the file, until it is needed again.
+    pub(crate) fn close(&mut self) {
+        self.file.take();
     }
 
     /// Returns the number of the segment.
@@ -80,14 +100,14 @@ impl Segment {
             return Ok(Err(Malformed::new(0, "the segment ends").with(Fault::Short)));
         }
         let mut first = [0; BLOCK_HEADER_BYTES];
-        self.file.read_at(offset, &mut first).map_err(OpenError::io(&self.name))?;
+        self.file()?.read_at(offset, &mut first).map_err(OpenError::io(&self.name))?;
         let header = match BlockHeader::parse(&first, room) {
             Ok(header) => header,
             Err(error) => return Ok(Err(error)),
         };
         let mut words = vec![0u64; header.size() as usize / size_of::<u64>()];
         let bytes = bytemuck::cast_slice_mut(&mut words);
-        self.file.read_at(offset, bytes).map_err(OpenError::io(&self.name))?;
+        self.file()?.read_at(offset, bytes).map_err(OpenError::io(&self.name))?;
         if let Err(error) = header.check(self.header.salt, bytes)
             && !mutant(Mutant::CrcSkipped)
         {
@@ -116,7 +136,7 @@ impl Segment {
         while offset < self.header.bytes {
             let count = (self.header.bytes - offset).min(SEARCH_BYTES as u64) as usize;
             buffer.resize(count, 0);
-            self.file.read_at(offset, &mut buffer).map_err(OpenError::io(&self.name))?;
+            self.file()?.read_at(offset, &mut buffer).map_err(OpenError::io(&self.name))?;
             for place in (offset..).step_by(BLOCK_ALIGN as usize).take(count / BLOCK_ALIGN as usize)
             {
                 let bytes = &buffer[(place - offset) as usize..];
@@ -137,19 +157,22 @@ impl Segment {
     }
 }
 
-/// Opens the segments from `first` to `last`.
+/// Opens the segments from `first` to `last`, and closes all files but the first one.
 ///
 /// # Errors
 /// One of them is missing or has a damaged header, or they do not continue one another.
-pub(crate) fn open_all(
-    disk: &dyn Disk,
+pub(crate) fn open_all<'a>(
+    disk: &'a dyn Disk,
     uuid: Option<&Uuid>,
     first: u64,
     last: u64,
-) -> Result<Vec<Segment>, OpenError> {
+) -> Result<Vec<Segment<'a>>, OpenError> {
     let mut segments: Vec<Segment> = Vec::new();
     for number in first..=last.max(first) {
-        let segment = Segment::open(disk, uuid, number)?;
+        let mut segment = Segment::open(disk, uuid, number)?;
+        if number > first {
+            segment.close();
+        }
         if let Some(before) = segments.last() {
             let (is, was) = (&segment.header, &before.header);
             let continues = is.generation > was.generation

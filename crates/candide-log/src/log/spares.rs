@@ -1,10 +1,10 @@
 //! Files for segments to come: made of zeros ahead of demand, or left by segments that are not
 //! needed any more.
 
+use crate::directory::Directory;
 use crate::disk::{Disk, DiskFile};
 use crate::error::is_full;
 use crate::format::segment::SegmentHeader;
-use crate::mutants::{Mutant, mutant};
 use crate::names;
 use std::collections::VecDeque;
 use std::io;
@@ -82,9 +82,7 @@ impl Spares {
         unfinished.write()?;
         if let Err(error) = unfinished.file.sync() {
             // It is not known what the file contains, and no later sync would tell.
-            if let Some(lost) = self.unfinished.take() {
-                let _ = disk.remove(&lost.name);
-            }
+            self.abandon(disk);
             return Err(error);
         }
         if unfinished.done < unfinished.bytes {
@@ -94,6 +92,13 @@ impl Spares {
             self.ready.push_back(Spare { name, bytes });
         }
         Ok(true)
+    }
+
+    /// Removes the file that is being filled.
+    pub(crate) fn abandon(&mut self, disk: &dyn Disk) {
+        if let Some(abandoned) = self.unfinished.take() {
+            let _ = disk.remove(&abandoned.name);
+        }
     }
 
     /// Returns the name of a file with at least `least` bytes, and its size; makes one with `bytes`
@@ -133,7 +138,7 @@ fn write_zeros(file: &dyn DiskFile, offset: u64, count: u64) -> io::Result<()> {
 
 /// Makes a file of zeros with this header, gives it the name of the segment, and makes it durable.
 pub(crate) fn create(
-    disk: &dyn Disk,
+    disk: &Directory,
     spare: &str,
     header: &SegmentHeader,
 ) -> io::Result<Box<dyn DiskFile>> {
@@ -144,13 +149,13 @@ pub(crate) fn create(
     write_zeros(&*file, offset, header.bytes - offset)?;
     file.sync()?;
     disk.rename(spare, &names::segment(header.number))?;
-    sync_directory(disk)?;
+    disk.sync_names()?;
     Ok(file)
 }
 
 /// Makes a spare file the segment with this header. When this returns, the segment is durable.
 pub(crate) fn publish(
-    disk: &dyn Disk,
+    disk: &Directory,
     spare: &str,
     header: &SegmentHeader,
 ) -> Result<Box<dyn DiskFile>, PublishError> {
@@ -162,16 +167,8 @@ pub(crate) fn publish(
         Ok(file)
     };
     let file = unused().map_err(PublishError::Unused)?;
-    sync_directory(disk).map_err(PublishError::Unknown)?;
+    disk.sync_names().map_err(PublishError::Unknown)?;
     Ok(file)
-}
-
-/// Makes the names of files durable.
-pub(crate) fn sync_directory(disk: &dyn Disk) -> io::Result<()> {
-    if mutant(Mutant::NoDirSync) {
-        return Ok(());
-    }
-    disk.sync_directory()
 }
 
 /// The reason why a segment was not published.

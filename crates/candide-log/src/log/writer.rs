@@ -1,10 +1,11 @@
 //! Writing the log: blocks, one at a time, and the segments that they go to.
 //!
 //! One block at most is in flight: before a block is written, the one before is durable. A
-//! *confirmation* is a block without records, which only lets a reader notice if the block before it
-//! is damaged; the next block is written over it, unless the segment is closed first.
+//! *confirmation* is a block without records, which only lets a reader notice if the block before
+//! it is damaged; the next block is written over it, unless the segment is closed first.
 
-use crate::disk::{Disk, DiskFile};
+use crate::directory::Directory;
+use crate::disk::DiskFile;
 use crate::error::{WriteError, is_full};
 use crate::format::Uuid;
 use crate::format::block::{BLOCK_ALIGN, BLOCK_HEADER_BYTES, BlockHeader};
@@ -27,7 +28,7 @@ const LEAST_SEGMENT_BYTES: u64 = FIRST_BLOCK + 2 * BLOCK_ALIGN;
 /// The log of a database that is open, as far as it is written.
 #[derive(Debug)]
 pub(crate) struct Log {
-    disk: Arc<dyn Disk>,
+    disk: Arc<Directory>,
     /// The header of the segment in use.
     segment: SegmentHeader,
     file: Box<dyn DiskFile>,
@@ -39,6 +40,8 @@ pub(crate) struct Log {
     is_unsynced: bool,
     /// The confirmation that lies at the place of the next block.
     confirmation: Option<BlockHeader>,
+    /// The largest stamp of the generation's records.
+    stamp: u64,
     /// The cut that is known to be durable.
     synced: u64,
     /// The place behind the last block that is known to be durable.
@@ -48,6 +51,8 @@ pub(crate) struct Log {
     spares: Spares,
     /// The bytes of the largest segments, unless a single block is larger.
     segment_bytes: u64,
+    /// The lack of room that a checkpoint is to end. Until then no file is made.
+    no_room: Option<Arc<io::Error>>,
     /// The first failure. Nothing is written after it.
     failure: Option<Arc<io::Error>>,
 }
@@ -71,19 +76,22 @@ pub(crate) struct Beginning {
     pub(crate) end_before: GenerationEnd,
     /// The segments of earlier generations that are needed.
     pub(crate) closed: Vec<Closed>,
+    /// The number in the name of the first file for segments to come. Such a file must not have had
+    /// the name before, unless that is over and durable.
+    pub(crate) next_spare: u64,
     pub(crate) segment_bytes: u64,
 }
 
 impl Log {
     /// Begins a generation with a new segment, which is durable when this returns. A segment of
     /// this number is replaced.
-    pub(crate) fn begin(disk: Arc<dyn Disk>, beginning: &Beginning) -> io::Result<Log> {
+    pub(crate) fn begin(disk: Arc<Directory>, beginning: &Beginning) -> io::Result<Log> {
         let &Beginning { uuid, number, generation, end_before, segment_bytes, .. } = beginning;
         let segment_bytes = segment_bytes.max(LEAST_SEGMENT_BYTES).next_multiple_of(BLOCK_ALIGN);
         let bytes = FIRST_SEGMENT_BYTES.min(segment_bytes);
         let segment = SegmentHeader { uuid, number, generation, end_before, salt: salt(), bytes };
-        let mut spares = Spares::new(number);
-        let file = spares::create(&*disk, &spares.name(), &segment)?;
+        let mut spares = Spares::new(beginning.next_spare);
+        let file = spares::create(&disk, &spares.name(), &segment)?;
         Ok(Log {
             disk,
             segment,
@@ -92,11 +100,13 @@ impl Log {
             last: BlockHeader { generation, ..BlockHeader::default() },
             is_unsynced: false,
             confirmation: None,
+            stamp: 0,
             synced: 0,
             synced_offset: FIRST_BLOCK,
             closed: beginning.closed.clone(),
             spares,
             segment_bytes,
+            no_room: None,
             failure: None,
         })
     }
@@ -117,6 +127,11 @@ impl Log {
         closed + self.offset - FIRST_BLOCK
     }
 
+    /// Returns whether a record has been written that is above the cut of the last block.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.stamp > self.last.cut
+    }
+
     /// Returns the failure after which nothing can be written.
     pub(crate) fn check(&self) -> Result<(), WriteError> {
         match &self.failure {
@@ -128,9 +143,10 @@ impl Log {
     /// Writes a block with these records, which closes `cut`.
     pub(crate) fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
         self.check()?;
-        if let Err(what) = self.check_records(records, cut) {
-            return Err(self.fail(io::Error::new(io::ErrorKind::InvalidInput, what)));
-        }
+        let stamp = match self.check_records(records, cut) {
+            Ok(stamp) => stamp,
+            Err(what) => return Err(self.fail(io::Error::new(io::ErrorKind::InvalidInput, what))),
+        };
         self.sync()?;
         if mutant(Mutant::RoundSplit) && records.len() > 1 {
             let (first, second) = records.split_at(records.len() / 2);
@@ -138,11 +154,14 @@ impl Log {
             self.sync()?;
             return self.append(second, cut);
         }
-        self.append(records, cut)
+        self.append(records, cut)?;
+        self.stamp = self.stamp.max(stamp);
+        Ok(())
     }
 
-    /// Checks that a reader will accept the records.
-    fn check_records(&self, records: &[&[u64]], cut: u64) -> Result<(), String> {
+    /// Checks that a reader will accept the records. Returns their largest stamp.
+    fn check_records(&self, records: &[&[u64]], cut: u64) -> Result<u64, String> {
+        let mut largest = 0;
         if cut < self.last.cut {
             return Err(format!("cut {cut} follows cut {}", self.last.cut));
         }
@@ -152,6 +171,7 @@ impl Log {
                     let cut = self.last.cut;
                     return Err(format!("a record below the cut: stamp {stamp}, after cut {cut}"));
                 }
+                largest = largest.max(stamp);
                 let count = counts as u32 as usize;
                 match words.split_at_checked(count) {
                     Some((_, rest)) if count > HEADER_WORDS => words = rest,
@@ -162,7 +182,7 @@ impl Log {
                 return Err(format!("a record of {} words", words.len()));
             }
         }
-        Ok(())
+        Ok(largest)
     }
 
     /// Writes a block at the place of the next one, or as the first of a new segment.
@@ -231,24 +251,26 @@ impl Log {
         Ok(())
     }
 
-    /// Does a part of the work for the next segment, if the one in use is half full. That there is
-    /// no room is no failure yet.
+    /// Does a part of the work for the next segment, if the one in use is half full.
     pub(crate) fn prepare(&mut self) -> Result<(), WriteError> {
         self.check()?;
-        if self.offset < self.segment.bytes / 2 {
+        if self.offset < self.segment.bytes / 2 || self.no_room.is_some() {
             return Ok(());
         }
-        match self.spares.prepare(&*self.disk, self.next_bytes()) {
-            Err(error) if !is_full(&error) => Err(self.fail(error)),
-            _ => Ok(()),
+        match self.spares.prepare(&**self.disk, self.next_bytes()) {
+            Ok(_) => Ok(()),
+            Err(error) if is_full(&error) => Err(WriteError::Full(Arc::new(error))),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
-    /// Writes a confirmation behind the last block, if the generation has one and it is not
-    /// confirmed already.
+    /// Writes a confirmation behind the last block, or in the next segment if that one is empty.
+    /// Does nothing if the generation has no block, if the last one is confirmed already, or if a
+    /// checkpoint contains it.
     pub(crate) fn confirm(&mut self) -> Result<(), WriteError> {
         self.check()?;
-        if self.last.sequence == 0 || self.offset == FIRST_BLOCK || self.confirmation.is_some() {
+        let is_contained = self.offset == FIRST_BLOCK && self.closed.is_empty();
+        if self.last.sequence == 0 || is_contained || self.confirmation.is_some() {
             return Ok(());
         }
         self.sync()?;
@@ -265,28 +287,42 @@ impl Log {
         self.next_segment(BLOCK_ALIGN)
     }
 
+    /// Gives back what has been written of a file for the next segment, for which there is no room,
+    /// and makes no other one until [`end_making_room`](Log::end_making_room) is called.
+    pub(crate) fn begin_making_room(&mut self, no_room: Arc<io::Error>) {
+        self.spares.abandon(&**self.disk);
+        self.no_room = Some(no_room);
+    }
+
+    /// Lets files for segments be made again.
+    pub(crate) fn end_making_room(&mut self) {
+        self.no_room = None;
+    }
+
     /// Returns the bytes of the next segment.
     fn next_bytes(&self) -> u64 {
         (2 * self.segment.bytes).min(self.segment_bytes)
     }
 
-    /// Goes on with a segment that has room for a block of `size` bytes.
+    /// Goes on with a segment that has room for a block of `size` bytes. It takes the place of the
+    /// segment in use if that one contains no block, so that no segment without a block comes
+    /// before another one of its generation.
     fn next_segment(&mut self, size: u64) -> Result<(), WriteError> {
         self.sync()?;
-        if let Some(confirmation) = self.confirmation.take() {
-            self.advance(confirmation);
-            self.synced_offset = self.offset;
+        if let Some(error) = &self.no_room {
+            return Err(WriteError::Full(Arc::clone(error)));
         }
         let least = FIRST_BLOCK + size + BLOCK_ALIGN;
-        let taken = self.spares.take(&*self.disk, least, self.next_bytes());
+        let taken = self.spares.take(&**self.disk, least, self.next_bytes());
         let (spare, bytes) = match taken {
             Ok(taken) => taken,
             Err(error) if is_full(&error) => return Err(WriteError::Full(Arc::new(error))),
             Err(error) => return Err(self.fail(error)),
         };
-        let number = self.segment.number + 1;
+        let is_empty = self.offset == FIRST_BLOCK;
+        let number = self.segment.number + u64::from(!is_empty);
         let segment = SegmentHeader { number, salt: salt(), bytes, ..self.segment };
-        let file = match spares::publish(&*self.disk, &spare, &segment) {
+        let file = match spares::publish(&self.disk, &spare, &segment) {
             Ok(file) => file,
             Err(error) => {
                 let (error, is_full) = error.into_io();
@@ -298,8 +334,15 @@ impl Log {
                 return Err(self.fail(error));
             }
         };
-        let SegmentHeader { number, bytes, .. } = self.segment;
-        self.closed.push(Closed { number, bytes, end: self.offset });
+        let confirmation = self.confirmation.take();
+        if !is_empty {
+            // It is durable now, and the next block cannot take its place.
+            if let Some(confirmation) = confirmation {
+                self.advance(confirmation);
+            }
+            let SegmentHeader { number, bytes, .. } = self.segment;
+            self.closed.push(Closed { number, bytes, end: self.offset });
+        }
         self.segment = segment;
         self.file = file;
         self.offset = FIRST_BLOCK;

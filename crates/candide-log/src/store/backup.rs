@@ -5,14 +5,14 @@ use super::manifest;
 use super::open::{self, Files};
 use super::recover;
 use crate::checkpoint::read::{PartReader, parts};
+use crate::directory::Directory;
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 use crate::format::block::BLOCK_ALIGN;
 use crate::format::manifest::Manifest;
 use crate::format::segment::SegmentHeader;
-use crate::log::reader::Stop;
-use crate::log::segments::Segment;
-use crate::log::spares::sync_directory;
+use crate::log::reader::{LastBlock, Reader, Stop};
+use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::names::{self, DIRECTORY, FileName};
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ pub struct BackedUp {
 impl Store {
     /// Copies the database to another directory, which must be empty: everything that is durable
     /// when the copy begins. The copy opens as a database would that has crashed then. It is read
-    /// back and checked. The log is written meanwhile as usual; checkpoints wait.
+    /// back and checked, and its last block is confirmed, so that later damage of it is noticed.
+    /// The log is written meanwhile as usual; checkpoints wait.
     ///
     /// # Errors
     /// A file cannot be read or written, or what is read is damaged. The copy may be unfinished
@@ -41,17 +42,17 @@ impl Store {
     pub fn backup(&self, to: Arc<dyn Disk>) -> Result<BackedUp, StoreError> {
         let shared = &*self.shared;
         let _merging = shared.merging();
-        let to = &*to;
+        let directory = Directory::new(to);
+        let to = &*directory;
         let _lock = open::lock(to)?;
         check_empty(to)?;
-        let (number, end, mut ends) = {
+        let ends: Vec<(u64, u64)> = {
             let log = shared.log();
-            let (number, end) = log.durable_end();
-            let ends: Vec<_> =
-                log.closed().iter().map(|closed| (closed.number, closed.end)).collect();
-            (number, end, ends)
+            let closed = log.closed().iter().map(|closed| (closed.number, closed.end));
+            closed.chain([log.durable_end()]).collect()
         };
-        ends.push((number, end));
+        // The segment in use may contain no durable block.
+        let with_blocks = ends.iter().rfind(|(_, end)| *end > FIRST_BLOCK).or(ends.last());
         // The tables that these segments name have been added before.
         let manifest = shared.manifest().current().clone();
         let mut done = BackedUp::default();
@@ -65,18 +66,21 @@ impl Store {
                 done.bytes += about.bytes;
             }
         }
-        for (number, end) in ends {
-            let from = Segment::open(&*shared.disk, Some(&manifest.uuid), number)?;
+        for &(number, end) in &ends {
+            let from = Segment::open(&**shared.disk, Some(&manifest.uuid), number)?;
             done.bytes += copy_segment(&from, to, end)?;
         }
-        sync_directory(to).map_err(StoreError::io(DIRECTORY))?;
-        (done.generation, done.cut) = check(to, &manifest, Stop { segment: number, offset: end })?;
-        manifest::create(to, &manifest)?;
+        directory.sync_names().map_err(StoreError::io(DIRECTORY))?;
+        if let Some(&(segment, offset)) = with_blocks {
+            (done.generation, done.cut) = check(to, &manifest, Stop { segment, offset })?;
+        }
+        manifest::create(&directory, &manifest)?;
         Ok(done)
     }
 }
 
-fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
+/// Checks that a directory for a copy is empty.
+pub(crate) fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
     let files = Files::list(to)?;
     let own = files.names.iter().find(|name| **name != FileName::Lock).map(|name| name.name());
     match files.foreign.or(own) {
@@ -86,15 +90,16 @@ fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
 }
 
 /// Copies a segment up to `end`, as a segment that is not longer than necessary. Returns its bytes.
-fn copy_segment(from: &Segment, to: &dyn Disk, end: u64) -> Result<u64, StoreError> {
+fn copy_segment(from: &Segment<'_>, to: &dyn Disk, end: u64) -> Result<u64, StoreError> {
     let name = &from.name;
     let copy = to.create(name).map_err(StoreError::io(name))?;
-    // One more block, which is empty: the end of the log is a place in the segment.
+    // Room for one more block: the end of the log is a place in the segment, and a confirmation
+    // may come there.
     let header = SegmentHeader { bytes: end + BLOCK_ALIGN, ..from.header };
     let encoded = header.encode();
     let zeros = [0; BLOCK_ALIGN as usize];
     copy.write_at(0, &[&encoded]).map_err(StoreError::io(name))?;
-    copy_bytes(name, &*from.file, &*copy, encoded.len() as u64, end)?;
+    copy_bytes(name, from.file()?, &*copy, encoded.len() as u64, end)?;
     copy.write_at(end, &[&zeros]).and_then(|()| copy.sync()).map_err(StoreError::io(name))?;
     Ok(header.bytes)
 }
@@ -118,7 +123,8 @@ fn copy_bytes(
     Ok(())
 }
 
-/// Reads the copy. Returns the generation and the cut of the last commits in it.
+/// Reads the copy, and confirms its last block. Returns the generation and the cut of the last
+/// commits in it.
 fn check(to: &dyn Disk, manifest: &Manifest, stop: Stop) -> Result<(u64, u64), StoreError> {
     let mut pending = Vec::new();
     for part in parts(manifest) {
@@ -130,5 +136,17 @@ fn check(to: &dyn Disk, manifest: &Manifest, stop: Stop) -> Result<(u64, u64), S
     let segments = recover::segments(to, manifest, stop.segment)?;
     let mut replay = recover::replay(segments, manifest, pending, Some(stop))?;
     while replay.next()?.is_some() {}
+    confirm(replay.reader())?;
     Ok(replay.last())
+}
+
+/// Writes a confirmation behind the last block of a copy, and makes it durable.
+fn confirm(reader: &Reader) -> Result<(), StoreError> {
+    let Some(LastBlock { segment, offset, header }) = reader.last_block() else { return Ok(()) };
+    let of = &reader.segments()[segment];
+    let file = of.file()?;
+    let confirmation = header.confirmation(of.header.salt);
+    let parts = [&confirmation.encode()[..], confirmation.padding()];
+    let written = file.write_at(offset + header.size(), &parts).and_then(|()| file.sync());
+    written.map_err(StoreError::io(&of.name))
 }

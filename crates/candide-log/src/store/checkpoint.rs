@@ -2,16 +2,15 @@
 
 use super::recover;
 use super::{Shared, Store, StoreOptions};
-use crate::checkpoint::merge::Merge;
-use crate::checkpoint::read::{PartReader, parts, read_pending};
+use crate::checkpoint::merge;
+use crate::checkpoint::read::read_pending;
 use crate::checkpoint::write::CheckpointWriter;
 use crate::disk::Disk;
-use crate::error::StoreError;
-use crate::format::checkpoint::{Contents, PartHeader};
+use crate::error::{StoreError, WriteError};
+use crate::format::checkpoint::PartHeader;
 use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::reader::Stop;
 use crate::log::replay::Step;
-use crate::log::spares::sync_directory;
 use crate::log::writer::Closed;
 use crate::mutants::{Mutant, mutant};
 use crate::names::{self, DIRECTORY};
@@ -44,38 +43,67 @@ impl Store {
     /// Makes a checkpoint of everything that has been written, and gives back the segments of the
     /// log that are not needed any more. The log is closed for a moment; then the checkpoint before
     /// and the log up to there are read from the disk, whatever is written meanwhile. Memory is
-    /// needed for that part of the log, not for the checkpoint.
+    /// needed for that part of the log, not for the checkpoint. If there is no room for the next
+    /// segment of the log, what is in the segment in use is left out.
     ///
     /// # Errors
     /// Unless `MANIFEST` fails, what was in force is still in force, and the call may be repeated.
     pub fn checkpoint(&self) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
         let mut number = shared.merging();
+        shared.manifest().check()?;
         let closed = {
             let mut log = shared.log();
-            log.rotate()?;
+            match log.rotate() {
+                // The segments that are closed give room.
+                Err(WriteError::Full(error)) if !log.closed().is_empty() => {
+                    log.begin_making_room(error);
+                }
+                rotated => rotated?,
+            }
             log.closed().to_vec()
         };
+        let done = self.checkpoint_of(&closed, &mut number);
+        shared.log().end_making_room();
+        done
+    }
+
+    /// Makes a checkpoint that contains these segments, with the number after `number`.
+    fn checkpoint_of(
+        &self,
+        closed: &[Closed],
+        number: &mut u64,
+    ) -> Result<Checkpointed, StoreError> {
+        let shared = &*self.shared;
         // The tables that the closed segments name have been added before.
         let manifest = shared.manifest().current().clone();
         let Some(last) = closed.last().copied() else {
             return Ok(unchanged(&manifest));
         };
         *number += 1;
-        let merged = merge(shared, &manifest, last, *number);
+        let merged = write_checkpoint(shared, &manifest, last, *number);
         if merged.is_err() {
             // They would be removed at the next opening; until then they are in the way.
-            remove_parts(&*shared.disk, *number);
+            remove_parts(&**shared.disk, *number);
         }
         let (checkpoint, mut done) = merged?;
         let first = last.number + 1;
         if mutant(Mutant::SegmentsFreedBeforeManifest) {
             done.left_behind += shared.give_back(first);
         }
-        shared.manifest().replace(|manifest| {
+        let replaced = shared.manifest().replace(|manifest| {
             manifest.checkpoint = Some(checkpoint);
             manifest.first_segment = first;
-        })?;
+        });
+        match replaced {
+            Ok(()) => {}
+            // The new checkpoint may be in force.
+            Err(StoreError::Failed(error)) => return Err(StoreError::Failed(error)),
+            Err(error) => {
+                remove_parts(&**shared.disk, *number);
+                return Err(error);
+            }
+        }
         done.left_behind += shared.give_back(first);
         if let Some(before) = &manifest.checkpoint {
             let parts = 0..before.parts.len() as u32;
@@ -105,13 +133,13 @@ fn unchanged(manifest: &Manifest) -> Checkpointed {
 }
 
 /// Writes the parts of a new checkpoint: the one before, and the log up to the end of `last`.
-fn merge(
+fn write_checkpoint(
     shared: &Shared,
     manifest: &Manifest,
     last: Closed,
     number: u64,
 ) -> Result<(Checkpoint, Checkpointed), StoreError> {
-    let disk = &*shared.disk;
+    let disk = &**shared.disk;
     let segments = recover::segments(disk, manifest, last.number)?;
     let stop = Stop { segment: last.number, offset: last.end };
     let pending = read_pending(disk, manifest)?;
@@ -123,23 +151,12 @@ fn merge(
     let (generation, cut) = replay.last();
     let header = PartHeader { uuid: manifest.uuid, checkpoint: number, part: 0, generation, cut };
     let mut writer = CheckpointWriter::new(disk, header, shared.options.segment_bytes);
-    let mut merge = Merge::new(&manifest.tables, &steps);
-    for part in parts(manifest) {
-        let mut part = PartReader::open(disk, manifest, part)?;
-        while let Some(block) = part.next()? {
-            if let Contents::Rows { table, .. } = block.contents {
-                for (key, words) in block.rows() {
-                    merge.row(&mut writer, table, key, words)?;
-                }
-            }
-        }
-    }
-    merge.finish(&mut writer)?;
+    merge::merge(disk, manifest, &steps, &mut writer)?;
     let rows = writer.rows();
     let pending =
         if mutant(Mutant::CheckpointPendingDropped) { &[] } else { replay.batches().pending() };
     let checkpoint = writer.finish(pending)?;
-    sync_directory(disk).map_err(StoreError::io(DIRECTORY))?;
+    shared.disk.sync_names().map_err(StoreError::io(DIRECTORY))?;
     let done = Checkpointed {
         number,
         is_new: true,

@@ -1,11 +1,11 @@
 //! The file `MANIFEST`: reading it, and replacing it as a whole.
 
+use crate::directory::Directory;
 use crate::disk::Disk;
 use crate::error::{OpenError, StoreError, is_full};
 use crate::format::Fault;
 use crate::format::manifest::Manifest;
 use crate::log::segments::damaged;
-use crate::log::spares::sync_directory;
 use crate::names::{DIRECTORY, MANIFEST, MANIFEST_NEW};
 use std::io;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) fn read(disk: &dyn Disk) -> Result<Option<Manifest>, OpenError> {
 /// `MANIFEST` of a database that is open.
 #[derive(Debug)]
 pub(crate) struct ManifestFile {
-    disk: Arc<dyn Disk>,
+    disk: Arc<Directory>,
     current: Manifest,
     /// The failure after which it is not known which one is in force.
     failure: Option<Arc<io::Error>>,
@@ -39,13 +39,21 @@ pub(crate) struct ManifestFile {
 
 impl ManifestFile {
     /// Returns the file with the contents that were read or written last.
-    pub(crate) fn new(disk: Arc<dyn Disk>, current: Manifest) -> ManifestFile {
+    pub(crate) fn new(disk: Arc<Directory>, current: Manifest) -> ManifestFile {
         ManifestFile { disk, current, failure: None }
     }
 
     /// Returns what is in force.
     pub(crate) fn current(&self) -> &Manifest {
         &self.current
+    }
+
+    /// Returns the failure after which the contents cannot be replaced.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match &self.failure {
+            Some(failure) => Err(StoreError::Failed(Arc::clone(failure))),
+            None => Ok(()),
+        }
     }
 
     /// Puts other contents in force. When this returns, they are durable.
@@ -55,14 +63,12 @@ impl ManifestFile {
     /// and it is not known whether they are durable, this and every later call returns
     /// [`StoreError::Failed`].
     pub(crate) fn replace(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), StoreError> {
-        if let Some(failure) = &self.failure {
-            return Err(StoreError::Failed(Arc::clone(failure)));
-        }
+        self.check()?;
         let mut next = self.current.clone();
         change(&mut next);
         next.sequence += 1;
-        write_new(&*self.disk, &next)?;
-        if let Err(error) = put_in_force(&*self.disk) {
+        write_new(&self.disk, &next)?;
+        if let Err(error) = put_in_force(&self.disk) {
             let error = Arc::new(error);
             self.failure = Some(Arc::clone(&error));
             return Err(StoreError::Failed(error));
@@ -72,14 +78,22 @@ impl ManifestFile {
     }
 }
 
+/// Writes `MANIFEST` anew before anything rests on it: what the system shows may be what a failed
+/// sync has lost. It is durable after the next sync of the directory.
+pub(crate) fn renew(disk: &Directory, manifest: &mut Manifest) -> Result<(), StoreError> {
+    manifest.sequence += 1;
+    write_new(disk, manifest)?;
+    disk.rename(MANIFEST_NEW, MANIFEST).map_err(StoreError::io(MANIFEST))
+}
+
 /// Writes the first `MANIFEST` of a database.
-pub(crate) fn create(disk: &dyn Disk, manifest: &Manifest) -> Result<(), StoreError> {
+pub(crate) fn create(disk: &Directory, manifest: &Manifest) -> Result<(), StoreError> {
     write_new(disk, manifest)?;
     put_in_force(disk).map_err(StoreError::io(DIRECTORY))
 }
 
 /// Writes contents to a file beside `MANIFEST`, and makes them durable.
-fn write_new(disk: &dyn Disk, manifest: &Manifest) -> Result<(), StoreError> {
+fn write_new(disk: &Directory, manifest: &Manifest) -> Result<(), StoreError> {
     let bytes = manifest.encode().map_err(|error| {
         StoreError::Damaged(OpenError::corrupt(MANIFEST, error.offset, error.what))
     })?;
@@ -90,14 +104,14 @@ fn write_new(disk: &dyn Disk, manifest: &Manifest) -> Result<(), StoreError> {
     written.map_err(|error| {
         if is_full(&error) {
             // Part of it may have been written. It is in the way of what needs room.
-            let _ = disk.remove(MANIFEST_NEW);
+            let _ = disk.create(MANIFEST_NEW);
         }
         StoreError::io(MANIFEST_NEW)(error)
     })
 }
 
 /// Puts the new file in the place of `MANIFEST`.
-fn put_in_force(disk: &dyn Disk) -> io::Result<()> {
+fn put_in_force(disk: &Directory) -> io::Result<()> {
     disk.rename(MANIFEST_NEW, MANIFEST)?;
-    sync_directory(disk)
+    disk.sync_names()
 }

@@ -1,6 +1,6 @@
 //! A database that is open: its tables, its log, its checkpoint.
 
-mod backup;
+pub(crate) mod backup;
 mod checkpoint;
 pub(crate) mod manifest;
 pub(crate) mod open;
@@ -9,7 +9,7 @@ pub(crate) mod recover;
 pub use backup::BackedUp;
 pub use checkpoint::Checkpointed;
 
-use crate::disk::Disk;
+use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
 use crate::log::writer::Log;
 use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
@@ -17,6 +17,9 @@ use manifest::ManifestFile;
 use recover::Recovery;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The number of segments from which on a checkpoint should be made: each opening begins one.
+const SEGMENTS_MAX: usize = 256;
 
 /// How a database is opened and kept.
 #[derive(Debug, Clone)]
@@ -85,7 +88,7 @@ pub struct Recovered {
 
 impl Recovered {
     /// Notes what was read.
-    fn describe(&mut self, recovery: &Recovery) {
+    fn describe(&mut self, recovery: &Recovery<'_>) {
         let replay = &recovery.replay;
         self.rows = recovery.rows;
         self.records = replay.records();
@@ -111,7 +114,7 @@ pub struct LogWriter {
 /// of the others never two.
 #[derive(Debug)]
 struct Shared {
-    disk: Arc<dyn Disk>,
+    disk: Arc<Directory>,
     options: StoreOptions,
     manifest: Mutex<ManifestFile>,
     log: Mutex<Log>,
@@ -173,9 +176,12 @@ impl Store {
         self.shared.log().bytes()
     }
 
-    /// Returns whether so much log has been written that a checkpoint should be made.
+    /// Returns whether so much log has been written, or in so many segments, that a checkpoint
+    /// should be made.
     pub fn wants_checkpoint(&self) -> bool {
-        self.log_bytes() >= self.shared.options.checkpoint_log_bytes
+        let log = self.shared.log();
+        log.bytes() >= self.shared.options.checkpoint_log_bytes
+            || log.closed().len() >= SEGMENTS_MAX
     }
 }
 
@@ -185,7 +191,9 @@ impl LogWriter {
     /// records. When this returns, the block is in the hands of the operating system: it survives
     /// the end of the process, and is durable after [`sync`](LogWriter::sync).
     ///
-    /// If the block before is not durable yet, it is made durable first.
+    /// If the block before is not durable yet, it is made durable first. A record whose stamp is
+    /// above `cut` is not recovered unless a later block closes a cut that contains it; that block
+    /// may have no records.
     ///
     /// # Errors
     /// With [`WriteError::Full`] nothing was written. After [`WriteError::Failed`] nothing can be
@@ -193,6 +201,13 @@ impl LogWriter {
     /// above it, or if `records` are not whole records, since no reader would accept that.
     pub fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), WriteError> {
         self.shared.log().write(records, cut)
+    }
+
+    /// Returns whether a record has been written that is above the cut of the last block. Then it
+    /// is not enough that nothing new has been committed: before a commit with that stamp is called
+    /// durable, a block has to close a cut that contains it.
+    pub fn has_pending(&self) -> bool {
+        self.shared.log().has_pending()
     }
 
     /// Makes everything that was written durable.
@@ -207,8 +222,8 @@ impl LogWriter {
     /// after each sync, when commits have been acknowledged; it takes some milliseconds at most.
     ///
     /// # Errors
-    /// After [`WriteError::Failed`] nothing can be written any more. A full disk is not an error
-    /// here.
+    /// With [`WriteError::Full`] there is no room for the next segment yet; the one in use still
+    /// has room for blocks. After [`WriteError::Failed`] nothing can be written any more.
     pub fn prepare(&mut self) -> Result<(), WriteError> {
         self.shared.log().prepare()
     }

@@ -3,6 +3,7 @@
 use super::manifest::{self, ManifestFile};
 use super::recover::{self, Recovery};
 use super::{LogWriter, Progress, Recovered, Shared, Store, StoreOptions};
+use crate::directory::Directory;
 use crate::disk::{Disk, LockError};
 use crate::error::{OpenError, StoreError};
 use crate::format::manifest::Manifest;
@@ -43,11 +44,29 @@ impl Files {
 
     /// Returns the largest number of a segment; 0 if there is none.
     pub(crate) fn last_segment(&self) -> u64 {
-        let numbers = self.names.iter().filter_map(|name| match name {
-            FileName::Segment(number) => Some(*number),
+        self.last(|name| match name {
+            FileName::Segment(number) => Some(number),
             _ => None,
-        });
-        numbers.max().unwrap_or(0)
+        })
+    }
+
+    /// Returns the largest number of a file for segments to come; 0 if there is none.
+    fn last_spare(&self) -> u64 {
+        self.last(|name| match name {
+            FileName::Spare(number) => Some(number),
+            _ => None,
+        })
+    }
+
+    /// Removes those of the files that are so. What cannot be removed is removed next time.
+    fn remove(&self, disk: &dyn Disk, is_so: impl Fn(FileName) -> bool) {
+        for name in self.names.iter().filter(|name| is_so(**name)) {
+            let _ = disk.remove(&name.name());
+        }
+    }
+
+    fn last(&self, number: impl Fn(FileName) -> Option<u64>) -> u64 {
+        self.names.iter().filter_map(|name| number(*name)).max().unwrap_or(0)
     }
 }
 
@@ -72,14 +91,15 @@ impl Store {
         target: &dyn Target,
         progress: &dyn Fn(Progress),
     ) -> Result<(Store, LogWriter, Recovered), OpenError> {
-        let lock = lock(&*disk)?;
-        let files = Files::list(&*disk)?;
-        let found = manifest::read(&*disk)?;
+        let disk = Arc::new(Directory::new(disk));
+        let lock = lock(&**disk)?;
+        let files = Files::list(&**disk)?;
+        let found = manifest::read(&**disk)?;
         let is_new = found.is_none();
-        let manifest = match found {
+        let mut manifest = match found {
             Some(manifest) => manifest,
             None => {
-                check_new(&*disk, &files)?;
+                check_new(&**disk, &files)?;
                 new_manifest()
             }
         };
@@ -93,22 +113,42 @@ impl Store {
             generation: 1,
             end_before: GenerationEnd::default(),
             closed: Vec::new(),
+            next_spare: files.last_spare().wrapping_add(1),
             segment_bytes: options.segment_bytes,
         };
         if !is_new {
             let last = files.last_segment();
-            let recovery = recover::recover(&*disk, &manifest, last, target, progress)?;
+            let recovery = recover::recover(
+                &**disk,
+                &manifest,
+                last,
+                options.recovery_threads,
+                target,
+                progress,
+            )?;
             make_durable(recovery.replay.reader())?;
             continue_log(&mut beginning, &manifest, &recovery);
             recovered.describe(&recovery);
         }
         recovered.generation = beginning.generation;
-        let log = begin(&disk, &beginning, || remove_leftovers(&*disk, &files, &manifest))?;
-        if is_new {
-            manifest::create(&*disk, &manifest).map_err(opening)?;
-        }
-        remove_leftovers(&*disk, &files, &manifest);
-        let checkpoint = manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.number);
+        // What was done to names before is durable before other files get names.
+        disk.sync_names().map_err(OpenError::io(DIRECTORY))?;
+        let begun = match begin(&disk, is_new, &mut manifest, &beginning) {
+            Err(StoreError::Full { .. }) => {
+                let last = number_of_checkpoint(&manifest);
+                files.remove(&**disk, |name| match name {
+                    FileName::Spare(_) => true,
+                    // No MANIFEST has named it yet, not even one that is not durable.
+                    FileName::Part(number, _) => number > last,
+                    _ => false,
+                });
+                begin(&disk, is_new, &mut manifest, &beginning)
+            }
+            begun => begun,
+        };
+        let log = begun.map_err(opening)?;
+        files.remove(&**disk, |name| !is_needed(&manifest, name));
+        let checkpoint = number_of_checkpoint(&manifest);
         let shared = Arc::new(Shared {
             manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest)),
             log: Mutex::new(log),
@@ -119,6 +159,11 @@ impl Store {
         });
         Ok((Store { shared: Arc::clone(&shared) }, LogWriter { shared }, recovered))
     }
+}
+
+/// Returns the number of the checkpoint in force; 0 if there is none.
+fn number_of_checkpoint(manifest: &Manifest) -> u64 {
+    manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.number)
 }
 
 /// Returns the contents of the first `MANIFEST` of a database.
@@ -170,23 +215,24 @@ fn check_new(disk: &dyn Disk, files: &Files) -> Result<(), OpenError> {
 /// Makes the last block of the log durable, which may be in the system's memory only. It is
 /// written again, since a sync may have failed before and would not tell a second time. The blocks
 /// before it were durable before it was written.
-fn make_durable(reader: &Reader) -> Result<(), OpenError> {
+fn make_durable(reader: &Reader<'_>) -> Result<(), OpenError> {
     let Some(last) = reader.last_block() else { return Ok(()) };
     if mutant(Mutant::RecoveredNotSynced) {
         return Ok(());
     }
-    let Segment { name, file, .. } = &reader.segments()[last.segment];
+    let segment = &reader.segments()[last.segment];
+    let file = segment.file()?;
     let mut block = vec![0; last.header.size() as usize];
     let written = file
         .read_at(last.offset, &mut block)
         .and_then(|()| file.write_at(last.offset, &[&block]))
         .and_then(|()| file.sync());
-    written.map_err(OpenError::io(name))
+    written.map_err(OpenError::io(&segment.name))
 }
 
 /// Says how the new generation continues what was recovered. A generation without a block is as if
 /// it had not been: the new one takes the place of its segment.
-fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recovery) {
+fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recovery<'_>) {
     let reader = recovery.replay.reader();
     let contained = recover::position(manifest);
     let last = reader.last_block();
@@ -223,38 +269,33 @@ fn continue_log(beginning: &mut Beginning, manifest: &Manifest, recovery: &Recov
     beginning.closed = closed.collect();
 }
 
-/// Begins the generation. If there is no room for its segment, makes room first.
+/// Begins the generation, and makes what is known of the database durable.
 fn begin(
-    disk: &Arc<dyn Disk>,
+    disk: &Arc<Directory>,
+    is_new: bool,
+    manifest: &mut Manifest,
     beginning: &Beginning,
-    make_room: impl FnOnce(),
-) -> Result<Log, OpenError> {
-    let number = beginning.number;
-    let begun = match Log::begin(Arc::clone(disk), beginning) {
-        Err(error) if crate::error::is_full(&error) => {
-            make_room();
-            Log::begin(Arc::clone(disk), beginning)
-        }
-        begun => begun,
-    };
-    begun.map_err(OpenError::io(&names::segment(number)))
+) -> Result<Log, StoreError> {
+    if !is_new {
+        manifest::renew(disk, manifest)?;
+    }
+    let name = names::segment(beginning.number);
+    let log = Log::begin(Arc::clone(disk), beginning).map_err(StoreError::io(&name))?;
+    if is_new {
+        manifest::create(disk, manifest)?;
+    }
+    Ok(log)
 }
 
-/// Removes files that a crash, or a checkpoint, has left behind. If that fails, they are removed
-/// next time.
-fn remove_leftovers(disk: &dyn Disk, files: &Files, manifest: &Manifest) {
-    let in_force = manifest.checkpoint.as_ref();
-    for name in &files.names {
-        let is_needed = match *name {
-            FileName::Lock | FileName::Manifest => true,
-            FileName::ManifestNew | FileName::Spare(_) => false,
-            FileName::Segment(number) => number >= manifest.first_segment,
-            FileName::Part(number, part) => in_force.is_some_and(|checkpoint| {
-                checkpoint.number == number && (part as usize) < checkpoint.parts.len()
-            }),
-        };
-        if !is_needed {
-            let _ = disk.remove(&name.name());
-        }
+/// Returns whether a file is more than what a crash, or a checkpoint, has left behind.
+fn is_needed(manifest: &Manifest, name: FileName) -> bool {
+    match name {
+        // The next one is written over the last one that has not come into force.
+        FileName::Lock | FileName::Manifest | FileName::ManifestNew => true,
+        FileName::Spare(_) => false,
+        FileName::Segment(number) => number >= manifest.first_segment,
+        FileName::Part(number, part) => manifest.checkpoint.as_ref().is_some_and(|checkpoint| {
+            checkpoint.number == number && (part as usize) < checkpoint.parts.len()
+        }),
     }
 }

@@ -1,24 +1,29 @@
 //! Recovery: the checkpoint in force, then the log, into a target.
 
+mod parallel;
+
 use crate::checkpoint::read::{Loaded, PartReader, load_part, parts};
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::format::manifest::Manifest;
 use crate::log::batches::Batches;
 use crate::log::reader::{Position, Reader, Stop};
-use crate::log::replay::Replay;
+use crate::log::replay::{Replay, Step};
 use crate::log::segments::{self, Segment};
 use crate::names::DIRECTORY;
 use crate::store::Progress;
-use crate::target::Target;
+use crate::target::{Loader, Target};
+
+/// The bytes to read from which on several threads are worth their beginning.
+const PARALLEL_BYTES: u64 = 4 << 20;
 
 /// What was read.
 #[derive(Debug)]
-pub(crate) struct Recovery {
+pub(crate) struct Recovery<'a> {
     /// The number of rows of the checkpoint.
     pub(crate) rows: u64,
     /// The log, read to its end.
-    pub(crate) replay: Replay,
+    pub(crate) replay: Replay<'a>,
 }
 
 /// Returns what the checkpoint in force contains of the log.
@@ -28,61 +33,95 @@ pub(crate) fn position(manifest: &Manifest) -> Option<Position> {
 }
 
 /// Opens the segments from the first one that is needed to `last`.
-pub(crate) fn segments(
-    disk: &dyn Disk,
+pub(crate) fn segments<'a>(
+    disk: &'a dyn Disk,
     manifest: &Manifest,
     last: u64,
-) -> Result<Vec<Segment>, OpenError> {
+) -> Result<Vec<Segment<'a>>, OpenError> {
     segments::open_all(disk, Some(&manifest.uuid), manifest.first_segment, last)
 }
 
 /// Returns the replay of the log up to `stop`, or to its end, after a checkpoint with these pending
 /// records.
-pub(crate) fn replay(
-    segments: Vec<Segment>,
+pub(crate) fn replay<'a>(
+    segments: Vec<Segment<'a>>,
     manifest: &Manifest,
     pending: Vec<u64>,
     stop: Option<Stop>,
-) -> Result<Replay, OpenError> {
+) -> Result<Replay<'a>, OpenError> {
     let before = position(manifest);
     let reader = Reader::new(segments, before, stop)?;
     let Position { generation, cut } = before.unwrap_or_default();
     Ok(Replay::new(reader, Batches::after(cut, pending), generation))
 }
 
-/// Loads the checkpoint and replays the log, in this thread.
-pub(crate) fn recover(
-    disk: &dyn Disk,
+/// Loads the checkpoint and replays the log, with so many threads if there is much to read.
+pub(crate) fn recover<'a>(
+    disk: &'a dyn Disk,
     manifest: &Manifest,
     last_segment: u64,
+    threads: usize,
     target: &dyn Target,
     progress: &dyn Fn(Progress),
-) -> Result<Recovery, OpenError> {
+) -> Result<Recovery<'a>, OpenError> {
     // Headers first: they are quickly read, and tell of files that are missing.
     let segments = segments(disk, manifest, last_segment)?;
+    let checkpoint_bytes = checkpoint_bytes(manifest);
+    let log_bytes: u64 = segments.iter().map(|segment| segment.header.bytes).sum();
+    let loaded = |done| progress(Progress::Checkpoint { done, total: checkpoint_bytes });
+    let replayed = |done| progress(Progress::Log { done, total: log_bytes });
+    if threads > 1 && checkpoint_bytes + log_bytes >= PARALLEL_BYTES {
+        let mut loaders: Vec<_> = (0..threads).map(|_| target.loader()).collect();
+        let Loaded { rows, pending } = parallel::load(disk, manifest, &mut loaders, &loaded)?;
+        let mut replay = replay(segments, manifest, pending, None)?;
+        parallel::apply_log(&mut replay, &mut loaders, &replayed)?;
+        return Ok(Recovery { rows, replay });
+    }
     let mut loader = target.loader();
+    let Loaded { rows, pending } = load(disk, manifest, &mut *loader, &loaded)?;
+    let mut replay = replay(segments, manifest, pending, None)?;
+    while let Some(step) = replay.next()? {
+        apply(&step, &mut *loader, |_, _| true)?;
+        replayed(replay.bytes());
+    }
+    finish(&mut *loader)?;
+    Ok(Recovery { rows, replay })
+}
+
+/// Loads all parts of the checkpoint. Calls `loaded` with the number of bytes so far.
+fn load(
+    disk: &dyn Disk,
+    manifest: &Manifest,
+    loader: &mut dyn Loader,
+    loaded: &dyn Fn(u64),
+) -> Result<Loaded, OpenError> {
     let mut all = Loaded::default();
-    let total = checkpoint_bytes(manifest);
     let mut done = 0;
     for part in parts(manifest) {
         let mut part = PartReader::open(disk, manifest, part)?;
-        let loaded = load_part(&mut part, &mut *loader)?;
-        all.rows += loaded.rows;
-        all.pending.extend(loaded.pending);
+        all.add(load_part(&mut part, loader)?);
         done += part.offset();
-        progress(Progress::Checkpoint { done, total });
+        loaded(done);
     }
-    let total = segments.iter().map(|segment| segment.header.bytes).sum();
-    let mut replay = replay(segments, manifest, all.pending, None)?;
-    while let Some(step) = replay.next()? {
-        for change in step.batch.changes() {
-            let applied = loader.apply(&change);
-            applied.map_err(|error| OpenError::load(error, &step.file, step.offset))?;
-        }
-        progress(Progress::Log { done: replay.bytes(), total });
+    Ok(all)
+}
+
+/// Has a loader complete what it has collected.
+fn finish(loader: &mut dyn Loader) -> Result<(), OpenError> {
+    loader.finish().map_err(|error| OpenError::load(error, DIRECTORY, 0))
+}
+
+/// Makes those changes of a batch whose table and key `is_own` accepts.
+fn apply(
+    step: &Step,
+    loader: &mut dyn Loader,
+    is_own: impl Fn(u16, &[u64]) -> bool,
+) -> Result<(), OpenError> {
+    for change in step.batch.changes().filter(|change| is_own(change.table, change.key)) {
+        let applied = loader.apply(&change);
+        applied.map_err(|error| OpenError::load(error, &step.file, step.offset))?;
     }
-    loader.finish().map_err(|error| OpenError::load(error, DIRECTORY, 0))?;
-    Ok(Recovery { rows: all.rows, replay })
+    Ok(())
 }
 
 /// Returns the number of bytes of all parts of the checkpoint in force.

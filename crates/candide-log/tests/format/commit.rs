@@ -1,8 +1,8 @@
 use crate::damage::expect;
 use crate::draws::{Draws, OwnedChange, write};
 use candide_log::format::commit::{
-    Change, ChangeKind, CommitRecord, CommitWriter, HEADER_WORDS, Head, SAME_ROW, entry_words,
-    records,
+    Change, ChangeKind, CommitRecord, CommitWriter, HEADER_WORDS, Head, RecordBuffer, SAME_ROW,
+    entry_words, records,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -34,8 +34,9 @@ fn what_is_written_is_read_again() {
 #[test]
 fn the_words_of_a_record_are_at_their_places() {
     let head = |kind, first, count| Head { kind, table: 0x1234, first, count };
-    let mut words = vec![77];
-    let mut writer = CommitWriter::begin(&mut words);
+    let mut buffer = RecordBuffer::new();
+    let before = write_one(&mut buffer);
+    let mut writer = CommitWriter::begin(&mut buffer);
     writer.change(head(ChangeKind::Put, 5, 2), 1, |_| 100, |place| 200 + place as u64);
     writer.change_same_row(head(ChangeKind::Update, 9, 1), |_| 300);
     writer.entry(ChangeKind::Delete, 0x1234, 0, 0, Some(&[101, 102]));
@@ -54,28 +55,57 @@ fn the_words_of_a_record_are_at_their_places() {
         101,
         102,
     ];
-    assert_eq!(words[0], 77);
-    assert_eq!(words[1..], record);
+    let (first, second) = buffer.words().split_at(before.len());
+    assert_eq!(first, before);
+    assert_eq!(second, record);
     assert_eq!(HEADER_WORDS + entry_words(1, 2) + entry_words(0, 1) + entry_words(2, 0), 12);
 }
 
-#[test]
-fn a_record_without_entries_or_without_an_end_is_taken_back() {
-    let mut words = vec![1, 2];
-    assert_eq!(CommitWriter::begin(&mut words).finish(3, 4), 0);
-    assert_eq!(words, [1, 2]);
-    let mut writer = CommitWriter::begin(&mut words);
+/// Writes a record, and returns its words.
+fn write_one(buffer: &mut RecordBuffer) -> Vec<u64> {
+    let mut writer = CommitWriter::begin(buffer);
     writer.entry(ChangeKind::Put, 1, 0, 1, Some(&[5]));
     writer.push(6);
-    drop(writer);
-    assert_eq!(words, [1, 2]);
+    assert_eq!(writer.finish(1, 2), 6);
+    buffer.words().to_vec()
+}
+
+#[test]
+fn a_record_without_entries_or_without_an_end_is_left_out() {
+    let mut buffer = RecordBuffer::new();
+    let before = write_one(&mut buffer);
+    assert_eq!(CommitWriter::begin(&mut buffer).finish(3, 4), 0);
+    assert_eq!(buffer.words(), before);
+    let mut writer = CommitWriter::begin(&mut buffer);
+    writer.entry(ChangeKind::Put, 1, 0, 1, Some(&[5]));
+    writer.push(6);
+    assert_eq!(buffer.words(), before);
     let panics = AssertUnwindSafe(|| {
         let head = Head { kind: ChangeKind::Put, table: 1, first: 0, count: 3 };
-        let mut writer = CommitWriter::begin(&mut words);
+        let mut writer = CommitWriter::begin(&mut buffer);
         writer.change(head, 1, |_| 5, |place| [6, 7][place]);
     });
     assert!(catch_unwind(panics).is_err(), "the third word is not there");
-    assert_eq!(words, [1, 2]);
+    assert_eq!(buffer.words(), before);
+    buffer.clear();
+    assert!(buffer.is_empty() && buffer.capacity() > 0);
+}
+
+#[test]
+fn neighbouring_words_of_a_row_become_one_entry() {
+    let mut buffer = RecordBuffer::new();
+    let mut writer = CommitWriter::begin(&mut buffer);
+    let head = Head { kind: ChangeKind::Put, table: 1, first: 0, count: 2 };
+    writer.change_slice(head, 1, |_| 5, &[6, 7]);
+    writer.extend_last(&[8]);
+    writer.extend_last(&[]);
+    writer.change_same_row_slice(Head { first: 9, count: 1, ..head }, &[10]);
+    writer.extend_last(&[11, 12]);
+    writer.finish(3, 4);
+    let (record, rest) = CommitRecord::parse(buffer.words()).unwrap();
+    let read: Vec<_> = record.entries().map(|change| (change.first, change.words)).collect();
+    assert_eq!(read, [(0, &[6, 7, 8][..]), (9, &[10, 11, 12])]);
+    assert!(rest.is_empty());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Random data, the same in every run.
 
-use candide_log::format::commit::{ChangeKind, CommitWriter, Head};
+use candide_log::format::commit::{ChangeKind, CommitWriter, Head, RecordBuffer};
 use candide_log::format::manifest::{Checkpoint, Manifest, Part};
 use candide_log::schema::{IndexSchema, TableSchema};
 
@@ -133,8 +133,8 @@ impl Draws {
 
 /// Returns the commit record of these changes, written in one of the writer's ways or the other.
 pub fn write(changes: &[OwnedChange], stamp: u64, version: u64) -> Vec<u64> {
-    let mut words = Vec::new();
-    let mut writer = CommitWriter::begin(&mut words);
+    let mut buffer = RecordBuffer::new();
+    let mut writer = CommitWriter::begin(&mut buffer);
     for (number, change) in changes.iter().enumerate() {
         let OwnedChange { head, key, words, same_row } = change;
         if number % 2 == 0 {
@@ -154,6 +154,6 @@ pub fn write(changes: &[OwnedChange], stamp: u64, version: u64) -> Vec<u64> {
         }
     }
     let count = writer.finish(stamp, version);
-    assert_eq!(count, words.len());
-    words
+    assert_eq!(count, buffer.words().len());
+    buffer.words().to_vec()
 }

@@ -110,6 +110,9 @@ fn each_mistake_has_its_error() {
     same.tables[1].name = same.tables[0].name.clone();
     let error = same.encode().unwrap_err();
     assert_eq!(error.what, "two tables have the name \"accounts\"");
+    let mut twice = samples::manifest();
+    twice.tables[1].number = 1;
+    assert_eq!(twice.encode().unwrap_err().what, "table 1 comes after table 1");
     let mut unordered = samples::manifest();
     unordered.tables.swap(0, 1);
     assert_eq!(unordered.encode().unwrap_err().what, "table 1 comes after table 2");

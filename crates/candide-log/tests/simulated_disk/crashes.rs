@@ -116,7 +116,8 @@ fn a_killed_process_leaves_what_it_saw_and_a_crash_may_still_lose_it() {
             let killed = disk.at(position);
             assert_eq!(files(&killed), files_then);
             assert_eq!(killed.position(), position);
-            let options = CrashOptions { first: position, last: position, ..Default::default() };
+            let (first, last) = (position, position);
+            let options = CrashOptions { first, last, exhaustive: 6, ..Default::default() };
             let of_whole: Vec<CrashState> = disk.crash_states(&options).collect();
             assert_eq!(contents(&last_states(&killed, options)), contents(&of_whole));
         }

@@ -106,6 +106,57 @@ fn a_write_is_torn_at_sectors_and_not_within_one() {
 }
 
 #[test]
+fn a_file_that_is_emptied_and_written_anew_has_its_old_size_or_the_new_one() {
+    let disk = durable(&[("a", b"old")]);
+    disk.create("a").unwrap().write_at(0, &[b"n"]).unwrap();
+    let expected = [&b"old"[..], b"nld", b"", b"\0", b"n"];
+    let expected: BTreeSet<Vec<u8>> = expected.map(<[u8]>::to_vec).into();
+    let contents: BTreeSet<Vec<u8>> =
+        states(&disk).into_iter().map(|mut files| files.remove("a").unwrap()).collect();
+    assert_eq!(contents, expected);
+}
+
+#[test]
+fn bytes_that_replace_themselves_after_the_file_was_emptied_can_be_lost() {
+    let disk = durable(&[("a", b"xy")]);
+    disk.create("a").unwrap().write_at(0, &[b"x"]).unwrap();
+    let expected = set([&[("a", b"xy")], &[("a", b"")], &[("a", b"\0")], &[("a", b"x")]]);
+    assert_eq!(states(&disk), expected);
+}
+
+#[test]
+fn bytes_that_return_to_what_they_were_before_a_durable_write_can_be_lost() {
+    let disk = durable(&[("a", &[1; 1024])]);
+    let file = disk.open("a").unwrap();
+    file.write_at(0, &[b"2"]).unwrap();
+    disk.fail(1, Fault::SyncLoses);
+    file.sync().unwrap_err();
+    file.write_at(512, &[b"3"]).unwrap();
+    file.sync().unwrap();
+    file.write_at(512, &[&[1]]).unwrap();
+    let places = |files: &Files| (files["a"][0], files["a"][512]);
+    let expected = [(1, b'3'), (b'2', b'3'), (1, 1), (b'2', 1)].into();
+    assert_eq!(states(&disk).iter().map(places).collect::<BTreeSet<_>>(), expected);
+}
+
+#[test]
+fn bytes_that_survive_beyond_the_size_are_zeros_when_the_file_grows_again() {
+    let disk = durable(&[("a", b"x")]);
+    disk.open("a").unwrap().write_at(1, &[b"lost"]).unwrap();
+    let options = CrashOptions { first: disk.position(), ..CrashOptions::default() };
+    let mut grown = 0;
+    for state in disk.crash_states(&options).map(|state| state.disk()) {
+        let file = state.open("a").unwrap();
+        if file.len().unwrap() == 1 {
+            file.write_at(5, &[b"y"]).unwrap();
+            assert_eq!(files(&state)["a"], b"x\0\0\0\0y");
+            grown += 1;
+        }
+    }
+    assert_eq!(grown, 2, "the size is lost, and the bytes are or not");
+}
+
+#[test]
 fn sectors_that_stay_as_they_are_have_no_states() {
     let disk = durable(&[("a", &[1; 4096])]);
     let mut bytes = [1; 4096];
@@ -190,6 +241,8 @@ fn a_state_says_what_is_kept_and_what_is_lost() {
     );
     assert_eq!(disk.state(id).unwrap().describe(), expected);
     assert!(disk.state(format!("{}:512:nothing", disk.position() + 1).parse().unwrap()).is_none());
+    let widest = format!("{}:{}:nothing", disk.position(), u64::MAX).parse().unwrap();
+    assert!(disk.state(widest).unwrap().describe().ends_with("a: write 0..1024: lost\n"));
     let operations = disk.operations();
     assert_eq!(operations[0], "create a as file 0");
     assert_eq!(operations[operations.len() - 2..], ["file 0: write 0..1024", "rename a to b"]);

@@ -1,8 +1,11 @@
 //! Opening, writing and opening again, without anything going wrong.
 
 use crate::support::*;
-use candide_log::disk::{Disk, RealDisk, SimDisk};
-use candide_log::{OpenError, StoreError, StoreOptions};
+use candide_log::disk::{Disk, DiskFile, LockError, RealDisk, SimDisk};
+use candide_log::{OpenError, StoreError, StoreOptions, WriteError};
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
 
 fn fill(disk: impl Disk + 'static, options: &StoreOptions, commits: u64) {
     let Opened { store, mut log, .. } = open_with(disk, options).unwrap();
@@ -155,4 +158,135 @@ fn a_real_directory_is_a_database_too() {
     assert_eq!(opened.rows, rows(1, (1..=50).chain([100])));
     drop(opened);
     std::fs::remove_dir_all(&path).unwrap();
+}
+
+#[test]
+fn records_above_the_cut_wait_for_a_block_that_contains_them() {
+    let disk = SimDisk::new();
+    let mut opened = open(disk.clone()).unwrap();
+    let table = opened.store.add_table(schema("accounts")).unwrap();
+    assert!(!opened.log.has_pending());
+    opened.log.write(&[&put(1, table, 1, 1), &put(2, table, 2, 2)], 1).unwrap();
+    assert!(opened.log.has_pending());
+    opened.log.sync().unwrap();
+    assert_eq!(open(copy(&disk)).unwrap().rows, rows(table, [1]));
+    assert_eq!(open(copy(&disk)).unwrap().recovered.dropped, 1);
+    opened.log.write(&[], 2).unwrap();
+    assert!(!opened.log.has_pending());
+    assert_eq!(open(copy(&disk)).unwrap().rows, rows(table, [1, 2]));
+}
+
+#[test]
+fn what_no_reader_would_accept_is_not_written() {
+    let record = put(5, 1, 1, 1);
+    let cases: [(&[&[u64]], u64, &str); 4] = [
+        (&[], 3, "cut 3 follows cut 4"),
+        (&[&put(4, 1, 1, 1)], 6, "a record below the cut: stamp 4, after cut 4"),
+        (&[&record[..5]], 6, "a record of 9 words in 5"),
+        (&[&record, &[1, 2]], 6, "a record of 2 words"),
+    ];
+    for (records, cut, expected) in cases {
+        let disk = SimDisk::new();
+        let mut opened = open(disk.clone()).unwrap();
+        let table = opened.store.add_table(schema("accounts")).unwrap();
+        opened.log.write(&[&put(4, table, 4, 4)], 4).unwrap();
+        let Err(WriteError::Failed(error)) = opened.log.write(records, cut) else {
+            panic!("written")
+        };
+        assert_eq!(error.to_string(), expected);
+        assert!(opened.log.sync().is_err(), "the log has failed");
+        drop(opened);
+        assert_eq!(open(disk).unwrap().rows, rows(table, [4]));
+    }
+}
+
+/// A disk that counts the files that are open.
+#[derive(Debug, Clone)]
+struct Counting {
+    disk: SimDisk,
+    open: Arc<()>,
+}
+
+#[derive(Debug)]
+struct Counted {
+    file: Box<dyn DiskFile>,
+    _open: Arc<()>,
+}
+
+impl Counting {
+    fn counted(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
+        let open = self.open.clone();
+        assert!(Arc::strong_count(&open) < 12, "too many files are open");
+        Box::new(Counted { file, _open: open })
+    }
+}
+
+impl DiskFile for Counted {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read_at(&self, offset: u64, to: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(offset, to)
+    }
+
+    fn write_at(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        self.file.write_at(offset, parts)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+}
+
+impl Disk for Counting {
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.counted(self.disk.create(name)?))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.counted(self.disk.open(name)?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.disk.remove(name)
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        self.disk.sync_directory()
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError> {
+        self.disk.lock()
+    }
+}
+
+#[test]
+fn hundreds_of_openings_need_few_files_at_once_and_then_a_checkpoint() {
+    let disk = Counting { disk: SimDisk::new(), open: Arc::new(()) };
+    let options = StoreOptions::default();
+    fill(disk.clone(), &options, 1);
+    let mut openings = 0;
+    loop {
+        let mut opened = open_with(disk.clone(), &options).unwrap();
+        openings += 1;
+        let key = 100 + openings;
+        opened.log.write(&[&put(1, 1, key, key)], 1).unwrap();
+        if opened.store.wants_checkpoint() {
+            opened.store.checkpoint().unwrap();
+            break;
+        }
+    }
+    assert!(openings > 200, "{openings}");
+    let opened = open_with(disk, &options).unwrap();
+    assert_eq!(opened.rows, rows(1, [1].into_iter().chain(101..=100 + openings)));
+    assert!(!opened.store.wants_checkpoint());
 }

@@ -4,5 +4,11 @@
 
 mod basics;
 mod crashes;
+mod damage;
+mod faults;
 mod model;
+mod mutants;
+mod parallel;
 mod support;
+mod together;
+mod tools;

@@ -1,7 +1,7 @@
 //! What several tests need: tables, commits, opening into maps.
 
-use candide_log::disk::Disk;
-use candide_log::format::commit::{ChangeKind, CommitWriter};
+use candide_log::disk::{Disk, SimDisk};
+use candide_log::format::commit::{ChangeKind, CommitWriter, RecordBuffer};
 use candide_log::{
     IndexSchema, LogWriter, OpenError, Recovered, Rows, Store, StoreOptions, TableSchema,
 };
@@ -86,7 +86,8 @@ impl Write {
 
 /// Appends a commit record.
 pub fn commit(to: &mut Vec<u64>, stamp: u64, version: u64, writes: &[Write]) {
-    let mut record = CommitWriter::begin(to);
+    let mut buffer = RecordBuffer::new();
+    let mut record = CommitWriter::begin(&mut buffer);
     let mut before = None;
     for write in writes {
         let row = (write.table, write.key);
@@ -97,6 +98,7 @@ pub fn commit(to: &mut Vec<u64>, stamp: u64, version: u64, writes: &[Write]) {
         before = Some(row);
     }
     record.finish(stamp, version);
+    to.extend_from_slice(buffer.words());
 }
 
 /// Returns a commit record that puts a row whose words are all `value`.
@@ -110,4 +112,51 @@ pub fn put(stamp: u64, table: u32, key: u64, value: u64) -> Vec<u64> {
 /// Returns the map in which `keys` of `table` have rows of their own number.
 pub fn rows(table: u32, keys: impl IntoIterator<Item = u64>) -> Map {
     keys.into_iter().map(|key| ((table, vec![key]), vec![key; ROW_WORDS.into()])).collect()
+}
+
+/// Returns the contents of a file.
+pub fn read_file(disk: &SimDisk, name: &str) -> Vec<u8> {
+    let file = disk.open(name).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+/// Makes a file with these contents.
+pub fn write_file(disk: &SimDisk, name: &str, bytes: &[u8]) {
+    disk.create(name).unwrap().write_at(0, &[bytes]).unwrap();
+}
+
+pub fn copy(disk: &SimDisk) -> SimDisk {
+    disk.at(disk.position())
+}
+
+pub fn names(disk: &SimDisk) -> Vec<String> {
+    disk.list().unwrap()
+}
+
+/// Returns a database that was closed: two generations, a checkpoint of several parts with pending
+/// records, several segments after it.
+pub fn closed_database() -> (SimDisk, Map) {
+    let disk = SimDisk::new();
+    let mut opened = open(disk.clone()).unwrap();
+    let table = opened.store.add_table(schema("accounts")).unwrap();
+    let many: Vec<u64> = (1..=900).flat_map(|key| put(5, table, key, key)).collect();
+    opened.log.write(&[&many, &put(6, table, 1000, 1000)], 5).unwrap();
+    opened.store.checkpoint().unwrap();
+    opened.log.write(&[&put(7, table, 1001, 1001)], 7).unwrap();
+    opened.log.close().unwrap();
+    drop(opened.store);
+    let mut opened = open(disk.clone()).unwrap();
+    for number in 1..=4 {
+        let key = 2000 + number;
+        opened.log.write(&[&put(number, table, key, key)], number).unwrap();
+    }
+    opened.log.close().unwrap();
+    drop(opened.store);
+    let expected = rows(table, (1..=900).chain([1000, 1001]).chain(2001..=2004));
+    assert_eq!(open(copy(&disk)).unwrap().rows, expected);
+    let parts = names(&disk).iter().filter(|name| name.starts_with("checkpoint-")).count();
+    assert!(parts > 1, "{parts} parts");
+    (disk, expected)
 }

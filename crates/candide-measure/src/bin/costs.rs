@@ -17,14 +17,15 @@
 //! since the number of its revalidations would depend on the age of the rows, and so on the clock.
 
 use candide::{
-    Abort, Builder, Database, IndexOptions, Policies, Policy, Protocol, Record, Session, Table,
-    TableOptions, Tx, Whole,
+    Abort, Builder, Database, IndexOptions, Level, LogOptions, Policies, Policy, Protocol, Record,
+    Session, Table, TableOptions, Tx, Whole,
 };
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::error::Error;
 use std::hint::black_box;
+use std::time::Duration;
 
 macro_rules! runs {
     ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
@@ -237,7 +238,25 @@ fn all<P: Protocol>(sizes: &Sizes, policy: P::Policy) -> Done {
     }
     let company =
         Tpcc { customers: sizes.customers, items: sizes.items, audit_every: 0, ..Tpcc::strict() };
-    workload(&builder, "TPC-C", &company, sizes)
+    workload(&builder, "TPC-C", &company, sizes)?;
+    logged(&builder, "TPC-C, logged", &company, sizes)
+}
+
+/// Measures the transactions of a workload in a database in files. They do not wait for the log,
+/// and the logger does not write before the end.
+fn logged<P: Protocol, W: Workload>(
+    builder: &Builder<P>,
+    name: &str,
+    workload: &W,
+    sizes: &Sizes,
+) -> Done {
+    let directory = std::env::temp_dir().join(format!("candide-costs-{}", std::process::id()));
+    let options =
+        LogOptions::new().acknowledge(Level::Memory).flush_every(Duration::from_secs(3600));
+    let db = builder.clone().open(&directory, options)?;
+    let done = workload_in(db, name, workload, sizes);
+    std::fs::remove_dir_all(directory)?;
+    done
 }
 
 fn workload<P: Protocol, W: Workload>(
@@ -246,13 +265,22 @@ fn workload<P: Protocol, W: Workload>(
     workload: &W,
     sizes: &Sizes,
 ) -> Done {
-    let db = builder.clone().build()?;
+    workload_in(builder.clone().build()?, name, workload, sizes)
+}
+
+fn workload_in<P: Protocol, W: Workload>(
+    db: Database<P>,
+    name: &str,
+    workload: &W,
+    sizes: &Sizes,
+) -> Done {
     let loaded = workload
         .load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
     let mut worker = loaded.worker(db.session()?, 0);
     for _ in 0..WARM_UP {
         worker.step()?;
     }
+    db.sync()?;
     let mut still = Still::new()?;
     for _ in 0..sizes.steps / STEPS {
         // Under the emulator, time passes too fast for the epochs: garbage would hardly ever be

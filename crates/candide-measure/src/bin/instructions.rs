@@ -15,17 +15,19 @@
 //!
 //! The second argument is a mix of YCSB or one of the following. `tpcc` runs the transactions of
 //! TPC-C in a small company. A mix of YCSB and `tpcc` take a fourth argument, `full`: then tables
-//! have the size that `candide bench` gives them. `rubis`, `wikipedia` and `smallbank` always have
-//! that size. `empty` runs transactions that do nothing, in an explicit session; `empty-cached`
-//! runs them in the session that `Database::run` keeps for the thread. The next three use an
-//! ordered table with 8-byte keys, which were inserted in random order: `find-10` reads a word of
-//! each of ten random rows, and `scan-10` and `scan-1000` read a word of each of 10 or 1000
-//! neighbouring rows. `insert` inserts the ten lines of an order of TPC-C one by one, and
-//! `insert-many` inserts them together.
+//! have the size that `candide bench` gives them. With `logged` in the place of `full`, the
+//! database lies in files, and transactions do not wait for the log: the counts are those of the
+//! sessions' work for the log, as long as there are at most 4,096 transactions. `rubis`,
+//! `wikipedia` and `smallbank` always have that size. `empty` runs transactions that do nothing, in
+//! an explicit session; `empty-cached` runs them in the session that `Database::run` keeps for the
+//! thread. The next three use an ordered table with 8-byte keys, which were inserted in random
+//! order: `find-10` reads a word of each of ten random rows, and `scan-10` and `scan-1000` read a
+//! word of each of 10 or 1000 neighbouring rows. `insert` inserts the ten lines of an order of
+//! TPC-C one by one, and `insert-many` inserts them together.
 
 use candide::{
-    Abort, Builder, Bytes, Database, Exclusion, Mvcc, Mvto, Occ, Protocol, Record, Serial, TicToc,
-    Tx,
+    Abort, Builder, Bytes, Database, Exclusion, Level, LogOptions, Mvcc, Mvto, Occ, Protocol,
+    Record, Serial, TicToc, Tx,
 };
 use candide_workloads::rubis::Rubis;
 use candide_workloads::smallbank::SmallBank;
@@ -34,6 +36,7 @@ use candide_workloads::wikipedia::Wikipedia;
 use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::hint::black_box;
+use std::time::Duration;
 
 /// The number of rows: few enough to load quickly under an emulator. Keys are as skewed as in the
 /// full table.
@@ -45,28 +48,31 @@ const INPUTS: usize = 5_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (protocol, mode, transactions, full) = match arguments.as_slice() {
-        [protocol, mode, transactions] => (protocol, mode, transactions, false),
+    let (protocol, mode, transactions, kind) = match arguments.as_slice() {
+        [protocol, mode, transactions] => (protocol, mode, transactions, Kind::Small),
         [protocol, mode, transactions, size] if size == "full" => {
-            (protocol, mode, transactions, true)
+            (protocol, mode, transactions, Kind::Full)
+        }
+        [protocol, mode, transactions, size] if size == "logged" => {
+            (protocol, mode, transactions, Kind::Logged)
         }
         _ => {
             return Err("expected arguments: occ|tictoc|mvcc|mvto|serial|global-lock \
                  a|b|c|tpcc|rubis|wikipedia|smallbank|empty|empty-cached|find-10|scan-10|scan-1000|\
-                 insert|insert-many TRANSACTIONS [full]"
+                 insert|insert-many TRANSACTIONS [full|logged]"
                 .into());
         }
     };
     let transactions = transactions.parse()?;
     match protocol.as_str() {
-        "occ" => run(&Database::<Occ>::builder(), mode, transactions, full),
-        "tictoc" => run(&Database::<TicToc>::builder(), mode, transactions, full),
-        "mvcc" => run(&Database::<Mvcc>::builder(), mode, transactions, full),
-        "mvto" => run(&Database::<Mvto>::builder(), mode, transactions, full),
-        "serial" => run(&Database::<Serial>::builder(), mode, transactions, full),
+        "occ" => run(&Database::<Occ>::builder(), mode, transactions, kind),
+        "tictoc" => run(&Database::<TicToc>::builder(), mode, transactions, kind),
+        "mvcc" => run(&Database::<Mvcc>::builder(), mode, transactions, kind),
+        "mvto" => run(&Database::<Mvto>::builder(), mode, transactions, kind),
+        "serial" => run(&Database::<Serial>::builder(), mode, transactions, kind),
         "global-lock" => {
             let builder = Database::<Serial>::builder().policy(Exclusion::GlobalLock);
-            run(&builder, mode, transactions, full)
+            run(&builder, mode, transactions, kind)
         }
         other => {
             Err(format!("no protocol is called {other:?}; expected occ, tictoc, mvcc, mvto, serial or global-lock")
@@ -75,11 +81,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
+/// What the database is like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Small,
+    /// Tables have the size that `candide bench` gives them.
+    Full,
+    /// Tables are small, and commits are logged.
+    Logged,
+}
+
 fn run<P: Protocol>(
     builder: &Builder<P>,
     mode: &str,
     transactions: u64,
-    full: bool,
+    kind: Kind,
 ) -> Result<(), Box<dyn std::error::Error>> {
     match mode {
         "empty" => {
@@ -118,34 +134,51 @@ fn run<P: Protocol>(
         "insert-many" => {
             return enter_lines(builder, transactions, |lines, tx, new| lines.insert_many(tx, new));
         }
-        "rubis" => return repeat(builder, &Rubis::strict(), transactions),
-        "wikipedia" => return repeat(builder, &Wikipedia::strict(), transactions),
-        "smallbank" => return repeat(builder, &SmallBank::bench_base(), transactions),
+        "rubis" => return repeat(builder, &Rubis::strict(), transactions, kind),
+        "wikipedia" => return repeat(builder, &Wikipedia::strict(), transactions, kind),
+        "smallbank" => return repeat(builder, &SmallBank::bench_base(), transactions, kind),
         "tpcc" => {
             let full_company = Tpcc { audit_every: 0, ..Tpcc::strict() };
             let small = Tpcc { customers: 300, items: 10_000, ..full_company.clone() };
-            return repeat(builder, if full { &full_company } else { &small }, transactions);
+            let company = if kind == Kind::Full { &full_company } else { &small };
+            return repeat(builder, company, transactions, kind);
         }
         _ => {}
     }
     let mode: Mode = mode.parse()?;
-    let rows = if full { FULL_ROWS } else { ROWS };
-    repeat(builder, &Ycsb { rows, transactions: INPUTS, ..Ycsb::published(mode) }, transactions)
+    let rows = if kind == Kind::Full { FULL_ROWS } else { ROWS };
+    let workload = Ycsb { rows, transactions: INPUTS, ..Ycsb::published(mode) };
+    repeat(builder, &workload, transactions, kind)
 }
 
 fn repeat<P: Protocol, W: Workload>(
     builder: &Builder<P>,
     workload: &W,
     transactions: u64,
+    kind: Kind,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let db = builder.clone().seed(1).build()?;
+    let builder = builder.clone().seed(1);
+    let directory = std::env::temp_dir().join(format!("instructions-{}", std::process::id()));
+    let db = match kind {
+        Kind::Logged => {
+            let options = LogOptions::new().acknowledge(Level::Memory);
+            builder.open(&directory, options.flush_every(Duration::from_secs(3600)))?
+        }
+        Kind::Small | Kind::Full => builder.build()?,
+    };
     let loaded = workload
         .load(&db, &Loading { threads: 1, seed: 1, progress: &|_| {}, stopped: &|| false })?;
+    db.sync()?;
     let mut worker = loaded.worker(db.session()?, 0);
     for _ in 0..transactions {
         worker.step()?;
     }
     loaded.absorb(worker);
+    if kind == Kind::Logged {
+        // The logger's work is not counted, so it does not write what is left.
+        std::fs::remove_dir_all(directory)?;
+        std::process::exit(0);
+    }
     Ok(())
 }
 

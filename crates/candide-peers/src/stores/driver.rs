@@ -136,6 +136,15 @@ impl<W: Workload> Drawn<W> {
         let requests = (0..lots.threads).map(draw).collect();
         Drawn { workload, requests }
     }
+
+    pub(crate) fn workload(&self) -> &W {
+        &self.workload
+    }
+
+    /// Returns the requests of a thread.
+    pub(crate) fn requests(&self, thread: usize) -> &[W::Request] {
+        &self.requests[thread]
+    }
 }
 
 /// The work of one thread.

@@ -8,6 +8,8 @@
 //! cargo run --release --features rocksdb --bin stores -- --peers all     # C++: asks for libclang, compiles for many minutes
 //! ```
 //!
+//! The command `durable` measures commits that survive a loss of power: see [`durable`].
+//!
 //! To add a peer, write one file in `peers` that implements [`Peer`], [`Store`] and [`Session`],
 //! and one line in the list of `peers`. Each workload is written once, in terms of these traits.
 //!
@@ -56,10 +58,12 @@
 
 mod cli;
 mod driver;
+pub mod durable;
 mod figures;
 mod peers;
 mod progress;
 mod report;
+mod scratch;
 mod suite;
 mod table;
 mod value;

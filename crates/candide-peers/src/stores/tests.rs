@@ -1,7 +1,7 @@
 //! Tests that every peer runs every workload and leaves possible rows, and that the check finds
 //! peers that are wrong.
 
-mod broken;
+pub(super) mod broken;
 
 use std::time::Duration;
 

@@ -24,3 +24,15 @@ impl Change<'_> {
         Change { at, kind: ChangeKind::Delete, first: 0, words: Words::Own(&[]) }
     }
 }
+
+/// Takes the changes of a commit, one after another.
+pub trait ChangeSink {
+    /// Takes a change.
+    fn add(&mut self, change: Change<'_>);
+}
+
+impl ChangeSink for &mut dyn ChangeSink {
+    fn add(&mut self, change: Change<'_>) {
+        (**self).add(change);
+    }
+}

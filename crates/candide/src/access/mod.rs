@@ -6,8 +6,8 @@ mod item;
 mod operations;
 mod write_set;
 
-pub use change::Change;
 pub(crate) use change::ChangeKind;
+pub use change::{Change, ChangeSink};
 pub use item::Intent;
 pub(crate) use item::{Mark, WriteItem};
 pub(crate) use write_set::Failure;

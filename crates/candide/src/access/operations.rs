@@ -77,6 +77,7 @@ impl Operations {
         first
     }
 
+    #[inline(always)]
     pub(super) fn operands(&self, first: u32, count: usize) -> &[u64] {
         &self.operands[first as usize..][..count]
     }
@@ -88,6 +89,12 @@ impl Operations {
 
     pub(super) fn has_users(&self) -> bool {
         !self.users.is_empty()
+    }
+
+    /// Returns the operation with this number.
+    #[inline(always)]
+    pub(super) fn get(&self, number: u32) -> &Op {
+        &self.ops[number as usize].0
     }
 
     /// Returns the operations of an item in order, with their numbers.

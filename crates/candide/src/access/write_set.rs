@@ -10,7 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::change::{Change, ChangeKind};
+use super::change::{Change, ChangeKind, ChangeSink};
 use super::filter::{Filter, mix};
 use super::item::NONE;
 use super::item::{Intent, Mark, WriteItem};
@@ -436,32 +436,46 @@ impl WriteSet {
         first.map(|(_, abort)| abort)
     }
 
-    /// Calls `each` with every change of a commit that has evaluated and installed the items. A
+    /// Passes every change of a commit, which has evaluated and installed the items, to `sink`. A
     /// delete is a change of the row's first unit alone.
-    pub(crate) fn for_each_change(&self, each: &mut impl FnMut(Change<'_>)) {
-        let is_made = |item: &&WriteItem| !item.untouched || mutant(Mutant::UntouchedLogged);
-        for item in self.items.iter().filter(is_made) {
-            debug_assert!(!item.is_delta, "the operations of a logged commit are evaluated");
-            let at = item.at;
-            if !item.present {
-                if at.is_first() {
-                    each(Change::delete(at));
-                }
+    #[inline(always)]
+    pub(crate) fn changes(&self, sink: &mut impl ChangeSink) {
+        for item in &self.items {
+            let has_one = item.first_op == item.last_op && !item.needs_image && item.present;
+            if !has_one || item.untouched {
+                self.changes_of(item, sink);
                 continue;
             }
-            let kind = match item.expects {
-                Some(true) => ChangeKind::Update,
-                Some(false) | None => ChangeKind::Put,
-            };
-            if item.needs_image {
-                let words = &self.images[item.image as usize..][..at.payload_words()];
-                each(Change { at, kind, first: 0, words: Words::Own(words) });
-                continue;
-            }
-            for (_, op) in self.operations.of(item).filter(|(_, op)| op.words > 0) {
+            let op = self.operations.get(item.first_op);
+            if op.words > 0 {
                 let words = self.operations.operands(op.operand, usize::from(op.words));
-                each(Change { at, kind, first: op.word.into(), words: Words::Own(words) });
+                let (kind, words) = (kind_of(item), Words::Own(words));
+                sink.add(Change { at: item.at, kind, first: op.word.into(), words });
             }
+        }
+    }
+
+    /// Passes the changes of one item to `sink`.
+    #[inline(never)]
+    fn changes_of(&self, item: &WriteItem, sink: &mut dyn ChangeSink) {
+        if item.untouched && !mutant(Mutant::UntouchedLogged) {
+            return;
+        }
+        debug_assert!(!item.is_delta, "the operations of a logged commit are evaluated");
+        let (at, kind) = (item.at, kind_of(item));
+        if !item.present {
+            if at.is_first() {
+                sink.add(Change::delete(at));
+            }
+            return;
+        }
+        if item.needs_image {
+            let words = &self.images[item.image as usize..][..at.payload_words()];
+            return sink.add(Change { at, kind, first: 0, words: Words::Own(words) });
+        }
+        for (_, op) in self.operations.of(item).filter(|(_, op)| op.words > 0) {
+            let words = self.operations.operands(op.operand, usize::from(op.words));
+            sink.add(Change { at, kind, first: op.word.into(), words: Words::Own(words) });
         }
     }
 
@@ -493,6 +507,15 @@ impl WriteSet {
             self.table.clear();
             self.index_items(0);
         }
+    }
+}
+
+/// Returns what the changes of an item do to the row, if the row exists afterwards.
+#[inline(always)]
+fn kind_of(item: &WriteItem) -> ChangeKind {
+    match item.expects {
+        Some(true) => ChangeKind::Update,
+        Some(false) | None => ChangeKind::Put,
     }
 }
 

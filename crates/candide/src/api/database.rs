@@ -175,8 +175,8 @@ impl<P: Protocol> Database<P> {
     /// that is [open](Database::open), many transactions can so share one sync of the disk, even on
     /// one thread. In a database without a log, the result is there at once.
     ///
-    /// What [`Tx::on_commit`] was given runs before this call returns; [`Pending::on_durable`] is for
-    /// what must not happen before the transaction is durable.
+    /// What [`Tx::on_commit`] was given runs before this call returns; [`Pending::on_durable`] is
+    /// for what must not happen before the transaction is durable.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};

@@ -21,8 +21,8 @@ use std::sync::{Arc, Weak};
 
 impl Database<DefaultProtocol> {
     /// Opens the database in the directory `path`, or makes one there if the directory is empty or
-    /// does not exist. Everything that was durable is in the database again: the state is that after
-    /// a prefix of the serial order of all transactions.
+    /// does not exist. Everything that was durable is in the database again: the state is that
+    /// after a prefix of the serial order of all transactions.
     ///
     /// [`Database::run`] then waits until what it returns is durable: on the disk, so that it
     /// survives a loss of power. That takes as long as the disk takes to write and sync, from some
@@ -59,8 +59,8 @@ impl Database<DefaultProtocol> {
 }
 
 impl<P: Protocol> Builder<P> {
-    /// Opens the database in the directory `path` as [`Database::open`] does, with these options and
-    /// under protocol `P`. The files do not depend on the protocol, nor on timestamp splitting.
+    /// Opens the database in the directory `path` as [`Database::open`] does, with these options
+    /// and under protocol `P`. The files do not depend on the protocol, nor on timestamp splitting.
     ///
     /// # Errors
     /// As [`Database::open`]; and, in [`OpenError::Target`], those of [`Builder::build`].
@@ -121,6 +121,10 @@ impl Blocks for LogBlocks {
         self.0.write(records, cut).map_err(failed)
     }
 
+    fn has_pending(&self) -> bool {
+        self.0.has_pending()
+    }
+
     fn sync(&mut self) -> Result<(), BlockError> {
         self.0.sync().map_err(failed)
     }
@@ -142,12 +146,15 @@ impl Blocks for LogBlocks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Durability {
-    /// The stamp up to which commits are [written](Level::Written), and the one up to which they are
-    /// [durable](Level::Durable). Stamps are numbers that grow along the serial order; they have no
-    /// meaning beyond the present opening of the database.
+    /// The stamp up to which commits are [written](Level::Written), and the one up to which they
+    /// are [durable](Level::Durable). Stamps are numbers that grow along the serial order; they
+    /// have no meaning beyond the present opening of the database.
     pub written: u64,
     /// See `written`.
     pub durable: u64,
+    /// The bytes of all commit records since the database was opened, whether they are in the files
+    /// yet or not.
+    pub recorded_bytes: u64,
     /// The bytes of the log that a recovery would read.
     pub log_bytes: u64,
     /// Whether the disk has no room for the log, so that transactions cannot write.
@@ -169,9 +176,9 @@ impl<P: Protocol> Database<P> {
         log.progress.wait(stamp, Level::Durable).map_err(Error::Refused)
     }
 
-    /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the part
-    /// of the log that is not needed any more. A later [`open`](Database::open) then reads less.
-    /// Transactions go on meanwhile. Checkpoints also begin by themselves
+    /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the
+    /// part of the log that is not needed any more. A later [`open`](Database::open) then reads
+    /// less. Transactions go on meanwhile. Checkpoints also begin by themselves
     /// ([`LogOptions::checkpoint_bytes`]).
     ///
     /// # Errors
@@ -211,7 +218,8 @@ impl<P: Protocol> Database<P> {
     }
 
     /// Returns the reason for which the log has failed; `None` if it has not. After a failure
-    /// transactions still read, and each that writes ends in [`Abort::LogFailed`](crate::Abort::LogFailed).
+    /// transactions still read, and each that writes ends in
+    /// [`Abort::LogFailed`](crate::Abort::LogFailed).
     pub fn log_failure(&self) -> Option<Arc<io::Error>> {
         self.inner.engine.log.get()?.progress.failure()
     }
@@ -223,6 +231,7 @@ impl<P: Protocol> Database<P> {
         Some(Durability {
             written: log.progress.cut(Level::Written),
             durable: log.progress.cut(Level::Durable),
+            recorded_bytes: log.appended_words() * size_of::<u64>() as u64,
             log_bytes: durable.store().log_bytes(),
             is_full: log.progress.is_full(),
             checkpoint_failure: durable.checkpoint_failure(),

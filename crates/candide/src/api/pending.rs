@@ -13,8 +13,8 @@ use std::task::{Context, Poll};
 /// [`Database::run_logged`](crate::Database::run_logged) returns.
 ///
 /// Other transactions already see what the transaction wrote. The result of a transaction that only
-/// read, and an error, are `Pending`, too: they may rest on writes of other transactions that are not
-/// durable yet, and after a crash might be untrue.
+/// read, and an error, are `Pending`, too: they may rest on writes of other transactions that are
+/// not durable yet, and after a crash might be untrue.
 ///
 /// A `Pending` is a [`Future`] that any executor can run. Dropping it changes nothing: the
 /// transaction becomes durable all the same.

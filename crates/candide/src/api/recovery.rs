@@ -229,8 +229,8 @@ fn row<P: Protocol>(
     }
 }
 
-/// Stages the words of a change of a row that exists. The change may lie in several units, since the
-/// table may have been split otherwise when the change was logged.
+/// Stages the words of a change of a row that exists. The change may lie in several units, since
+/// the table may have been split otherwise when the change was logged.
 fn set<P: Protocol>(
     tx: &Tx<'_, P>,
     state: &mut State<P>,

@@ -118,13 +118,40 @@ impl<P: Protocol> Session<P> {
     ) -> Pending<T, E> {
         let options = RunOptions::new().acknowledge(Level::Memory);
         let result = self.run_as(&options, ReadView::Current, body);
-        Pending::new(result, self.core.rests_on())
+        Pending::new(result, self.core.rests_on(&self.inner.engine))
+    }
+
+    /// Sets the level of durability for which this session's later transactions wait, in a database
+    /// that is [open](crate::Database::open). Until then it is that of
+    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge); a transaction can still say
+    /// otherwise by [`RunOptions::acknowledge`]. In a database without a log, the level has no
+    /// effect.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Level, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Reading { #[key] id: u64, value: i64 }
+    /// # let directory = std::env::temp_dir().join(format!("candide-doc-level-{}", std::process::id()));
+    /// let db = Database::open(&directory)?;
+    /// let readings = db.table::<Reading>("readings")?;
+    /// let mut session = db.session()?;
+    /// session.set_acknowledge(Level::Memory);
+    /// for id in 0..100 {
+    ///     session.run(|tx| readings.insert(tx, Reading { id, value: 0 }))?;
+    /// }
+    /// db.sync()?; // one wait for all of them
+    /// # drop((db, readings, session));
+    /// # std::fs::remove_dir_all(directory)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_acknowledge(&mut self, level: Level) {
+        self.core.set_acknowledge(level);
     }
 
     /// Returns the largest stamp on which the result of the last transaction rests.
     #[cfg(test)]
     pub(crate) fn rests_on(&mut self) -> u64 {
-        self.core.rests_on().expect("the database has a log").0
+        self.core.rests_on(&self.inner.engine).expect("the database has a log").0
     }
 
     #[cfg(test)]
@@ -367,8 +394,9 @@ pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Pending<T, E> {
     let options = RunOptions::new().acknowledge(Level::Memory);
-    let (result, at) =
-        run_cached_then(inner, &options, ReadView::Current, body, |core| core.rests_on());
+    let (result, at) = run_cached_then(inner, &options, ReadView::Current, body, |core| {
+        core.rests_on(&inner.engine)
+    });
     Pending::new(result, at.flatten())
 }
 

@@ -3,7 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-use super::TableOptions;
 use crate::error::{Abort, Error};
 use crate::schema::{Group, RowType};
 use candide_log::schema::{IndexSchema, TableSchema};
@@ -13,13 +12,13 @@ use std::fmt::{self, Formatter};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Adds a table to the files, and returns its number in the log. The table is durable then.
-pub(super) fn add(
-    store: &Store,
-    name: &str,
-    options: TableOptions,
-    row: &RowType,
-) -> Result<u16, Error> {
-    let schema = TableSchema {
+pub(super) fn add(store: &Store, schema: TableSchema) -> Result<u16, Error> {
+    store.add_table(schema).map(|number| number as u16).map_err(files_error)
+}
+
+/// Returns the schema of a table with rows of a program's type, without options.
+pub(super) fn schema_of(name: &str, row: &RowType) -> TableSchema {
+    TableSchema {
         number: 0,
         name: name.to_owned(),
         row_type: row.name.to_owned(),
@@ -27,16 +26,15 @@ pub(super) fn add(
         key_words: row.key_words as u16,
         key_widths: row.key_widths.to_vec(),
         groups: row.groups.iter().map(|group| (group.name.into(), group.words as u32)).collect(),
-        ordered: row.ordered || options.ordered,
-        splitting: options.splitting,
-        policy: options.policy.map(|policy| policy.name().to_owned()),
+        ordered: row.ordered,
+        splitting: None,
+        policy: None,
         indexes: row
             .indexes
             .iter()
             .map(|spec| IndexSchema { name: spec.name.to_owned(), unique: spec.unique })
             .collect(),
-    };
-    store.add_table(schema).map(|number| number as u16).map_err(files_error)
+    }
 }
 
 /// Returns the error of work on files.

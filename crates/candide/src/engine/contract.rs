@@ -8,7 +8,7 @@ use super::in_place::InPlace;
 use super::observation::{Committed, Seen};
 use super::properties::Properties;
 use super::versions::Versions;
-use crate::access::{Change, Intent, WriteSet};
+use crate::access::{ChangeSink, Intent, WriteSet};
 use crate::epoch::Epochs;
 use crate::error::Abort;
 use crate::index::Direction;
@@ -328,16 +328,16 @@ pub trait Protocol: Absence {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort>;
 
-    /// Calls `each` with every change that the attempt, which has just committed, has made.
+    /// Passes every change that the attempt, which has just committed, has made to `sink`.
     #[doc(hidden)]
     #[inline(always)]
-    fn changes(attempt: &Self::Attempt, writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
+    fn changes(attempt: &Self::Attempt, writes: &WriteSet, sink: &mut impl ChangeSink) {
         let _ = attempt;
-        writes.for_each_change(each);
+        writes.changes(sink);
     }
 
-    /// Returns a cut: the stamp of each commit that takes its turn to log after this call is larger.
-    /// By default, stamps are epochs, and this call ends the current one.
+    /// Returns a cut: the stamp of each commit that takes its turn to log after this call is
+    /// larger. By default, stamps are epochs, and this call ends the current one.
     #[doc(hidden)]
     fn cut(_clock: &Self::Clock, epochs: &Epochs) -> u64 {
         let epoch = epochs.now();
@@ -345,15 +345,15 @@ pub trait Protocol: Absence {
         epoch
     }
 
-    /// Returns a stamp that is no smaller than those of all commits that have ended before the call.
-    /// By default, stamps are epochs.
+    /// Returns a stamp that is no smaller than those of all commits that have ended before the
+    /// call. By default, stamps are epochs.
     #[doc(hidden)]
     fn last_stamp(_clock: &Self::Clock, epochs: &Epochs) -> u64 {
         epochs.now()
     }
 
-    /// Returns a stamp that is no smaller than those of all commits that the attempt, which has been
-    /// validated, has seen.
+    /// Returns a stamp that is no smaller than those of all commits that the attempt, which has
+    /// been validated, has seen.
     #[doc(hidden)]
     fn seen_stamp(clock: &Self::Clock, epochs: &Epochs, _attempt: &Self::Attempt) -> u64 {
         Self::last_stamp(clock, epochs)

@@ -38,8 +38,8 @@ pub struct TableCore {
     pub(crate) versions: Option<VersionTable>,
 }
 
-/// The function that formats the keys of a table. A recovered table gets it when the program names the
-/// table's row type.
+/// The function that formats the keys of a table. A recovered table gets it when the program names
+/// the table's row type.
 #[derive(Debug)]
 pub(crate) struct ShowKey {
     first: Show,

@@ -21,13 +21,17 @@ pub(crate) trait Blocks: Send + Debug {
     /// process.
     fn write(&mut self, records: &[&[u64]], cut: u64) -> Result<(), BlockError>;
 
+    /// Returns whether a record that has been written has a stamp above the cuts of all blocks. A
+    /// crash would lose it until a block with a later cut is durable.
+    fn has_pending(&self) -> bool;
+
     /// Makes everything written durable.
     fn sync(&mut self) -> Result<(), BlockError>;
 
     /// Writes a block that confirms the one before, so that later damage of that one is noticed.
     fn confirm(&mut self) -> Result<(), BlockError>;
 
-    /// Makes room for blocks to come.
+    /// Makes room for blocks to come. With [`BlockError::Full`] there is none yet.
     fn prepare(&mut self) -> Result<(), BlockError>;
 
     /// Confirms the last block, makes that durable, and ends the log.

@@ -2,24 +2,25 @@
 
 #![forbid(unsafe_code)]
 
-/// The records of commits, in words, one after another.
+use candide_log::format::commit::RecordBuffer;
+use std::mem;
+
+/// The records of a session's commits.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
-    pub(crate) words: Vec<u64>,
-    /// The largest stamp of the records.
-    pub(crate) newest: u64,
+    pub(crate) records: RecordBuffer,
     /// A buffer that the logger has written and given back.
-    pub(super) spare: Vec<u64>,
+    spare: RecordBuffer,
 }
 
 impl Buffer {
     /// Takes the records out, and leaves the spare buffer in their place.
-    pub(super) fn take(&mut self) -> Vec<u64> {
-        std::mem::replace(&mut self.words, std::mem::take(&mut self.spare))
+    pub(super) fn take(&mut self) -> RecordBuffer {
+        mem::replace(&mut self.records, mem::take(&mut self.spare))
     }
 
-    /// Gives an empty buffer back, for the session to use after the next visit.
-    pub(super) fn give_back(&mut self, mut buffer: Vec<u64>) {
+    /// Gives a buffer back, for the session to use after the next visit.
+    pub(super) fn give_back(&mut self, mut buffer: RecordBuffer) {
         buffer.clear();
         if buffer.capacity() <= KEPT_WORDS_MAX {
             self.spare = buffer;

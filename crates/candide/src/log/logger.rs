@@ -13,11 +13,13 @@ use super::level::Level;
 use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
+use crate::error::Abort;
+#[cfg(all(test, not(any(loom, shuttle))))]
+use crate::sync::try_lock;
 use crate::sync::{
     AtomicBool, AtomicU64, Duration, MODELLED, Mutant, Mutex, Ordering, lock, mutant,
 };
-#[cfg(test)]
-use crate::sync::try_lock;
+use candide_log::format::commit::RecordBuffer;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -69,9 +71,12 @@ impl Outbox {
 /// The log of a database.
 #[derive(Debug)]
 pub(crate) struct Log {
-    pub(crate) progress: Progress,
+    pub(crate) progress: Arc<Progress>,
     outboxes: Mutex<Vec<Arc<Outbox>>>,
-    pub(super) notifier: Notifier,
+    /// The number of words that the sessions put into their buffers that are forgotten by now. It
+    /// is changed under the mutex of the outboxes.
+    forgotten_words: AtomicU64,
+    notifier: Notifier,
     /// Locked during a round.
     writing: Mutex<Writing>,
     /// Whether the logger sleeps without end, so that the next commit must call it.
@@ -87,21 +92,9 @@ struct Writing {
     /// `None` once the log is closed.
     writer: Option<Box<dyn Blocks>>,
     /// What a round has taken from the outboxes and not written yet.
-    taken: Vec<(Arc<Outbox>, Vec<u64>)>,
-    /// The largest stamp of a record that was taken from an outbox.
-    newest: u64,
-    /// The cut of the last block.
-    closed: u64,
+    taken: Vec<(Arc<Outbox>, RecordBuffer)>,
     /// Whether a block has been written since the last confirmation.
     is_unconfirmed: bool,
-}
-
-impl Writing {
-    /// Returns whether the blocks have a record with a stamp above the cut of the last block. A
-    /// recovery would drop the record.
-    fn has_open_records(&self) -> bool {
-        self.newest > self.closed && !mutant(Mutant::OpenRecordsAcknowledged)
-    }
 }
 
 /// The result of a round.
@@ -127,16 +120,11 @@ const FULL_PAUSE: Duration = Duration::from_millis(50);
 impl Log {
     /// Returns the log that writes to `writer`. A round begins after `flush_every` at the latest.
     pub(crate) fn new(writer: Box<dyn Blocks>, flush_every: Duration, acknowledge: Level) -> Log {
-        let writing = Writing {
-            writer: Some(writer),
-            taken: Vec::new(),
-            newest: 0,
-            closed: 0,
-            is_unconfirmed: false,
-        };
+        let writing = Writing { writer: Some(writer), taken: Vec::new(), is_unconfirmed: false };
         Log {
-            progress: Progress::default(),
+            progress: Arc::default(),
             outboxes: Mutex::default(),
+            forgotten_words: AtomicU64::new(0),
             notifier: Notifier::default(),
             writing: Mutex::new(writing),
             is_idle: AtomicBool::new(false),
@@ -159,11 +147,29 @@ impl Log {
         // Relaxed: only the session changes the number.
         let appended = outbox.appended.load(Ordering::Relaxed) + words;
         outbox.appended.store(appended, Ordering::Relaxed);
-        // The logger stores `is_idle`, and then looks into the buffer, under its lock. So either the
-        // logger finds the record, or this load finds the logger idle (E28).
+        // The logger stores `is_idle`, and then looks into the buffer, under its lock. So either
+        // the logger finds the record, or this load finds the logger idle (E28).
         if self.is_idle.load(Ordering::Relaxed) {
             self.progress.call();
         }
+    }
+
+    /// Returns the number of words of all commit records so far.
+    pub(crate) fn appended_words(&self) -> u64 {
+        let outboxes = lock(&self.outboxes);
+        // Relaxed: the number of a session in another thread may be a moment old.
+        let counts = outboxes.iter().map(|outbox| outbox.appended.load(Ordering::Relaxed));
+        counts.sum::<u64>() + self.forgotten_words.load(Ordering::Relaxed)
+    }
+
+    /// Calls `then`, on a thread of the log, once a commit with this stamp is durable, or with
+    /// [`Abort::LogFailed`].
+    pub(crate) fn call_when_durable(
+        &self,
+        stamp: u64,
+        then: impl FnOnce(Result<(), Abort>) + Send + 'static,
+    ) {
+        self.notifier.call(&self.progress, stamp, Box::new(then));
     }
 
     /// Starts the logger's thread, which ends when [`Progress::stop`] says so or when the database
@@ -180,7 +186,7 @@ impl Log {
     pub(crate) fn run(&self, cuts: &dyn Cuts) {
         let mut empty_rounds = 0;
         loop {
-            let call = if empty_rounds < EMPTY_ROUNDS_MAX {
+            let call = if empty_rounds < EMPTY_ROUNDS_MAX || self.progress.is_full() {
                 self.progress.await_call(Some(self.flush_every))
             } else {
                 self.await_commit()
@@ -218,7 +224,7 @@ impl Log {
 
     /// Returns whether all buffers are empty.
     fn is_empty(&self) -> bool {
-        lock(&self.outboxes).iter().all(|outbox| lock(&outbox.buffer).words.is_empty())
+        lock(&self.outboxes).iter().all(|outbox| lock(&outbox.buffer).records.is_empty())
     }
 
     /// Runs one round.
@@ -235,67 +241,76 @@ impl Log {
         mut cut: u64,
         later_cut: &mut dyn FnMut() -> Option<u64>,
     ) -> Round {
-        if writing.writer.is_none() {
-            return Round::Ended;
-        }
-        // What an earlier round has left goes first.
-        self.empty_outboxes(writing);
-        cut = later_cut().unwrap_or(cut);
-        let has_nothing = writing.taken.is_empty() && !writing.has_open_records();
-        let Writing { writer, taken, closed, is_unconfirmed, .. } = writing;
+        let Writing { writer, taken, is_unconfirmed } = writing;
         let Some(writer) = writer else { return Round::Ended };
-        if has_nothing {
-            // Everything up to the cut is in earlier blocks, which are durable and close it.
+        // What an earlier round has left goes first. The cut is older than this visit (LG3).
+        self.empty_outboxes(taken);
+        cut = later_cut().unwrap_or(cut);
+        let is_closed = !writer.has_pending() || mutant(Mutant::PendingAcknowledged);
+        if taken.is_empty() && is_closed {
+            // Everything up to the cut is in earlier blocks, which are durable.
             self.progress.reach(Level::Durable, cut);
-            if self.progress.is_full() {
-                self.prepare(&mut **writer);
-            }
-            if std::mem::take(is_unconfirmed)
-                && let Err(BlockError::Failed(failure)) = writer.confirm()
-            {
-                self.progress.fail(failure);
-                return Round::Ended;
-            }
-            return Round::Empty;
+            let confirmed = if *is_unconfirmed { writer.confirm() } else { Ok(()) };
+            *is_unconfirmed = false;
+            return match confirmed.and_then(|()| self.prepare_if_full(&mut **writer)) {
+                Ok(()) | Err(BlockError::Full) => Round::Empty,
+                Err(BlockError::Failed(failure)) => self.fail(failure),
+            };
         }
-        let parts: Vec<&[u64]> = taken.iter().map(|(_, words)| &words[..]).collect();
+        let parts: Vec<&[u64]> = taken.iter().map(|(_, records)| records.words()).collect();
         match self.write(&mut **writer, &parts, cut) {
             Ok(()) => {}
             Err(BlockError::Full) => {
                 self.progress.set_full(true);
                 return Round::Full;
             }
-            Err(BlockError::Failed(failure)) => {
-                self.progress.fail(failure);
-                return Round::Ended;
-            }
+            Err(BlockError::Failed(failure)) => return self.fail(failure),
         }
-        (*closed, *is_unconfirmed) = (cut, true);
-        for (outbox, words) in taken.drain(..) {
-            let logged = outbox.logged.load(Ordering::Relaxed) + words.len() as u64;
+        *is_unconfirmed = true;
+        for (outbox, records) in taken.drain(..) {
+            let logged = outbox.logged.load(Ordering::Relaxed) + records.words().len() as u64;
             outbox.logged.store(logged, Ordering::Relaxed);
-            lock(&outbox.buffer).give_back(words);
+            lock(&outbox.buffer).give_back(records);
         }
         self.progress.reach(Level::Durable, cut);
-        self.prepare(&mut **writer);
-        Round::Written
+        match self.prepare(&mut **writer) {
+            Ok(()) | Err(BlockError::Full) => Round::Written,
+            Err(BlockError::Failed(failure)) => self.fail(failure),
+        }
     }
 
-    /// Makes room for blocks to come, and publishes whether there is some.
-    fn prepare(&self, writer: &mut dyn Blocks) {
-        self.progress.set_full(matches!(writer.prepare(), Err(BlockError::Full)));
+    /// Makes room for blocks to come. If there is none, transactions cannot write until there is:
+    /// so what has been committed finds room.
+    fn prepare(&self, writer: &mut dyn Blocks) -> Result<(), BlockError> {
+        let prepared = writer.prepare();
+        self.progress.set_full(matches!(prepared, Err(BlockError::Full)));
+        prepared
+    }
+
+    /// Tries again to make room, if there was none.
+    fn prepare_if_full(&self, writer: &mut dyn Blocks) -> Result<(), BlockError> {
+        if self.progress.is_full() { self.prepare(writer) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn fail(&self, failure: std::io::Error) -> Round {
+        self.progress.fail(failure);
+        Round::Ended
     }
 
     /// Takes the records of all sessions, and forgets the sessions that have ended.
-    fn empty_outboxes(&self, writing: &mut Writing) {
+    fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, RecordBuffer)>) {
         lock(&self.outboxes).retain(|outbox| {
             // Relaxed: if the session has ended, it has left its last record before, and the lock of
             // the buffer shows the record (E27).
             let is_closed = outbox.is_closed.load(Ordering::Relaxed);
             let mut buffer = lock(&outbox.buffer);
-            if !buffer.words.is_empty() {
-                writing.newest = writing.newest.max(buffer.newest);
-                writing.taken.push((outbox.clone(), buffer.take()));
+            if !buffer.records.is_empty() {
+                taken.push((outbox.clone(), buffer.take()));
+            }
+            if is_closed {
+                let words = outbox.appended.load(Ordering::Relaxed);
+                self.forgotten_words.fetch_add(words, Ordering::Relaxed);
             }
             !is_closed
         });
@@ -313,11 +328,12 @@ impl Log {
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn prepare_for_tests(&self) {
         let mut writing = lock(&self.writing);
-        self.prepare(&mut **writing.writer.as_mut().expect("the log is not closed"));
+        let writer = writing.writer.as_mut().expect("the log is not closed");
+        let _ = self.prepare(&mut **writer);
     }
 
     /// Returns whether no commit has its turn to log.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn is_free(&self) -> bool {
         lock(&self.outboxes).iter().all(|outbox| try_lock(&outbox.buffer).is_some())
     }
@@ -333,8 +349,9 @@ impl Log {
             self.progress.fail(failure);
         }
         drop(writing);
-        // Waiting for what is durable now ends at once; for anything else, there is no log any more.
+        // Waiting for what is durable now ends at once; for anything else, there is no log any
+        // more.
         self.progress.close();
-        self.end_calls();
+        self.notifier.end();
     }
 }

@@ -2,8 +2,8 @@
 //! and waiting for a level of durability.
 //!
 //! A commit takes its session's *turn* to log between its last lock and its stamp, and leaves its
-//! record in the session's buffer (`turn.rs` has the invariants). The logger collects the buffers in
-//! rounds (`logger.rs`). Files, and what recovery makes of them, are the business of the crate
+//! record in the session's buffer (`turn.rs` has the invariants). The logger collects the buffers
+//! in rounds (`logger.rs`). Files, and what recovery makes of them, are the business of the crate
 //! `candide-log`.
 
 #![forbid(unsafe_code)]
@@ -17,7 +17,6 @@ mod progress;
 mod turn;
 
 pub(crate) use blocks::{BlockError, Blocks};
-pub(crate) use buffer::Buffer;
 pub use level::Level;
 #[cfg(test)]
 pub(crate) use logger::Round;

@@ -1,8 +1,8 @@
 //! The turn of a commit to log: the lock on the session's buffer.
 //!
 //! # Invariants
-//! * **LG1** A commit takes its turn before it takes its stamp, and ends the turn after its record is
-//!   in the buffer, or after it has failed.
+//! * **LG1** A commit takes its turn before it takes its stamp, and ends the turn after its record
+//!   is in the buffer, or after it has failed.
 //! * **LG2** A commit takes its turn after it has been granted its last lock, and gives the turn up
 //!   before it waits for a lock. So a transaction that holds a lock and has stopped does not keep
 //!   the logger waiting.

@@ -16,7 +16,7 @@
 #![forbid(unsafe_code)]
 
 use super::list::DefaultProtocol;
-use crate::access::{Change, Intent, WriteSet};
+use crate::access::{ChangeSink, Intent, WriteSet};
 use crate::engine::{
     Absence, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
     Protocol, Seen, TableCore, Versions,
@@ -267,7 +267,7 @@ pub trait Running: Send {
         turn: &mut LogTurn<'_>,
     ) -> Result<Committed, Abort>;
     #[doc(hidden)]
-    fn changes(&self, writes: &WriteSet, each: &mut dyn FnMut(Change<'_>));
+    fn changes(&self, writes: &WriteSet, sink: &mut dyn ChangeSink);
     #[doc(hidden)]
     fn seen_stamp(&self, base: &dyn Base, epochs: &Epochs) -> u64;
     #[doc(hidden)]
@@ -709,8 +709,8 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::commit(&mut inner(context), &mut self.0, writes, turn)
     }
 
-    fn changes(&self, writes: &WriteSet, each: &mut dyn FnMut(Change<'_>)) {
-        P::changes(&self.0, writes, &mut |change| each(change));
+    fn changes(&self, writes: &WriteSet, mut sink: &mut dyn ChangeSink) {
+        P::changes(&self.0, writes, &mut sink);
     }
 
     fn seen_stamp(&self, base: &dyn Base, epochs: &Epochs) -> u64 {
@@ -887,8 +887,8 @@ impl Protocol for Erased {
         attempt.commit(context, writes, turn)
     }
 
-    fn changes(attempt: &Self::Attempt, writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
-        attempt.changes(writes, each);
+    fn changes(attempt: &Self::Attempt, writes: &WriteSet, sink: &mut impl ChangeSink) {
+        attempt.changes(writes, sink);
     }
 
     fn cut(clock: &Self::Clock, epochs: &Epochs) -> u64 {

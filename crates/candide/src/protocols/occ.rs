@@ -694,10 +694,8 @@ fn commit(
         attempt.lock_writes(context, writes)?;
     }
 
-    if mutant(Mutant::TurnBeforeLocks) {
-        turn.take();
-    }
     // 1 lock
+    take_turn_early(turn);
     let Attempt { held, locks, .. } = attempt;
     let ask = |context: &mut Context<'_, Occ>, held: &mut Held, at| {
         let lock = (Mode::Write, When::Commit);
@@ -707,7 +705,7 @@ fn commit(
     };
     acquire_asking(context, held, writes, install_held, WASK, ask)?;
     debug_assert!(writes.items().iter().all(is_owned), "OC1: INSTALL is set before the fence");
-    turn.take();
+    turn.take(); // LG1, LG2
     fence_after_locking();
 
     // 2 epoch, 3 validate
@@ -720,8 +718,7 @@ fn commit(
     if let Err(failure) = evaluate(writes) {
         return Err(fail_evaluation(context, attempt, writes, failure));
     }
-    let late = mutant(Mutant::EpochAfterValidation);
-    let stamp = if late { context.engine.epochs.now() } else { version.epoch() };
+    let stamp = stamp_of(context, version);
 
     // 5 install and release: nothing fails any more (OC3)
     for index in 0..writes.items().len() {
@@ -730,6 +727,23 @@ fn commit(
     attempt.view.meet_installed(writes.items(), version);
     attempt.last = Some(version);
     Ok(Committed { version: version.version(), stamp })
+}
+
+/// Returns the stamp of a commit that installs `version`: the epoch of the version (OC4).
+#[inline(always)]
+fn stamp_of(context: &Context<'_, Occ>, version: Tid) -> u64 {
+    if mutant(Mutant::EpochAfterValidation) {
+        return context.engine.epochs.now();
+    }
+    version.epoch()
+}
+
+/// Takes the turn to log before the locks, which no commit does (LG2).
+#[inline(always)]
+fn take_turn_early(turn: &mut LogTurn<'_>) {
+    if mutant(Mutant::TurnBeforeLocks) {
+        turn.take();
+    }
 }
 
 /// Ends a commit whose evaluation has failed. If an updater has panicked, the attempt ends here

@@ -45,7 +45,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Change, Intent, WriteSet};
+use crate::access::{ChangeSink, Intent, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties, Protocol,
     ReadView, Seen, TableCore, Versioned, Versions,
@@ -568,8 +568,8 @@ impl<P: Protocol> Protocol for Recorded<P> {
         P::revalidate(&mut inner(context), &mut attempt.inner, writes)
     }
 
-    fn changes(attempt: &Self::Attempt, writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
-        P::changes(&attempt.inner, writes, each);
+    fn changes(attempt: &Self::Attempt, writes: &WriteSet, sink: &mut impl ChangeSink) {
+        P::changes(&attempt.inner, writes, sink);
     }
 
     fn cut(clock: &Self::Clock, epochs: &Epochs) -> u64 {

@@ -55,7 +55,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{Change, ChangeKind, Failure, Intent, WriteSet};
+use crate::access::{Change, ChangeKind, ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
     Absence, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts, Properties,
     Protocol, Seen, TableCore,
@@ -398,7 +398,7 @@ impl Protocol for Serial {
     }
 
     /// Walks the undo log: the words in place are those of the last change.
-    fn changes(attempt: &Attempt, _writes: &WriteSet, each: &mut impl FnMut(Change<'_>)) {
+    fn changes(attempt: &Attempt, _writes: &WriteSet, sink: &mut impl ChangeSink) {
         let mut linked = Deleted::default();
         for undo in &attempt.log {
             match *undo {
@@ -406,14 +406,14 @@ impl Protocol for Serial {
                     let (first, end) = (usize::from(first), usize::from(first + count));
                     let kind = if is_put { ChangeKind::Put } else { ChangeKind::Update };
                     let words = Words::Shared(&at.payload()[first..end]);
-                    each(Change { at, kind, first, words });
+                    sink.add(Change { at, kind, first, words });
                 }
                 Undo::Link { at } if !attempt.has(at) => linked.push(at),
                 _ => {}
             }
         }
         for &at in attempt.deleted.cells.iter().filter(|&&at| linked.place(at).is_none()) {
-            each(Change::delete(at));
+            sink.add(Change::delete(at));
         }
     }
 

@@ -210,6 +210,14 @@ impl CellAt {
         Unit { split, index: self.place.unit() as u8 }
     }
 
+    /// Returns the index of the unit's first word among all words of the row. The record's key has
+    /// `key_words` words.
+    #[inline(always)]
+    pub(crate) fn start_in_row(self, key_words: usize) -> usize {
+        // What lies before the unit's cell: the key, and the other units with their cells.
+        self.place.cell() - key_words - self.place.unit() * self.place.cell_words()
+    }
+
     /// Returns whether this is the record's first unit. The index uses the first unit's cell for
     /// the state of the whole record.
     pub(crate) fn is_first(self) -> bool {

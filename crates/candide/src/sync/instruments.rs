@@ -105,9 +105,9 @@ pub(crate) enum Mutant {
     EpochUnfenced,
     /// The log: an outcome, an error or a panic is acknowledged at once.
     OutcomeAckAtOnce,
-    /// The log: a cut counts as durable although some record below it lies in a block of an earlier
+    /// The log: a cut counts as durable although a record up to it lies in a block of an earlier
     /// cut.
-    OpenRecordsAcknowledged,
+    PendingAcknowledged,
     /// The log: the logger looks for records, and only then notes that it is idle.
     IdleNotedLate,
     /// The log: sessions that wait for the logger do not hear that the disk is full.
@@ -456,7 +456,7 @@ mod active {
         ("delta-logged", Mutant::DeltaLogged),
         ("epoch-unfenced", Mutant::EpochUnfenced),
         ("outcome-ack-at-once", Mutant::OutcomeAckAtOnce),
-        ("open-records-acknowledged", Mutant::OpenRecordsAcknowledged),
+        ("pending-acknowledged", Mutant::PendingAcknowledged),
         ("idle-noted-late", Mutant::IdleNotedLate),
         ("full-unheard", Mutant::FullUnheard),
         ("view-unmoved", Mutant::ViewUnmoved),

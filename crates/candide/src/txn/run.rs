@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::session_log::SessionLog;
 use super::state::Unwound;
 use super::tx::{Effects, Tx};
 use super::{Conflict, State};
@@ -100,8 +101,8 @@ impl<'a> RunOptions<'a> {
 
     /// Sets the level of durability for which the call waits, in a database that is
     /// [open](crate::Database::open). By default that is the level of
-    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge). In a database without a log, the
-    /// option has no effect.
+    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge). In a database without a log,
+    /// the option has no effect.
     #[must_use]
     pub fn acknowledge(self, level: Level) -> RunOptions<'a> {
         RunOptions { level: Some(level), ..self }
@@ -258,7 +259,7 @@ impl<P: Protocol> TxnRunner<P> {
             let is_over = !matches!(ended, Err((Verdict::Conflict(_), _)));
             if is_over && self.state.get_mut().log.is_some() {
                 starvation.end_early();
-                if let Err(abort) = self.acknowledge(options) {
+                if let Err(abort) = self.acknowledge(engine, options) {
                     return end_unacknowledged(ended, abort, effects);
                 }
             }
@@ -279,19 +280,33 @@ impl<P: Protocol> TxnRunner<P> {
         }
     }
 
-    /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in a
-    /// database without a log.
-    pub(crate) fn rests_on(&mut self) -> Option<(u64, Arc<Log>)> {
-        let log = self.state.get_mut().log.as_deref()?;
-        Some((log.stamp, log.log.clone()))
+    /// Sets the level for which transactions wait that do not say otherwise. In a database without
+    /// a log, that has no effect.
+    pub(crate) fn set_acknowledge(&mut self, level: Level) {
+        if let Some(log) = &mut self.state.get_mut().log {
+            log.acknowledge = level;
+        }
+    }
+
+    /// Returns on what the result of the last transaction rests: the stamp, and the log; `None` in
+    /// a database without a log.
+    pub(crate) fn rests_on(&mut self, engine: &Engine<P>) -> Option<(u64, Arc<Log>)> {
+        let state = self.state.get_mut();
+        let log = state.log.as_deref()?.log.clone();
+        Some((state.rests_on(engine), log))
     }
 
     /// Waits, in a database with a log, until everything on which the result of the transaction
     /// rests has reached the level for which the caller waits. The session is not pinned.
-    #[cold]
-    fn acknowledge(&mut self, options: &RunOptions<'_>) -> Result<(), Abort> {
-        let log = self.state.get_mut().log.as_deref().expect("the database has a log");
-        log.await_level(options.level.unwrap_or(log.log.acknowledge))
+    fn acknowledge(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) -> Result<(), Abort> {
+        let state = self.state.get_mut();
+        let Some(SessionLog { log, acknowledge, .. }) = state.log.as_deref() else {
+            return Ok(());
+        };
+        match options.level.unwrap_or(*acknowledge) {
+            Level::Memory => Ok(()),
+            level => log.progress.wait(state.rests_on(engine), level),
+        }
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
@@ -473,13 +488,6 @@ impl<P: Protocol> TxnRunner<P> {
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
-        match verdict {
-            // These tell nothing about rows.
-            Verdict::Conflict(_) | Verdict::Outcome(Abort::LogFailed | Abort::DiskFull) => {}
-            Verdict::Stands | Verdict::Outcome(_) | Verdict::Panic(_) => {
-                self.state.get_mut().note_told(engine);
-            }
-        }
         self.end(engine, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),

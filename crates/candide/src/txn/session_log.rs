@@ -2,11 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::Change;
+use crate::access::{Change, ChangeKind, ChangeSink};
 use crate::engine::{Committed, Common, TableCore};
 use crate::error::Abort;
-use crate::log::{Buffer, Level, Log, LogTurn, Outbox};
+use crate::log::{Level, Log, LogTurn, Outbox};
 use crate::record::RecordAt;
+use crate::schema::Words;
 use crate::sync::{Mutant, mutant};
 use candide_log::format::commit::{CommitWriter, Head};
 use std::sync::{Arc, PoisonError};
@@ -19,17 +20,33 @@ const BACKLOG_WORDS_MAX: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct SessionLog {
     pub(crate) log: Arc<Log>,
+    /// The level for which the session's transactions wait, unless they say otherwise.
+    pub(crate) acknowledge: Level,
     outbox: Arc<Outbox>,
     /// The tables of the database by number, as far as the session has met them.
     tables: Vec<Arc<TableCore>>,
     /// A stamp that is no smaller than those of all commits on which the result of the session's
-    /// last transaction rests; zero before anything has been read.
+    /// last transaction rests; or [`SEEN`] or [`NOW`]. Zero before the attempt's commit.
     pub(crate) stamp: u64,
 }
 
+/// The stamp of a transaction that has written nothing. The protocol can tell its stamp from what
+/// the attempt has seen, which only matters if something waits for it.
+pub(crate) const SEEN: u64 = u64::MAX;
+
+/// The stamp of a transaction that has failed at the commit, or whose updater has panicked. It
+/// rests on what it has seen at the commit, too: on any commit so far.
+pub(crate) const NOW: u64 = u64::MAX - 1;
+
 impl SessionLog {
     pub(crate) fn new(log: &Arc<Log>) -> SessionLog {
-        SessionLog { log: log.clone(), outbox: log.join(), tables: Vec::new(), stamp: 0 }
+        SessionLog {
+            log: log.clone(),
+            acknowledge: log.acknowledge,
+            outbox: log.join(),
+            tables: Vec::new(),
+            stamp: 0,
+        }
     }
 
     /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,
@@ -49,23 +66,16 @@ impl SessionLog {
         progress.wait_until(|| self.outbox.backlog() <= BACKLOG_WORDS_MAX || progress.is_full());
     }
 
-    /// Waits until everything on which the result of the last transaction rests has reached a
-    /// level.
-    ///
-    /// # Errors
-    /// [`Abort::LogFailed`].
-    pub(crate) fn await_level(&self, level: Level) -> Result<(), Abort> {
-        self.log.progress.wait(self.stamp, level)
-    }
-
     /// Returns the parts that a commit needs: the buffer, and the tables that the session knows.
     ///
     /// # Errors
     /// [`Abort::LogFailed`], [`Abort::DiskFull`]: the commit must not write.
     #[inline]
     pub(crate) fn open(&mut self) -> Result<(LogTurn<'_>, Logged<'_>), Abort> {
-        self.log.progress.admit()?;
-        let SessionLog { log, outbox, tables, stamp } = self;
+        let SessionLog { log, outbox, tables, stamp, .. } = self;
+        *stamp = 0;
+        log.progress.admit()?;
+        *stamp = NOW;
         Ok((outbox.turn(), Logged { log, outbox, tables, stamp }))
     }
 
@@ -84,31 +94,32 @@ pub(crate) struct Logged<'a> {
 }
 
 impl Logged<'_> {
-    /// Appends the record of a commit to the buffer: `changes` calls its argument with each change.
-    /// The commit has released its locks. Ends the turn.
+    /// Appends the record of a commit to the buffer: `changes` adds the changes. The commit has
+    /// released its locks. Ends the turn (LG1).
+    #[inline(always)]
     pub(crate) fn append(
         self,
         turn: LogTurn<'_>,
         engine: &Common,
         committed: Committed,
-        changes: impl FnOnce(&mut dyn FnMut(Change<'_>)),
+        changes: impl FnOnce(&mut Record<'_>),
     ) {
         *self.stamp = committed.stamp;
         let mut buffer = turn.into_buffer();
-        let Buffer { words, newest, .. } = &mut *buffer;
-        let mut record = CommitWriter::begin(words);
-        let (tables, mut last) = (self.tables, None);
-        changes(&mut |change| {
-            if tables.len() <= usize::from(change.at.table()) {
-                learn_tables(tables, engine);
-            }
-            add(&mut record, tables, &mut last, change);
-        });
-        let added = record.finish(committed.stamp, committed.version) as u64;
-        if added > 0 {
-            // The stamps of a session's commits do not fall.
-            *newest = committed.stamp;
-        }
+        let added = {
+            let writer = CommitWriter::begin(&mut buffer.records);
+            let nothing = LoggedTable { number: None, key_words: 0, is_packed: false };
+            let mut record = Record {
+                writer,
+                tables: self.tables,
+                engine,
+                table: u32::MAX,
+                logged: nothing,
+                last: None,
+            };
+            changes(&mut record);
+            record.writer.finish(committed.stamp, committed.version) as u64
+        };
         drop(buffer);
         if added > 0 {
             self.log.note_appended(self.outbox, added);
@@ -116,34 +127,85 @@ impl Logged<'_> {
     }
 }
 
-/// Copies the list of tables, which has grown.
-#[cold]
-fn learn_tables(tables: &mut Vec<Arc<TableCore>>, engine: &Common) {
-    tables.clone_from(&engine.tables.read().unwrap_or_else(PoisonError::into_inner));
+/// The record of a commit that is being appended.
+pub(crate) struct Record<'a> {
+    writer: CommitWriter<'a>,
+    tables: &'a mut Vec<Arc<TableCore>>,
+    engine: &'a Common,
+    /// The table of the change before, and how its changes are logged.
+    table: u32,
+    logged: LoggedTable,
+    /// The row of the change before, the kind of that change, and the word behind it.
+    last: Option<(RecordAt, ChangeKind, u16)>,
 }
 
-/// Adds a change to the record of a commit, unless its table is not logged. `last` is the row of the
-/// change before.
-#[inline]
-fn add(
-    record: &mut CommitWriter<'_>,
-    tables: &[Arc<TableCore>],
-    last: &mut Option<RecordAt>,
-    change: Change<'_>,
-) {
-    let Change { at, kind, first, words } = change;
-    let TableCore { log_number, layout, .. } = &*tables[usize::from(at.table())];
-    let Some(number) = log_number.or(mutant(Mutant::IndexEntryLogged).then_some(0)) else { return };
-    let first = (layout.placed_units()[at.unit()].start() + first) as u16;
-    let head = Head { kind, table: number, first, count: words.len() as u16 };
-    let row = at.record();
-    let word = |index| words.get(index);
-    if last.replace(row) == Some(row) {
-        record.change_same_row(head, word);
-    } else if layout.packs_keys() {
-        let key = layout.unpacked_key(row);
-        record.change(head, key.as_slice().len() as u8, |index| key.as_slice()[index], word);
-    } else {
-        record.change(head, layout.key_words() as u8, |index| row.key_word(index), word);
+/// How changes of a table are logged.
+#[derive(Clone, Copy)]
+struct LoggedTable {
+    /// The number of the table in the log; `None` if it is not logged.
+    number: Option<u16>,
+    key_words: u8,
+    /// Whether records keep their keys packed.
+    is_packed: bool,
+}
+
+impl ChangeSink for Record<'_> {
+    /// Adds a change, unless its table is not logged.
+    #[inline(always)]
+    fn add(&mut self, change: Change<'_>) {
+        let Change { at, kind, first, words } = change;
+        if u32::from(at.table()) != self.table {
+            self.go_to(at.table());
+        }
+        let LoggedTable { number: Some(table), key_words, is_packed } = self.logged else { return };
+        let first = (at.start_in_row(key_words.into()) + first) as u16;
+        let head = Head { kind, table, first, count: words.len() as u16 };
+        let row = at.record();
+        let before = self.last.replace((row, kind, first + head.count));
+        let is_same = before.is_some_and(|(before, ..)| before == row);
+        match words {
+            // The units of a new row, for example.
+            Words::Own(words) if before == Some((row, kind, first)) => {
+                self.writer.extend_last(words);
+            }
+            Words::Own(words) if is_same => self.writer.change_same_row_slice(head, words),
+            Words::Own(words) if !is_packed => {
+                self.writer.change_slice(head, key_words, |index| row.key_word(index), words);
+            }
+            words => self.add_slowly((row, is_same), head, words),
+        }
+    }
+}
+
+impl Record<'_> {
+    /// Adds a change whose words are in the row, or whose key is packed.
+    #[inline(never)]
+    fn add_slowly(&mut self, (row, is_same): (RecordAt, bool), head: Head, words: Words<'_>) {
+        let word = |index| words.get(index);
+        if is_same {
+            self.writer.change_same_row(head, word);
+        } else {
+            let key = self.tables[self.table as usize].layout.unpacked_key(row);
+            let key = key.as_slice();
+            self.writer.change(head, key.len() as u8, |index| key[index], word);
+        }
+    }
+
+    /// Looks up how changes of a table are logged.
+    #[inline(never)]
+    fn go_to(&mut self, number: u16) {
+        if self.tables.len() <= usize::from(number) {
+            // The list has grown.
+            let tables = self.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
+            self.tables.clone_from(&tables);
+        }
+        let TableCore { log_number, layout, .. } = &*self.tables[usize::from(number)];
+        let logs_all = mutant(Mutant::IndexEntryLogged).then_some(1);
+        self.table = number.into();
+        self.logged = LoggedTable {
+            number: log_number.or(logs_all),
+            key_words: layout.key_words() as u8,
+            is_packed: layout.packs_keys(),
+        };
     }
 }

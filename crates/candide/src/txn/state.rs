@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 
 use super::index_scratch::IndexScratch;
-use super::session_log::SessionLog;
+use super::session_log::{NOW, SEEN, SessionLog};
 use crate::access::{self, Intent, WriteSet};
 use crate::engine::own_thread::{self, Held};
 use crate::engine::{
@@ -930,7 +930,7 @@ impl<P: Protocol> State<P> {
             let turn = &mut LogTurn::unlogged();
             let context = &mut Context::new(engine, &mut self.worker);
             P::commit(context, &mut self.attempt, &mut self.writes, turn)?;
-            self.note_seen(engine);
+            self.note_seen();
             Ok(())
         })
     }
@@ -963,32 +963,28 @@ impl<P: Protocol> State<P> {
             }
         };
         let committed = P::commit(context, attempt, writes, &mut turn)?;
-        logged.append(turn, engine, committed, |each| {
-            P::changes(attempt, writes, &mut |change| each(change))
-        });
+        logged.append(turn, engine, committed, |record| P::changes(attempt, writes, record));
         Ok(committed)
     }
 
-    /// Notes, in a database with a log, on which commits the value of the attempt rests. The attempt
-    /// has been validated, and has written nothing.
+    /// Notes, in a database with a log, that the result of the attempt rests on what the attempt
+    /// has seen. The attempt has been validated, and has written nothing.
     #[inline(always)]
-    fn note_seen(&mut self, engine: &Engine<P>) {
-        if let Some(log) = &mut self.log
-            && !mutant(Mutant::ReadOnlyAckAtOnce)
-        {
-            log.stamp = P::seen_stamp(&engine.clock, &engine.epochs, &self.attempt);
+    fn note_seen(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.stamp = SEEN;
         }
     }
 
-    /// Notes, in a database with a log, that the attempt has ended in an outcome, an error or a
-    /// panic. These rest on what the commit found in rows that it was about to write, too. So they
-    /// may rest on any commit so far.
-    #[cold]
-    pub(crate) fn note_told(&mut self, engine: &Engine<P>) {
-        if let Some(log) = &mut self.log
-            && !mutant(Mutant::OutcomeAckAtOnce)
-        {
-            log.stamp = P::last_stamp(&engine.clock, &engine.epochs);
+    /// Returns a stamp that is no smaller than those of all commits on which the result of the last
+    /// attempt rests. The database has a log.
+    pub(crate) fn rests_on(&self, engine: &Engine<P>) -> u64 {
+        match self.log.as_ref().map_or(0, |log| log.stamp) {
+            SEEN if mutant(Mutant::ReadOnlyAckAtOnce) => 0,
+            SEEN => P::seen_stamp(&engine.clock, &engine.epochs, &self.attempt),
+            NOW if mutant(Mutant::OutcomeAckAtOnce) => 0,
+            NOW => P::last_stamp(&engine.clock, &engine.epochs),
+            stamp => stamp,
         }
     }
 
@@ -1013,6 +1009,10 @@ impl<P: Protocol> State<P> {
             self.abort(engine);
             return Err(abort);
         }
+        if let Some(log) = &mut self.log {
+            // An updater may panic, also before everything is validated.
+            log.stamp = NOW;
+        }
         let context = &mut Context::new(engine, &mut self.worker);
         let mut images = Vec::new();
         let applied =
@@ -1026,6 +1026,7 @@ impl<P: Protocol> State<P> {
             };
         let writes = std::mem::take(&mut self.writes);
         P::commit(context, &mut self.attempt, &mut self.writes, &mut LogTurn::unlogged())?;
+        self.note_seen();
         // Updaters may run only now, on validated words.
         let outcome = applied.or_else(|| writes.first_failure(&mut images));
         Ok(outcome.or(self.failed))

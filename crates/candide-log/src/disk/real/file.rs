@@ -96,13 +96,9 @@ fn read_some(file: &File, offset: u64, to: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// The most slices that the kernel accepts in one call.
-#[cfg(target_os = "linux")]
-const SLICES_MAX: usize = 1024;
-
+/// Writes some of the bytes. Rustix passes no more slices on than the kernel accepts at once.
 #[cfg(target_os = "linux")]
 fn write_some(file: &File, offset: u64, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-    let slices = &slices[..slices.len().min(SLICES_MAX)];
     Ok(rustix::io::pwritev(file, slices, offset)?)
 }
 

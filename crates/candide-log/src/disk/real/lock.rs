@@ -52,7 +52,8 @@ impl DirectoryLock {
             Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
         }
         let lock = Self { file, _entry: entry };
-        lock.name_process()?;
+        // A full disk may have no room for the number, and opening may be what makes room.
+        _ = lock.name_process();
         Ok(lock)
     }
 
@@ -68,8 +69,8 @@ impl DirectoryLock {
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
         // A process that is being started at this moment has a copy of the open file until it runs
-        // its program, so to close the file is not enough. An error leaves the lock to the process's
-        // end, and a process's number in the file that is not current: neither harms the database.
+        // its program, so to close the file is not enough. After an error the lock ends with the
+        // last copy, or the file names a process that has ended: neither harms the database.
         _ = self.file.set_len(0);
         _ = self.file.unlock();
     }

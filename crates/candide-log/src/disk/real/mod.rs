@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 /// A directory of the operating system.
 ///
 /// The path is resolved when the directory is opened, so a change of the working directory does not
-/// matter. On Windows the operating system offers no way to make a directory's entries durable, and
-/// [`Disk::sync_directory`] does nothing.
+/// matter. Folders in it are not listed, and a name that is not Unicode is listed with replacement
+/// characters. On Windows the operating system offers no way to make a directory's entries durable,
+/// and [`Disk::sync_directory`] does nothing.
 #[derive(Debug)]
 pub struct RealDisk {
     path: PathBuf,

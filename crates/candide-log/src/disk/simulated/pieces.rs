@@ -210,7 +210,9 @@ impl Cutter<'_> {
                 }
                 let mut at = *offset;
                 while at < end {
-                    let stop = self.grain.map_or(end, |grain| end.min((at / grain + 1) * grain));
+                    let stop = self
+                        .grain
+                        .map_or(end, |grain| end.min((at / grain + 1).saturating_mul(grain)));
                     let range = at - offset..stop - offset;
                     if self.is_touched(&(at..stop))
                         || !self.file.durable.has(*offset, data, range.clone())

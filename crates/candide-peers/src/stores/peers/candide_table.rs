@@ -1,13 +1,15 @@
 //! Candide, under any of its protocols.
 
 use std::marker::PhantomData;
+use std::path::Path;
 
 use candide::{
-    Column, Database, Group, Hashed, LoadOptions, Protocol, Record, Session, Table, TableOptions,
-    Tx,
+    Column, Database, Group, Hashed, Level, LoadOptions, LogOptions, Pending, Protocol, Record,
+    Session, Table, TableOptions, Tx,
 };
 
 use crate::Role;
+use crate::stores::durable::{Durable, Waiting};
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Size, Stopped, Store, Value, Write, Writing,
 };
@@ -53,6 +55,24 @@ impl<P: Protocol> Peer for Candide<P> {
     type Store<V: Value> = Tables<P, V>;
 }
 
+impl<P: Protocol> Durable for Candide<P> {
+    const NAME: &'static str = name_of(P::NAME);
+    const CRATE: &'static str = "candide";
+    const USE: &'static str = "Builder::open, Level::Durable: run returns when the commit is durable; hashed tables, a session for \
+                               each thread; serializable";
+    const ROLE: Role = Role::Candide;
+    type Store = Tables<P, i64>;
+    type Committer<'s> = Waiting<Sessions<'s, P, i64>>;
+
+    fn open(directory: &Path, size: Size) -> Result<Tables<P, i64>, Failure> {
+        Tables::open_in(directory, size)
+    }
+
+    fn committer(store: &Tables<P, i64>) -> Result<Self::Committer<'_>, Failure> {
+        Ok(Waiting(store.session()?))
+    }
+}
+
 /// A row: the key and the value.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<V> {
@@ -88,15 +108,26 @@ pub(crate) struct Tables<P: Protocol, V: Value> {
     tables: Vec<Table<Row<V>, P>>,
 }
 
-impl<P: Protocol, V: Value> Store<V> for Tables<P, V> {
-    type Session<'s> = Sessions<'s, P, V>;
+impl<P: Protocol, V: Value> Tables<P, V> {
+    /// Opens the database in a directory. Each transaction is durable before it ends.
+    pub(super) fn open_in(directory: &Path, size: Size) -> Result<Self, Failure> {
+        let options = LogOptions::new().acknowledge(Level::Durable);
+        Tables::of(Database::<P>::builder().open(directory, options)?, size)
+    }
 
-    fn open(size: Size) -> Result<Self, Failure> {
-        let database = Database::<P>::builder().build()?;
+    fn of(database: Database<P>, size: Size) -> Result<Self, Failure> {
         let options = TableOptions::default().capacity(size.rows as usize);
         let table = |number| database.table_with(&format!("table {number}"), options);
         let tables = (0..size.tables).map(table).collect::<Result<_, _>>()?;
         Ok(Tables { database, tables })
+    }
+}
+
+impl<P: Protocol, V: Value> Store<V> for Tables<P, V> {
+    type Session<'s> = Sessions<'s, P, V>;
+
+    fn open(size: Size) -> Result<Self, Failure> {
+        Tables::of(Database::<P>::builder().build()?, size)
     }
 
     fn load(
@@ -120,6 +151,21 @@ pub(crate) struct Sessions<'s, P: Protocol, V: Value> {
 }
 
 impl<P: Protocol, V: Value> Sessions<'_, P, V> {
+    /// Runs a transaction without waiting until it is durable. Returns the transaction and the
+    /// number of repetitions after conflicts.
+    pub(super) fn run_logged<W: Writing<V>>(
+        &mut self,
+        work: &W,
+    ) -> (Pending<W::Output, Stopped>, u64) {
+        let Sessions { session, tables } = self;
+        let mut attempts = 0;
+        let pending = session.run_logged(|tx| {
+            attempts += 1;
+            work.run(&mut Running { tx, tables })
+        });
+        (pending, attempts - 1)
+    }
+
     fn run<T>(
         &mut self,
         body: impl Fn(&mut Running<'_, '_, P, V>) -> Result<T, Stopped>,

@@ -6,8 +6,8 @@ use heed::byteorder::BigEndian;
 use heed::types::{Bytes, U64};
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn};
 
-use super::scratch::Scratch;
 use crate::Role;
+use crate::stores::scratch::Scratch;
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
     Writing, failed, once, there,
@@ -57,7 +57,7 @@ impl<V: Value> Store<V> for Environment {
     type Session<'s> = Databases<'s>;
 
     fn open(size: Size) -> Result<Self, Failure> {
-        let folder = Scratch::new()?;
+        let folder = Scratch::in_memory()?;
         let bytes = size.tables * size.rows as usize * (size_of::<V>() + 64) * 4 + SPARE;
         let mut options = EnvOpenOptions::new();
         options.map_size(bytes.next_multiple_of(1 << 20)).max_dbs(size.tables as u32);

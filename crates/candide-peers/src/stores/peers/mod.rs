@@ -4,6 +4,7 @@
 //! compile, make it depend on a feature, and list it in [`LEFT_OUT`] for builds without that
 //! feature.
 
+mod candide_logged;
 mod candide_table;
 #[cfg(feature = "fjall")]
 mod fjall;
@@ -14,8 +15,6 @@ mod mutex;
 mod redb;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
-#[cfg(any(feature = "fjall", feature = "lmdb", feature = "rocksdb"))]
-mod scratch;
 mod sharded;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -23,9 +22,12 @@ mod stm;
 #[cfg(feature = "surrealmx")]
 mod surrealmx;
 
+use candide::DefaultProtocol;
+use candide_logged::CandideLogged;
 use candide_table::Candide;
 
 use super::driver::{Contender, of};
+use super::durable;
 
 macro_rules! every_candide {
     ($($protocol:ty: $($_kind:ident $_name:ident = $_policy:expr),+;)+) => {
@@ -56,6 +58,22 @@ pub(crate) fn all() -> Vec<Box<dyn Contender>> {
         of::<sharded::Sharded>(),
     ]);
     peers
+}
+
+/// Returns every store that is built in and has durable commits, in the order of the tables.
+pub(crate) fn durable() -> Vec<Box<dyn durable::Contender>> {
+    vec![
+        durable::of::<Candide<DefaultProtocol>>(),
+        durable::of::<CandideLogged<DefaultProtocol>>(),
+        #[cfg(feature = "surrealmx")]
+        durable::of::<surrealmx::SurrealMx>(),
+        #[cfg(feature = "fjall")]
+        durable::of::<fjall::Fjall>(),
+        #[cfg(feature = "redb")]
+        durable::of::<redb::Redb>(),
+        #[cfg(feature = "sqlite")]
+        durable::of::<sqlite::Sqlite>(),
+    ]
 }
 
 /// The features that are off, each with the names of the peers that it would add.

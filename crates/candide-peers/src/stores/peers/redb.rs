@@ -1,11 +1,14 @@
 //! redb: a copy-on-write B-tree with one writer at a time.
 
+use std::path::Path;
+
 use redb::backends::InMemoryBackend;
 use redb::{
     Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition,
 };
 
 use crate::Role;
+use crate::stores::durable::{Durable, Waiting};
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
     Writing, failed, once, there,
@@ -23,6 +26,25 @@ impl Peer for Redb {
     type Store<V: Value> = Tables;
 }
 
+impl Durable for Redb {
+    const NAME: &'static str = "redb";
+    const CRATE: &'static str = "redb";
+    const USE: &'static str =
+        "a file, Durability::Immediate; begin_write, of which there is one at a time";
+    const ROLE: Role = Role::Peer;
+    type Store = Tables;
+    type Committer<'s> = Waiting<&'s Tables>;
+
+    fn open(directory: &Path, size: Size) -> Result<Tables, Failure> {
+        let database = Database::create(directory.join("rows.redb"))?;
+        Ok(Tables::new(database, size, Durability::Immediate))
+    }
+
+    fn committer(store: &Tables) -> Result<Waiting<&Tables>, Failure> {
+        Ok(Waiting(store))
+    }
+}
+
 /// The tables by number.
 const TABLES: [TableDefinition<u64, &[u8]>; 2] =
     [TableDefinition::new("0"), TableDefinition::new("1")];
@@ -31,6 +53,14 @@ const TABLES: [TableDefinition<u64, &[u8]>; 2] =
 pub(crate) struct Tables {
     database: Database,
     tables: &'static [TableDefinition<'static, u64, &'static [u8]>],
+    /// The durability of the transactions of sessions.
+    durability: Durability,
+}
+
+impl Tables {
+    fn new(database: Database, size: Size, durability: Durability) -> Tables {
+        Tables { database, tables: &TABLES[..size.tables], durability }
+    }
 }
 
 impl<V: Value> Store<V> for Tables {
@@ -38,7 +68,7 @@ impl<V: Value> Store<V> for Tables {
 
     fn open(size: Size) -> Result<Self, Failure> {
         let database = Database::builder().create_with_backend(InMemoryBackend::new())?;
-        Ok(Tables { database, tables: &TABLES[..size.tables] })
+        Ok(Tables::new(database, size, Durability::None))
     }
 
     fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)>) -> Result<(), Failure> {
@@ -68,7 +98,7 @@ impl<V: Value> Session<V> for &Tables {
 
     fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
         let mut tx = self.database.begin_write()?;
-        tx.set_durability(Durability::None)?;
+        tx.set_durability(self.durability)?;
         let open = |table: &TableDefinition<'static, _, _>| tx.open_table(*table);
         let mut tables =
             self.tables.iter().map(open).collect::<Result<Vec<Table<'_, _, _>>, _>>()?;

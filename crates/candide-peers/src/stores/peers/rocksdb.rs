@@ -8,8 +8,8 @@ use rocksdb::{
     WriteBatchWithTransaction, WriteOptions,
 };
 
-use super::scratch::Scratch;
 use crate::Role;
+use crate::stores::scratch::Scratch;
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
     Writing, failed, repeat, there,
@@ -126,7 +126,7 @@ impl<V: Value, D: Database + 'static> Store<V> for Opened<D> {
     type Session<'s> = Sessions<'s, D>;
 
     fn open(_: Size) -> Result<Self, Failure> {
-        let folder = Scratch::new()?;
+        let folder = Scratch::in_memory()?;
         let mut options = Options::default();
         options.create_if_missing(true);
         Ok(Opened { database: D::open(&folder, &options)?, _folder: folder })

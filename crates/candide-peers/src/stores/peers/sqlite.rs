@@ -1,16 +1,19 @@
-//! SQLite in memory, through rusqlite.
+//! SQLite, in memory or in a file, through rusqlite.
 //!
 //! The peer has one connection behind a mutex, since a database in memory belongs to its
 //! connection. Several connections could share a database by a shared cache. But SQLite's
 //! documentation discourages a shared cache, and a shared cache locks whole tables, so it would
-//! gain nothing.
+//! gain nothing. In a file, too, one connection writes at a time; the others would sleep and look
+//! again, which takes longer than to be woken by the mutex.
 
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, ToSql, Transaction, TransactionBehavior};
 
 use crate::Role;
+use crate::stores::durable::{Durable, Waiting};
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
     Writing, failed, once, there,
@@ -28,6 +31,35 @@ impl Peer for Sqlite {
     type Store<V: Value> = Locked;
 }
 
+impl Durable for Sqlite {
+    const NAME: &'static str = "sqlite";
+    const CRATE: &'static str = "rusqlite";
+    const USE: &'static str = "journal_mode WAL, synchronous FULL, which syncs the log in each commit; one connection behind a \
+                               mutex, since one transaction writes at a time; statements are prepared once";
+    const ROLE: Role = Role::Peer;
+    type Store = Locked;
+    type Committer<'s> = Waiting<&'s Locked>;
+
+    fn open(directory: &Path, size: Size) -> Result<Locked, Failure> {
+        let path = directory.join("rows.sqlite");
+        let connection = Connection::open_with_flags(path, FLAGS | OpenFlags::SQLITE_OPEN_CREATE)?;
+        let mode: String =
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+        if mode != "wal" {
+            return Err(format!("the journal's mode is {mode} instead of wal").into());
+        }
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        Locked::with_tables(connection, size)
+    }
+
+    fn committer(store: &Locked) -> Result<Waiting<&Locked>, Failure> {
+        Ok(Waiting(store))
+    }
+}
+
+/// Flags for a connection. The mutex around the connection replaces SQLite's own mutex.
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
 /// The statements for one table.
 struct Statements {
     create: &'static str,
@@ -38,13 +70,13 @@ struct Statements {
 
 const TABLES: [Statements; 2] = [
     Statements {
-        create: "CREATE TABLE t0 (id INTEGER PRIMARY KEY, value NOT NULL)",
+        create: "CREATE TABLE IF NOT EXISTS t0 (id INTEGER PRIMARY KEY, value NOT NULL)",
         insert: "INSERT INTO t0 (id, value) VALUES (?1, ?2)",
         select: "SELECT value FROM t0 WHERE id = ?1",
         update: "UPDATE t0 SET value = ?2 WHERE id = ?1",
     },
     Statements {
-        create: "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value NOT NULL)",
+        create: "CREATE TABLE IF NOT EXISTS t1 (id INTEGER PRIMARY KEY, value NOT NULL)",
         insert: "INSERT INTO t1 (id, value) VALUES (?1, ?2)",
         select: "SELECT value FROM t1 WHERE id = ?1",
         update: "UPDATE t1 SET value = ?2 WHERE id = ?1",
@@ -54,18 +86,23 @@ const TABLES: [Statements; 2] = [
 /// The connection and its lock.
 pub(crate) struct Locked(Mutex<Connection>);
 
-impl<V: Value> Store<V> for Locked {
-    type Session<'s> = &'s Locked;
-
-    fn open(size: Size) -> Result<Self, Failure> {
-        // The mutex around the connection replaces SQLite's own mutex.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_in_memory_with_flags(flags)?;
-        connection.pragma_update(None, "synchronous", "OFF")?;
+impl Locked {
+    /// Creates the tables that do not exist yet.
+    fn with_tables(connection: Connection, size: Size) -> Result<Locked, Failure> {
         for table in &TABLES[..size.tables] {
             connection.execute(table.create, ())?;
         }
         Ok(Locked(Mutex::new(connection)))
+    }
+}
+
+impl<V: Value> Store<V> for Locked {
+    type Session<'s> = &'s Locked;
+
+    fn open(size: Size) -> Result<Self, Failure> {
+        let connection = Connection::open_in_memory_with_flags(FLAGS)?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        Locked::with_tables(connection, size)
     }
 
     fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)>) -> Result<(), Failure> {

@@ -1,8 +1,13 @@
-//! SurrealMX: versions in a radix tree, with keys of bytes, in memory.
+//! SurrealMX: versions in a radix tree, with keys of bytes, in memory, and with a log if wanted.
 
-use surrealmx::{Database, Error, Transaction};
+use std::path::Path;
+
+use surrealmx::{
+    AolMode, Database, DatabaseOptions, Error, FsyncMode, PersistenceOptions, Transaction,
+};
 
 use crate::Role;
+use crate::stores::durable::{Durable, Waiting};
 use crate::stores::{
     Done, Failure, Peer, Place, Read, Reading, Session, Size, Stopped, Store, Value, Write,
     Writing, failed, repeat, there,
@@ -19,6 +24,30 @@ impl Peer for SurrealMx {
     const ROLE: Role = Role::Peer;
     type Store<V: Value> = Database;
 }
+
+impl Durable for SurrealMx {
+    const NAME: &'static str = "surrealmx";
+    const CRATE: &'static str = "surrealmx";
+    const USE: &'static str = "AolMode::SynchronousOnCommit, FsyncMode::EveryAppend, where commits that come together share a sync; \
+                               no snapshots; transaction(true), strictly serializable; conflicts are repeated at once";
+    const ROLE: Role = Role::Peer;
+    type Store = Database;
+    type Committer<'s> = Waiting<&'s Database>;
+
+    fn open(directory: &Path, _: Size) -> Result<Database, Failure> {
+        let persistence = PersistenceOptions::new(directory)
+            .with_aol_mode(AolMode::SynchronousOnCommit)
+            .with_fsync_mode(FsyncMode::EveryAppend);
+        Ok(Database::new_with_persistence(DatabaseOptions::default(), persistence)?)
+    }
+
+    fn committer(store: &Database) -> Result<Waiting<&Database>, Failure> {
+        Ok(Waiting(store))
+    }
+}
+
+/// The number of rows that are loaded in one transaction.
+const PORTION: usize = 1000;
 
 /// Returns the key of a row in the store's single space of keys.
 fn key_of(place: Place) -> [u8; 9] {
@@ -44,8 +73,13 @@ impl<V: Value> Store<V> for Database {
     }
 
     fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)>) -> Result<(), Failure> {
-        for (key, value) in rows {
-            self.put(key_of(Place { table, key }), value.to_bytes().as_ref())?;
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            let mut tx = self.transaction(true);
+            for (key, value) in rows.by_ref().take(PORTION) {
+                tx.put(key_of(Place { table, key }), value.to_bytes().as_ref())?;
+            }
+            tx.commit()?;
         }
         Ok(())
     }

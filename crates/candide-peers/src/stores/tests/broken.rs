@@ -23,7 +23,7 @@ impl Peer for NoIsolation {
 }
 
 /// The rows, and a lock for each operation.
-pub(super) struct Each<V>(Mutex<Rows<V>>);
+pub(in crate::stores) struct Each<V>(Mutex<Rows<V>>);
 
 impl<V> Each<V> {
     fn lock(&self) -> MutexGuard<'_, Rows<V>> {

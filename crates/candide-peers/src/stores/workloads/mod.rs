@@ -1,10 +1,12 @@
 //! The workloads, each written once for all peers.
 
+mod counter;
 mod skew;
 mod smallbank;
 mod transfer;
 mod ycsb;
 
+pub(crate) use counter::Counter;
 use fastrand::Rng;
 pub(crate) use skew::Skew;
 pub(crate) use smallbank::SmallBank;
@@ -61,14 +63,12 @@ pub(crate) fn examine<W: Workload>(
 ) -> Result<(), Failure> {
     let mut sum = 0;
     let mut expected = growth;
-    for table in 0..W::TABLES {
-        for first in (0..workload.rows()).step_by(PORTION as usize) {
-            let portion = Portion { table, first, end: (first + PORTION).min(workload.rows()) };
-            sum += workload.examine(table, first, &session.read(&portion)?.output)?;
-            let loaded: Vec<_> =
-                portion.places().map(|place| workload.initial(table, place.key)).collect();
-            expected += workload.examine(table, first, &loaded)?;
-        }
+    for portion in portions(workload) {
+        let Portion { table, first, .. } = portion;
+        sum += workload.examine(table, first, &session.read(&portion)?.output)?;
+        let loaded: Vec<_> =
+            portion.places().map(|place| workload.initial(table, place.key)).collect();
+        expected += workload.examine(table, first, &loaded)?;
     }
     if sum != expected {
         return Err(
@@ -76,6 +76,27 @@ pub(crate) fn examine<W: Workload>(
         );
     }
     Ok(())
+}
+
+/// Returns the contents of all rows.
+pub(crate) fn contents<W: Workload>(
+    workload: &W,
+    session: &mut impl Session<W::Value>,
+) -> Result<Vec<W::Value>, Failure> {
+    let mut values = Vec::new();
+    for portion in portions(workload) {
+        values.extend(session.read(&portion)?.output);
+    }
+    Ok(values)
+}
+
+/// Divides the rows of all tables into portions, in their order.
+fn portions<W: Workload>(workload: &W) -> impl Iterator<Item = Portion> {
+    let rows = workload.rows();
+    (0..W::TABLES).flat_map(move |table| {
+        let first = (0..rows).step_by(PORTION as usize);
+        first.map(move |first| Portion { table, first, end: (first + PORTION).min(rows) })
+    })
 }
 
 /// Returns the sum of balances. A balance below zero is an error.

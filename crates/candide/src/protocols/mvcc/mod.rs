@@ -746,7 +746,7 @@ fn commit(
 
     // 2 timestamp, 3 validate
     debug_assert!(writes.items().iter().all(is_owned), "MV1: INSTALL is set before the draw");
-    turn.take();
+    turn.take(); // LG1, LG2
     let ts = draw(context, attempt);
     has_number(ts)
         .and_then(|()| have_room(context, attempt))
@@ -764,8 +764,16 @@ fn commit(
         install(context, writes, index, ts);
     }
     attempt.refresh_attempts_left = 0;
-    let by_epoch = mutant(Mutant::StampByEpoch);
-    Ok(Committed { version: ts, stamp: if by_epoch { context.engine.epochs.now() } else { ts } })
+    Ok(Committed { version: ts, stamp: stamp_of(context, ts) })
+}
+
+/// Returns the stamp of a commit with this timestamp: the timestamp.
+#[inline(always)]
+fn stamp_of(context: &Context<'_, Mvcc>, ts: u64) -> u64 {
+    if mutant(Mutant::StampByEpoch) {
+        return context.engine.epochs.now();
+    }
+    ts
 }
 
 /// Raises INSTALL in a held cell.

@@ -5,6 +5,7 @@ use crate::engine::Protocol;
 use crate::log::{BlockError, Blocks, Level, Log, Round};
 use crate::sync::Duration;
 use crate::{Builder, Database};
+use candide_log::format::commit::records;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -79,6 +80,13 @@ impl Blocks for Disk {
         assert_eq!(written.synced, written.blocks.len(), "one block at most is in flight");
         written.blocks.push(Block { records: records.concat(), cut });
         Ok(())
+    }
+
+    fn has_pending(&self) -> bool {
+        let blocks = &self.written().blocks;
+        let Some(cut) = blocks.last().map(|block| block.cut) else { return false };
+        let mut all = blocks.iter().flat_map(|block| records(&block.records));
+        all.any(|record| record.expect("the record is well-formed").stamp > cut)
     }
 
     fn sync(&mut self) -> Result<(), BlockError> {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 protocol_tests!(all: every_crash_leaves_a_prefix_with_all_that_was_acknowledged);
 
 /// Runs transactions one after another, and notes after each of them the contents and the position
-/// of the disk. Each state that a crash can leave must have contents that were noted, no earlier than
-/// the last that was acknowledged before the crash.
+/// of the disk. Each state that a crash can leave must have contents that were noted, no earlier
+/// than the last that was acknowledged before the crash.
 fn every_crash_leaves_a_prefix_with_all_that_was_acknowledged<P: Protocol>() {
     let disk = SimDisk::new();
     let mut noted: Vec<(usize, BTreeMap<u64, Item>)> = vec![(0, BTreeMap::new())];

@@ -3,7 +3,7 @@
 use super::{contents, insert, open_items};
 use crate::common::Item;
 use candide::{Abort, Level, Occ, Protocol, Whole};
-use candide_log::disk::{Disk, Fault, SimDisk};
+use candide_log::disk::{Fault, SimDisk};
 
 protocol_tests!(all: a_failed_sync_ends_all_writing_and_no_reading);
 
@@ -54,5 +54,4 @@ fn a_full_disk_refuses_writes_until_there_is_room() {
     drop((db, items));
     let (_db, items) = open_items::<Occ>(&disk);
     assert_eq!(contents(&items).len() as u64, id + 1);
-    assert!(disk.list().unwrap().len() > 3);
 }

@@ -3,6 +3,7 @@
 mod acknowledgements;
 mod crashes;
 mod failures;
+mod laboratory;
 mod reopening;
 mod tables;
 

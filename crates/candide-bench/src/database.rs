@@ -1,0 +1,36 @@
+//! `candide log`, `candide backup` and `candide recover-bench`: databases in files that are not in
+//! use.
+
+use candide_harness::check::Finding;
+use candide_harness::{Failure, database};
+
+use crate::Ending;
+use crate::cli::{BackupArgs, LogCommand, RecoverBenchArgs, RepairArgs};
+
+/// Runs a tool.
+pub(crate) fn log(command: LogCommand) -> Result<Ending, Failure> {
+    match command {
+        LogCommand::Inspect(args) => {
+            let (place, inspection) = args.inspection();
+            database::inspect(&place, &inspection)
+        }
+        LogCommand::Verify { place } => database::verify(&place),
+        LogCommand::Stats { place } => database::stats(&place),
+        LogCommand::Repair(RepairArgs { place, to, until }) => database::repair(&place, &to, until),
+    }
+    .map(ending)
+}
+
+/// Copies a database.
+pub(crate) fn backup(args: &BackupArgs) -> Result<Ending, Failure> {
+    database::backup(&args.place, &args.to).map(ending)
+}
+
+/// Measures recovery.
+pub(crate) fn recover_bench(args: RecoverBenchArgs) -> Result<Ending, Failure> {
+    database::measure_recovery(&args.order()).map(ending)
+}
+
+fn ending(finding: Finding) -> Ending {
+    Ending { finding, early: false }
+}

@@ -1,0 +1,105 @@
+//! What is printed where it cannot be, and that nothing is run or said twice.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+const BENCH: &str = "bench predicate --rows 10 --transactions 100 --warmup 0s --runs 1 --threads 1";
+const BRIEF: &str = "--duration 20ms";
+
+fn candide(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
+    command.args(arguments.split(' '));
+    command
+}
+
+/// Returns the exit status and what was said.
+fn ended(output: Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+}
+
+/// Runs a command for longer and longer, until it ends with status 0, and returns what was said. On
+/// a busy machine nothing may commit in a short time, which is status 1; the longest time is more
+/// than a minute.
+fn said_in_the_end(arguments: &str, run: impl Fn(&mut Command) -> Output) -> String {
+    let mut outputs = (0..13).map(|doubled| {
+        let duration = format!("--duration {}ms", 20 << doubled);
+        ended(run(&mut candide(&format!("{arguments} {duration}"))))
+    });
+    let (_, message) = outputs.find(|(status, _)| *status == Some(0)).expect("status 0 in the end");
+    message
+}
+
+/// Runs a command whose standard output is closed.
+fn closed(command: &mut Command) -> Output {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    drop(child.stdout.take());
+    child.wait_with_output().expect("a child")
+}
+
+/// Opens what can be written to and is full.
+fn full() -> File {
+    File::options().write(true).open("/dev/full").expect("Linux has it")
+}
+
+#[test]
+fn a_full_output_ends_with_status_1_and_a_message() {
+    let check = "check random --protocol occ --duration 20ms --threads 1";
+    let figure =
+        "reproduce delivery --scale 0.0001 --duration 20ms --warmup 0s --runs 1 --threads 1";
+    let bench = &format!("{BENCH} {BRIEF}");
+    for arguments in
+        [bench, check, figure, "--help", "--version", "bench tpcc --help", "help bench"]
+    {
+        let (status, message) = ended(candide(arguments).stdout(full()).output().expect("starts"));
+        assert_eq!(status, Some(1), "{arguments}: {message}");
+        assert!(
+            message.contains("error: cannot print to standard output: "),
+            "{arguments}: {message}"
+        );
+        assert!(!message.contains("panicked"), "{arguments}: {message}");
+    }
+}
+
+#[test]
+fn a_closed_output_ends_quietly() {
+    for (arguments, said) in
+        [(BENCH, ""), ("check random --protocol occ,mvcc --threads 1 --seed 1", "seed 1\n")]
+    {
+        assert_eq!(said_in_the_end(arguments, closed), said, "{arguments}");
+    }
+    assert_eq!(ended(closed(&mut candide("bench tpcc --help"))), (Some(0), String::new()));
+}
+
+#[test]
+fn messages_that_cannot_be_said_change_no_status() {
+    let unsaid = |command: &mut Command| command.stderr(full()).output().expect("starts");
+    assert_eq!(said_in_the_end(BENCH, unsaid), "");
+    for arguments in ["bench tpcc --warehouses 0", "bench tpcd"] {
+        assert_eq!(ended(unsaid(&mut candide(arguments))).0, Some(2), "{arguments}");
+    }
+}
+
+#[test]
+fn what_is_named_twice_is_run_once() {
+    let output = candide(&format!("{BENCH},1 {BRIEF} --protocol occ,occ --cu on,on"))
+        .output()
+        .expect("starts");
+    let lines = BufReader::new(&output.stdout[..]).lines().map(|line| line.expect("text"));
+    assert_eq!(lines.filter(|line| line.trim_start().starts_with("predicate  occ ")).count(), 1);
+}
+
+#[test]
+fn the_help_of_a_workload_has_groups_and_an_example() {
+    let help = |arguments: &str| {
+        let output = candide(arguments).output().expect("starts");
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = help("bench tpcc --help");
+    let headings = ["\nWorkload:\n", "\nDatabase:\n", "\nRuns:\n", "\nResults:\n", "\nExample:\n"];
+    let places: Vec<_> = headings.map(|heading| text.find(heading)).into_iter().collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {text}");
+    assert!(help("bench --help").contains("\nWorkloads:\n"));
+    assert!(help("bench --help").contains("\nExamples:\n  candide bench tpcc\n"));
+}

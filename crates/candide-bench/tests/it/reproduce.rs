@@ -1,0 +1,325 @@
+//! Every figure, at a size that means nothing: its parts and lines are there, compared with the
+//! right ones, and what was measured agrees with the results beside it.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::common::{file, number};
+use candide::experiments::Factor;
+use serde_json::Value;
+
+/// Runs `candide reproduce` with `arguments` at the smallest size, and gives what it printed and
+/// what it wrote.
+fn reproduce(arguments: &str) -> (String, Value) {
+    let name = arguments.replace(' ', "-");
+    let json = file(&format!("reproduce-{name}.json"));
+    // On a busy machine nothing may commit in a short time; the longest one is more than a minute.
+    let mut outputs = (0..13).map(|doubled| {
+        let duration = format!("{}ms", 30 << doubled);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_candide"));
+        command.arg("reproduce").args(arguments.split(' ')).args([
+            "--scale",
+            "0.0001",
+            "--duration",
+            &duration,
+        ]);
+        command.args(["--warmup", "0s", "--json"]).arg(&json).output().expect("starts")
+    });
+    let has_committed =
+        |output: &Output| output.status.code() != Some(1) || !output.stderr.is_empty();
+    let output = outputs.find(has_committed).expect("something commits");
+    let message = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {message}");
+    assert_eq!(message, "", "progress is for terminals");
+    let json = serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
+    (String::from_utf8(output.stdout).expect("text"), json)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
+}
+
+/// Runs a figure once, with two threads, and asserts that it is whole: so many lines in each part.
+fn assert_whole(figure: &str, source: &str, lines: &[usize]) -> (String, Value) {
+    let (printed, report) = reproduce(&format!("{figure} --threads 2 --runs 1"));
+    let drawn = &report["figure"];
+    assert_eq!(drawn["name"], figure);
+    assert!(drawn["source"].as_str().is_some_and(|text| text.contains(source)), "{drawn}");
+    let parts: Vec<_> =
+        list(&drawn["lines"]).chunk_by(|one, next| one["panel"] == next["panel"]).collect();
+    assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), lines, "{figure}");
+    assert!(list(&drawn["deviations"]).len() >= 3, "{drawn}");
+    let results = list(&report["results"]);
+    for line in parts.iter().copied().flatten() {
+        let [point] = list(&line["points"]) else { panic!("one number of threads: {line}") };
+        let result = &results[number(&point["result"]) as usize];
+        assert_eq!((number(&point["threads"]), number(&result["threads"])), (2.0, 2.0));
+        assert_eq!(result["profile"], "paper");
+        if line["counted"].is_null() {
+            assert_eq!(point["throughput_tps"], result["throughput_tps"], "{figure}: {line}");
+        }
+        let protocol = result["protocol"].as_str().expect("a name");
+        let label = line["label"].as_str().expect("text");
+        if ["occ", "tictoc", "mvcc", "mvto"].contains(&label.split(',').next().expect("a word")) {
+            assert!(label.starts_with(protocol), "{label} is {protocol}");
+        }
+        assert!(printed.contains(label), "{label}: {printed}");
+        let Some(base) = line["base"].as_str() else { continue };
+        let in_part = |other: &&&Value| other["panel"] == line["panel"] && other["label"] == base;
+        let base = drawn["lines"].as_array().expect("a list").iter().collect::<Vec<_>>();
+        let base = base
+            .iter()
+            .find(in_part)
+            .unwrap_or_else(|| panic!("{figure}: {line} has no base in its part"));
+        let base = number(&base["points"][0]["throughput_tps"]);
+        if base > 0.0 {
+            let ratio = number(&point["throughput_tps"]) / base;
+            assert!((number(&point["of_base"]) - ratio).abs() <= 1e-9 * ratio, "{figure}: {line}");
+        }
+    }
+    let used =
+        parts.iter().copied().flatten().map(|line| number(&line["points"][0]["result"]) as usize);
+    assert_eq!(
+        used.collect::<std::collections::BTreeSet<_>>().len(),
+        results.len(),
+        "every result is shown"
+    );
+    for result in results {
+        assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{figure}");
+        assert!(number(&result["consistency"]["checked"]) > 0.0, "{figure}");
+    }
+    (printed, report)
+}
+
+#[test]
+fn each_factor_is_alone_and_compared_with_none() {
+    let known = |factor: &Factor| factor.is_available() && !factor.is_of_timestamps();
+    let available = Factor::ALL.into_iter().filter(known);
+    let lines = 1 + available.count();
+    let (printed, report) = assert_whole("factors", "VLDB 2020, Figure 4", &[lines, lines]);
+    for (index, result) in list(&report["results"]).iter().enumerate() {
+        assert_eq!(
+            list(&result["factors"]).len(),
+            usize::from(index % lines > 0),
+            "{}",
+            result["factors"]
+        );
+        assert_eq!((&result["cu"], &result["ts"]), (&false.into(), &false.into()));
+        assert_eq!(number(&result["params"]["warehouses"]), if index < lines { 1.0 } else { 2.0 });
+    }
+    let of_base = &report["figure"]["lines"][2]["published"];
+    assert_eq!(
+        (&of_base["text"], &of_base["of_base"]),
+        (&"1/1.6 (glibc)".into(), &Value::from(vec![0.625, 0.625]))
+    );
+    assert!(
+        printed
+            .lines()
+            .any(|line| line.contains("system-allocator") && line.contains("1/1.6 (glibc)")),
+        "{printed}"
+    );
+    assert_ne!(
+        Factor::Jemalloc.is_available(),
+        printed.contains("jemalloc is left out"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn deliveries_are_counted_apart() {
+    let (_, report) = assert_whole("delivery", "VLDB 2020, Figure 6", &[2, 2]);
+    let (lines, results) = (list(&report["figure"]["lines"]), list(&report["results"]));
+    assert_eq!(results.len(), 2, "counted twice, run once");
+    for (line, result) in lines.iter().zip(results) {
+        assert_eq!(line["counted"], "delivery");
+        let delivered = &result["transactions"]["delivery"]["committed"];
+        let rate = delivered.as_f64().unwrap_or(0.0) / number(&result["duration_s"]);
+        assert!(
+            (number(&line["points"][0]["throughput_tps"]) - rate).abs() <= 1e-6 * rate,
+            "{line}"
+        );
+    }
+    let aware = results
+        .iter()
+        .map(|result| result["params"]["contention_aware_keys"].clone())
+        .collect::<Vec<_>>();
+    assert_eq!(aware, [true, false]);
+}
+
+#[test]
+fn protocols_are_compared_with_the_first() {
+    let (_, report) = assert_whole("protocols", "VLDB 2020, Figure 8", &[4; 6]);
+    let results = list(&report["results"]).iter();
+    assert!(results.clone().all(|result| result["cu"] == false && result["ts"] == false));
+    let names: Vec<_> =
+        results.step_by(4).map(|result| result["workload"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["tpcc", "tpcc", "ycsb-a", "ycsb-b", "wikipedia", "rubis"]);
+}
+
+#[test]
+fn switches_are_compared_with_none_of_the_same_protocol() {
+    let (_, report) = assert_whole("high-contention", "Figure 12 a to f", &[8; 6]);
+    let switches = |report: &Value| {
+        let results = list(&report["results"]).iter();
+        results.map(|result| (result["cu"] == true, result["ts"] == true)).collect::<Vec<_>>()
+    };
+    assert!(switches(&report).chunks(2).all(|pair| pair == [(false, false), (true, true)]));
+    let (_, report) = assert_whole("separate-effects", "Figure 12g", &[12; 4]);
+    let ways = [(false, false), (true, false), (false, true), (true, true)];
+    assert!(switches(&report).chunks(4).all(|four| four == ways));
+}
+
+#[test]
+fn grains_are_compared_with_the_coarse() {
+    let (printed, report) = assert_whole("granularity", "2018, Figures 2 and 3", &[10, 10]);
+    assert!(printed.contains("slower than occ throughout"), "{printed}");
+    let results = list(&report["results"]);
+    let grains = results.iter().map(|result| result["ts"] == true);
+    assert!(grains.eq((0..20).map(|line| line % 10 >= 5)), "{report}");
+    let mechanisms: Vec<_> = results[..5].iter().map(|result| &result["protocol"]).collect();
+    assert_eq!(mechanisms, ["occ", "tictoc", "2pl-no-wait", "swiss", "adaptive"]);
+    for result in results {
+        let locks = !["occ", "tictoc"].iter().any(|protocol| result["protocol"] == *protocol);
+        assert_eq!(result["locks"]["taken"].is_number(), locks, "{result}");
+    }
+    assert_eq!(results[10]["params"]["warehouses"], 8);
+    assert_eq!(results[10]["params"]["splits"], "districts-and-customers");
+}
+
+#[test]
+fn read_sets_are_compared_by_transaction_type() {
+    let (printed, report) = assert_whole("set-sizes", "VLDB 2020, section 6.3", &[4, 4, 4]);
+    let (lines, results) = (list(&report["figure"]["lines"]), list(&report["results"]));
+    assert_eq!(results.len(), 4, "counted three times, run once");
+    for (index, line) in lines.iter().enumerate() {
+        let (point, result) = (&line["points"][0], &results[index % 4]);
+        let counted = match line["counted"].as_str() {
+            Some(kind) => &result["transactions"][kind],
+            None => result,
+        };
+        assert_eq!(point["read_set"], counted["read_set"], "{line}");
+        assert_eq!(point["read_set_of_base"].is_number(), index % 4 > 0, "{line}");
+    }
+    let read_set = |line: usize| number(&lines[line]["points"][0]["read_set"]);
+    for kind in [4, 8] {
+        assert!(read_set(kind + 1) < read_set(kind), "commit-time updates read less: {report}");
+    }
+    assert_eq!(lines[5]["published"]["read_set_of_base"], 0.7);
+    assert_eq!(lines[9]["published"]["read_set_of_base"], 0.5);
+    assert!(printed.contains("cu: 50 % smaller") && printed.contains("of the base"), "{printed}");
+}
+
+#[test]
+fn reordering_is_of_protocols_that_reorder() {
+    let (printed, report) = assert_whole("reordering", "VLDB 2020, section 5.1", &[3, 3]);
+    for line in list(&report["figure"]["lines"]) {
+        let share = number(&line["points"][0]["occ_would_abort"]);
+        assert!((0.0..=1.0).contains(&share), "{line}");
+        assert_eq!(
+            line["published"]["occ_would_abort"] == 0.47,
+            line["label"] == "mvto" && !line["counted"].is_null()
+        );
+    }
+    let mvcc = &report["figure"]["lines"][5];
+    assert_eq!(
+        (&mvcc["label"], &mvcc["counted"]),
+        (&"mvcc".into(), &"new-order and payment".into())
+    );
+    assert_eq!(number(&mvcc["points"][0]["occ_would_abort"]), 0.0, "both write");
+    assert!(printed.contains("47 % at 12 threads"), "{printed}");
+}
+
+#[test]
+fn three_timestamps_are_compared_with_two() {
+    let (_, report) = assert_whole("three-timestamps", "VLDB 2020, section 6.2", &[12, 12]);
+    let results = list(&report["results"]).iter();
+    let settings = results.map(|result| {
+        let layout = result["params"]["layout"].as_str().expect("text");
+        (result["ts"] == true, layout.ends_with("3 timestamps"))
+    });
+    let settings: Vec<_> = settings.collect();
+    assert!(settings.chunks(3).all(|three| three == [(true, false), (false, false), (true, true)]));
+}
+
+#[test]
+fn trees_are_compared_with_hash_indexes() {
+    let (_, report) = assert_whole("indexes", "VLDB 2020, section 4.4", &[2, 2, 2]);
+    let results = list(&report["results"]).iter();
+    let factors: Vec<_> = results.map(|result| list(&result["factors"]).len()).collect();
+    assert_eq!(factors, [0, 1, 0, 1, 0, 1]);
+    let published = &report["figure"]["lines"][1]["published"];
+    assert_eq!(published["of_base"], Value::from(vec![0.0, 0.4]));
+}
+
+#[test]
+fn rounds_are_as_many_as_asked_and_numbers_of_threads_in_order() {
+    let (_, report) = reproduce("delivery --threads 3,1 --runs 2");
+    for line in list(&report["figure"]["lines"]) {
+        let points: Vec<_> =
+            list(&line["points"]).iter().map(|point| number(&point["threads"])).collect();
+        assert_eq!(points, [1.0, 3.0], "{line}");
+        assert!(list(&line["points"]).iter().all(|point| list(&point["tps_runs"]).len() == 2));
+    }
+}
+
+#[test]
+fn mocc_is_compared_with_occ_and_what_the_paper_claims_is_judged() {
+    let (printed, report) = reproduce("mocc --threads 2 --runs 1");
+    let figure = &report["figure"];
+    let lines = list(&figure["lines"]);
+    let panels: Vec<_> = lines.chunk_by(|one, next| one["panel"] == next["panel"]).collect();
+    assert_eq!(
+        panels.iter().map(|panel| panel.len()).collect::<Vec<_>>(),
+        [4, 5, 9, 5, 5, 9, 8, 5]
+    );
+    let results = list(&report["results"]);
+    for (panel, line) in panels.iter().flat_map(|panel| panel.iter().map(move |line| (panel, line)))
+    {
+        assert_eq!(line["base"].is_null(), line["label"] == "occ", "{line}");
+        assert_eq!(panel[0]["label"], "occ");
+        let is_scan = line["panel"].as_str().is_some_and(|title| title.starts_with("Table 4"));
+        let threads: Vec<_> =
+            list(&line["points"]).iter().map(|point| number(&point["threads"])).collect();
+        assert_eq!(threads, if is_scan { vec![2.0, 4.0] } else { vec![2.0] }, "{line}");
+        for point in list(&line["points"]) {
+            let result = &results[number(&point["result"]) as usize];
+            assert_eq!(result["protocol"], line["label"], "policies are called by their settings");
+            assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()), "{line}");
+            assert!(number(&point["p999_us"]) > 0.0, "{line}");
+            let warehouses = &result["params"]["warehouses"];
+            assert!(warehouses.is_null() || *warehouses == point["threads"], "{result}");
+            let switches = |value: &Value| value["involuntary_switches"].as_f64();
+            assert_eq!(switches(point), switches(result), "of the only run: {line}");
+        }
+    }
+    assert_eq!(lines[0]["published"]["throughput_tps"], 16.9e6);
+    assert_eq!(results[0]["params"]["order_ids"], "district");
+    for line in panels[6] {
+        let names: Vec<_> =
+            list(&line["points"][0]["phases"]).iter().map(|phase| &phase["name"]).collect();
+        assert_eq!(names, ["read", "read-modify-write"], "{line}");
+        assert!(number(&line["points"][0]["phases"][0]["throughput_tps"]) > 0.0, "{line}");
+    }
+    let verdicts = list(&figure["verdicts"]);
+    // All are judged with two threads, and those of Table 4 with four, too.
+    assert_eq!(verdicts.len(), 3 + 4 + 1 + 5 + 6 + 2 * 5, "{verdicts:?}");
+    let mut outcomes = printed.lines().filter(|line| {
+        line.trim_end().ends_with("come out") || line.trim_end().ends_with("came out")
+    });
+    for verdict in verdicts {
+        let outcome = outcomes.next().unwrap_or_else(|| panic!("{verdict} is not in {printed}"));
+        let claim = verdict["claim"].as_str().expect("text");
+        assert!(outcome.trim_start().starts_with(claim), "{outcome} of {verdict}");
+        assert_eq!(outcome.contains("did not"), verdict["holds"] == false, "{outcome}");
+        let aborted = "Table 4: MOCC hardly aborts (below 2 %)";
+        if claim == aborted {
+            let place = usize::from(number(&verdict["threads"]) > 2.0);
+            let point = &panels[7][1]["points"][place];
+            assert_eq!(verdict["measured"], point["abort_ratio"], "{verdict}");
+            assert_eq!(verdict["holds"], number(&point["abort_ratio"]) <= 0.02, "{verdict}");
+        }
+    }
+    assert!(outcomes.next().is_none(), "{printed}");
+    assert!(printed.contains("16.9 ± 0.14 million") && printed.contains("By phase: "), "{printed}");
+    assert!(!printed.contains("in the fifths of each phase"), "phases are reported by name");
+}

@@ -1,0 +1,234 @@
+//! Printing the commit records of a database.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::str::FromStr;
+
+use candide_log::format::commit::{Change, ChangeKind, CommitRecord};
+use candide_log::format::manifest::Manifest;
+use candide_log::tools::{self, Item};
+use serde::Serialize;
+
+use super::{directory, failed};
+use crate::check::Finding;
+use crate::failure::Failure;
+use crate::output;
+
+/// The stamp from which on commit records are printed, of one generation and all later ones, or of
+/// every generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct From {
+    generation: Option<u64>,
+    cut: u64,
+}
+
+impl FromStr for From {
+    type Err = String;
+
+    /// Parses `CUT` or `GENERATION:CUT`.
+    fn from_str(text: &str) -> Result<From, String> {
+        let (generation, cut) = match text.split_once(':') {
+            Some((generation, cut)) => (Some(generation), cut),
+            None => (None, text),
+        };
+        let number = |text: &str| {
+            text.parse().map_err(|_| {
+                "expected a stamp, such as 17, or a generation and a stamp, such as 2:17"
+                    .to_string()
+            })
+        };
+        Ok(From { generation: generation.map(number).transpose()?, cut: number(cut)? })
+    }
+}
+
+impl From {
+    fn includes(self, generation: u64, stamp: u64) -> bool {
+        match self.generation {
+            None => stamp >= self.cut,
+            Some(first) => (generation, stamp) >= (first, self.cut),
+        }
+    }
+}
+
+/// Which commit records are printed, and how.
+#[derive(Debug, Default)]
+pub struct Inspection {
+    /// The table whose changes are printed; `None` for all tables.
+    pub table: Option<String>,
+    /// Where to begin; `None` for everything.
+    pub from: Option<From>,
+    /// Whether to print an object of JSON for each commit record, one in a line.
+    pub json: bool,
+}
+
+/// Prints the commit records that the files of a database contain, in the order in which they lie
+/// there: those that the checkpoint keeps, and those of the log. Keys and words are in hexadecimal.
+///
+/// # Errors
+/// The directory contains no database or no such table, the database is in use, or a file cannot be
+/// read or is damaged. What is before the damage has been printed.
+pub fn inspect(place: &Path, inspection: &Inspection) -> Result<Finding, Failure> {
+    let disk = directory(place)?;
+    let mut looked = Ok(());
+    let mut unknown = None;
+    output::print(|out| {
+        let mut printer =
+            Printer { inspection, out, tables: Vec::new(), table: None, generation: 0 };
+        let mut printed = Ok(());
+        looked = tools::inspect(&disk, &mut |item| {
+            match printer.item(item) {
+                Ok(()) => return ControlFlow::Continue(()),
+                Err(Stop::Unknown(what)) => unknown = Some(what),
+                Err(Stop::Io(error)) => printed = Err(error),
+            }
+            ControlFlow::Break(())
+        });
+        printed
+    })?;
+    if let Some(what) = unknown {
+        return Err(Failure::Usage(format!("{} {what}", place.display())));
+    }
+    looked.map_err(|error| failed(place, error))?;
+    Ok(Finding::Good)
+}
+
+/// The reason why nothing more is printed.
+enum Stop {
+    /// There is no such table.
+    Unknown(String),
+    Io(io::Error),
+}
+
+struct Printer<'a> {
+    inspection: &'a Inspection,
+    out: &'a mut dyn Write,
+    /// The names of the tables, by number.
+    tables: Vec<(u32, String)>,
+    /// The number of the table that is wanted.
+    table: Option<u32>,
+    generation: u64,
+}
+
+/// A commit record as JSON.
+#[derive(Serialize)]
+struct RecordJson<'a> {
+    file: &'a str,
+    offset: u64,
+    generation: u64,
+    stamp: u64,
+    version: u64,
+    changes: Vec<ChangeJson<'a>>,
+}
+
+/// A change as JSON. Numbers of 64 bits are hexadecimal, since many programs cannot read them.
+#[derive(Serialize)]
+struct ChangeJson<'a> {
+    kind: &'static str,
+    table: &'a str,
+    key: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    words: Vec<String>,
+    /// The place in the row of the first of `words`.
+    first: u16,
+}
+
+impl Printer<'_> {
+    fn item(&mut self, item: Item<'_>) -> Result<(), Stop> {
+        match item {
+            Item::Manifest(manifest) => self.manifest(manifest),
+            Item::Block { header, .. } => {
+                self.generation = header.generation;
+                Ok(())
+            }
+            Item::Record { file, offset, record } => {
+                self.record(file, offset, &record).map_err(Stop::Io)
+            }
+            Item::Row { .. } | Item::Segment { .. } | Item::End { .. } => Ok(()),
+        }
+    }
+
+    fn manifest(&mut self, manifest: &Manifest) -> Result<(), Stop> {
+        self.tables =
+            manifest.tables.iter().map(|table| (table.number, table.name.clone())).collect();
+        self.generation =
+            manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.generation);
+        let Some(wanted) = &self.inspection.table else { return Ok(()) };
+        self.table = self.tables.iter().find(|(_, name)| name == wanted).map(|(number, _)| *number);
+        if self.table.is_some() {
+            return Ok(());
+        }
+        let names: Vec<_> = self.tables.iter().map(|(_, name)| &name[..]).collect();
+        let names = names.join(", ");
+        Err(Stop::Unknown(format!("has no table `{wanted}`; its tables are {names}")))
+    }
+
+    fn record(&mut self, file: &str, offset: u64, record: &CommitRecord<'_>) -> io::Result<()> {
+        let (generation, stamp) = (self.generation, record.stamp);
+        if self.inspection.from.is_some_and(|from| !from.includes(generation, stamp)) {
+            return Ok(());
+        }
+        let is_wanted =
+            |change: &Change<'_>| self.table.is_none_or(|number| number == u32::from(change.table));
+        let changes: Vec<_> = record.entries().filter(is_wanted).collect();
+        if changes.is_empty() && self.table.is_some() {
+            return Ok(());
+        }
+        let Printer { inspection, out, tables, .. } = self;
+        let name = |number: u32| {
+            let found = tables.iter().find(|(table, _)| *table == number);
+            found.map_or("?", |(_, name)| name)
+        };
+        let changes = changes.iter().map(|change| ChangeJson {
+            kind: match change.kind {
+                ChangeKind::Update => "update",
+                ChangeKind::Put => "put",
+                ChangeKind::Delete => "delete",
+            },
+            table: name(change.table.into()),
+            key: hexadecimal(change.key),
+            words: hexadecimal(change.words),
+            first: change.first,
+        });
+        let changes = changes.collect();
+        let version = record.version;
+        let record = RecordJson { file, offset, generation, stamp, version, changes };
+        if inspection.json {
+            let text = serde_json::to_string(&record)?;
+            return writeln!(out, "{text}");
+        }
+        writeln!(
+            out,
+            "{file} at byte {offset}: generation {generation}, stamp {stamp}, version {version}"
+        )?;
+        for ChangeJson { kind, table, key, words, first } in &record.changes {
+            write!(out, "  {kind} {table} {}", key.join(" "))?;
+            match &words[..] {
+                [] => writeln!(out)?,
+                words => writeln!(out, " from word {first}: {}", words.join(" "))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn hexadecimal(words: &[u64]) -> Vec<String> {
+    words.iter().map(|word| format!("{word:016x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beginning_is_a_stamp_of_one_generation_or_of_all() {
+        let every: From = "17".parse().unwrap();
+        assert!(every.includes(1, 17) && every.includes(9, 18) && !every.includes(9, 16));
+        let one: From = "2:17".parse().unwrap();
+        assert!(one.includes(2, 17) && one.includes(3, 1));
+        assert!(!one.includes(2, 16) && !one.includes(1, 99));
+        for text in ["", "x", "2:", ":17", "1:2:3", "-1"] {
+            assert!(text.parse::<From>().unwrap_err().contains("such as 2:17"), "{text}");
+        }
+    }
+}

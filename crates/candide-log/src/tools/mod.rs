@@ -1,0 +1,114 @@
+//! Tools for files of databases that are not in use. They change nothing in the directory that they
+//! look at.
+
+mod inspect;
+mod repair;
+mod stats;
+mod verify;
+
+pub use inspect::{Item, inspect};
+pub use repair::{LostBlock, Repaired, Until, repair};
+pub use stats::{GroupStats, Stats, TableStats, stats};
+pub use verify::{Verified, verify};
+
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::format::manifest::Manifest;
+use crate::log::replay::{Replay, Step};
+use crate::log::segments::Segment;
+use crate::names::{self, MANIFEST};
+use crate::store::open::{self, Files};
+use crate::store::{manifest, recover};
+use std::fmt::Debug;
+use std::io::ErrorKind;
+
+/// A database that a tool looks at, locked.
+struct Source<'a> {
+    disk: &'a dyn Disk,
+    manifest: Manifest,
+    files: Files,
+    _lock: Option<Box<dyn Send + Sync + Debug>>,
+}
+
+impl<'a> Source<'a> {
+    /// Locks the directory, and reads MANIFEST.
+    fn open(disk: &'a dyn Disk) -> Result<Source<'a>, OpenError> {
+        let lock = match open::lock(disk) {
+            Ok(lock) => Some(lock),
+            // Nothing can be using it in a way that would matter.
+            Err(OpenError::Io { source, .. })
+                if matches!(
+                    source.kind(),
+                    ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied
+                ) =>
+            {
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let files = Files::list(disk)?;
+        let Some(manifest) = manifest::read(disk)? else {
+            return Err(match files.last_segment() {
+                0 => OpenError::NotADatabase { found: format!("no file {MANIFEST}") },
+                number => {
+                    let there = names::segment(number);
+                    let what = format!("the file is missing, and there is {there}");
+                    OpenError::corrupt(MANIFEST, 0, what)
+                }
+            });
+        };
+        Ok(Source { disk, manifest, files, _lock: lock })
+    }
+
+    /// Opens the segments of the log up to the first one that is damaged. Returns the damage, too.
+    fn segments(&self) -> (Vec<Segment<'a>>, Option<OpenError>) {
+        let first = self.manifest.first_segment;
+        let last = self.files.last_segment().max(first);
+        for end in (first..=last).rev() {
+            match recover::segments(self.disk, &self.manifest, end) {
+                Ok(segments) => {
+                    let damage = (end < last)
+                        .then(|| recover::segments(self.disk, &self.manifest, end + 1).err());
+                    return (segments, damage.flatten());
+                }
+                Err(_) if end > first => {}
+                Err(error) => return (Vec::new(), Some(error)),
+            }
+        }
+        (Vec::new(), None)
+    }
+
+    /// Replays the log up to the first damage, or up to a chosen cut.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    fn replay(&self, pending: Vec<u64>, until: Option<Until>) -> Result<Stretch<'a>, OpenError> {
+        let (segments, damage) = self.segments();
+        let mut stretch = Stretch { steps: Vec::new(), replay: None, damage };
+        if segments.is_empty() {
+            return Ok(stretch);
+        }
+        let until = until.map(|until| (until.generation, until.cut));
+        let result = recover::replay(segments, &self.manifest, pending, None).and_then(|replay| {
+            let replay = stretch.replay.insert(replay);
+            while let Some(step) = replay.next_until(until)? {
+                stretch.steps.push(step);
+            }
+            Ok(())
+        });
+        match result {
+            Err(error @ OpenError::Corrupt { .. }) => stretch.damage = Some(error),
+            other => other?,
+        }
+        Ok(stretch)
+    }
+}
+
+/// The log up to a place.
+struct Stretch<'a> {
+    steps: Vec<Step>,
+    /// `None` if not even its beginning can be read.
+    replay: Option<Replay<'a>>,
+    /// What is damaged behind it.
+    damage: Option<OpenError>,
+}

@@ -1,0 +1,67 @@
+//! The report of an invocation.
+
+use std::io;
+
+use serde::Serialize;
+
+use super::cli::Options;
+use super::disk::Disk;
+use super::figures::Figure;
+use crate::report::Machine;
+use crate::stores::driver::About;
+
+/// The results, and the settings and the machine of the measurement.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    #[serde(flatten)]
+    pub(crate) machine: Machine,
+    pub(crate) disk: Disk,
+    /// The number of rows in the table.
+    pub(crate) rows: u64,
+    pub(crate) rounds: u16,
+    pub(crate) seconds: f64,
+    pub(crate) seed: u64,
+    pub(crate) stores: Vec<About>,
+    pub(crate) results: Vec<Figure>,
+    /// The facts that a reader of the figures must know.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(options: &Options, stores: Vec<About>) -> io::Result<Report> {
+        let disk = Disk::of(&options.directory)?;
+        let mut notes = vec![
+            "durability: each transaction is synced before it is acknowledged; all are serializable; retries are \
+             repetitions for each hundred transactions, all of which committed in the end"
+                .to_string(),
+            "latency is from the beginning of a transaction to its acknowledgement; the floor is one thread that overwrites \
+             written blocks, one after another"
+                .to_string(),
+            "after each turn the store was opened again, and had the rows that the acknowledged transactions make"
+                .to_string(),
+        ];
+        if disk.is_in_memory() {
+            notes.push(
+                "the directory is in memory: nothing there survives a loss of power, and the figures mean nothing"
+                    .to_string(),
+            );
+        }
+        if cfg!(debug_assertions) {
+            notes.push(
+                "built without optimization: the figures mean nothing; use `cargo run --release`"
+                    .to_string(),
+            );
+        }
+        Ok(Report {
+            machine: Machine::here(),
+            disk,
+            rows: options.rows,
+            rounds: options.rounds,
+            seconds: options.seconds.as_secs_f64(),
+            seed: options.seed,
+            stores,
+            results: Vec::new(),
+            notes,
+        })
+    }
+}

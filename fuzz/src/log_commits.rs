@@ -1,0 +1,81 @@
+//! Commit records: words of any kind are read or refused, and what was written is read again.
+
+use crate::Choices;
+use candide_log::format::bytes::byte_words;
+use candide_log::format::commit::{Change, ChangeKind, CommitRecord, CommitWriter, Head, RecordBuffer, records};
+
+/// Reads what the bytes are, and what is written of the choices that they are.
+pub fn run(bytes: &[u8]) {
+    let whole = &bytes[..bytes.len() / 8 * 8];
+    let words = byte_words(whole).expect("whole words");
+    records(&words).flatten().for_each(again);
+    let choices = &mut Choices::new(bytes);
+    let (record, changes) = written(choices);
+    let (read, rest) = CommitRecord::parse(&record).expect("as it was written");
+    assert!(rest.is_empty());
+    let read: Vec<_> = read.entries().map(owned).collect();
+    assert_eq!(read, changes);
+    damaged(choices, record);
+}
+
+/// A change that owns its words: the header, the key and the words.
+type Owned = (Head, Vec<u64>, Vec<u64>);
+
+fn owned(change: Change<'_>) -> Owned {
+    let Change { table, kind, first, key, words } = change;
+    (Head { kind, table, first, count: words.len() as u16 }, key.to_vec(), words.to_vec())
+}
+
+/// Writes a record that was read with all its keys, and reads it again.
+fn again(record: CommitRecord<'_>) {
+    assert_eq!(record.entries().count(), record.entries().len());
+    let mut buffer = RecordBuffer::new();
+    let mut writer = CommitWriter::begin(&mut buffer);
+    for change in record.entries() {
+        let Change { table, kind, first, key, words } = change;
+        writer.entry(kind, table, first, words.len() as u16, Some(key));
+        writer.push_all(words);
+    }
+    writer.finish(record.stamp, record.version);
+    let (read, _) = CommitRecord::parse(buffer.words()).expect("as it was written");
+    assert_eq!((read.stamp, read.version), (record.stamp, record.version));
+    assert!(read.entries().eq(record.entries()));
+}
+
+/// Writes a record of changes that are drawn.
+fn written(choices: &mut Choices<'_>) -> (Vec<u64>, Vec<Owned>) {
+    let mut buffer = RecordBuffer::new();
+    let mut changes: Vec<Owned> = Vec::new();
+    let mut writer = CommitWriter::begin(&mut buffer);
+    for _ in 0..1 + choices.below(4) {
+        let kind = [ChangeKind::Update, ChangeKind::Put, ChangeKind::Delete][choices.below(3)];
+        let first = if kind == ChangeKind::Delete { 0 } else { choices.byte().into() };
+        let count = if kind == ChangeKind::Delete { 0 } else { choices.below(4) };
+        let same_row = choices.below(3) == 0;
+        let before = changes.last().filter(|_| same_row);
+        let (table, key) = match before {
+            Some((head, key, _)) => (head.table, key.clone()),
+            None => {
+                let key_words = choices.below(4);
+                (choices.byte().into(), (0..key_words).map(|_| choices.word()).collect())
+            }
+        };
+        let head = Head { kind, table, first, count: count as u16 };
+        let values: Vec<u64> = (0..count).map(|_| choices.word()).collect();
+        match before {
+            Some(_) => writer.change_same_row(head, |place| values[place]),
+            None => writer.change(head, key.len() as u8, |place| key[place], |place| values[place]),
+        }
+        changes.push((head, key, values));
+    }
+    writer.finish(choices.word(), choices.word());
+    (buffer.words().to_vec(), changes)
+}
+
+/// Reads a record of which one word has changed, or which ends early.
+fn damaged(choices: &mut Choices<'_>, mut record: Vec<u64>) {
+    let place = choices.below(record.len().min(256));
+    CommitRecord::parse(&record[..place]).expect_err("the record is cut off");
+    record[place] ^= choices.word().max(1);
+    records(&record).flatten().for_each(again);
+}

@@ -1,0 +1,90 @@
+//! MANIFEST: bytes of any kind are read or refused, and what was read is written as it was.
+
+use crate::{Choices, sealed};
+use candide_log::format::manifest::{Checkpoint, Manifest, Part};
+use candide_log::schema::{IndexSchema, TableSchema};
+
+/// Reads what the bytes are, and what is written of the choices that they are.
+pub fn run(bytes: &[u8]) {
+    again(bytes);
+    // The same bytes behind what a MANIFEST begins with.
+    let mut whole = vec![0; 24];
+    whole.extend_from_slice(bytes);
+    again(&with_length(whole));
+    let choices = &mut Choices::new(bytes);
+    let manifest = manifest(choices);
+    let Ok(written) = manifest.encode() else { return };
+    assert_eq!(Manifest::decode(&written).as_ref(), Ok(&manifest));
+    damaged(choices, written);
+}
+
+/// Reads bytes, and writes what they are as it was.
+fn again(bytes: &[u8]) {
+    if let Ok(manifest) = Manifest::decode(bytes) {
+        assert_eq!(manifest.encode().expect("as it was read"), bytes);
+    }
+}
+
+/// Returns the bytes with the length and the checksum that they should have.
+fn with_length(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.extend_from_slice(&[0; 4]);
+    let length = bytes.len() as u64;
+    bytes[16..24].copy_from_slice(&length.to_le_bytes());
+    sealed(bytes, b"candiMAN")
+}
+
+/// Checks that a damaged byte is refused; and reads the bytes when their checksum fits again.
+fn damaged(choices: &mut Choices<'_>, mut bytes: Vec<u8>) {
+    let place = choices.word() as usize % bytes.len();
+    Manifest::decode(&bytes[..place]).expect_err("MANIFEST is cut off");
+    bytes[place] ^= choices.byte().max(1);
+    Manifest::decode(&bytes).expect_err("a byte is damaged");
+    again(&sealed(bytes.clone(), b"candiMAN"));
+    bytes.truncate(place.max(24));
+    again(&with_length(bytes));
+}
+
+fn manifest(choices: &mut Choices<'_>) -> Manifest {
+    let part =
+        |choices: &mut Choices<'_>| Part { bytes: choices.word(), crc: choices.byte().into() };
+    let checkpoint = (choices.below(2) == 0).then(|| Checkpoint {
+        number: choices.word(),
+        generation: choices.byte().into(),
+        cut: choices.word(),
+        parts: (0..choices.below(3)).map(|_| part(choices)).collect(),
+    });
+    let mut number = 0;
+    let mut tables = Vec::new();
+    for _ in 0..choices.below(4) {
+        // Tables out of order are refused.
+        number += u32::from(choices.byte() % 200);
+        tables.push(table(choices, number));
+    }
+    let uuid = std::array::from_fn(|_| choices.byte());
+    let (sequence, first_segment) = (choices.word(), choices.word());
+    Manifest { uuid, sequence, first_segment, checkpoint, tables }
+}
+
+fn table(choices: &mut Choices<'_>, number: u32) -> TableSchema {
+    TableSchema {
+        number,
+        name: text(choices),
+        row_type: text(choices),
+        schema: choices.word(),
+        key_words: choices.byte().into(),
+        key_widths: (0..choices.below(3)).map(|_| choices.below(66) as u32).collect(),
+        groups: (0..choices.below(3))
+            .map(|_| (text(choices), u32::from(choices.byte()) << choices.below(10)))
+            .collect(),
+        ordered: choices.below(2) == 0,
+        splitting: [None, Some(false), Some(true)][choices.below(3)],
+        policy: (choices.below(2) == 0).then(|| text(choices)),
+        indexes: (0..choices.below(3))
+            .map(|_| IndexSchema { name: text(choices), unique: choices.below(2) == 0 })
+            .collect(),
+    }
+}
+
+fn text(choices: &mut Choices<'_>) -> String {
+    (0..choices.below(5)).map(|_| char::from(choices.byte())).collect()
+}
