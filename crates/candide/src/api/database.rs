@@ -176,7 +176,7 @@ impl<P: Protocol> Database<P> {
     /// one thread. In a database without a log, the result is there at once.
     ///
     /// What [`Tx::on_commit`] was given runs before this call returns; [`Pending::on_durable`] is for
-    /// what must not happen before the transaction is durable.
+    /// what must not happen before the transaction is durable. A panic of `body` goes on at once.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};

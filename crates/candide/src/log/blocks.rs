@@ -27,7 +27,7 @@ pub(crate) trait Blocks: Send + Debug {
     /// Writes a block that confirms the one before, so that later damage of that one is noticed.
     fn confirm(&mut self) -> Result<(), BlockError>;
 
-    /// Makes room for blocks to come.
+    /// Makes room for blocks to come, if there is any. A failure is that of the next block, too.
     fn prepare(&mut self) -> Result<(), BlockError>;
 
     /// Confirms the last block, makes that durable, and ends the log.

@@ -6,6 +6,8 @@
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     pub(crate) words: Vec<u64>,
+    /// The largest stamp of a record that has been in the buffer.
+    pub(crate) last_stamp: u64,
     /// A buffer that the logger has written and given back.
     pub(super) spare: Vec<u64>,
 }

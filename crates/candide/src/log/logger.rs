@@ -1,7 +1,9 @@
 //! The logger: the thread that collects the records of all sessions, and writes them.
 //!
 //! A *round* takes a cut, empties the buffers of all sessions (LG3), writes one block with all
-//! records and the cut, and syncs it. A round begins at once when a thread or a task waits for a
+//! records and the cut, and syncs it. Some of the records may have stamps above the cut; recovery
+//! ignores these until a later block closes a cut above them. So if no further records come, a round
+//! writes a block without records. A round begins at once when a thread or a task waits for a
 //! commit; otherwise after [`LogOptions::flush_every`](super::LogOptions::flush_every). While a
 //! block is being written and synced, buffers fill; so under load one sync serves many commits.
 
@@ -84,6 +86,10 @@ struct Writing {
     writer: Option<Box<dyn Blocks>>,
     /// What a round has taken from the outboxes and not written yet.
     taken: Vec<(Arc<Outbox>, Vec<u64>)>,
+    /// The largest stamp of a record that has been taken, ever.
+    last_stamp: u64,
+    /// The cut of the last block.
+    last_cut: u64,
     /// Whether a block has been written since the last confirmation.
     is_unconfirmed: bool,
 }
@@ -110,7 +116,13 @@ const FULL_PAUSE: Duration = Duration::from_millis(50);
 impl Log {
     /// Returns the log that writes to `writer`. A round begins after `flush_every` at the latest.
     pub(crate) fn new(writer: Box<dyn Blocks>, flush_every: Duration, acknowledge: Level) -> Log {
-        let writing = Writing { writer: Some(writer), taken: Vec::new(), is_unconfirmed: false };
+        let writing = Writing {
+            writer: Some(writer),
+            taken: Vec::new(),
+            last_stamp: 0,
+            last_cut: 0,
+            is_unconfirmed: false,
+        };
         Log {
             progress: Progress::default(),
             outboxes: Mutex::default(),
@@ -155,8 +167,12 @@ impl Log {
 
     fn run(&self, cuts: &dyn Cuts) {
         let mut empty_rounds = 0;
+        let mut is_full = false;
         loop {
-            let patience = if empty_rounds < EMPTY_ROUNDS_MAX {
+            let patience = if is_full {
+                // Refused transactions do not call the logger.
+                Some(Duration::ZERO)
+            } else if empty_rounds < EMPTY_ROUNDS_MAX {
                 Some(self.flush_every)
             } else {
                 self.is_idle.store(true, Ordering::Relaxed);
@@ -167,7 +183,9 @@ impl Log {
             if call == Call::Stop {
                 return;
             }
-            match self.round(cuts) {
+            let round = self.round(cuts);
+            is_full = round == Round::Full;
+            match round {
                 Round::Empty => empty_rounds += 1,
                 Round::Written => {
                     empty_rounds = 0;
@@ -189,7 +207,16 @@ impl Log {
         // The database may end within this call, and then closes the log itself.
         let late = mutant(Mutant::CutAfterSwap);
         let Some(cut) = cuts.cut() else { return Round::Ended };
-        self.round_up_to(&mut lock(&self.writing), cut, &mut || late.then(|| cuts.cut()).flatten())
+        let later_cut = &mut || late.then(|| cuts.cut()).flatten();
+        let round = self.round_up_to(&mut lock(&self.writing), cut, later_cut);
+        self.progress.wake_due();
+        if round == Round::Written
+            && let Some(writer) = &mut lock(&self.writing).writer
+        {
+            // If this has failed, the next block fails, too.
+            let _ = writer.prepare();
+        }
+        round
     }
 
     fn round_up_to(
@@ -198,13 +225,14 @@ impl Log {
         mut cut: u64,
         later_cut: &mut dyn FnMut() -> Option<u64>,
     ) -> Round {
-        let Writing { writer, taken, is_unconfirmed } = writing;
+        let Writing { writer, taken, last_stamp, last_cut, is_unconfirmed } = writing;
         let Some(writer) = writer else { return Round::Ended };
         // What an earlier round has left goes first.
-        self.empty_outboxes(taken);
+        self.empty_outboxes(taken, last_stamp);
         cut = later_cut().unwrap_or(cut);
-        if taken.is_empty() {
-            // Everything up to the cut is in earlier blocks, which are durable.
+        if taken.is_empty() && (*last_stamp <= *last_cut || mutant(Mutant::CutNotClosed)) {
+            // Everything up to the cut is in earlier blocks, which are durable, and their cuts
+            // contain it.
             self.progress.reach(Level::Durable, cut);
             if std::mem::take(is_unconfirmed)
                 && let Err(BlockError::Failed(failure)) = writer.confirm()
@@ -226,23 +254,27 @@ impl Log {
                 return Round::Ended;
             }
         }
-        *is_unconfirmed = true;
-        for (outbox, words) in taken.drain(..) {
+        (*last_cut, *is_unconfirmed) = (cut, true);
+        for (outbox, words) in &*taken {
             let logged = outbox.logged.load(Ordering::Relaxed) + words.len() as u64;
             outbox.logged.store(logged, Ordering::Relaxed);
-            lock(&outbox.buffer).give_back(words);
         }
         self.progress.reach(Level::Durable, cut);
-        self.progress.set_full(matches!(writer.prepare(), Err(BlockError::Full)));
+        self.progress.set_full(false);
+        for (outbox, words) in taken.drain(..) {
+            // The next commit of the session may have its turn. Nothing waits for that here.
+            lock(&outbox.buffer).give_back(words);
+        }
         Round::Written
     }
 
     /// Takes the records of all sessions, and forgets the sessions that have ended.
-    fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, Vec<u64>)>) {
+    fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, Vec<u64>)>, last_stamp: &mut u64) {
         lock(&self.outboxes).retain(|outbox| {
             // Acquire: the last record of a session that has ended is in its buffer (E27).
             let is_closed = outbox.is_closed.load(Ordering::Acquire);
             let mut buffer = lock(&outbox.buffer);
+            *last_stamp = buffer.last_stamp.max(*last_stamp);
             if !buffer.words.is_empty() {
                 taken.push((outbox.clone(), buffer.take()));
             }
@@ -271,6 +303,7 @@ impl Log {
         drop(writing);
         // Waiting for what is durable now ends at once; for anything else, there is no log any more.
         self.progress.close();
+        self.progress.wake_due();
         self.end_calls();
     }
 }

@@ -14,34 +14,59 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// A call, and the stamp of its commit.
 type Due = (u64, Box<dyn FnOnce(Result<(), Abort>) + Send>);
 
-/// The queue of the thread that makes the calls; `None` before the first call is wanted.
+/// The queue of the thread that makes the calls.
 #[derive(Debug, Default)]
-pub(super) struct Notifier(Mutex<Option<Sender<Due>>>);
+pub(super) struct Notifier(Mutex<Queue>);
+
+#[derive(Debug, Default)]
+enum Queue {
+    /// No call has been wanted yet.
+    #[default]
+    Unused,
+    Open(Sender<Due>),
+    /// The log is closed.
+    Ended,
+}
 
 impl Log {
     /// Calls `then`, on a thread of the log, once a commit with this stamp is durable, or with
-    /// [`Abort::LogFailed`].
+    /// [`Abort::LogFailed`]. If the log is closed, makes the call at once.
     pub(crate) fn call_when_durable(
         self: &Arc<Log>,
         stamp: u64,
         then: impl FnOnce(Result<(), Abort>) + Send + 'static,
     ) {
         let mut queue = lock(&self.notifier.0);
-        let sender = queue.get_or_insert_with(|| {
-            let (sender, due) = channel();
-            let log = self.clone();
-            std::thread::Builder::new()
-                .name("candide-durable".to_owned())
-                .spawn(move || make_calls(&log, due))
-                .expect("the operating system starts a thread");
-            sender
-        });
-        sender.send((stamp, Box::new(then))).expect("the thread lives as long as its queue");
+        if matches!(*queue, Queue::Unused) {
+            *queue = Queue::Open(self.start_calls());
+        }
+        match &*queue {
+            Queue::Open(sender) => {
+                let sent = sender.send((stamp, Box::new(then)));
+                sent.expect("the thread lives as long as its queue");
+            }
+            Queue::Unused | Queue::Ended => {
+                drop(queue);
+                // The log is closed, so nothing is waited for.
+                then(self.progress.wait(stamp, Level::Durable));
+            }
+        }
+    }
+
+    /// Starts the thread that makes the calls, and returns its queue.
+    fn start_calls(self: &Arc<Log>) -> Sender<Due> {
+        let (sender, due) = channel();
+        let log = self.clone();
+        std::thread::Builder::new()
+            .name("candide-durable".to_owned())
+            .spawn(move || make_calls(&log, due))
+            .expect("the operating system starts a thread");
+        sender
     }
 
     /// Lets the thread end when it has made its calls.
     pub(super) fn end_calls(&self) {
-        *lock(&self.notifier.0) = None;
+        *lock(&self.notifier.0) = Queue::Ended;
     }
 }
 

@@ -110,6 +110,9 @@ impl Logged<'_> {
             changes(&mut record);
             record.writer.finish(committed.stamp, committed.version) as u64
         };
+        if added > 0 {
+            buffer.last_stamp = buffer.last_stamp.max(committed.stamp);
+        }
         drop(buffer);
         if added > 0 {
             self.log.note_appended(self.outbox, added);
