@@ -106,11 +106,11 @@ impl<P: Protocol> Database<P> {
     /// if `R` cannot be stored, [`Error::EmptyTableName`], [`Error::TooManyTables`],
     /// [`Error::MemoryLimit`].
     ///
-    /// In a database that is [open](Database::open), also [`Error::Schema`] if the rows in the files
-    /// are of another type; and, if the declared indexes of a table from the files have to be made,
-    /// [`Error::NotUnique`], and [`Error::SecondSession`] under a protocol that allows one session,
-    /// if there is one: name such tables before that. [`Error::Refused`] and [`Error::Files`] if the
-    /// table cannot be added to the files.
+    /// In a database that is [open](Database::open), also [`Error::Schema`] if the rows in the
+    /// files are of another type; and, if the declared indexes of a table from the files have to be
+    /// made, [`Error::NotUnique`], and [`Error::SecondSession`] under a protocol that allows one
+    /// session, if there is one: name such tables before that. [`Error::Refused`] and
+    /// [`Error::Files`] if the table cannot be added to the files.
     pub fn table<R: Record>(&self, name: &str) -> Result<Table<R, P>, Error> {
         self.table_with(name, TableOptions::default())
     }

@@ -2,10 +2,10 @@
 //!
 //! A *round* takes a cut, empties the buffers of all sessions (LG3), writes one block with all
 //! records and the cut, and syncs it. Some of the records may have stamps above the cut; recovery
-//! ignores these until a later block closes a cut above them. So if no further records come, a round
-//! writes a block without records. A round begins at once when a thread or a task waits for a
-//! commit; otherwise after [`LogOptions::flush_every`](super::LogOptions::flush_every). While a
-//! block is being written and synced, buffers fill; so under load one sync serves many commits.
+//! ignores these until a later block closes a cut above them. So if no further records come, a
+//! round writes a block without records (LG4). A round begins at once when a thread or a task waits
+//! for a commit; otherwise after [`LogOptions::flush_every`](super::LogOptions::flush_every). While
+//! a block is being written and synced, buffers fill; so under load one sync serves many commits.
 
 #![forbid(unsafe_code)]
 
@@ -231,8 +231,8 @@ impl Log {
         self.empty_outboxes(taken, last_stamp);
         cut = later_cut().unwrap_or(cut);
         if taken.is_empty() && (*last_stamp <= *last_cut || mutant(Mutant::CutNotClosed)) {
-            // Everything up to the cut is in earlier blocks, which are durable, and their cuts
-            // contain it.
+            // LG4: everything up to the cut is in earlier blocks, which are durable, and the cut of
+            // the last block contains it.
             self.progress.reach(Level::Durable, cut);
             if std::mem::take(is_unconfirmed)
                 && let Err(BlockError::Failed(failure)) = writer.confirm()
