@@ -81,6 +81,8 @@ pub(crate) enum Mutant {
     AppendAfterUnlock,
     /// The log: the logger takes its cut after it has emptied the buffers.
     CutAfterSwap,
+    /// The log: records above the cut of their block count as durable without a later block.
+    CutNotClosed,
     /// The log: a commit counts as durable once it is written.
     AckBeforeSync,
     /// The log: a commit takes its turn before its locks.

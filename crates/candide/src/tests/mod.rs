@@ -45,6 +45,8 @@ pub(crate) mod indexed_rows;
 pub(crate) mod interleaving;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
+#[cfg(not(any(loom, shuttle)))]
+mod log_rounds;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(any(loom, shuttle)))]

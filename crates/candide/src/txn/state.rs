@@ -1003,6 +1003,10 @@ impl<P: Protocol> State<P> {
             self.abort(engine);
             return Err(abort);
         }
+        if let Some(log) = &mut self.log {
+            // An updater may panic.
+            log.stamp = NOW;
+        }
         let context = &mut Context::new(engine, &mut self.worker);
         let mut images = Vec::new();
         let applied =
