@@ -40,6 +40,8 @@
 //!   says how each store is told so. If the disk has a volatile cache, the syncs flush it, unless
 //!   the system is configured otherwise; this is the same for all stores.
 //! - **Isolation**: every transaction is serializable.
+//! - **Threads** are not bound to cores, unlike in `stores`. `surrealmx` spins while earlier commits
+//!   are synced, and hardly moves on if its threads share a core that they cannot leave.
 //! - **Work**: the bodies of transactions are the same code. A thread begins its next transaction
 //!   when the one before is acknowledged, except in the line that is named for it:
 //!   `candide-64-pending` uses `run_logged`, so that a thread has up to 64 transactions that are not
@@ -48,8 +50,13 @@
 //! # What is not comparable
 //! - `sqlite`, `redb` and `fjall` can keep more rows than fit into memory. Candide and `surrealmx`
 //!   cannot.
+//! - Candide pauses after a conflict by itself; `surrealmx` pauses for 200 microseconds here, since a
+//!   conflict lasts as long as a sync. `fjall` repeats at once: it commits one transaction at a time.
 //! - All stores write checkpoints, or compact their files, as they do by default. `surrealmx` does
 //!   so only on request, so its log grows without end.
+//! - A thread sleeps during a sync, and needs a core afterwards. If other programs hold the cores, it
+//!   waits for the scheduler, for milliseconds instead of the tenth of one that a fast disk takes.
+//!   This hits stores in different ways. So the machine must be idle; the command notes its load.
 //! - The store is closed before it is opened again. So the check finds transactions that were never
 //!   written, but not those that were never synced.
 
