@@ -111,8 +111,8 @@ fn measure<D: Durable, W: Simple>(
         store.load(table, (0..workload.rows()).map(|key| (key, workload.initial(table, key))))?;
     }
     write_back(folder.path())?;
-    // Threads that are bound to a core keep others there from running while they wait by spinning,
-    // which `surrealmx` does: with 64 threads on two cores, a turn of half a second took minutes.
+    // Bound to cores, 64 threads of `surrealmx` on two cores did not end two turns of half a second
+    // within 40 seconds. Unbound, they took four to nine.
     let shares = on_free_threads(turn.threads, |thread, start| {
         work(drawn.requests(thread), D::committer(&store), turn, start)
     });

@@ -56,8 +56,8 @@ pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ").into()) }
 }
 
-/// Measures some stores. Failures are recorded in the figures. Calls `save` after each table, so that
-/// an interruption costs only what came later.
+/// Measures some stores. Failures are recorded in the figures. Calls `save` after each table, so
+/// that an interruption costs only what came later.
 pub(crate) fn measure(
     options: &Options,
     stores: &[Box<dyn Contender>],
