@@ -15,6 +15,7 @@ use crate::stats::Stats;
 #[cfg(test)]
 use crate::txn::State;
 use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
+use crate::visits::Visit;
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -339,6 +340,7 @@ struct Cached<P: Protocol> {
 
 impl<P: Protocol> Drop for Cached<P> {
     fn drop(&mut self) {
+        let _visit = Visit::begin();
         if let Some(inner) = self.inner.upgrade() {
             inner.leave(&mut self.core);
             inner.dismiss();

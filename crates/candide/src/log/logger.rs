@@ -1,9 +1,11 @@
 //! The logger: the thread that collects the records of all sessions, and writes them.
 //!
 //! A *round* takes a cut, empties the buffers of all sessions (LG3), writes one block with all
-//! records and the cut, and syncs it. A round begins at once when a thread or a task waits for a
-//! commit; otherwise after [`LogOptions::flush_every`](super::LogOptions::flush_every). While a
-//! block is being written and synced, buffers fill; so under load one sync serves many commits.
+//! records and the cut, and syncs it. Some of the records may have stamps above the cut; recovery
+//! ignores these until a later block closes a cut above them. So if no further records come, a
+//! round writes a block without records (LG4). A round begins at once when a thread or a task waits
+//! for a commit; otherwise after [`LogOptions::flush_every`](super::LogOptions::flush_every). While
+//! a block is being written and synced, buffers fill; so under load one sync serves many commits.
 
 #![forbid(unsafe_code)]
 
@@ -14,8 +16,6 @@ use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
 use crate::error::Abort;
-#[cfg(all(test, not(any(loom, shuttle))))]
-use crate::sync::try_lock;
 use crate::sync::{
     AtomicBool, AtomicU64, Duration, MODELLED, Mutant, Mutex, Ordering, lock, mutant,
 };
@@ -185,8 +185,14 @@ impl Log {
     /// Does the work of the logger's thread, and returns when the thread is to end.
     pub(crate) fn run(&self, cuts: &dyn Cuts) {
         let mut empty_rounds = 0;
+        let mut is_full = false;
         loop {
-            let call = if empty_rounds < EMPTY_ROUNDS_MAX || self.progress.is_full() {
+            let call = if is_full {
+                // Refused transactions do not call the logger.
+                self.progress.await_call(Some(Duration::ZERO))
+            } else if self.progress.is_full() {
+                self.progress.await_call(Some(FULL_PAUSE.min(self.flush_every)))
+            } else if empty_rounds < EMPTY_ROUNDS_MAX {
                 self.progress.await_call(Some(self.flush_every))
             } else {
                 self.await_commit()
@@ -194,7 +200,9 @@ impl Log {
             if call == Call::Stop {
                 return;
             }
-            match self.round(cuts) {
+            let round = self.round(cuts);
+            is_full = round == Round::Full;
+            match round {
                 Round::Empty => empty_rounds += 1,
                 Round::Written => {
                     empty_rounds = 0;
@@ -232,7 +240,16 @@ impl Log {
         // The database may end within this call, and then closes the log itself.
         let late = mutant(Mutant::CutAfterSwap);
         let Some(cut) = cuts.cut() else { return Round::Ended };
-        self.round_up_to(&mut lock(&self.writing), cut, &mut || late.then(|| cuts.cut()).flatten())
+        let later_cut = &mut || late.then(|| cuts.cut()).flatten();
+        let round = self.round_up_to(&mut lock(&self.writing), cut, later_cut);
+        self.progress.wake_due();
+        if round == Round::Written
+            && let Some(writer) = &mut lock(&self.writing).writer
+        {
+            // If this has failed, the next block fails, too.
+            let _ = self.prepare(&mut **writer);
+        }
+        round
     }
 
     fn round_up_to(
@@ -246,9 +263,9 @@ impl Log {
         // What an earlier round has left goes first. The cut is older than this visit (LG3).
         self.empty_outboxes(taken);
         cut = later_cut().unwrap_or(cut);
-        let is_closed = !writer.has_pending() || mutant(Mutant::PendingAcknowledged);
-        if taken.is_empty() && is_closed {
-            // Everything up to the cut is in earlier blocks, which are durable.
+        if taken.is_empty() && (!writer.has_pending() || mutant(Mutant::CutNotClosed)) {
+            // LG4: everything up to the cut is in earlier blocks, which are durable, and the cut of
+            // the last block contains it.
             self.progress.reach(Level::Durable, cut);
             let confirmed = if *is_unconfirmed { writer.confirm() } else { Ok(()) };
             *is_unconfirmed = false;
@@ -267,16 +284,17 @@ impl Log {
             Err(BlockError::Failed(failure)) => return self.fail(failure),
         }
         *is_unconfirmed = true;
-        for (outbox, records) in taken.drain(..) {
+        for (outbox, records) in &*taken {
             let logged = outbox.logged.load(Ordering::Relaxed) + records.words().len() as u64;
             outbox.logged.store(logged, Ordering::Relaxed);
-            lock(&outbox.buffer).give_back(records);
         }
         self.progress.reach(Level::Durable, cut);
-        match self.prepare(&mut **writer) {
-            Ok(()) | Err(BlockError::Full) => Round::Written,
-            Err(BlockError::Failed(failure)) => self.fail(failure),
+        self.progress.set_full(false);
+        for (outbox, records) in taken.drain(..) {
+            // The next commit of the session may have its turn. Nothing waits for that here.
+            lock(&outbox.buffer).give_back(records);
         }
+        Round::Written
     }
 
     /// Makes room for blocks to come. If there is none, transactions cannot write until there is:
@@ -335,7 +353,7 @@ impl Log {
     /// Returns whether no commit has its turn to log.
     #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn is_free(&self) -> bool {
-        lock(&self.outboxes).iter().all(|outbox| try_lock(&outbox.buffer).is_some())
+        lock(&self.outboxes).iter().all(|outbox| crate::sync::try_lock(&outbox.buffer).is_some())
     }
 
     /// Writes everything that has been committed, confirms it, and ends the log. No transaction is
@@ -352,6 +370,7 @@ impl Log {
         // Waiting for what is durable now ends at once; for anything else, there is no log any
         // more.
         self.progress.close();
+        self.progress.wake_due();
         self.notifier.end();
     }
 }

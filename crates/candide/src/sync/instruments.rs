@@ -83,6 +83,8 @@ pub(crate) enum Mutant {
     AppendAfterUnlock,
     /// The log: the logger takes its cut after it has emptied the buffers.
     CutAfterSwap,
+    /// The log: records above the cut of their block count as durable without a later block.
+    CutNotClosed,
     /// The log: a commit counts as durable once it is written.
     AckBeforeSync,
     /// The log: a commit takes its turn before its locks.
@@ -105,9 +107,6 @@ pub(crate) enum Mutant {
     EpochUnfenced,
     /// The log: an outcome, an error or a panic is acknowledged at once.
     OutcomeAckAtOnce,
-    /// The log: a cut counts as durable although a record up to it lies in a block of an earlier
-    /// cut.
-    PendingAcknowledged,
     /// The log: the logger looks for records, and only then notes that it is idle.
     IdleNotedLate,
     /// The log: sessions that wait for the logger do not hear that the disk is full.
@@ -456,7 +455,7 @@ mod active {
         ("delta-logged", Mutant::DeltaLogged),
         ("epoch-unfenced", Mutant::EpochUnfenced),
         ("outcome-ack-at-once", Mutant::OutcomeAckAtOnce),
-        ("pending-acknowledged", Mutant::PendingAcknowledged),
+        ("cut-not-closed", Mutant::CutNotClosed),
         ("idle-noted-late", Mutant::IdleNotedLate),
         ("full-unheard", Mutant::FullUnheard),
         ("view-unmoved", Mutant::ViewUnmoved),

@@ -1010,7 +1010,7 @@ impl<P: Protocol> State<P> {
             return Err(abort);
         }
         if let Some(log) = &mut self.log {
-            // An updater may panic, also before everything is validated.
+            // An updater may panic.
             log.stamp = NOW;
         }
         let context = &mut Context::new(engine, &mut self.worker);

@@ -8,9 +8,7 @@ use crate::engine::{Protocol, Versioned};
 use crate::index::Found;
 use crate::protocols::Occ;
 use crate::tests::properties;
-use crate::{
-    Abort, Column, Database, Refused, Session, Table, TableOptions, Tx, Updater,
-};
+use crate::{Abort, Column, Database, Refused, Session, Table, TableOptions, Tx, Updater};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A database with a session that writes and one that looks. They are one session if the protocol
@@ -221,7 +219,8 @@ fn a_refusal_by_an_index_rests_on_the_absence_of_the_row<P: Protocol>() {
 #[test]
 fn rows_that_are_durable_are_acknowledged_at_once() {
     let mut scene = Scene::<Occ>::new();
-    let old = scene.write(|items, tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
+    let old =
+        scene.write(|items, tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
     scene.write(|items, tx| items.update(tx, &2, Item::COUNT.set(1)));
     let (ended, rests_on) = scene.look(|items, tx| items.get(tx, &1, Item::COUNT));
     assert_eq!((ended, rests_on), (Ok(Some(0)), old));

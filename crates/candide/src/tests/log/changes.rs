@@ -180,9 +180,9 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
         },
         |all, tx| {
             (0..100).step_by(3).try_for_each(|id| all.wide.update(tx, &id, Wide::LAST.set(id)))?;
-            (0..100).step_by(7).try_for_each(|id| {
-                all.wide.modify(tx, &id, Wide::MIDDLE, |middle| middle[19] = id)
-            })
+            (0..100)
+                .step_by(7)
+                .try_for_each(|id| all.wide.modify(tx, &id, Wide::MIDDLE, |middle| middle[19] = id))
         },
         |all, tx| {
             (0..100).step_by(2).try_for_each(|id| all.wide.delete(tx, &id))?;

@@ -126,11 +126,8 @@ impl<P: Protocol> Logged<P> {
     /// Builds the database. No logger runs: tests make the rounds.
     pub(crate) fn new(builder: Builder<P>) -> Logged<P> {
         let (db, disk) = (builder.build().unwrap(), Disk::default());
-        let log = Arc::new(Log::new(
-            Box::new(disk.clone()),
-            Duration::from_millis(1),
-            Level::Memory,
-        ));
+        let log =
+            Arc::new(Log::new(Box::new(disk.clone()), Duration::from_millis(1), Level::Memory));
         disk.written().log = Arc::downgrade(&log);
         db.inner.engine.log.set(log.clone()).expect("the database is new");
         Logged { db, disk, log }

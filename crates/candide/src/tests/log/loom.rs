@@ -89,8 +89,7 @@ fn copy<P: Protocol>(session: &mut Session<P>, items: &Table<Item, P>) -> Option
 
 /// Replaces row 0.
 fn replace<P: Protocol>(session: &mut Session<P>, items: &Table<Item, P>) -> Option<(u64, i64)> {
-    attempt(session, |tx| items.update(tx, &0, Item::COUNT.set(1)))
-        .then(|| (session.rests_on(), 0))
+    attempt(session, |tx| items.update(tx, &0, Item::COUNT.set(1))).then(|| (session.rests_on(), 0))
 }
 
 /// Runs two transactions, while this thread takes a cut. In the first execution the cut comes first,

@@ -107,7 +107,9 @@ impl Replay {
         let count = image_words(core.groups);
         let image = match kind {
             ChangeKind::Put => self.rows.entry(row.clone()).or_insert_with(|| vec![0; count]),
-            _ => self.rows.get_mut(&row).unwrap_or_else(|| panic!("an update of no row: {change:?}")),
+            _ => {
+                self.rows.get_mut(&row).unwrap_or_else(|| panic!("an update of no row: {change:?}"))
+            }
         };
         let first = usize::from(first);
         image[first..first + words.len()].copy_from_slice(words);

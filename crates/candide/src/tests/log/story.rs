@@ -2,10 +2,10 @@
 
 use super::disk::{Block, Logged, Told};
 use super::replay::{Last, Replay, RowKey};
+use crate::Session;
 use crate::engine::Protocol;
 use crate::protocols::Recorded;
 use crate::protocols::recorded::{Access, Event, Forgotten, Key, Scan, Transaction};
-use crate::Session;
 use candide_check::{Checker, Options, Verdict};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -146,12 +146,7 @@ impl Story {
 
     /// Calls `rests` with the delete on which it rests that a transaction has found no record for a
     /// key, if there was one.
-    fn for_absence(
-        &self,
-        transaction: &Transaction,
-        row: &RowKey,
-        rests: &impl Fn(&Unit, &Write),
-    ) {
+    fn for_absence(&self, transaction: &Transaction, row: &RowKey, rests: &impl Fn(&Unit, &Write)) {
         let is_seen = |forgotten: &&Forgotten| match transaction.as_of {
             Some(time) => forgotten.version <= time,
             None => forgotten.at < transaction.ended,

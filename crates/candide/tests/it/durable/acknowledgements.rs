@@ -1,22 +1,14 @@
 //! What is durable when a transaction has been acknowledged.
 
-use super::{contents, insert, open_items, options};
+use super::{contents, crashed, insert, open_items, options};
 use crate::common::{Item, builder};
 use candide::{Abort, Level, LogOptions, Occ, Protocol, RunOptions, Whole};
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log::disk::SimDisk;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
-
-/// Returns a disk as a crash at this moment leaves it, if it loses all that is not durable.
-fn crashed(disk: &SimDisk) -> SimDisk {
-    let now = disk.position();
-    let options =
-        CrashOptions { first: now, last: now, exhaustive: 0, pieces: 0, samples: 0, seed: 0 };
-    disk.crash_states(&options).next().expect("one state is that which loses all").disk()
-}
 
 protocol_tests!(all: run_returns_when_the_transaction_is_durable);
 
