@@ -12,6 +12,8 @@ use crate::record::{PlacedUnit, RecordAt};
 use crate::schema::Words;
 use crate::shared::Inner;
 use crate::stats::Stats;
+#[cfg(test)]
+use crate::txn::State;
 use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
 use crate::visits::Visit;
 use crossbeam_utils::CachePadded;
@@ -145,6 +147,17 @@ impl<P: Protocol> Session<P> {
     /// ```
     pub fn set_acknowledge(&mut self, level: Level) {
         self.core.set_acknowledge(level);
+    }
+
+    /// Returns the largest stamp on which the result of the last transaction rests.
+    #[cfg(test)]
+    pub(crate) fn rests_on(&mut self) -> u64 {
+        self.core.rests_on(&self.inner.engine).expect("the database has a log").0
+    }
+
+    #[cfg(test)]
+    pub(crate) fn state_for_tests(&mut self) -> &mut State<P> {
+        self.core.state.get_mut()
     }
 
     /// As [`Session::run`], for a transaction that is expected to take long. All such transactions

@@ -16,7 +16,9 @@ use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
 use crate::error::Abort;
-use crate::sync::{AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, lock, mutant};
+use crate::sync::{
+    AtomicBool, AtomicU64, Duration, MODELLED, Mutant, Mutex, Ordering, lock, mutant,
+};
 use candide_log::format::commit::RecordBuffer;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -61,8 +63,8 @@ impl Outbox {
 
     /// Notes that the session has ended. What is in the buffer is still written.
     pub(crate) fn close(&self) {
-        // Release: the logger then finds the session's last record (E27).
-        self.is_closed.store(true, Ordering::Release);
+        // Relaxed: see `empty_outboxes`.
+        self.is_closed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -108,8 +110,9 @@ pub(crate) enum Round {
     Ended,
 }
 
-/// The number of empty rounds in a row after which the logger sleeps until a commit calls it.
-const EMPTY_ROUNDS_MAX: u32 = 16;
+/// The number of empty rounds in a row after which the logger sleeps until a commit calls it. In
+/// models, where no time passes, the logger makes no round without a call.
+const EMPTY_ROUNDS_MAX: u32 = if MODELLED { 0 } else { 16 };
 
 /// The pause before a round is tried again for which the disk had no room.
 const FULL_PAUSE: Duration = Duration::from_millis(50);
@@ -179,23 +182,21 @@ impl Log {
             .expect("the operating system starts a thread")
     }
 
-    fn run(&self, cuts: &dyn Cuts) {
+    /// Does the work of the logger's thread, and returns when the thread is to end.
+    pub(crate) fn run(&self, cuts: &dyn Cuts) {
         let mut empty_rounds = 0;
         let mut is_full = false;
         loop {
-            let patience = if is_full {
+            let call = if is_full {
                 // Refused transactions do not call the logger.
-                Some(Duration::ZERO)
+                self.progress.await_call(Some(Duration::ZERO))
             } else if self.progress.is_full() {
-                Some(FULL_PAUSE.min(self.flush_every))
+                self.progress.await_call(Some(FULL_PAUSE.min(self.flush_every)))
             } else if empty_rounds < EMPTY_ROUNDS_MAX {
-                Some(self.flush_every)
+                self.progress.await_call(Some(self.flush_every))
             } else {
-                self.is_idle.store(true, Ordering::Relaxed);
-                if self.is_empty() { None } else { Some(Duration::ZERO) }
+                self.await_commit()
             };
-            let call = self.progress.await_call(patience);
-            self.is_idle.store(false, Ordering::Relaxed);
             if call == Call::Stop {
                 return;
             }
@@ -211,6 +212,22 @@ impl Log {
                 Round::Ended => return,
             }
         }
+    }
+
+    /// Waits, while the logger has had nothing to do for some time, until a commit or another call
+    /// wakes it.
+    fn await_commit(&self) -> Call {
+        let late = mutant(Mutant::IdleNotedLate);
+        if !late {
+            self.is_idle.store(true, Ordering::Relaxed);
+        }
+        let is_empty = self.is_empty();
+        if late {
+            self.is_idle.store(true, Ordering::Relaxed);
+        }
+        let call = if is_empty { self.progress.await_call(None) } else { Call::Round };
+        self.is_idle.store(false, Ordering::Relaxed);
+        call
     }
 
     /// Returns whether all buffers are empty.
@@ -302,8 +319,9 @@ impl Log {
     /// Takes the records of all sessions, and forgets the sessions that have ended.
     fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, RecordBuffer)>) {
         lock(&self.outboxes).retain(|outbox| {
-            // Acquire: the last record of a session that has ended is in its buffer (E27).
-            let is_closed = outbox.is_closed.load(Ordering::Acquire);
+            // Relaxed: if the session has ended, it has left its last record before, and the lock of
+            // the buffer shows the record (E27).
+            let is_closed = outbox.is_closed.load(Ordering::Relaxed);
             let mut buffer = lock(&outbox.buffer);
             if !buffer.records.is_empty() {
                 taken.push((outbox.clone(), buffer.take()));
@@ -322,6 +340,20 @@ impl Log {
         let early = mutant(Mutant::AckBeforeSync);
         self.progress.reach(if early { Level::Durable } else { Level::Written }, cut);
         writer.sync()
+    }
+
+    /// Makes room for blocks to come, as after a block.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn prepare_for_tests(&self) {
+        let mut writing = lock(&self.writing);
+        let writer = writing.writer.as_mut().expect("the log is not closed");
+        let _ = self.prepare(&mut **writer);
+    }
+
+    /// Returns whether no commit has its turn to log.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn is_free(&self) -> bool {
+        lock(&self.outboxes).iter().all(|outbox| crate::sync::try_lock(&outbox.buffer).is_some())
     }
 
     /// Writes everything that has been committed, confirms it, and ends the log. No transaction is

@@ -6,7 +6,8 @@
 use super::level::Level;
 use crate::error::Abort;
 use crate::sync::{
-    AtomicBool, AtomicU64, Condvar, Duration, Mutex, MutexGuard, Ordering, lock, wait, wait_for,
+    AtomicBool, AtomicU64, Condvar, Duration, Mutant, Mutex, MutexGuard, Ordering, lock, mutant,
+    wait, wait_for,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -236,7 +237,7 @@ impl Progress {
     }
 
     /// Publishes whether the disk has no room for more.
-    pub(super) fn set_full(&self, is_full: bool) {
+    pub(crate) fn set_full(&self, is_full: bool) {
         if self.is_full() == is_full {
             return;
         }
@@ -244,14 +245,16 @@ impl Progress {
         self.is_full.store(is_full, Ordering::Relaxed);
         drop(state);
         // Some threads wait only while there is room.
-        self.reached.notify_all();
+        if !mutant(Mutant::FullUnheard) {
+            self.reached.notify_all();
+        }
     }
 
     /// Publishes that the log has failed, for good. [`Progress::wake_due`] wakes the tasks.
     pub(super) fn fail(&self, failure: std::io::Error) {
         let mut state = lock(&self.state);
         state.failure.get_or_insert_with(|| Arc::new(failure));
-        self.has_failed.store(true, Ordering::Release);
+        self.has_failed.store(true, Ordering::Relaxed);
         state.make_due(|_| true);
         drop(state);
         self.reached.notify_all();

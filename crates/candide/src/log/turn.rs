@@ -16,7 +16,7 @@
 #![forbid(unsafe_code)]
 
 use super::buffer::Buffer;
-use crate::sync::{Mutant, Mutex, MutexGuard, lock, mutant};
+use crate::sync::{Mutant, Mutex, MutexGuard, Point, lock, mutant, pass};
 
 /// The turn of a commit to log. In a database without a log, taking the turn does nothing.
 #[derive(Debug)]
@@ -65,6 +65,7 @@ impl<'a> LogTurn<'a> {
         if mutant(Mutant::AppendAfterUnlock) {
             self.held = None;
         }
+        pass(Point::Recording);
         let buffer = self.buffer.expect("the commit is logged");
         self.held.unwrap_or_else(|| lock(buffer))
     }
