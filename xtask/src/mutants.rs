@@ -39,6 +39,47 @@ const CHECKS: &[Check] = &[
     model("no-fence", "tests::loom::loom_write_skew"),
     model("no-fence", "tests::loom::loom_write_skew_by_timestamps"),
     check(
+        "append-after-unlock",
+        "tests::log::visits::a_logger_that_comes_whenever_it_can_misses_no_commit",
+    ),
+    check("cut-after-swap", "tests::log::rounds::a_commit_just_before_the_cut_is_in_the_round"),
+    model("cut-after-swap", "tests::log::loom::loom_a_round_against_a_commit"),
+    check(
+        "cut-not-closed",
+        "tests::log::rounds::a_record_above_the_cut_of_its_block_is_durable_with_the_next_block",
+    ),
+    check("ack-before-sync", "tests::log::rounds::what_is_said_to_be_durable_is_synced"),
+    check(
+        "turn-before-locks",
+        "tests::log::turns::a_commit_that_gets_no_lock_does_not_keep_its_turn",
+    ),
+    check(
+        "epoch-after-validation",
+        "tests::log::cuts::a_prefix_has_no_commit_without_those_that_have_not_seen_it",
+    ),
+    model("epoch-unfenced", "tests::log::loom::loom_a_reader_of_a_prefix"),
+    check(
+        "stamp-by-epoch",
+        "tests::log::cuts::a_round_in_a_quiet_database_makes_all_commits_durable",
+    ),
+    check(
+        "read-only-ack-at-once",
+        "tests::log::acknowledgements::every_end_rests_on_what_it_tells",
+    ),
+    check("outcome-ack-at-once", "tests::log::acknowledgements::every_end_rests_on_what_it_tells"),
+    check(
+        "absence-ack-by-tid",
+        "tests::log::acknowledgements::the_absence_of_a_row_rests_on_its_delete",
+    ),
+    check("untouched-logged", "tests::log::changes::a_row_that_came_and_went_is_not_in_the_log"),
+    check("index-entry-logged", "tests::log::changes::entries_of_indexes_are_not_in_the_log"),
+    check("delta-logged", "tests::log::changes::what_could_be_put_off_is_logged_as_its_result"),
+    model("idle-noted-late", "tests::log::loom::loom_an_idle_logger_hears_of_a_commit"),
+    model(
+        "full-unheard",
+        "tests::log::loom::loom_a_session_that_waits_for_room_hears_that_there_is_none",
+    ),
+    check(
         "view-unmoved",
         "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
     ),

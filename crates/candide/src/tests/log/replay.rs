@@ -95,27 +95,31 @@ impl Replay {
         let core = &self.tables.get(&table).unwrap_or_else(|| panic!("no table {table}"));
         assert_eq!(key.len(), core.layout.unpacked_key_words(), "{change:?}");
         let row: RowKey = (table, key.into());
+        let count = image_words(core.groups);
         let starts = core.layout.placed_units().iter().map(|unit| unit.start());
-        if kind == ChangeKind::Delete {
-            assert!(self.rows.remove(&row).is_some(), "a delete of no row: {change:?}");
-            for unit in 0..starts.len() {
-                let last = Last { version, present: false };
-                self.units.insert((row.clone(), unit as u8), last);
+        let ends = starts.clone().skip(1).chain([count]);
+        let mut note = |is_changed: &dyn Fn(usize, usize) -> bool, present| {
+            for (unit, (start, end)) in (0..).zip(starts.clone().zip(ends.clone())) {
+                if is_changed(start, end) {
+                    self.units.insert((row.clone(), unit), Last { version, present });
+                }
             }
+        };
+        if kind == ChangeKind::Delete {
+            note(&|_, _| true, false);
+            assert!(self.rows.remove(&row).is_some(), "a delete of no row: {change:?}");
             return;
         }
-        let count = image_words(core.groups);
+        let first = usize::from(first);
+        let behind = first + words.len();
+        note(&|start, end| first < end && start < behind, true);
         let image = match kind {
-            ChangeKind::Put => self.rows.entry(row.clone()).or_insert_with(|| vec![0; count]),
+            ChangeKind::Put => self.rows.entry(row).or_insert_with(|| vec![0; count]),
             _ => {
                 self.rows.get_mut(&row).unwrap_or_else(|| panic!("an update of no row: {change:?}"))
             }
         };
-        let first = usize::from(first);
-        image[first..first + words.len()].copy_from_slice(words);
-        let unit = starts.rev().position(|start| start <= first).expect("a unit has the word");
-        let unit = (core.layout.placed_units().len() - 1 - unit) as u8;
-        self.units.insert((row, unit), Last { version, present: true });
+        image[first..behind].copy_from_slice(words);
     }
 
     /// Asserts that the rows are those of the database, in which no transaction is running.
