@@ -319,8 +319,8 @@ impl Log {
     /// Takes the records of all sessions, and forgets the sessions that have ended.
     fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, RecordBuffer)>) {
         lock(&self.outboxes).retain(|outbox| {
-            // Relaxed: if the session has ended, it has left its last record before, and the lock of
-            // the buffer shows the record (E27).
+            // Relaxed: if the session has ended, it has left its last record before, and the lock
+            // of the buffer shows the record (E27).
             let is_closed = outbox.is_closed.load(Ordering::Relaxed);
             let mut buffer = lock(&outbox.buffer);
             if !buffer.records.is_empty() {

@@ -1,4 +1,5 @@
-//! What a result rests on: no result is acknowledged before all commits that it tells of are durable.
+//! What a result rests on: no result is acknowledged before all commits that it tells of are
+//! durable.
 
 use super::super::indexed_rows::{Filed, Parcel};
 use super::super::rows::Item;

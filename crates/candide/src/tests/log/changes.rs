@@ -1,5 +1,5 @@
-//! Every change of every kind of operation is in the log: the replay of the log is the database, row
-//! by row.
+//! Every change of every kind of operation is in the log: the replay of the log is the database,
+//! row by row.
 
 use super::super::indexed_rows::{Filed, Order, Parcel};
 use super::super::rows::Item;
@@ -246,8 +246,8 @@ protocol_tests!(
     by_the_clock: the_replay_of_all_changes_is_the_database_by_the_clock
         = the_replay_of_all_changes_is_the_database()
 );
-/// Each transaction is compared as soon as it has committed. Once more, all of them are collected in
-/// few blocks.
+/// Each transaction is compared as soon as it has committed. Once more, all of them are collected
+/// in few blocks.
 fn the_replay_of_all_changes_is_the_database<P: Protocol>() {
     for (splitting, updates, every) in
         [(true, true, 1), (false, true, 1), (true, false, 1), (true, true, 9)]

@@ -1,5 +1,5 @@
-//! Cuts in the midst of commits: what a reader of a prefix sees of two transactions of which one has
-//! read what the other one replaces.
+//! Cuts in the midst of commits: what a reader of a prefix sees of two transactions of which one
+//! has read what the other one replaces.
 
 use super::super::interleaving::acting;
 use super::super::rows::Item;
@@ -51,9 +51,9 @@ impl Cuts for Taken {
     }
 }
 
-/// Plays two transactions: the first one reads row 1 and writes row 2; at a point of its commit, the
-/// second one replaces row 1, and a cut is taken. A round is made with that cut once the first one
-/// has ended. Returns the story, and whether the first one has committed.
+/// Plays two transactions: the first one reads row 1 and writes row 2; at a point of its commit,
+/// the second one replaces row 1, and a cut is taken. A round is made with that cut once the first
+/// one has ended. Returns the story, and whether the first one has committed.
 fn overtaken<P: Protocol>(at: Point) -> (Logged<Recorded<P>>, Story, bool) {
     let Scene { logged, items, mut first, mut second, mut witness } = scene::<P>();
     let (cuts, rows) = (logged.cuts(), items.clone());
@@ -81,8 +81,8 @@ fn overtaken<P: Protocol>(at: Point) -> (Logged<Recorded<P>>, Story, bool) {
 }
 
 protocol_tests!(overlapping: a_prefix_has_no_commit_without_those_that_have_not_seen_it);
-/// The first transaction comes before the second one in every serial order. If a prefix contains the
-/// second one alone, a reader of the prefix closes a circle.
+/// The first transaction comes before the second one in every serial order. If a prefix contains
+/// the second one alone, a reader of the prefix closes a circle.
 fn a_prefix_has_no_commit_without_those_that_have_not_seen_it<P: Protocol>() {
     let (logged, story, has_committed) = overtaken::<P>(Point::Validated);
     assert!(has_committed, "{}: it was validated", P::NAME);

@@ -44,8 +44,8 @@ pub(crate) struct Written {
     log: Weak<Log>,
 }
 
-/// What programs could be told at one moment: commits up to the stamp `durable` are durable. At that
-/// moment `blocks` blocks were.
+/// What programs could be told at one moment: commits up to the stamp `durable` are durable. At
+/// that moment `blocks` blocks were.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told {
     pub(crate) durable: u64,

@@ -1,4 +1,5 @@
-//! Small scenes of a log, under every interleaving and every reordering that the memory model allows.
+//! Small scenes of a log, under every interleaving and every reordering that the memory model
+//! allows.
 
 use super::super::loom::{attempt, explore_as_it_is};
 use super::super::rows::Item;
@@ -25,7 +26,8 @@ fn logged<P: Protocol>(rows: u64) -> (Logged<P>, Table<Item, P>) {
     (logged, items)
 }
 
-/// Returns the stamps of the records in all blocks but the first, each with the number of its block.
+/// Returns the stamps of the records in all blocks but the first, each with the number of its
+/// block.
 fn stamps(disk: &Disk) -> Vec<(usize, u64)> {
     let blocks = &disk.written().blocks;
     let stamps = |number: usize| {
@@ -34,8 +36,8 @@ fn stamps(disk: &Disk) -> Vec<(usize, u64)> {
     (1..blocks.len()).flat_map(stamps).collect()
 }
 
-/// A commit, and a round beside it. If the commit's stamp is not above the cut, its record is in the
-/// round.
+/// A commit, and a round beside it. If the commit's stamp is not above the cut, its record is in
+/// the round.
 fn a_round_against_a_commit<P: Protocol>() {
     let (logged, items) = logged::<P>(1);
     let mut session = logged.db.session().unwrap();
@@ -92,9 +94,9 @@ fn replace<P: Protocol>(session: &mut Session<P>, items: &Table<Item, P>) -> Opt
     attempt(session, |tx| items.update(tx, &0, Item::COUNT.set(1))).then(|| (session.rests_on(), 0))
 }
 
-/// Runs two transactions, while this thread takes a cut. In the first execution the cut comes first,
-/// and the first transaction next: loom misses that a store conflicts with another thread's earlier
-/// load, if the storing thread has loaded the same word in between.
+/// Runs two transactions, while this thread takes a cut. In the first execution the cut comes
+/// first, and the first transaction next: loom misses that a store conflicts with another thread's
+/// earlier load, if the storing thread has loaded the same word in between.
 fn beside_a_cut<P: Protocol>(racers: [Racer<P>; 2]) -> [Option<(u64, i64)>; 2] {
     let (logged, items) = logged::<P>(2);
     let threads = racers.map(|racer| {
@@ -169,8 +171,8 @@ fn loom_an_idle_logger_hears_of_a_commit() {
     });
 }
 
-/// A session waits for the logger to empty its buffer, while the logger finds that the disk is full.
-/// The session goes on.
+/// A session waits for the logger to empty its buffer, while the logger finds that the disk is
+/// full. The session goes on.
 #[test]
 fn loom_a_session_that_waits_for_room_hears_that_there_is_none() {
     explore_as_it_is(3, || {

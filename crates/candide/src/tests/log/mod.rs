@@ -1,5 +1,5 @@
-//! Tests of the log without files: stamps, cuts, rounds, and acknowledgements. The blocks of the log
-//! stay in memory.
+//! Tests of the log without files: stamps, cuts, rounds, and acknowledgements. The blocks of the
+//! log stay in memory.
 //!
 //! *Prefix(c)* is the set of all commits with stamps up to the cut c. The tests call three
 //! properties by letters:

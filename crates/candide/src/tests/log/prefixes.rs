@@ -1,5 +1,5 @@
-//! Random transactions of several threads, while a logger makes rounds: every prefix is the state of
-//! exactly its commits.
+//! Random transactions of several threads, while a logger makes rounds: every prefix is the state
+//! of exactly its commits.
 
 use super::super::random_transactions::Mix;
 use super::disk::{Logged, Told};

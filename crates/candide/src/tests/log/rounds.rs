@@ -160,8 +160,8 @@ fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room<P: Protocol>() {
     assert_eq!(scene.recovered(), [0, 1, 3]);
 }
 
-/// The disk is found to be full when room is made for blocks to come. No record waits, and no commit
-/// may leave one.
+/// The disk is found to be full when room is made for blocks to come. No record waits, and no
+/// commit may leave one.
 #[test]
 fn a_disk_that_has_room_again_is_noticed_though_nothing_is_to_be_written() {
     let mut scene = Scene::<crate::Occ>::new();

@@ -39,8 +39,8 @@ struct Ended {
 #[derive(Debug, Clone, Copy)]
 struct Write {
     stamp: u64,
-    /// The version in the log. Under protocols without versions, the recorder makes its own ones for
-    /// the history.
+    /// The version in the log. Under protocols without versions, the recorder makes its own ones
+    /// for the history.
     logged_as: u64,
     present: bool,
 }

@@ -26,8 +26,9 @@ fn two_rows<P: Protocol>() -> (Logged<P>, Table<Item, P>) {
 }
 
 protocol_tests!(overlapping: a_commit_that_gets_no_lock_does_not_keep_its_turn);
-/// One thread plays three sessions. The first one holds row 1, the second one has committed a change
-/// of row 2, and the third one fails to lock row 1. The logger comes at each point of that failure.
+/// One thread plays three sessions. The first one holds row 1, the second one has committed a
+/// change of row 2, and the third one fails to lock row 1. The logger comes at each point of that
+/// failure.
 fn a_commit_that_gets_no_lock_does_not_keep_its_turn<P: Protocol>() {
     let (logged, items) = two_rows::<P>();
     let [mut holder, mut second, mut third] = [0; 3].map(|_| logged.db.session().unwrap());
