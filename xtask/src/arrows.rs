@@ -22,6 +22,7 @@ const LAYERS: &[&str] = &[
     "policy",
     "error",
     "stats",
+    "visits",
     "log",
     "memory",
     "epoch",

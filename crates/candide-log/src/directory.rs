@@ -4,20 +4,22 @@ use crate::disk::Disk;
 use crate::mutants::{Mutant, mutant};
 use std::io;
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A disk, of which names are not made durable any more once that has failed: it would not be known
 /// which of the names before the failure are lost.
 #[derive(Debug)]
 pub(crate) struct Directory {
     disk: Arc<dyn Disk>,
-    failure: OnceLock<Arc<io::Error>>,
+    /// The first failure. Locked while names are made durable: of two syncs at once, one may fail
+    /// and lose names of the other, which then succeeds.
+    failure: Mutex<Option<Arc<io::Error>>>,
 }
 
 impl Directory {
     /// Returns the directory that is the whole of a disk.
     pub(crate) fn new(disk: Arc<dyn Disk>) -> Directory {
-        Directory { disk, failure: OnceLock::new() }
+        Directory { disk, failure: Mutex::new(None) }
     }
 
     /// Makes the names of all files durable.
@@ -25,13 +27,14 @@ impl Directory {
     /// # Errors
     /// After the first failure, every call fails.
     pub(crate) fn sync_names(&self) -> io::Result<()> {
-        if let Some(failure) = self.failure.get() {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = &*failure {
             return Err(again(failure));
         }
         if mutant(Mutant::NoDirSync) {
             return Ok(());
         }
-        self.disk.sync_directory().map_err(|error| again(self.failure.get_or_init(|| error.into())))
+        self.disk.sync_directory().map_err(|error| again(failure.insert(Arc::new(error))))
     }
 }
 
@@ -44,5 +47,79 @@ impl Deref for Directory {
 
     fn deref(&self) -> &(dyn Disk + 'static) {
         &*self.disk
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{DiskFile, LockError};
+    use std::fmt::Debug;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    /// A disk whose first sync fails, after a second one has begun if that is possible. Other syncs
+    /// succeed.
+    #[derive(Debug, Default)]
+    struct FailsFirst {
+        asked: AtomicUsize,
+        begun: AtomicUsize,
+    }
+
+    impl Disk for FailsFirst {
+        fn list(&self) -> io::Result<Vec<String>> {
+            Ok(Vec::new())
+        }
+
+        fn create(&self, _: &str) -> io::Result<Box<dyn DiskFile>> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        fn open(&self, _: &str) -> io::Result<Box<dyn DiskFile>> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+
+        fn rename(&self, _: &str, _: &str) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn remove(&self, _: &str) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn sync_directory(&self) -> io::Result<()> {
+            if self.begun.fetch_add(1, Ordering::SeqCst) > 0 {
+                return Ok(());
+            }
+            while self.asked.load(Ordering::SeqCst) < 2 {
+                thread::yield_now();
+            }
+            for _ in 0..1000 {
+                if self.begun.load(Ordering::SeqCst) > 1 {
+                    break;
+                }
+                thread::yield_now();
+            }
+            Err(io::Error::other("names are lost"))
+        }
+
+        fn lock(&self) -> Result<Box<dyn Send + Sync + Debug>, LockError> {
+            Ok(Box::new(()))
+        }
+    }
+
+    #[test]
+    fn no_sync_of_names_succeeds_beside_one_that_fails() {
+        let disk = Arc::new(FailsFirst::default());
+        let directory = Directory::new(disk.clone());
+        let sync = || {
+            disk.asked.fetch_add(1, Ordering::SeqCst);
+            directory.sync_names().is_err()
+        };
+        thread::scope(|scope| {
+            let syncs = [scope.spawn(sync), scope.spawn(sync)];
+            assert_eq!(syncs.map(|sync| sync.join().unwrap()), [true, true]);
+        });
+        assert!(directory.sync_names().is_err());
     }
 }

@@ -248,17 +248,23 @@ pub(crate) fn on_threads<T: Send>(
     threads: usize,
     body: impl Fn(usize, &Barrier) -> T + Sync,
 ) -> Vec<T> {
-    let (cores, start, body) = (Cores::allowed(), Barrier::new(threads), &body);
-    let (cores, start) = (&cores, &start);
+    let cores = Cores::allowed();
+    on_free_threads(threads, |thread, start| {
+        cores.pin(thread);
+        body(thread, start)
+    })
+}
+
+/// Runs `body` on `threads` new threads, and passes a barrier to each. The system chooses their
+/// cores.
+pub(crate) fn on_free_threads<T: Send>(
+    threads: usize,
+    body: impl Fn(usize, &Barrier) -> T + Sync,
+) -> Vec<T> {
+    let (start, body) = (&Barrier::new(threads), &body);
     std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads)
-            .map(|thread| {
-                scope.spawn(move || {
-                    cores.pin(thread);
-                    body(thread, start)
-                })
-            })
-            .collect();
+        let running: Vec<_> =
+            (0..threads).map(|thread| scope.spawn(move || body(thread, start))).collect();
         running.into_iter().map(|thread| thread.join().expect("threads do not panic")).collect()
     })
 }

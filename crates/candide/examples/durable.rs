@@ -33,8 +33,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let db = Database::open(&directory)?;
     let pages = db.table::<Page>("pages")?;
-    let counted: u64 = db.run(|tx| {
-        (0..PAGES).map(|id| pages.read(tx, &id, Page::VISITS)).sum::<Result<_, Abort>>()
+    let counted = db.run(|tx| {
+        let visits = (0..PAGES).map(|id| pages.read(tx, &id, Page::VISITS));
+        visits.sum::<Result<u64, Abort>>()
     })?;
     println!("opened again in {:.1?}: {counted} visits", begun.elapsed());
     assert_eq!(counted, visits);

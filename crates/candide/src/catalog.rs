@@ -215,6 +215,11 @@ impl Catalog {
             Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
                 Some(number);
         }
+        #[cfg(test)]
+        if store.is_none() && common.log.get().is_some() && !options.volatile {
+            let core = Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet");
+            core.log_number = Some(core.number);
+        }
         let core = cores[0].clone();
         names.insert(name.into(), Known { number: tables.len(), row: KnownRow::of(row) });
         tables.extend(cores);

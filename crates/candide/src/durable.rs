@@ -5,6 +5,7 @@
 
 use crate::log::{Cuts, Log};
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::visits::Visit;
 use candide_log::Store;
 use std::fmt::Debug;
 use std::sync::{Arc, Weak};
@@ -110,10 +111,12 @@ impl Debug for DatabaseCuts {
 
 impl Cuts for DatabaseCuts {
     fn cut(&self) -> Option<u64> {
+        let _visit = Visit::begin();
         Some(self.0.upgrade()?.cut())
     }
 
     fn has_written(&self) {
+        let _visit = Visit::begin();
         if let Some(database) = self.0.upgrade()
             && let Some(durable) = database.durable()
         {

@@ -73,8 +73,10 @@ pub enum Abort {
     VersionsExhausted,
     /// Refusal: a write to the log, or a sync of it, has failed
     /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
-    /// any more; reads go on. If [`run`](crate::Session::run) returns this error, the transaction
-    /// may be durable or not: open the database again to know.
+    /// any more. A transaction that reads ends in this error, too, unless what it has read is known
+    /// to be durable, or [`Level::Memory`](crate::Level::Memory) was asked for. If
+    /// [`run`](crate::Session::run) returns this error, the transaction may be durable or not: open
+    /// the database again to know.
     LogFailed,
     /// Refusal: the disk has no room for the log. Nothing is lost: transactions can write again
     /// when there is room.

@@ -111,6 +111,7 @@ mod sync;
 mod tests;
 mod timestamps;
 mod txn;
+mod visits;
 mod waiting;
 
 pub use api::LoadOptions;

@@ -61,6 +61,14 @@ impl BlockHeader {
         BlockHeader { crc, ..header }
     }
 
+    /// Returns the header of a block without records that follows this one, which is durable.
+    /// `salt` is that of the segment to which it is written.
+    #[must_use]
+    pub fn confirmation(&self, salt: u64) -> BlockHeader {
+        let sequence = self.sequence + 1;
+        BlockHeader { sequence, synced: self.cut, before: self.crc, ..*self }.seal(salt, &[])
+    }
+
     /// Returns the header as bytes.
     pub fn encode(&self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];

@@ -246,6 +246,10 @@ impl<'a> Reader<'a> {
     /// Goes to the next segment, if it begins with the next block of the generation. Returns
     /// whether it does.
     fn enter_segment(&mut self) -> Result<bool, OpenError> {
+        // A writer goes on with the next segment only from one that contains a block.
+        if self.offset == FIRST_BLOCK {
+            return Ok(false);
+        }
         let next = self.segment + 1;
         let generation = self.segments[self.segment].header.generation;
         let Some(segment) = self.segments.get(next) else { return Ok(false) };

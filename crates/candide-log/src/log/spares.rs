@@ -82,9 +82,7 @@ impl Spares {
         unfinished.write()?;
         if let Err(error) = unfinished.file.sync() {
             // It is not known what the file contains, and no later sync would tell.
-            if let Some(lost) = self.unfinished.take() {
-                let _ = disk.remove(&lost.name);
-            }
+            self.abandon(disk);
             return Err(error);
         }
         if unfinished.done < unfinished.bytes {
@@ -94,6 +92,13 @@ impl Spares {
             self.ready.push_back(Spare { name, bytes });
         }
         Ok(true)
+    }
+
+    /// Removes the file that is being filled.
+    pub(crate) fn abandon(&mut self, disk: &dyn Disk) {
+        if let Some(abandoned) = self.unfinished.take() {
+            let _ = disk.remove(&abandoned.name);
+        }
     }
 
     /// Returns the name of a file with at least `least` bytes, and its size; makes one with `bytes`

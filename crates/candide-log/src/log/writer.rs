@@ -51,6 +51,8 @@ pub(crate) struct Log {
     spares: Spares,
     /// The bytes of the largest segments, unless a single block is larger.
     segment_bytes: u64,
+    /// The lack of room that a checkpoint is to end. Until then no file is made.
+    no_room: Option<Arc<io::Error>>,
     /// The first failure. Nothing is written after it.
     failure: Option<Arc<io::Error>>,
 }
@@ -104,6 +106,7 @@ impl Log {
             closed: beginning.closed.clone(),
             spares,
             segment_bytes,
+            no_room: None,
             failure: None,
         })
     }
@@ -251,7 +254,7 @@ impl Log {
     /// Does a part of the work for the next segment, if the one in use is half full.
     pub(crate) fn prepare(&mut self) -> Result<(), WriteError> {
         self.check()?;
-        if self.offset < self.segment.bytes / 2 {
+        if self.offset < self.segment.bytes / 2 || self.no_room.is_some() {
             return Ok(());
         }
         match self.spares.prepare(&**self.disk, self.next_bytes()) {
@@ -261,11 +264,13 @@ impl Log {
         }
     }
 
-    /// Writes a confirmation behind the last block, if the generation has one and it is not
-    /// confirmed already.
+    /// Writes a confirmation behind the last block, or in the next segment if that one is empty.
+    /// Does nothing if the generation has no block, if the last one is confirmed already, or if a
+    /// checkpoint contains it.
     pub(crate) fn confirm(&mut self) -> Result<(), WriteError> {
         self.check()?;
-        if self.last.sequence == 0 || self.offset == FIRST_BLOCK || self.confirmation.is_some() {
+        let is_contained = self.offset == FIRST_BLOCK && self.closed.is_empty();
+        if self.last.sequence == 0 || is_contained || self.confirmation.is_some() {
             return Ok(());
         }
         self.sync()?;
@@ -282,14 +287,31 @@ impl Log {
         self.next_segment(BLOCK_ALIGN)
     }
 
+    /// Gives back what has been written of a file for the next segment, for which there is no room,
+    /// and makes no other one until [`end_making_room`](Log::end_making_room) is called.
+    pub(crate) fn begin_making_room(&mut self, no_room: Arc<io::Error>) {
+        self.spares.abandon(&**self.disk);
+        self.no_room = Some(no_room);
+    }
+
+    /// Lets files for segments be made again.
+    pub(crate) fn end_making_room(&mut self) {
+        self.no_room = None;
+    }
+
     /// Returns the bytes of the next segment.
     fn next_bytes(&self) -> u64 {
         (2 * self.segment.bytes).min(self.segment_bytes)
     }
 
-    /// Goes on with a segment that has room for a block of `size` bytes.
+    /// Goes on with a segment that has room for a block of `size` bytes. It takes the place of the
+    /// segment in use if that one contains no block, so that no segment without a block comes
+    /// before another one of its generation.
     fn next_segment(&mut self, size: u64) -> Result<(), WriteError> {
         self.sync()?;
+        if let Some(error) = &self.no_room {
+            return Err(WriteError::Full(Arc::clone(error)));
+        }
         let least = FIRST_BLOCK + size + BLOCK_ALIGN;
         let taken = self.spares.take(&**self.disk, least, self.next_bytes());
         let (spare, bytes) = match taken {
@@ -297,7 +319,8 @@ impl Log {
             Err(error) if is_full(&error) => return Err(WriteError::Full(Arc::new(error))),
             Err(error) => return Err(self.fail(error)),
         };
-        let number = self.segment.number + 1;
+        let is_empty = self.offset == FIRST_BLOCK;
+        let number = self.segment.number + u64::from(!is_empty);
         let segment = SegmentHeader { number, salt: salt(), bytes, ..self.segment };
         let file = match spares::publish(&self.disk, &spare, &segment) {
             Ok(file) => file,
@@ -311,12 +334,15 @@ impl Log {
                 return Err(self.fail(error));
             }
         };
-        // It is durable now, and the next block cannot take its place.
-        if let Some(confirmation) = self.confirmation.take() {
-            self.advance(confirmation);
+        let confirmation = self.confirmation.take();
+        if !is_empty {
+            // It is durable now, and the next block cannot take its place.
+            if let Some(confirmation) = confirmation {
+                self.advance(confirmation);
+            }
+            let SegmentHeader { number, bytes, .. } = self.segment;
+            self.closed.push(Closed { number, bytes, end: self.offset });
         }
-        let SegmentHeader { number, bytes, .. } = self.segment;
-        self.closed.push(Closed { number, bytes, end: self.offset });
         self.segment = segment;
         self.file = file;
         self.offset = FIRST_BLOCK;

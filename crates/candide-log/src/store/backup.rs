@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::format::block::BLOCK_ALIGN;
 use crate::format::manifest::Manifest;
 use crate::format::segment::SegmentHeader;
-use crate::log::reader::Stop;
+use crate::log::reader::{LastBlock, Reader, Stop};
 use crate::log::segments::{FIRST_BLOCK, Segment};
 use crate::names::{self, DIRECTORY, FileName};
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub struct BackedUp {
 impl Store {
     /// Copies the database to another directory, which must be empty: everything that is durable
     /// when the copy begins. The copy opens as a database would that has crashed then. It is read
-    /// back and checked. The log is written meanwhile as usual; checkpoints wait.
+    /// back and checked, and its last block is confirmed, so that later damage of it is noticed.
+    /// The log is written meanwhile as usual; checkpoints wait.
     ///
     /// # Errors
     /// A file cannot be read or written, or what is read is damaged. The copy may be unfinished
@@ -92,7 +93,8 @@ pub(crate) fn check_empty(to: &dyn Disk) -> Result<(), StoreError> {
 fn copy_segment(from: &Segment<'_>, to: &dyn Disk, end: u64) -> Result<u64, StoreError> {
     let name = &from.name;
     let copy = to.create(name).map_err(StoreError::io(name))?;
-    // One more block, which is empty: the end of the log is a place in the segment.
+    // Room for one more block: the end of the log is a place in the segment, and a confirmation
+    // may come there.
     let header = SegmentHeader { bytes: end + BLOCK_ALIGN, ..from.header };
     let encoded = header.encode();
     let zeros = [0; BLOCK_ALIGN as usize];
@@ -121,7 +123,8 @@ fn copy_bytes(
     Ok(())
 }
 
-/// Reads the copy. Returns the generation and the cut of the last commits in it.
+/// Reads the copy, and confirms its last block. Returns the generation and the cut of the last
+/// commits in it.
 fn check(to: &dyn Disk, manifest: &Manifest, stop: Stop) -> Result<(u64, u64), StoreError> {
     let mut pending = Vec::new();
     for part in parts(manifest) {
@@ -133,5 +136,17 @@ fn check(to: &dyn Disk, manifest: &Manifest, stop: Stop) -> Result<(u64, u64), S
     let segments = recover::segments(to, manifest, stop.segment)?;
     let mut replay = recover::replay(segments, manifest, pending, Some(stop))?;
     while replay.next()?.is_some() {}
+    confirm(replay.reader())?;
     Ok(replay.last())
+}
+
+/// Writes a confirmation behind the last block of a copy, and makes it durable.
+fn confirm(reader: &Reader) -> Result<(), StoreError> {
+    let Some(LastBlock { segment, offset, header }) = reader.last_block() else { return Ok(()) };
+    let of = &reader.segments()[segment];
+    let file = of.file()?;
+    let confirmation = header.confirmation(of.header.salt);
+    let parts = [&confirmation.encode()[..], confirmation.padding()];
+    let written = file.write_at(offset + header.size(), &parts).and_then(|()| file.sync());
+    written.map_err(StoreError::io(&of.name))
 }

@@ -6,7 +6,7 @@ use crate::checkpoint::merge;
 use crate::checkpoint::read::read_pending;
 use crate::checkpoint::write::CheckpointWriter;
 use crate::disk::Disk;
-use crate::error::StoreError;
+use crate::error::{StoreError, WriteError};
 use crate::format::checkpoint::PartHeader;
 use crate::format::manifest::{Checkpoint, Manifest};
 use crate::log::reader::Stop;
@@ -43,18 +43,38 @@ impl Store {
     /// Makes a checkpoint of everything that has been written, and gives back the segments of the
     /// log that are not needed any more. The log is closed for a moment; then the checkpoint before
     /// and the log up to there are read from the disk, whatever is written meanwhile. Memory is
-    /// needed for that part of the log, not for the checkpoint.
+    /// needed for that part of the log, not for the checkpoint. If there is no room for the next
+    /// segment of the log, what is in the segment in use is left out.
     ///
     /// # Errors
     /// Unless `MANIFEST` fails, what was in force is still in force, and the call may be repeated.
     pub fn checkpoint(&self) -> Result<Checkpointed, StoreError> {
         let shared = &*self.shared;
         let mut number = shared.merging();
+        shared.manifest().check()?;
         let closed = {
             let mut log = shared.log();
-            log.rotate()?;
+            match log.rotate() {
+                // The segments that are closed give room.
+                Err(WriteError::Full(error)) if !log.closed().is_empty() => {
+                    log.begin_making_room(error);
+                }
+                rotated => rotated?,
+            }
             log.closed().to_vec()
         };
+        let done = self.checkpoint_of(&closed, &mut number);
+        shared.log().end_making_room();
+        done
+    }
+
+    /// Makes a checkpoint that contains these segments, with the number after `number`.
+    fn checkpoint_of(
+        &self,
+        closed: &[Closed],
+        number: &mut u64,
+    ) -> Result<Checkpointed, StoreError> {
+        let shared = &*self.shared;
         // The tables that the closed segments name have been added before.
         let manifest = shared.manifest().current().clone();
         let Some(last) = closed.last().copied() else {

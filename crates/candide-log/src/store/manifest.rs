@@ -48,6 +48,14 @@ impl ManifestFile {
         &self.current
     }
 
+    /// Returns the failure after which the contents cannot be replaced.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match &self.failure {
+            Some(failure) => Err(StoreError::Failed(Arc::clone(failure))),
+            None => Ok(()),
+        }
+    }
+
     /// Puts other contents in force. When this returns, they are durable.
     ///
     /// # Errors
@@ -55,9 +63,7 @@ impl ManifestFile {
     /// and it is not known whether they are durable, this and every later call returns
     /// [`StoreError::Failed`].
     pub(crate) fn replace(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), StoreError> {
-        if let Some(failure) = &self.failure {
-            return Err(StoreError::Failed(Arc::clone(failure)));
-        }
+        self.check()?;
         let mut next = self.current.clone();
         change(&mut next);
         next.sequence += 1;

@@ -113,7 +113,7 @@ impl Store {
             generation: 1,
             end_before: GenerationEnd::default(),
             closed: Vec::new(),
-            next_spare: files.last_spare() + 1,
+            next_spare: files.last_spare().wrapping_add(1),
             segment_bytes: options.segment_bytes,
         };
         if !is_new {
@@ -135,14 +135,20 @@ impl Store {
         disk.sync_names().map_err(OpenError::io(DIRECTORY))?;
         let begun = match begin(&disk, is_new, &mut manifest, &beginning) {
             Err(StoreError::Full { .. }) => {
-                files.remove(&**disk, |name| matches!(name, FileName::Spare(_)));
+                let last = number_of_checkpoint(&manifest);
+                files.remove(&**disk, |name| match name {
+                    FileName::Spare(_) => true,
+                    // No MANIFEST has named it yet, not even one that is not durable.
+                    FileName::Part(number, _) => number > last,
+                    _ => false,
+                });
                 begin(&disk, is_new, &mut manifest, &beginning)
             }
             begun => begun,
         };
         let log = begun.map_err(opening)?;
         files.remove(&**disk, |name| !is_needed(&manifest, name));
-        let checkpoint = manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.number);
+        let checkpoint = number_of_checkpoint(&manifest);
         let shared = Arc::new(Shared {
             manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest)),
             log: Mutex::new(log),
@@ -153,6 +159,11 @@ impl Store {
         });
         Ok((Store { shared: Arc::clone(&shared) }, LogWriter { shared }, recovered))
     }
+}
+
+/// Returns the number of the checkpoint in force; 0 if there is none.
+fn number_of_checkpoint(manifest: &Manifest) -> u64 {
+    manifest.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.number)
 }
 
 /// Returns the contents of the first `MANIFEST` of a database.

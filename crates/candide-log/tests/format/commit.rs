@@ -79,7 +79,6 @@ fn a_record_without_entries_or_without_an_end_is_left_out() {
     let mut writer = CommitWriter::begin(&mut buffer);
     writer.entry(ChangeKind::Put, 1, 0, 1, Some(&[5]));
     writer.push(6);
-    drop(writer);
     assert_eq!(buffer.words(), before);
     let panics = AssertUnwindSafe(|| {
         let head = Head { kind: ChangeKind::Put, table: 1, first: 0, count: 3 };

@@ -88,22 +88,22 @@ fn items_come_as_they_lie_in_the_files() {
     let expected = [
         "1 table",
         "record 6",
-        "log-0000000003 of 1",
+        "log-0000000002 of 1",
         "block 2 7",
         "record 7",
         "block 3 7",
-        "log-0000000004 of 2",
+        "log-0000000003 of 2",
         "block 1 1",
         "record 1",
         "block 2 2",
         "record 2",
-        "log-0000000005 of 2",
+        "log-0000000004 of 2",
         "block 3 3",
         "record 3",
         "block 4 4",
         "record 4",
         "block 5 4",
-        "end log-0000000005 16384",
+        "end log-0000000004 16384",
     ];
     assert_eq!(seen, expected);
     let mut count = 0;
@@ -167,17 +167,17 @@ fn use_it(disk: SimDisk) {
 fn a_copy_ends_before_the_damage() {
     let (disk, _) = closed_database();
     // The second block of the last generation, of which four have records.
-    disk.open("log-0000000004").unwrap().write_at(2 * 4096 + 70, &[&[0xee]]).unwrap();
+    disk.open("log-0000000003").unwrap().write_at(2 * 4096 + 70, &[&[0xee]]).unwrap();
     assert!(open(disk.clone()).is_err());
     let copy = SimDisk::new();
     let repaired = repair(&disk, Arc::new(copy.clone()), None).unwrap();
     assert_eq!((repaired.generation, repaired.cut), (2, 1));
     assert!(
-        repaired.damage.unwrap().to_string().contains("log-0000000004 is damaged at byte 8192")
+        repaired.damage.unwrap().to_string().contains("log-0000000003 is damaged at byte 8192")
     );
     let lost: Vec<_> =
         repaired.lost.iter().map(|lost| (&lost.file[..], lost.cut, lost.records)).collect();
-    assert_eq!(lost, [("log-0000000005", 3, 1), ("log-0000000005", 4, 1)]);
+    assert_eq!(lost, [("log-0000000004", 3, 1), ("log-0000000004", 4, 1)]);
     let expected = rows(1, (1..=900).chain([1000, 1001, 2001]));
     assert_eq!(open(copy.clone()).unwrap().rows, expected);
     use_it(copy);
@@ -187,7 +187,7 @@ fn a_copy_ends_before_the_damage() {
 #[test]
 fn a_copy_is_made_without_segments_that_are_missing() {
     let (disk, _) = closed_database();
-    disk.remove("log-0000000004").unwrap();
+    disk.remove("log-0000000003").unwrap();
     let copy = SimDisk::new();
     let repaired = repair(&disk, Arc::new(copy.clone()), None).unwrap();
     assert_eq!((repaired.generation, repaired.cut), (1, 7));

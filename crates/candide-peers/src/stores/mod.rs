@@ -74,6 +74,8 @@ mod workloads;
 mod tests;
 
 use std::error::Error;
+#[cfg(any(feature = "surrealmx", feature = "fjall", feature = "rocksdb"))]
+use std::time::Duration;
 
 use candide::Abort;
 pub use cli::Options;
@@ -234,14 +236,23 @@ fn there<T>(found: Option<T>, place: Place) -> Result<T, Stopped> {
     found.ok_or_else(|| failed(format!("row {} of table {} is not there", place.key, place.table)))
 }
 
-/// Repeats `attempt` without a pause as long as it ends in conflicts.
+/// Repeats `attempt` as long as it ends in conflicts. If `pause` is not zero, sleeps for that time
+/// after each conflict.
 #[cfg(any(feature = "surrealmx", feature = "fjall", feature = "rocksdb"))]
-fn repeat<T>(mut attempt: impl FnMut() -> Result<T, Stopped>) -> Result<Done<T>, Failure> {
+fn repeat<T>(
+    pause: Duration,
+    mut attempt: impl FnMut() -> Result<T, Stopped>,
+) -> Result<Done<T>, Failure> {
     let mut retries = 0;
     loop {
         match attempt() {
             Ok(output) => return Ok(Done { output, retries }),
-            Err(Stopped::Conflict) => retries += 1,
+            Err(Stopped::Conflict) => {
+                retries += 1;
+                if !pause.is_zero() {
+                    std::thread::sleep(pause);
+                }
+            }
             Err(Stopped::Failed(failure)) => return Err(failure),
         }
     }

@@ -105,6 +105,12 @@ impl<P: Protocol> Database<P> {
     /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
     /// if `R` cannot be stored, [`Error::EmptyTableName`], [`Error::TooManyTables`],
     /// [`Error::MemoryLimit`].
+    ///
+    /// In a database that is [open](Database::open), also [`Error::Schema`] if the rows in the
+    /// files are of another type; and, if the declared indexes of a table from the files have to be
+    /// made, [`Error::NotUnique`], and [`Error::SecondSession`] under a protocol that allows one
+    /// session, if there is one: name such tables before that. [`Error::Refused`] and
+    /// [`Error::Files`] if the table cannot be added to the files.
     pub fn table<R: Record>(&self, name: &str) -> Result<Table<R, P>, Error> {
         self.table_with(name, TableOptions::default())
     }
@@ -176,7 +182,8 @@ impl<P: Protocol> Database<P> {
     /// one thread. In a database without a log, the result is there at once.
     ///
     /// What [`Tx::on_commit`] was given runs before this call returns; [`Pending::on_durable`] is
-    /// for what must not happen before the transaction is durable.
+    /// for what must not happen before the transaction is durable. A panic of `body` goes on at
+    /// once.
     ///
     /// ```
     /// # use candide::{Abort, Database, Record};

@@ -27,6 +27,8 @@ pub use index::{Index, IndexOptions, IndexScan};
 pub use log_options::LogOptions;
 pub use open::Durability;
 pub use pending::Pending;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use quiescent::for_each_row;
 pub use scan::Scan;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use scan::Way;

@@ -8,10 +8,11 @@ use super::recovery::Recovery;
 use crate::catalog::files_error;
 use crate::durable::{DatabaseCuts, Durable};
 use crate::engine::Protocol;
-use crate::error::Error;
+use crate::error::{Abort, Error};
 use crate::log::{BlockError, Blocks, Level, Log};
 use crate::protocols::DefaultProtocol;
 use crate::shared::Inner;
+use crate::visits::await_visits;
 use candide_log::disk::{Disk, RealDisk};
 use candide_log::store::{BackedUp, Checkpointed};
 use candide_log::{LogWriter, OpenError, Store, StoreOptions, WriteError};
@@ -95,7 +96,16 @@ impl<P: Protocol> Builder<P> {
             }
         };
         let target = Recovery::new(&db.inner);
-        let (store, writer, _) = Store::open(disk, &store_options, &target, &report)?;
+        let open = || Store::open(disk.clone(), &store_options, &target, &report);
+        let opened = match open() {
+            // Another thread of this process may be about to end the database.
+            Err(OpenError::InUse { .. }) => {
+                await_visits();
+                open()
+            }
+            opened => opened,
+        };
+        let (store, writer, _) = opened?;
         let writer = Box::new(LogBlocks(writer));
         let log = Arc::new(Log::new(writer, options.flush_every, options.acknowledge));
         let database: Weak<Inner<P>> = Arc::downgrade(&db.inner);
@@ -168,12 +178,14 @@ impl<P: Protocol> Database<P> {
     /// without a log it returns at once.
     ///
     /// # Errors
-    /// [`Error::Refused`] with [`Abort::LogFailed`](crate::Abort::LogFailed).
+    /// [`Error::Refused`] with [`Abort::LogFailed`], or with
+    /// [`Abort::DiskFull`] if the disk has no room for the log. In the latter case nothing is lost,
+    /// and the call can be repeated.
     pub fn sync(&self) -> Result<(), Error> {
         let engine = &self.inner.engine;
         let Some(log) = engine.log.get() else { return Ok(()) };
         let stamp = P::last_stamp(&engine.clock, &engine.epochs);
-        log.progress.wait(stamp, Level::Durable).map_err(Error::Refused)
+        log.progress.wait_while_room(stamp, Level::Durable).map_err(Error::Refused)
     }
 
     /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the
@@ -182,11 +194,15 @@ impl<P: Protocol> Database<P> {
     /// ([`LogOptions::checkpoint_bytes`]).
     ///
     /// # Errors
-    /// [`Error::NotDurable`], [`Error::Refused`] with [`Abort::LogFailed`](crate::Abort::LogFailed)
-    /// or [`Abort::DiskFull`](crate::Abort::DiskFull), [`Error::Files`]. The checkpoint before is
+    /// [`Error::NotDurable`], [`Error::Refused`] with [`Abort::LogFailed`]
+    /// or [`Abort::DiskFull`], [`Error::Files`]. The checkpoint before is
     /// still in force, and nothing is lost.
     pub fn checkpoint(&self) -> Result<Checkpointed, Error> {
-        self.sync()?;
+        match self.sync() {
+            // The checkpoint may make room.
+            Ok(()) | Err(Error::Refused(Abort::DiskFull)) => {}
+            Err(failure) => return Err(failure),
+        }
         let store = self.inner.store().ok_or(Error::NotDurable)?;
         store.checkpoint().map_err(files_error)
     }
@@ -218,8 +234,7 @@ impl<P: Protocol> Database<P> {
     }
 
     /// Returns the reason for which the log has failed; `None` if it has not. After a failure
-    /// transactions still read, and each that writes ends in
-    /// [`Abort::LogFailed`](crate::Abort::LogFailed).
+    /// each transaction that writes ends in [`Abort::LogFailed`](crate::Abort::LogFailed).
     pub fn log_failure(&self) -> Option<Arc<io::Error>> {
         self.inner.engine.log.get()?.progress.failure()
     }

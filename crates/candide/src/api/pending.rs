@@ -7,7 +7,7 @@ use crate::log::{Level, Log};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// The result of a transaction that has ended, and may not be durable yet: what
 /// [`Database::run_logged`](crate::Database::run_logged) returns.
@@ -23,6 +23,8 @@ pub struct Pending<T, E = Abort> {
     /// `None` once the future has returned it.
     result: Option<Result<T, E>>,
     stamp: u64,
+    /// The waker that the log knows.
+    waker: Option<Waker>,
     /// The log; `None` in a database without a log, where nothing becomes durable.
     log: Option<Arc<Log>>,
 }
@@ -39,7 +41,7 @@ impl<T: fmt::Debug, E: fmt::Debug> fmt::Debug for Pending<T, E> {
 impl<T, E> Pending<T, E> {
     pub(crate) fn new(result: Result<T, E>, at: Option<(u64, Arc<Log>)>) -> Pending<T, E> {
         let (stamp, log) = at.map_or((0, None), |(stamp, log)| (stamp, Some(log)));
-        Pending { result: Some(result), stamp, log }
+        Pending { result: Some(result), stamp, waker: None, log }
     }
 
     /// Returns the result, which a crash may still make untrue.
@@ -79,7 +81,8 @@ impl<T, E: From<Abort>> Pending<T, E> {
 
     /// Calls `then` with the result once it is durable, or with [`Abort::LogFailed`]. The call is
     /// made on a thread of the database, one call after another, so it should be short. If the
-    /// result is durable already, or the database has no log, the call is made at once.
+    /// result is durable already, or the database has no log or has been dropped, the call is made
+    /// at once.
     pub fn on_durable(self, then: impl FnOnce(Result<T, E>) + Send + 'static)
     where
         T: Send + 'static,
@@ -101,14 +104,15 @@ impl<T: Unpin, E: From<Abort> + Unpin> Future for Pending<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, E>> {
-        let reached = match &self.log {
+        let Pending { result, stamp, waker, log } = &mut *self;
+        let reached = match log {
             None => Some(Ok(())),
-            Some(log) => log.progress.poll(self.stamp, Level::Durable, context.waker()),
+            Some(log) => log.progress.poll(*stamp, Level::Durable, context.waker(), waker),
         };
         match reached {
             None => Poll::Pending,
             Some(reached) => {
-                let result = self.result.take().expect("the future is not completed");
+                let result = result.take().expect("the future is not completed");
                 Poll::Ready(reached.map_err(E::from).and(result))
             }
         }

@@ -4,6 +4,7 @@
 
 use crate::engine::{InPlace, Protocol, TableCore};
 use crate::error::Error;
+use crate::log::Level;
 use crate::schema::{Unit, Words};
 use crate::shared::{CollectorGuard, Inner};
 use crate::sync::thread;
@@ -13,14 +14,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// Calls `each` with every row of a table, in no particular order: first the words of its key, as
 /// the key's type encodes them, then the words of its columns. Returns the number of rows.
 ///
+/// In a database with a log, everything that has been committed first reaches the level for which
+/// transactions wait.
+///
 /// # Errors
-/// [`Error::NotQuiescent`] if a transaction is running.
+/// [`Error::NotQuiescent`] if a transaction is running, [`Error::Refused`] with
+/// [`Abort::LogFailed`](crate::Abort::LogFailed).
 pub(crate) fn for_each_row<P: Protocol>(
     inner: &Inner<P>,
     table: &TableCore,
     each: &mut dyn FnMut(&[u64], &[u64]),
 ) -> Result<usize, Error> {
     let mut visitor = Visitor::new(inner)?;
+    acknowledge(inner)?;
     let core = visitor.core.as_mut().expect("taken only on drop");
     let (engine, state) = (&inner.engine, core.state.get_mut());
     let units = table.layout.units();
@@ -50,6 +56,18 @@ pub(crate) fn for_each_row<P: Protocol>(
         }
     });
     if failed { Err(Error::NotQuiescent) } else { Ok(count) }
+}
+
+/// Waits until all that has been committed has reached the level for which transactions wait.
+fn acknowledge<P: Protocol>(inner: &Inner<P>) -> Result<(), Error> {
+    let engine = &inner.engine;
+    match engine.log.get().map(|log| (log, log.acknowledge)) {
+        None | Some((_, Level::Memory)) => Ok(()),
+        Some((log, level)) => {
+            let stamp = P::last_stamp(&engine.clock, &engine.epochs);
+            log.progress.wait(stamp, level).map_err(Error::Refused)
+        }
+    }
 }
 
 /// Copies the words of a unit to their places among all words of the row.

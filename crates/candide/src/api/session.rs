@@ -12,7 +12,10 @@ use crate::record::{PlacedUnit, RecordAt};
 use crate::schema::Words;
 use crate::shared::Inner;
 use crate::stats::Stats;
+#[cfg(test)]
+use crate::txn::State;
 use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
+use crate::visits::Visit;
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::cell::RefCell;
@@ -144,6 +147,17 @@ impl<P: Protocol> Session<P> {
     /// ```
     pub fn set_acknowledge(&mut self, level: Level) {
         self.core.set_acknowledge(level);
+    }
+
+    /// Returns the largest stamp on which the result of the last transaction rests.
+    #[cfg(test)]
+    pub(crate) fn rests_on(&mut self) -> u64 {
+        self.core.rests_on(&self.inner.engine).expect("the database has a log").0
+    }
+
+    #[cfg(test)]
+    pub(crate) fn state_for_tests(&mut self) -> &mut State<P> {
+        self.core.state.get_mut()
     }
 
     /// As [`Session::run`], for a transaction that is expected to take long. All such transactions
@@ -326,6 +340,7 @@ struct Cached<P: Protocol> {
 
 impl<P: Protocol> Drop for Cached<P> {
     fn drop(&mut self) {
+        let _visit = Visit::begin();
         if let Some(inner) = self.inner.upgrade() {
             inner.leave(&mut self.core);
             inner.dismiss();

@@ -11,6 +11,7 @@ use super::parts::Parts;
 use super::table_core::TableCore;
 use super::worker::{Local, Worker};
 use crate::access::WriteSet;
+use crate::epoch::{EPOCH_MAX, Epoch};
 use crate::error::Abort;
 use crate::index::NodeAt;
 use crate::record::{CellAt, RecordAt};
@@ -81,6 +82,19 @@ impl<'a, P: Parts> Context<'a, P> {
     pub(crate) fn yield_to_token(&self) -> Result<(), Abort> {
         let must_yield = self.engine.token.is_others(self.local.id) && !self.local.has_yielded;
         if must_yield && !mutant(Mutant::TokenIgnored) { Err(Abort::Yielded) } else { Ok(()) }
+    }
+
+    /// Checks that a commit may be stamped with `epoch`, the current epoch.
+    ///
+    /// # Errors
+    /// [`Abort::VersionsExhausted`] if the commit is logged and `epoch` is the last one. The logger
+    /// cannot end that epoch, so a commit in it would never be below a cut.
+    #[inline(always)]
+    pub(crate) fn check_stamp(&self, epoch: Epoch) -> Result<(), Abort> {
+        if epoch == EPOCH_MAX && self.local.is_logged {
+            return Err(Abort::VersionsExhausted);
+        }
+        Ok(())
     }
 
     /// Reserves memory for the queue entries that a commit may add, so that nothing is allocated

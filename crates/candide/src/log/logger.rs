@@ -1,9 +1,11 @@
 //! The logger: the thread that collects the records of all sessions, and writes them.
 //!
 //! A *round* takes a cut, empties the buffers of all sessions (LG3), writes one block with all
-//! records and the cut, and syncs it. A round begins at once when a thread or a task waits for a
-//! commit; otherwise after [`LogOptions::flush_every`](super::LogOptions::flush_every). While a
-//! block is being written and synced, buffers fill; so under load one sync serves many commits.
+//! records and the cut, and syncs it. Some of the records may have stamps above the cut; recovery
+//! ignores these until a later block closes a cut above them. So if no further records come, a
+//! round writes a block without records (LG4). A round begins at once when a thread or a task waits
+//! for a commit; otherwise after [`LogOptions::flush_every`](super::LogOptions::flush_every). While
+//! a block is being written and synced, buffers fill; so under load one sync serves many commits.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +16,9 @@ use super::notifier::Notifier;
 use super::progress::{Call, Progress};
 use super::turn::LogTurn;
 use crate::error::Abort;
-use crate::sync::{AtomicBool, AtomicU64, Duration, Mutant, Mutex, Ordering, lock, mutant};
+use crate::sync::{
+    AtomicBool, AtomicU64, Duration, MODELLED, Mutant, Mutex, Ordering, lock, mutant,
+};
 use candide_log::format::commit::RecordBuffer;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -59,8 +63,8 @@ impl Outbox {
 
     /// Notes that the session has ended. What is in the buffer is still written.
     pub(crate) fn close(&self) {
-        // Release: the logger then finds the session's last record (E27).
-        self.is_closed.store(true, Ordering::Release);
+        // Relaxed: see `empty_outboxes`.
+        self.is_closed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -106,8 +110,9 @@ pub(crate) enum Round {
     Ended,
 }
 
-/// The number of empty rounds in a row after which the logger sleeps until a commit calls it.
-const EMPTY_ROUNDS_MAX: u32 = 16;
+/// The number of empty rounds in a row after which the logger sleeps until a commit calls it. In
+/// models, where no time passes, the logger makes no round without a call.
+const EMPTY_ROUNDS_MAX: u32 = if MODELLED { 0 } else { 16 };
 
 /// The pause before a round is tried again for which the disk had no room.
 const FULL_PAUSE: Duration = Duration::from_millis(50);
@@ -177,21 +182,27 @@ impl Log {
             .expect("the operating system starts a thread")
     }
 
-    fn run(&self, cuts: &dyn Cuts) {
+    /// Does the work of the logger's thread, and returns when the thread is to end.
+    pub(crate) fn run(&self, cuts: &dyn Cuts) {
         let mut empty_rounds = 0;
+        let mut is_full = false;
         loop {
-            let patience = if empty_rounds < EMPTY_ROUNDS_MAX || self.progress.is_full() {
-                Some(self.flush_every)
+            let call = if is_full {
+                // Refused transactions do not call the logger.
+                self.progress.await_call(Some(Duration::ZERO))
+            } else if self.progress.is_full() {
+                self.progress.await_call(Some(FULL_PAUSE.min(self.flush_every)))
+            } else if empty_rounds < EMPTY_ROUNDS_MAX {
+                self.progress.await_call(Some(self.flush_every))
             } else {
-                self.is_idle.store(true, Ordering::Relaxed);
-                if self.is_empty() { None } else { Some(Duration::ZERO) }
+                self.await_commit()
             };
-            let call = self.progress.await_call(patience);
-            self.is_idle.store(false, Ordering::Relaxed);
             if call == Call::Stop {
                 return;
             }
-            match self.round(cuts) {
+            let round = self.round(cuts);
+            is_full = round == Round::Full;
+            match round {
                 Round::Empty => empty_rounds += 1,
                 Round::Written => {
                     empty_rounds = 0;
@@ -201,6 +212,22 @@ impl Log {
                 Round::Ended => return,
             }
         }
+    }
+
+    /// Waits, while the logger has had nothing to do for some time, until a commit or another call
+    /// wakes it.
+    fn await_commit(&self) -> Call {
+        let late = mutant(Mutant::IdleNotedLate);
+        if !late {
+            self.is_idle.store(true, Ordering::Relaxed);
+        }
+        let is_empty = self.is_empty();
+        if late {
+            self.is_idle.store(true, Ordering::Relaxed);
+        }
+        let call = if is_empty { self.progress.await_call(None) } else { Call::Round };
+        self.is_idle.store(false, Ordering::Relaxed);
+        call
     }
 
     /// Returns whether all buffers are empty.
@@ -213,7 +240,16 @@ impl Log {
         // The database may end within this call, and then closes the log itself.
         let late = mutant(Mutant::CutAfterSwap);
         let Some(cut) = cuts.cut() else { return Round::Ended };
-        self.round_up_to(&mut lock(&self.writing), cut, &mut || late.then(|| cuts.cut()).flatten())
+        let later_cut = &mut || late.then(|| cuts.cut()).flatten();
+        let round = self.round_up_to(&mut lock(&self.writing), cut, later_cut);
+        self.progress.wake_due();
+        if round == Round::Written
+            && let Some(writer) = &mut lock(&self.writing).writer
+        {
+            // If this has failed, the next block fails, too.
+            let _ = self.prepare(&mut **writer);
+        }
+        round
     }
 
     fn round_up_to(
@@ -227,8 +263,9 @@ impl Log {
         // What an earlier round has left goes first. The cut is older than this visit (LG3).
         self.empty_outboxes(taken);
         cut = later_cut().unwrap_or(cut);
-        if taken.is_empty() && !writer.has_pending() {
-            // Everything up to the cut is in earlier blocks, which are durable.
+        if taken.is_empty() && (!writer.has_pending() || mutant(Mutant::CutNotClosed)) {
+            // LG4: everything up to the cut is in earlier blocks, which are durable, and the cut of
+            // the last block contains it.
             self.progress.reach(Level::Durable, cut);
             let confirmed = if *is_unconfirmed { writer.confirm() } else { Ok(()) };
             *is_unconfirmed = false;
@@ -247,16 +284,17 @@ impl Log {
             Err(BlockError::Failed(failure)) => return self.fail(failure),
         }
         *is_unconfirmed = true;
-        for (outbox, records) in taken.drain(..) {
+        for (outbox, records) in &*taken {
             let logged = outbox.logged.load(Ordering::Relaxed) + records.words().len() as u64;
             outbox.logged.store(logged, Ordering::Relaxed);
-            lock(&outbox.buffer).give_back(records);
         }
         self.progress.reach(Level::Durable, cut);
-        match self.prepare(&mut **writer) {
-            Ok(()) | Err(BlockError::Full) => Round::Written,
-            Err(BlockError::Failed(failure)) => self.fail(failure),
+        self.progress.set_full(false);
+        for (outbox, records) in taken.drain(..) {
+            // The next commit of the session may have its turn. Nothing waits for that here.
+            lock(&outbox.buffer).give_back(records);
         }
+        Round::Written
     }
 
     /// Makes room for blocks to come. If there is none, transactions cannot write until there is:
@@ -281,8 +319,9 @@ impl Log {
     /// Takes the records of all sessions, and forgets the sessions that have ended.
     fn empty_outboxes(&self, taken: &mut Vec<(Arc<Outbox>, RecordBuffer)>) {
         lock(&self.outboxes).retain(|outbox| {
-            // Acquire: the last record of a session that has ended is in its buffer (E27).
-            let is_closed = outbox.is_closed.load(Ordering::Acquire);
+            // Relaxed: if the session has ended, it has left its last record before, and the lock of
+            // the buffer shows the record (E27).
+            let is_closed = outbox.is_closed.load(Ordering::Relaxed);
             let mut buffer = lock(&outbox.buffer);
             if !buffer.records.is_empty() {
                 taken.push((outbox.clone(), buffer.take()));
@@ -303,6 +342,20 @@ impl Log {
         writer.sync()
     }
 
+    /// Makes room for blocks to come, as after a block.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn prepare_for_tests(&self) {
+        let mut writing = lock(&self.writing);
+        let writer = writing.writer.as_mut().expect("the log is not closed");
+        let _ = self.prepare(&mut **writer);
+    }
+
+    /// Returns whether no commit has its turn to log.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn is_free(&self) -> bool {
+        lock(&self.outboxes).iter().all(|outbox| crate::sync::try_lock(&outbox.buffer).is_some())
+    }
+
     /// Writes everything that has been committed, confirms it, and ends the log. No transaction is
     /// running any more. `cut` is a cut that was taken after the last commit.
     pub(crate) fn close(&self, cut: u64) {
@@ -317,6 +370,7 @@ impl Log {
         // Waiting for what is durable now ends at once; for anything else, there is no log any
         // more.
         self.progress.close();
+        self.progress.wake_due();
         self.notifier.end();
     }
 }

@@ -18,5 +18,9 @@ mod turn;
 
 pub(crate) use blocks::{BlockError, Blocks};
 pub use level::Level;
+#[cfg(test)]
+pub(crate) use logger::Round;
 pub(crate) use logger::{Cuts, Log, Outbox};
+#[cfg(all(test, loom))]
+pub(crate) use progress::Progress;
 pub use turn::LogTurn;

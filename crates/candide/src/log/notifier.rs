@@ -16,36 +16,58 @@ type Due = (u64, Box<dyn FnOnce(Result<(), Abort>) + Send>);
 
 /// The queue of the thread that makes the calls.
 #[derive(Debug, Default)]
-pub(super) struct Notifier {
-    /// `None` before the first call is wanted, and after the end of the log.
-    queue: Mutex<Option<Sender<Due>>>,
+pub(super) struct Notifier(Mutex<Queue>);
+
+#[derive(Debug, Default)]
+enum Queue {
+    /// No call has been wanted yet.
+    #[default]
+    Unused,
+    Open(Sender<Due>),
+    /// The log is closed.
+    Ended,
 }
 
 impl Notifier {
-    /// Makes a call once a commit with this stamp is durable, or with [`Abort::LogFailed`].
+    /// Makes a call once a commit with this stamp is durable, or with [`Abort::LogFailed`]. If the
+    /// log is closed, makes the call at once.
     pub(super) fn call(
         &self,
         progress: &Arc<Progress>,
         stamp: u64,
         then: Box<dyn FnOnce(Result<(), Abort>) + Send>,
     ) {
-        let mut queue = lock(&self.queue);
-        let sender = queue.get_or_insert_with(|| {
-            let (sender, due) = channel();
-            let progress = progress.clone();
-            std::thread::Builder::new()
-                .name("candide-durable".to_owned())
-                .spawn(move || make_calls(&progress, due))
-                .expect("the operating system starts a thread");
-            sender
-        });
-        sender.send((stamp, then)).expect("the thread lives as long as its queue");
+        let mut queue = lock(&self.0);
+        if matches!(*queue, Queue::Unused) {
+            *queue = Queue::Open(start_calls(progress));
+        }
+        match &*queue {
+            Queue::Open(sender) => {
+                sender.send((stamp, then)).expect("the thread lives as long as its queue");
+            }
+            Queue::Unused | Queue::Ended => {
+                drop(queue);
+                // The log is closed, so nothing is waited for.
+                then(progress.wait(stamp, Level::Durable));
+            }
+        }
     }
 
     /// Lets the thread end when it has made its calls.
     pub(super) fn end(&self) {
-        *lock(&self.queue) = None;
+        *lock(&self.0) = Queue::Ended;
     }
+}
+
+/// Starts the thread that makes the calls, and returns its queue.
+fn start_calls(progress: &Arc<Progress>) -> Sender<Due> {
+    let (sender, due) = channel();
+    let progress = progress.clone();
+    std::thread::Builder::new()
+        .name("candide-durable".to_owned())
+        .spawn(move || make_calls(&progress, due))
+        .expect("the operating system starts a thread");
+    sender
 }
 
 fn make_calls(progress: &Progress, due: Receiver<Due>) {

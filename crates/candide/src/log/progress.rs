@@ -6,8 +6,10 @@
 use super::level::Level;
 use crate::error::Abort;
 use crate::sync::{
-    AtomicBool, AtomicU64, Condvar, Duration, Mutex, MutexGuard, Ordering, lock, wait, wait_for,
+    AtomicBool, AtomicU64, Condvar, Duration, Mutant, Mutex, MutexGuard, Ordering, lock, mutant,
+    wait, wait_for,
 };
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -40,6 +42,18 @@ struct State {
     failure: Option<Arc<std::io::Error>>,
     /// Tasks that wait, with the stamp and the level.
     tasks: Vec<(u64, Level, Waker)>,
+    /// Tasks that need not wait any more, and are still to be woken.
+    due: Vec<Waker>,
+}
+
+impl State {
+    /// Notes that these tasks are to be woken.
+    fn make_due(&mut self, is_due: impl Fn(&(u64, Level, Waker)) -> bool) {
+        let (due, rest) =
+            std::mem::take(&mut self.tasks).into_iter().partition::<Vec<_>, _>(is_due);
+        self.tasks = rest;
+        self.due.extend(due.into_iter().map(|(_, _, waker)| waker));
+    }
 }
 
 /// The reason why the logger wakes.
@@ -90,6 +104,23 @@ impl Progress {
     /// # Errors
     /// [`Abort::LogFailed`] if the log has failed before that.
     pub(crate) fn wait(&self, stamp: u64, level: Level) -> Result<(), Abort> {
+        self.wait_unless(stamp, level, || false)
+    }
+
+    /// Waits as [`Progress::wait`] does, but only while the disk has room for the log.
+    ///
+    /// # Errors
+    /// As [`Progress::wait`], and [`Abort::DiskFull`].
+    pub(crate) fn wait_while_room(&self, stamp: u64, level: Level) -> Result<(), Abort> {
+        self.wait_unless(stamp, level, || self.is_full())
+    }
+
+    fn wait_unless(
+        &self,
+        stamp: u64,
+        level: Level,
+        lacks_room: impl Fn() -> bool,
+    ) -> Result<(), Abort> {
         if self.has_reached(stamp, level) {
             return Ok(());
         }
@@ -102,11 +133,15 @@ impl Progress {
             if state.failure.is_some() {
                 return Err(Abort::LogFailed);
             }
+            if lacks_room() {
+                return Err(Abort::DiskFull);
+            }
             state = wait(&self.reached, state);
         }
     }
 
-    /// Waits at most until `is_over` returns true. The logger's rounds wake the caller.
+    /// Waits at most until `is_over` returns true. The logger's rounds wake the caller, and so does
+    /// a full disk.
     pub(crate) fn wait_until(&self, is_over: impl Fn() -> bool) {
         let mut state = lock(&self.state);
         while !is_over() && state.failure.is_none() {
@@ -117,12 +152,14 @@ impl Progress {
     }
 
     /// Wakes `waker` when a commit with this stamp has reached a level, or when the log fails.
-    /// Returns the result if that has happened already.
+    /// Returns the result if that has happened already. `known` is the waker of the caller's last
+    /// call with this stamp and level, if there was one.
     pub(crate) fn poll(
         &self,
         stamp: u64,
         level: Level,
         waker: &Waker,
+        known: &mut Option<Waker>,
     ) -> Option<Result<(), Abort>> {
         let mut state = lock(&self.state);
         if self.has_reached(stamp, level) {
@@ -131,7 +168,11 @@ impl Progress {
         if state.failure.is_some() {
             return Some(Err(Abort::LogFailed));
         }
-        state.tasks.push((stamp, level, waker.clone()));
+        // A waker stays in the list until one of the conditions above holds.
+        if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            state.tasks.push((stamp, level, waker.clone()));
+            *known = Some(waker.clone());
+        }
         self.call_for(&mut state, stamp);
         None
     }
@@ -182,42 +223,51 @@ impl Progress {
         }
     }
 
-    /// Publishes the cut up to which commits have reached a level, and wakes those that wait for
-    /// it.
+    /// Publishes the cut up to which commits have reached a level, and wakes the threads that wait
+    /// for it. [`Progress::wake_due`] wakes the tasks.
     pub(super) fn reach(&self, level: Level, cut: u64) {
         let mut state = lock(&self.state);
         if level >= Level::Durable {
             self.durable.fetch_max(cut, Ordering::Release);
         }
         self.written.fetch_max(cut, Ordering::Release);
-        let woken =
-            Self::take_tasks(&mut state, |&(stamp, level, _)| self.has_reached(stamp, level));
+        state.make_due(|&(stamp, level, _)| self.has_reached(stamp, level));
         drop(state);
         self.reached.notify_all();
-        woken.into_iter().for_each(Waker::wake);
     }
 
     /// Publishes whether the disk has no room for more.
-    pub(super) fn set_full(&self, is_full: bool) {
+    pub(crate) fn set_full(&self, is_full: bool) {
+        if self.is_full() == is_full {
+            return;
+        }
+        let state = lock(&self.state);
         self.is_full.store(is_full, Ordering::Relaxed);
+        drop(state);
+        // Some threads wait only while there is room.
+        if !mutant(Mutant::FullUnheard) {
+            self.reached.notify_all();
+        }
     }
 
-    /// Publishes that the log has failed, for good.
+    /// Publishes that the log has failed, for good. [`Progress::wake_due`] wakes the tasks.
     pub(super) fn fail(&self, failure: std::io::Error) {
         let mut state = lock(&self.state);
         state.failure.get_or_insert_with(|| Arc::new(failure));
-        self.has_failed.store(true, Ordering::Release);
-        let woken = Self::take_tasks(&mut state, |_| true);
+        self.has_failed.store(true, Ordering::Relaxed);
+        state.make_due(|_| true);
         drop(state);
         self.reached.notify_all();
-        woken.into_iter().for_each(Waker::wake);
     }
 
-    fn take_tasks(state: &mut State, is_due: impl Fn(&(u64, Level, Waker)) -> bool) -> Vec<Waker> {
-        let (due, rest) = std::mem::take(&mut state.tasks).into_iter().partition(is_due);
-        state.tasks = rest;
-        let due: Vec<(u64, Level, Waker)> = due;
-        due.into_iter().map(|(_, _, waker)| waker).collect()
+    /// Wakes the tasks that need not wait any more. A waker is the program's code, which may panic,
+    /// or drop the last handle of the database and so close the log. The caller holds no lock.
+    pub(super) fn wake_due(&self) {
+        let due = std::mem::take(&mut lock(&self.state).due);
+        for waker in due {
+            // The panic hook has reported the panic.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
     }
 
     /// Publishes that the log is closed: what is not durable never will be.

@@ -9,11 +9,14 @@
 //! * **LG3** The logger takes a cut, and then empties all buffers. By LG1, each commit with a stamp
 //!   up to the cut is in a buffer by then: a commit that takes its turn after the logger's visit
 //!   takes a stamp above the cut, since the logger's unlocking carries the cut to it (E27).
+//! * **LG4** The logger publishes a cut as written or durable only if every record with a stamp up
+//!   to it is in a block, and that stamp is no larger than the cut of the last block: recovery
+//!   drops records above the last cut, and blocks may contain such records (LG3).
 
 #![forbid(unsafe_code)]
 
 use super::buffer::Buffer;
-use crate::sync::{Mutant, Mutex, MutexGuard, lock, mutant};
+use crate::sync::{Mutant, Mutex, MutexGuard, Point, lock, mutant, pass};
 
 /// The turn of a commit to log. In a database without a log, taking the turn does nothing.
 #[derive(Debug)]
@@ -62,6 +65,7 @@ impl<'a> LogTurn<'a> {
         if mutant(Mutant::AppendAfterUnlock) {
             self.held = None;
         }
+        pass(Point::Recording);
         let buffer = self.buffer.expect("the commit is logged");
         self.held.unwrap_or_else(|| lock(buffer))
     }

@@ -147,7 +147,7 @@ use crate::protocols::shared::node_set::NodeSet;
 use crate::protocols::shared::view::{self, Stuck, View};
 use crate::record::{CellAt, Tid};
 use crate::schema::{Op, Words};
-use crate::sync::{Mutant, Ordering, Spin, mutant};
+use crate::sync::{MULTI_COPY_ATOMIC, Mutant, Ordering, Spin, full_fence, mutant};
 use crate::timestamps::Timestamps;
 use std::sync::Arc;
 
@@ -507,8 +507,10 @@ impl Protocol for Occ {
         committed
     }
 
-    /// Returns the largest epoch of a version that the attempt has read. An absent row or key may
-    /// have been deleted in a later epoch and removed since.
+    /// Returns the largest epoch of a version that the attempt has read, if it has read rows and
+    /// missed none. A tombstone is removed as soon as its epoch has passed in memory, durable or
+    /// not; so the absence of a row may rest on a commit of any epoch. (An operation that only
+    /// assumes whether a row exists stages a write, and the commit of that has a stamp.)
     fn seen_stamp(_epochs: &Arc<Epochs>, epochs: &Epochs, attempt: &Attempt) -> u64 {
         let is_absent = |(_, tid): &(CellAt, Tid)| tid.has(Tid::ABSENT);
         let misses = !attempt.nodes.is_empty() || attempt.reads.iter().any(is_absent);
@@ -708,15 +710,15 @@ fn commit(
 
     // 2 epoch, 3 validate
     let version = choose_version(context, attempt, writes)
+        .inspect(|_| fence_after_epoch(context))
         .and_then(|version| validate(context, attempt, writes).map(|()| version))
         .inspect_err(|_| release(context, writes.items()))?;
-
-    let stamp = stamp_of(context, version);
 
     // 4 evaluate
     if let Err(failure) = evaluate(writes) {
         return Err(fail_evaluation(context, attempt, writes, failure));
     }
+    let stamp = stamp_of(context, version);
 
     // 5 install and release: nothing fails any more (OC3)
     for index in 0..writes.items().len() {
@@ -788,6 +790,7 @@ fn choose_version(
     let floor = read.chain(replaced).fold(attempt.last.map_or(0, Tid::version), u64::max);
     loop {
         let epoch = commit_epoch(context, Tid(floor));
+        context.check_stamp(epoch)?;
         debug_assert!(Tid(floor).epoch() <= epoch, "OC4: epochs of versions have begun");
         if let Some(version) = Tid(floor).next_in(epoch) {
             debug_assert!(is_above(version, attempt, writes), "OC2: above read, replaced and last");
@@ -811,6 +814,14 @@ fn is_above(version: Tid, attempt: &Attempt, writes: &WriteSet) -> bool {
     (read || mutant(Mutant::VersionBelowRead))
         && (replaced || mutant(Mutant::VersionBelowReplaced))
         && attempt.last.is_none_or(is_below)
+}
+
+/// Orders the load of a commit's epoch before its validation (E29).
+#[inline(always)]
+fn fence_after_epoch(context: &Context<'_, Occ>) {
+    if !MULTI_COPY_ATOMIC && context.local.is_logged && !mutant(Mutant::EpochUnfenced) {
+        full_fence(); // E29
+    }
 }
 
 /// Returns the epoch for the version of a commit that has locked its write set (OC4). The version

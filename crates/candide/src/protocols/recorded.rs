@@ -143,6 +143,14 @@ pub struct Attempt<A> {
     applied: Vec<(CellAt, bool)>,
 }
 
+#[cfg(test)]
+impl<A> Attempt<A> {
+    /// Returns the time at which the attempt began.
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun
+    }
+}
+
 /// A noted read.
 #[derive(Debug)]
 enum Noted {
@@ -398,6 +406,7 @@ impl<P: Protocol> Protocol for Recorded<P> {
     const ONE_SESSION: bool = P::ONE_SESSION;
     // The recorder would not notice the end of a single read.
     const SINGLE_READ_COMMITS: bool = false;
+    const READABLE_CUT: bool = P::READABLE_CUT;
     const TIMESTAMPS: &'static [Timestamps] = P::TIMESTAMPS;
     type Versions = Self;
     type InPlace = Self;

@@ -561,6 +561,7 @@ fn commit(
     // The stamp is an epoch in which the commit holds all its locks.
     turn.take();
     let stamp = context.engine.epochs.now();
+    context.check_stamp(stamp).inspect_err(|_| release(context, writes.items()))?;
 
     // 2 timestamp, 3 validate
     let cts =

@@ -61,6 +61,8 @@ pub(crate) enum Point {
     Searched,
     /// Commit: the attempt has committed or failed, and nothing is locked any more.
     Released,
+    /// Commit: the attempt has committed, and its record is not in the buffer of the log.
+    Recording,
     /// The attempt has ended, and its session is not pinned any more.
     Unpinned,
     /// Garbage: an entry is about to be examined.
@@ -81,6 +83,8 @@ pub(crate) enum Mutant {
     AppendAfterUnlock,
     /// The log: the logger takes its cut after it has emptied the buffers.
     CutAfterSwap,
+    /// The log: records above the cut of their block count as durable without a later block.
+    CutNotClosed,
     /// The log: a commit counts as durable once it is written.
     AckBeforeSync,
     /// The log: a commit takes its turn before its locks.
@@ -99,6 +103,14 @@ pub(crate) enum Mutant {
     IndexEntryLogged,
     /// The log: MVTO keeps operations as deltas in a database with a log.
     DeltaLogged,
+    /// The log: no fence between loading the epoch of a commit and validating.
+    EpochUnfenced,
+    /// The log: an outcome, an error or a panic is acknowledged at once.
+    OutcomeAckAtOnce,
+    /// The log: the logger looks for records, and only then notes that it is idle.
+    IdleNotedLate,
+    /// The log: sessions that wait for the logger do not hear that the disk is full.
+    FullUnheard,
     /// Views: a version from the base's epoch or later is accepted although the view has not moved
     /// on.
     ViewUnmoved,
@@ -428,8 +440,24 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 116] = [
+    const NAMES: [(&str, Mutant); 132] = [
         ("no-fence", Mutant::NoFence),
+        ("append-after-unlock", Mutant::AppendAfterUnlock),
+        ("cut-after-swap", Mutant::CutAfterSwap),
+        ("ack-before-sync", Mutant::AckBeforeSync),
+        ("turn-before-locks", Mutant::TurnBeforeLocks),
+        ("epoch-after-validation", Mutant::EpochAfterValidation),
+        ("stamp-by-epoch", Mutant::StampByEpoch),
+        ("read-only-ack-at-once", Mutant::ReadOnlyAckAtOnce),
+        ("absence-ack-by-tid", Mutant::AbsenceAckByTid),
+        ("untouched-logged", Mutant::UntouchedLogged),
+        ("index-entry-logged", Mutant::IndexEntryLogged),
+        ("delta-logged", Mutant::DeltaLogged),
+        ("epoch-unfenced", Mutant::EpochUnfenced),
+        ("outcome-ack-at-once", Mutant::OutcomeAckAtOnce),
+        ("cut-not-closed", Mutant::CutNotClosed),
+        ("idle-noted-late", Mutant::IdleNotedLate),
+        ("full-unheard", Mutant::FullUnheard),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
         ("new-unlooked", Mutant::NewUnlooked),

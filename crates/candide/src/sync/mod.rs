@@ -60,6 +60,13 @@ pub(crate) use std::thread::sleep;
 /// Whether threads, time and memory are simulated: no advancer thread, one allocation per block.
 pub(crate) const MODELLED: bool = cfg!(any(loom, shuttle));
 
+/// Whether the processor makes each store visible to all other threads at the same time, and keeps
+/// loads by Acquire in order. If so, a commit needs no fence between the load of its epoch and its
+/// validation (edge E29 of `docs/memory-ordering.md`). The language's memory model does not promise
+/// this, and loom follows the model.
+pub(crate) const MULTI_COPY_ATOMIC: bool =
+    cfg!(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(loom)));
+
 /// Returns a number other than zero that no other call in this process returns. Models do not
 /// explore the atomic counter behind this function.
 pub(crate) fn process_unique() -> u64 {

@@ -34,7 +34,7 @@ fn explore(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
 }
 
 /// Explores `scene` without exploring races twice, which for some scenes would take hours.
-fn explore_as_it_is(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
+pub(super) fn explore_as_it_is(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions.min(crate::sync::preemptions_max()));
     builder.max_branches = 100_000;
@@ -71,7 +71,7 @@ fn database<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
 }
 
 /// Runs one attempt of a transaction, and returns whether it committed.
-fn attempt<P: Protocol>(
+pub(super) fn attempt<P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&crate::Tx<'_, P>) -> Result<(), Abort>,
 ) -> bool {

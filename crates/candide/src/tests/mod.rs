@@ -45,6 +45,9 @@ pub(crate) mod indexed_rows;
 pub(crate) mod interleaving;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
+mod log;
+#[cfg(not(any(loom, shuttle)))]
+mod log_rounds;
 #[cfg(loom)]
 mod loom;
 #[cfg(not(any(loom, shuttle)))]

@@ -54,6 +54,17 @@ impl<P: Protocol> Mix<P> {
         Mix { db, items, parcels, by_code, by_place, keys }
     }
 
+    /// Inserts a row for each key.
+    pub(crate) fn fill(&self, session: &mut Session<Recorded<P>>) {
+        let filled = session.run(|tx| {
+            (0..self.keys).try_for_each(|key| {
+                self.items.insert(tx, Item::new(key, 1))?;
+                self.parcels.insert(tx, Parcel::new((key % 2) as u8, (key / 2) as u16))
+            })
+        });
+        filled.unwrap_or_else(|abort: Abort| panic!("{}: {abort}", P::NAME));
+    }
+
     /// Draws a transaction of up to `most` operations and runs it. One transaction in eight has the
     /// read-only option.
     pub(crate) fn step(&self, session: &mut Session<Recorded<P>>, random: &mut Random, most: u64) {

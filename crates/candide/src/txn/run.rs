@@ -252,8 +252,8 @@ impl<P: Protocol> TxnRunner<P> {
             StarvationGuard { engine: &engine.common, session: local.id, conflicts: 0, turn: None };
         let mut failed = 0;
         loop {
-            if let Some(log) = &self.state.get_mut().log {
-                log.await_room();
+            if let Some(log) = &mut self.state.get_mut().log {
+                log.begin();
             }
             let ended = self.attempt(engine, options, failed + 1, effects, &mut body);
             let is_over = !matches!(ended, Err((Verdict::Conflict(_), _)));

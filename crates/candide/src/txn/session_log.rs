@@ -26,7 +26,7 @@ pub(crate) struct SessionLog {
     /// The tables of the database by number, as far as the session has met them.
     tables: Vec<Arc<TableCore>>,
     /// A stamp that is no smaller than those of all commits on which the result of the session's
-    /// last transaction rests; or [`SEEN`] or [`NOW`].
+    /// last transaction rests; or [`SEEN`] or [`NOW`]. Zero before the attempt's commit.
     pub(crate) stamp: u64,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct SessionLog {
 pub(crate) const SEEN: u64 = u64::MAX;
 
 /// The stamp of a transaction that has failed at the commit, or whose updater has panicked. It
-/// rests on what it has seen at the commit, too.
+/// rests on what it has seen at the commit, too: on any commit so far.
 pub(crate) const NOW: u64 = u64::MAX - 1;
 
 impl SessionLog {
@@ -49,9 +49,11 @@ impl SessionLog {
         }
     }
 
-    /// Waits until the session may add to its buffer. The session is not pinned, and holds no lock.
+    /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,
+    /// and holds no lock.
     #[inline(always)]
-    pub(crate) fn await_room(&self) {
+    pub(crate) fn begin(&mut self) {
+        self.stamp = 0;
         if self.outbox.backlog() > BACKLOG_WORDS_MAX {
             self.await_logger();
         }

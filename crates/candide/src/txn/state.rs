@@ -982,9 +982,15 @@ impl<P: Protocol> State<P> {
         match self.log.as_ref().map_or(0, |log| log.stamp) {
             SEEN if mutant(Mutant::ReadOnlyAckAtOnce) => 0,
             SEEN => P::seen_stamp(&engine.clock, &engine.epochs, &self.attempt),
+            NOW if mutant(Mutant::OutcomeAckAtOnce) => 0,
             NOW => P::last_stamp(&engine.clock, &engine.epochs),
             stamp => stamp,
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn attempt_for_tests(&self) -> &P::Attempt {
+        &self.attempt
     }
 
     /// Returns the sizes of the read set and of the write set.
@@ -1002,6 +1008,10 @@ impl<P: Protocol> State<P> {
         if let Some(abort) = self.doomed {
             self.abort(engine);
             return Err(abort);
+        }
+        if let Some(log) = &mut self.log {
+            // An updater may panic.
+            log.stamp = NOW;
         }
         let context = &mut Context::new(engine, &mut self.worker);
         let mut images = Vec::new();

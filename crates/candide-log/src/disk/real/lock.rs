@@ -52,7 +52,8 @@ impl DirectoryLock {
             Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
         }
         let lock = Self { file, _entry: entry };
-        lock.name_process()?;
+        // A full disk may have no room for the number, and opening may be what makes room.
+        _ = lock.name_process();
         Ok(lock)
     }
 

@@ -9,7 +9,7 @@ use clap::{Parser, ValueEnum};
 use crate::stores::cli::threads;
 use crate::stores::peers;
 
-/// Commits that survive a loss of power: Candide beside other stores, on the same disk, taking turns.
+/// Commits that survive a loss of power: Candide beside other stores, on one disk, taking turns.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "durable", version)]
 pub struct Options {

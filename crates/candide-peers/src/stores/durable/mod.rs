@@ -4,7 +4,7 @@
 //! ```text
 //! cd crates/candide-peers
 //! cargo run --release --bin durable -- DIRECTORY                    # more than half an hour
-//! cargo run --release --bin durable -- DIRECTORY --threads 1,64 --seconds 0.5 --rounds 3 --stores candide-occ,sqlite
+//! cargo run --release --bin durable -- DIRECTORY --threads 1,64 --seconds 0.5 --stores candide-occ,sqlite
 //! ```
 //!
 //! To add a store, implement [`Durable`] beside its [`Peer`](super::Peer), and add one line to the
@@ -32,24 +32,34 @@
 //! - *Latency* is the time from the beginning of a transaction to its acknowledgement, repetitions
 //!   after conflicts included, for all transactions that began in the measured time.
 //! - The *floor* is the time of a plain write of 4 KiB and an `fdatasync`, by one thread, to a file
-//!   whose blocks have been written before. It takes its turn in each round, too. A store that
-//!   syncs once for each commit cannot be faster; a store whose commits share a sync can.
+//!   whose blocks have been written before. It takes its turn in each round, too. On an idle
+//!   machine, a store that syncs once for each commit is hardly faster; a store whose commits share
+//!   a sync can be.
 //!
 //! # What is equal
-//! - **Durability**: each acknowledged transaction has been synced. The list that the command prints
-//!   says how each store is told so. If the disk has a volatile cache, the syncs flush it, unless
-//!   the system is configured otherwise; this is the same for all stores.
+//! - **Durability**: each acknowledged transaction has been synced. The list that the command
+//!   prints says how each store is told so. Whether a sync also flushes a volatile cache of the
+//!   disk depends on the system, and is the same for all stores.
 //! - **Isolation**: every transaction is serializable.
+//! - **Threads** are not bound to cores, unlike in `stores`. Threads of `surrealmx` poll for
+//!   earlier commits, and made hardly any progress when many were bound to one core.
 //! - **Work**: the bodies of transactions are the same code. A thread begins its next transaction
 //!   when the one before is acknowledged, except in the line that is named for it:
-//!   `candide-64-pending` uses `run_logged`, so that a thread has up to 64 transactions that are not
-//!   acknowledged yet. No other store has such an operation.
+//!   `candide-64-pending` uses `run_logged`, so that a thread has up to 64 transactions that are
+//!   not acknowledged yet. All other lines wait in each commit.
 //!
 //! # What is not comparable
 //! - `sqlite`, `redb` and `fjall` can keep more rows than fit into memory. Candide and `surrealmx`
 //!   cannot.
+//! - Candide pauses after a conflict by itself; `surrealmx` pauses for 200 microseconds here, since
+//!   a conflict lasts as long as a sync. `fjall` repeats at once: it commits one transaction at a
+//!   time.
 //! - All stores write checkpoints, or compact their files, as they do by default. `surrealmx` does
 //!   so only on request, so its log grows without end.
+//! - A thread sleeps during a sync, and needs a core afterwards. If other programs hold the cores,
+//!   it waits for the scheduler, for milliseconds instead of the tenth of one that a fast disk
+//!   takes. This hits stores in different ways. So the machine must be idle; the command notes its
+//!   load.
 //! - The store is closed before it is opened again. So the check finds transactions that were never
 //!   written, but not those that were never synced.
 
@@ -101,8 +111,8 @@ pub trait Durable: 'static {
 
 /// One thread's transactions with a durable store.
 pub trait Committer {
-    /// Runs a transaction until it has committed, and repeats it after conflicts. Returns the number
-    /// of repetitions.
+    /// Runs a transaction until it has committed, and repeats it after conflicts. Returns the
+    /// number of repetitions.
     ///
     /// Once a transaction is durable, calls `acknowledged` with the time at which the transaction
     /// began. The calls may come during later calls of this function, or of

@@ -1,5 +1,6 @@
 //! The report of an invocation.
 
+use std::fs;
 use std::io;
 
 use serde::Serialize;
@@ -46,6 +47,8 @@ impl Report {
                     .to_string(),
             );
         }
+        let machine = Machine::here();
+        notes.extend(load().and_then(|load| load_note(load, machine.cores)));
         if cfg!(debug_assertions) {
             notes.push(
                 "built without optimization: the figures mean nothing; use `cargo run --release`"
@@ -53,7 +56,7 @@ impl Report {
             );
         }
         Ok(Report {
-            machine: Machine::here(),
+            machine,
             disk,
             rows: options.rows,
             rounds: options.rounds,
@@ -63,5 +66,32 @@ impl Report {
             results: Vec::new(),
             notes,
         })
+    }
+}
+
+/// Returns the number of threads that wanted a core in the last minute, on average; `None` if the
+/// system does not tell.
+fn load() -> Option<f64> {
+    fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+}
+
+/// Returns the note about other programs that run; `None` if the machine is nearly idle.
+fn load_note(load: f64, cores: usize) -> Option<String> {
+    (load > cores as f64 / 4.0).then(|| {
+        format!(
+            "other programs run (load {load} on {cores} cores): after a sync a thread waits for a core, often longer than \
+             the sync took, so the figures do not compare the stores"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::load_note;
+
+    #[test]
+    fn a_loaded_machine_is_noted() {
+        assert_eq!(load_note(0.4, 2), None);
+        assert!(load_note(9.44, 2).is_some_and(|note| note.contains("load 9.44 on 2 cores")));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Seek, Write};
 
 use super::cli::{Options, Shape};
 use super::driver::{Contender, Job};
@@ -29,12 +29,21 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let json = json.transpose().map_err(|(path, error)| format!("{}: {error}", path.display()))?;
     let mut stores = peers::durable();
     stores.retain(|store| options.wants(store.about().name));
-    let report = measure(options, &stores)?;
-    if let Some((path, mut file)) = json {
-        let text = serde_json::to_string_pretty(&report)? + "\n";
-        file.write_all(text.as_bytes()).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
+    let report = measure(options, &stores, |report| match &json {
+        Some((path, file)) => {
+            save(report, file).map_err(|error| format!("{}: {error}", path.display()).into())
+        }
+        None => Ok(()),
+    })?;
     verdict(&report.results)
+}
+
+/// Replaces the contents of the file by the report.
+fn save(report: &Report, mut file: &File) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(report)? + "\n";
+    file.rewind()?;
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
 }
 
 /// Returns an error if a measurement failed.
@@ -47,10 +56,12 @@ pub(crate) fn verdict(results: &[Figure]) -> Result<(), Box<dyn Error>> {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ").into()) }
 }
 
-/// Measures some stores. Failures are recorded in the figures.
+/// Measures some stores. Failures are recorded in the figures. Calls `save` after each table, so
+/// that an interruption costs only what came later.
 pub(crate) fn measure(
     options: &Options,
     stores: &[Box<dyn Contender>],
+    save: impl Fn(&Report) -> Result<(), Box<dyn Error>>,
 ) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::new(options, stores.iter().map(|store| store.about()).collect())?;
     table::print_head(&report);
@@ -62,6 +73,7 @@ pub(crate) fn measure(
             progress.clear();
             table::print(&figures, options.rows);
             report.results.extend(figures);
+            save(&report)?;
         }
     }
     Ok(report)

@@ -117,7 +117,7 @@ fn a_store_that_loses_commits_fails_and_the_others_are_compared() {
     let mut stores = peers::durable();
     stores.retain(|store| store.about().name == "candide-occ");
     stores.push(of::<Forgetful>());
-    let report = suite::measure(&options, &stores).unwrap();
+    let report = suite::measure(&options, &stores, |_| Ok(())).unwrap();
     let [floor, candide, forgetful] = &report.results[..] else { panic!("{:?}", report.results) };
     assert_eq!((floor.rounds.len(), candide.rounds.len(), forgetful.rounds.len()), (2, 2, 0));
     assert_eq!((floor.of_candide, forgetful.of_candide), (None, None));

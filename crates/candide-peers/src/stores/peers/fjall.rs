@@ -1,6 +1,7 @@
 //! fjall: a log-structured merge tree with optimistic transactions.
 
 use std::path::Path;
+use std::time::Duration;
 
 use fjall::{
     KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx,
@@ -108,13 +109,13 @@ impl<V: Value> Store<V> for Keyspaces {
 
 impl<V: Value> Session<V> for &Keyspaces {
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        repeat(|| {
+        repeat(Duration::ZERO, || {
             work.run(&mut Running { tx: self.database.read_tx(), keyspaces: &self.keyspaces })
         })
     }
 
     fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        repeat(|| {
+        repeat(Duration::ZERO, || {
             let tx = self.write_tx().map_err(failed)?;
             let mut running = Running { tx, keyspaces: &self.keyspaces };
             let output = work.run(&mut running)?;

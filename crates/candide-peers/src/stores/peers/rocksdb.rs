@@ -2,6 +2,8 @@
 //! give only snapshot isolation, unless reads are declared as reads for update. Here all reads are
 //! declared so.
 
+use std::time::Duration;
+
 use rocksdb::{
     DBAccess, Error, ErrorKind, OptimisticTransactionDB, OptimisticTransactionOptions, Options,
     SnapshotWithThreadMode, Transaction, TransactionDB, TransactionDBOptions, TransactionOptions,
@@ -157,11 +159,11 @@ pub(crate) struct Sessions<'s, D> {
 
 impl<V: Value, D: Database> Session<V> for Sessions<'_, D> {
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        repeat(|| work.run(&mut Reader(SnapshotWithThreadMode::new(self.database))))
+        repeat(Duration::ZERO, || work.run(&mut Reader(SnapshotWithThreadMode::new(self.database))))
     }
 
     fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        repeat(|| {
+        repeat(Duration::ZERO, || {
             let tx = self.database.begin(&self.options);
             let output = work.run(&mut Writer(&tx))?;
             tx.commit().map_err(stopped)?;

@@ -1,6 +1,7 @@
 //! SurrealMX: versions in a radix tree, with keys of bytes, in memory, and with a log if wanted.
 
 use std::path::Path;
+use std::time::Duration;
 
 use surrealmx::{
     AolMode, Database, DatabaseOptions, Error, FsyncMode, PersistenceOptions, Transaction,
@@ -22,28 +23,40 @@ impl Peer for SurrealMx {
     const USE: &'static str = "transaction(true), strictly serializable, and transaction(false), which reads a snapshot; the \
                                table is the first byte of a key; conflicts are repeated at once";
     const ROLE: Role = Role::Peer;
-    type Store<V: Value> = Database;
+    type Store<V: Value> = Rows;
 }
 
 impl Durable for SurrealMx {
     const NAME: &'static str = "surrealmx";
     const CRATE: &'static str = "surrealmx";
     const USE: &'static str = "AolMode::SynchronousOnCommit, FsyncMode::EveryAppend, where commits that come together share a sync; \
-                               no snapshots; transaction(true), strictly serializable; conflicts are repeated at once";
+                               no snapshots; transaction(true), strictly serializable; conflicts are repeated after 200 microseconds";
     const ROLE: Role = Role::Peer;
-    type Store = Database;
-    type Committer<'s> = Waiting<&'s Database>;
+    type Store = Rows;
+    type Committer<'s> = Waiting<&'s Rows>;
 
-    fn open(directory: &Path, _: Size) -> Result<Database, Failure> {
+    fn open(directory: &Path, _: Size) -> Result<Rows, Failure> {
         let persistence = PersistenceOptions::new(directory)
             .with_aol_mode(AolMode::SynchronousOnCommit)
             .with_fsync_mode(FsyncMode::EveryAppend);
-        Ok(Database::new_with_persistence(DatabaseOptions::default(), persistence)?)
+        let database = Database::new_with_persistence(DatabaseOptions::default(), persistence)?;
+        Ok(Rows { database, pause: PAUSE })
     }
 
-    fn committer(store: &Database) -> Result<Waiting<&Database>, Failure> {
+    fn committer(store: &Rows) -> Result<Waiting<&Rows>, Failure> {
         Ok(Waiting(store))
     }
+}
+
+/// The pause after a conflict of durable transactions. The other transaction stays in the way until
+/// its sync has ended. Without a pause, it is met again and again until then.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// A database.
+pub(crate) struct Rows {
+    database: Database,
+    /// The pause after a conflict.
+    pause: Duration,
 }
 
 /// The number of rows that are loaded in one transaction.
@@ -65,17 +78,17 @@ impl From<Error> for Stopped {
     }
 }
 
-impl<V: Value> Store<V> for Database {
-    type Session<'s> = &'s Database;
+impl<V: Value> Store<V> for Rows {
+    type Session<'s> = &'s Rows;
 
     fn open(_: Size) -> Result<Self, Failure> {
-        Ok(Database::new())
+        Ok(Rows { database: Database::new(), pause: Duration::ZERO })
     }
 
     fn load(&mut self, table: usize, rows: impl Iterator<Item = (u64, V)>) -> Result<(), Failure> {
         let mut rows = rows.peekable();
         while rows.peek().is_some() {
-            let mut tx = self.transaction(true);
+            let mut tx = self.database.transaction(true);
             for (key, value) in rows.by_ref().take(PORTION) {
                 tx.put(key_of(Place { table, key }), value.to_bytes().as_ref())?;
             }
@@ -84,15 +97,15 @@ impl<V: Value> Store<V> for Database {
         Ok(())
     }
 
-    fn session(&self) -> Result<&Database, Failure> {
+    fn session(&self) -> Result<&Rows, Failure> {
         Ok(self)
     }
 }
 
-impl<V: Value> Session<V> for &Database {
+impl<V: Value> Session<V> for &Rows {
     fn read<W: Reading<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        repeat(|| {
-            let mut tx = self.transaction(false);
+        repeat(self.pause, || {
+            let mut tx = self.database.transaction(false);
             let output = work.run(&mut tx)?;
             tx.cancel()?;
             Ok(output)
@@ -100,8 +113,8 @@ impl<V: Value> Session<V> for &Database {
     }
 
     fn write<W: Writing<V>>(&mut self, work: &W) -> Result<Done<W::Output>, Failure> {
-        repeat(|| {
-            let mut tx = self.transaction(true);
+        repeat(self.pause, || {
+            let mut tx = self.database.transaction(true);
             let output = work.run(&mut tx)?;
             tx.commit()?;
             Ok(output)

@@ -16,6 +16,7 @@
 
 mod explore;
 mod life;
+mod logged;
 mod policies;
 mod scenes;
 mod stage;
@@ -98,6 +99,8 @@ fn all<P: Protocol>() -> Vec<Scene<P>> {
         life::held_meanwhile(),
         life::requeue(),
         life::session_drop(),
+        logged::prefixes(),
+        logged::cut_skew(),
     ];
     if P::policies(&P::Policy::default()).is_some() {
         scenes.extend([

@@ -1,12 +1,14 @@
 //! The parts of scenes, and the stage on which a scene is played.
 
 use super::super::indexed_rows::{Filed, Parcel};
+use super::super::log::{Logged, Story, Told, Witness};
 use super::super::random_transactions::{Judge, Mix};
 use super::super::rows::Item;
 use super::values::Log;
 use crate::engine::Protocol;
 use crate::epoch::Collect;
 use crate::index::Found;
+use crate::log::Round;
 use crate::policy::by_policies;
 use crate::protocols::Recorded;
 use crate::protocols::recorded::Event;
@@ -37,6 +39,8 @@ pub(super) struct Scene<P: Protocol> {
     after: Part<P>,
     /// The policies of the database, one of which the seed chooses; empty if it has the default.
     policies: Vec<Policies>,
+    /// Whether the database has a log, whose prefixes are judged, too.
+    is_logged: bool,
     /// The events of which each must have happened in at least one of many schedules.
     pub(super) shows: Vec<&'static str>,
 }
@@ -51,12 +55,18 @@ impl<P: Protocol> Scene<P> {
     pub(super) fn peaceful(name: &'static str) -> Scene<P> {
         let nothing: Part<P> = |_| {};
         let (parts, policies, shows) = (Vec::new(), Vec::new(), Vec::new());
-        Scene { name, before: nothing, parts, after: nothing, policies, shows }
+        let (before, after, is_logged) = (nothing, nothing, false);
+        Scene { name, before, parts, after, policies, is_logged, shows }
     }
 
     /// Sets the policies among which each schedule chooses those of its database.
     pub(super) fn under(self, policies: Vec<Policies>) -> Scene<P> {
         Scene { policies, ..self }
+    }
+
+    /// Gives the database a log. The parts note their transactions ([`Actor::note`]).
+    pub(super) fn logged(self) -> Scene<P> {
+        Scene { is_logged: true, ..self }
     }
 
     /// Sets the actions before the parts begin.
@@ -83,7 +93,7 @@ impl<P: Protocol> Scene<P> {
 
     /// Plays the scene once, and judges its history.
     pub(super) fn play(&self, seed: u64, seen: &Seen) {
-        let new = || Stage::new(seed, seen.clone());
+        let new = || Stage::new(seed, seen.clone(), self.is_logged);
         let stage = match self.policies.len() {
             0 => new(),
             count => by_policies(self.policies[(seed >> 32) as usize % count].clone(), new),
@@ -114,17 +124,30 @@ pub(super) struct Stage<P: Protocol> {
     places: Mutex<HashSet<u64>>,
     log: Mutex<Log>,
     seen: Seen,
+    /// The log of the database, and the notes about its transactions; `None` if it has no log.
+    logged: Option<(Logged<Recorded<P>>, Mutex<Notes>)>,
+}
+
+/// What is known of the transactions of a database with a log.
+#[derive(Default)]
+struct Notes {
+    witnesses: Vec<Witness>,
+    told: Vec<Told>,
 }
 
 impl<P: Protocol> Stage<P> {
-    fn new(seed: u64, seen: Seen) -> Stage<P> {
+    fn new(seed: u64, seen: Seen, is_logged: bool) -> Stage<P> {
         let mut builder = Database::builder()
             .timestamp_splitting(seed & 1 == 0)
             .commit_time_updates(seed & 2 == 0);
         if options::<P>() & seed & 8 != 0 {
             builder = builder.timestamps(P::TIMESTAMPS[1]);
         }
-        let db: Database<Recorded<P>> = builder.build().unwrap();
+        let logged = is_logged.then(|| (Logged::new(builder.clone()), Mutex::default()));
+        let db: Database<Recorded<P>> = match &logged {
+            Some((logged, _)) => logged.db.clone(),
+            None => builder.build().unwrap(),
+        };
         // All tables are made now. A later call that makes a table could wait for a thread that
         // goes through the list of tables, by a lock of the operating system.
         let options =
@@ -142,6 +165,7 @@ impl<P: Protocol> Stage<P> {
             places: Mutex::default(),
             log: Mutex::default(),
             seen,
+            logged,
         }
     }
 
@@ -152,12 +176,17 @@ impl<P: Protocol> Stage<P> {
 
     fn act(&self, number: u64, part: Part<P>) {
         let session = self.db.session().unwrap();
-        part(&mut Actor {
+        let mut actor = Actor {
             stage: self,
             session,
             number,
             random: Random::seeded(self.seed ^ number << 32),
-        });
+            witness: Witness::default(),
+        };
+        part(&mut actor);
+        if let Some((_, notes)) = &self.logged {
+            notes.lock().unwrap().witnesses.push(actor.witness);
+        }
     }
 
     pub(super) fn saw(&self, what: &'static str) {
@@ -180,6 +209,10 @@ impl<P: Protocol> Stage<P> {
                 self.saw(what);
             }
         }
+        if let Some((logged, notes)) = &self.logged {
+            let Notes { witnesses, told } = std::mem::take(&mut *notes.lock().unwrap());
+            return Story::of(logged, witnesses).assert_all(logged, &told);
+        }
         let history = self.db.take_history();
         if history.events.iter().any(|event| matches!(event, Event::Forgotten(_))) {
             self.saw("burial");
@@ -198,6 +231,7 @@ pub(super) struct Actor<'a, P: Protocol> {
     /// The number of the thread's part, counted from one.
     pub(super) number: u64,
     pub(super) random: Random,
+    witness: Witness,
 }
 
 impl<'a, P: Protocol> Actor<'a, P> {
@@ -248,6 +282,21 @@ impl<'a, P: Protocol> Actor<'a, P> {
         body: impl FnMut(&Tx<'_, Recorded<P>>) -> Result<T, Abort>,
     ) -> T {
         self.session.run(body).unwrap_or_else(|abort| panic!("{abort}"))
+    }
+
+    /// Notes the last transaction of a scene with a log.
+    pub(super) fn note(&mut self) {
+        self.witness.note(&mut self.session);
+    }
+
+    /// Lets the logger make a round, and notes what programs are told then. Returns whether a block
+    /// was written.
+    pub(super) fn round(&self) -> bool {
+        let (logged, notes) = self.stage.logged.as_ref().expect("the scene has a log");
+        let is_written = logged.round() == Round::Written;
+        let told = logged.told();
+        notes.lock().unwrap_or_else(PoisonError::into_inner).told.push(told);
+        is_written
     }
 
     /// Inserts items that all have the same count.

@@ -1,22 +1,14 @@
 //! What is durable when a transaction has been acknowledged.
 
-use super::{contents, insert, open_items, options};
+use super::{contents, crashed, insert, open_items, options};
 use crate::common::{Item, builder};
 use candide::{Abort, Level, LogOptions, Occ, Protocol, RunOptions, Whole};
-use candide_log::disk::{CrashOptions, SimDisk};
+use candide_log::disk::SimDisk;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
-
-/// Returns a disk as a crash at this moment leaves it, if it loses all that is not durable.
-fn crashed(disk: &SimDisk) -> SimDisk {
-    let now = disk.position();
-    let options =
-        CrashOptions { first: now, last: now, exhaustive: 0, pieces: 0, samples: 0, seed: 0 };
-    disk.crash_states(&options).next().expect("one state is that which loses all").disk()
-}
 
 protocol_tests!(all: run_returns_when_the_transaction_is_durable);
 
@@ -140,7 +132,7 @@ fn the_level_is_that_of_the_call_or_else_of_the_database() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_durable_before_long() {
+fn what_nothing_waits_for_is_durable_before_long() {
     let disk = SimDisk::new();
     let options = options().acknowledge(Level::Memory).flush_every(Duration::from_millis(1));
     let db = builder::<Occ>().open_on(Arc::new(disk.clone()), options).unwrap();

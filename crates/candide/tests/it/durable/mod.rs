@@ -1,6 +1,10 @@
 //! Tests of databases in files, on a simulated disk.
 
 mod acknowledgements;
+mod attack_changes;
+mod attack_results;
+mod attack_threads;
+mod attack_waits;
 mod crashes;
 mod failures;
 mod laboratory;
@@ -9,7 +13,7 @@ mod tables;
 
 use crate::common::{Item, builder};
 use candide::{Abort, Database, LogOptions, OpenError, Protocol, Table};
-use candide_log::disk::SimDisk;
+use candide_log::disk::{CrashOptions, SimDisk};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,6 +39,14 @@ fn contents<P: Protocol>(items: &Table<Item, P>) -> BTreeMap<u64, Item> {
     let mut rows = BTreeMap::new();
     items.for_each_quiescent(|row| assert!(rows.insert(row.id, *row).is_none())).unwrap();
     rows
+}
+
+/// Returns a disk as a crash at this moment leaves it, if it loses all that is not durable.
+fn crashed(disk: &SimDisk) -> SimDisk {
+    let now = disk.position();
+    let options =
+        CrashOptions { first: now, last: now, exhaustive: 0, pieces: 0, samples: 0, seed: 0 };
+    disk.crash_states(&options).next().expect("one state is that which loses all").disk()
 }
 
 /// Inserts an item.

@@ -1,0 +1,91 @@
+//! Disks that get full, and checkpoints that cannot come into force.
+
+use crate::support::*;
+use candide_log::disk::{Disk, Fault, SimDisk};
+use candide_log::{StoreError, WriteError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// There is no room for a segment, and a checkpoint is what makes room.
+#[test]
+fn a_checkpoint_makes_room_when_there_is_none_for_a_segment() {
+    let disk = SimDisk::new();
+    let mut opened = open(disk.clone()).unwrap();
+    let table = opened.store.add_table(schema("accounts")).unwrap();
+    disk.set_quota(Some(disk.used() + (70 << 10)));
+    let mut number = 0;
+    for _ in 0..5 {
+        let before = number;
+        loop {
+            number += 1;
+            match opened.log.write(&[&put(number, table, number % 9, number)], number) {
+                Ok(()) => opened.log.sync().unwrap(),
+                Err(WriteError::Full(_)) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        number -= 1;
+        assert!(number > before, "there was room after the checkpoint");
+        assert!(opened.store.checkpoint().unwrap().is_new);
+        let copied = open(copy(&disk)).unwrap();
+        assert_eq!(copied.recovered.cut, number);
+        assert_eq!(copied.rows.values().map(|row| row[0]).max(), Some(number));
+    }
+}
+
+/// The writer tries again and again, and takes no room from the checkpoint.
+#[test]
+fn a_checkpoint_makes_room_beside_a_writer_that_waits_for_it() {
+    let disk = SimDisk::new();
+    let Opened { store, mut log, .. } = open(disk.clone()).unwrap();
+    let table = store.add_table(schema("accounts")).unwrap();
+    disk.set_quota(Some(disk.used() + (70 << 10)));
+    let mut number = 0;
+    for _ in 0..20 {
+        let full = loop {
+            number += 1;
+            let record = put(number, table, number % 9, number);
+            if log.write(&[&record], number).is_err() {
+                break record;
+            }
+        };
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                while log.write(&[&full], number).is_err() {
+                    if is_over.load(Ordering::SeqCst) {
+                        return log.write(&[&full], number).map_err(|error| error.to_string());
+                    }
+                    thread::yield_now();
+                }
+                Ok(())
+            });
+            let made = store.checkpoint();
+            is_over.store(true, Ordering::SeqCst);
+            assert!(made.unwrap().is_new);
+            waiting.join().unwrap().unwrap();
+        });
+    }
+}
+
+/// The parts of checkpoints that cannot come into force would fill the disk.
+#[test]
+fn no_checkpoint_is_written_when_manifest_cannot_be_replaced() {
+    let disk = SimDisk::new();
+    let mut opened = open(disk.clone()).unwrap();
+    let table = opened.store.add_table(schema("accounts")).unwrap();
+    // Creation, write and sync come before the rename.
+    disk.fail(4, Fault::Error);
+    let failed = opened.store.add_table(schema("others")).unwrap_err();
+    assert!(matches!(failed, StoreError::Failed(_)), "{failed}");
+    opened.log.write(&[&put(1, table, 1, 1)], 1).unwrap();
+    opened.log.sync().unwrap();
+    let position = disk.position();
+    for _ in 0..2 {
+        assert!(matches!(opened.store.checkpoint(), Err(StoreError::Failed(_))));
+        assert_eq!(disk.position(), position, "nothing is written");
+    }
+    assert!(disk.list().unwrap().iter().all(|name| !name.starts_with("checkpoint-")));
+    drop(opened);
+    assert_eq!(open(disk).unwrap().rows, rows(table, [1]));
+}

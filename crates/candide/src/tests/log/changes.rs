@@ -1,0 +1,336 @@
+//! Every change of every kind of operation is in the log: the replay of the log is the database, row
+//! by row.
+
+use super::super::indexed_rows::{Filed, Order, Parcel};
+use super::super::rows::Item;
+use super::disk::Logged;
+use super::replay::Replay;
+use crate::engine::Protocol;
+use crate::protocols::Mvto;
+use crate::{
+    Abort, Column, Database, IndexOptions, Record, Refused, Session, Table, TableOptions, Tx,
+    Updater, Whole,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// A row of many words in one group, of which most changes touch few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, candide_derive::Record)]
+#[record(crate = crate)]
+struct Wide {
+    #[key]
+    id: u64,
+    first: u64,
+    middle: [u64; 20],
+    last: u64,
+}
+
+/// Tables of every kind.
+struct Tables<P: Protocol> {
+    items: Table<Item, P>,
+    parcels: Table<Parcel, P>,
+    filed: Table<Filed, P>,
+    packed: Table<Order, P>,
+    wide: Table<Wide, P>,
+    volatile: Table<Item, P>,
+}
+
+/// Triples the count, or refuses to if it would be above a hundred.
+#[derive(Debug, Clone, Copy)]
+struct Triple;
+
+impl Updater<Item> for Triple {
+    type Target = Column<Item, i64>;
+
+    fn target(&self) -> Self::Target {
+        Item::COUNT
+    }
+
+    fn apply(&self, count: &mut i64) -> Result<(), Refused> {
+        *count *= 3;
+        if *count > 100 { Err(Refused) } else { Ok(()) }
+    }
+}
+
+fn tables<P: Protocol>(logged: &Logged<P>) -> Tables<P> {
+    let db = &logged.db;
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
+    parcels.create_index("by_weight", Parcel::WEIGHT, IndexOptions::ordered()).unwrap();
+    let packed = TableOptions::default().contention_aware_keys(false);
+    Tables {
+        items: db.table("items").unwrap(),
+        parcels,
+        filed: db.table("filed").unwrap(),
+        packed: db.table_with("packed", packed).unwrap(),
+        wide: db.table("wide").unwrap(),
+        volatile: db.table_with("volatile", TableOptions::default().volatile()).unwrap(),
+    }
+}
+
+/// A transaction of a script.
+type Play<P> = fn(&Tables<P>, &Tx<'_, P>) -> Result<(), Abort>;
+
+/// Returns transactions that together use every kind of operation.
+fn script<P: Protocol>() -> Vec<Play<P>> {
+    vec![
+        |all, tx| (0..8).try_for_each(|id| all.items.insert(tx, Item::new(id, id as i64))),
+        |all, tx| {
+            all.items.update(tx, &0, Item::COUNT.add(5))?;
+            all.items.update(tx, &1, (Item::SMALL.set(1), Item::FLAG.set(true)))?;
+            all.items.update(tx, &2, Item::OTHER.set(4))?;
+            all.items.update(tx, &3, Item::COUNT.wrapping_add(6))?;
+            all.items.update(tx, &4, (Item::COUNT.max(9), Item::OTHER.min(3)))
+        },
+        // Several operations on the same words, and words of both groups.
+        |all, tx| {
+            all.items.update(tx, &0, Item::COUNT.add(1))?;
+            all.items.update(tx, &0, Item::COUNT.add(2))?;
+            all.items.update(tx, &0, Item::SMALL.set(3))?;
+            all.items.update(tx, &0, (Item::COUNT.set(9), Item::OTHER.add(1)))?;
+            all.items.update(tx, &0, Item::COUNT.sub(1).at_least(0))
+        },
+        |all, tx| all.items.update_with(tx, &0, Triple),
+        |all, tx| {
+            all.items.update_with(tx, &3, Triple)?;
+            all.items.update(tx, &3, Item::COUNT.add(1))?;
+            all.items.update_with(tx, &3, Triple)
+        },
+        |all, tx| all.items.modify(tx, &4, (Item::COUNT, Item::OTHER), |it| (it.0, it.1) = (1, 2)),
+        |all, tx| {
+            let row = all.items.get_for_update(tx, &5, Whole)?.expect("it is there");
+            all.items.put(tx, Item { count: row.count + 1, ..row })
+        },
+        // Rows that come over rows, and rows that come and go.
+        |all, tx| all.items.put(tx, Item::new(5, 50)),
+        |all, tx| all.items.put(tx, Item::new(20, 1)),
+        |all, tx| all.items.upsert(tx, Item::new(20, 7), Item::COUNT.add(1)).map(drop),
+        |all, tx| all.items.upsert(tx, Item::new(21, 7), Item::COUNT.add(1)).map(drop),
+        |all, tx| {
+            all.items.insert(tx, Item::new(30, 1))?;
+            all.items.update(tx, &30, Item::COUNT.add(1))?;
+            all.items.update(tx, &30, Item::OTHER.set(8))
+        },
+        |all, tx| {
+            all.items.insert(tx, Item::new(31, 1))?;
+            all.items.delete(tx, &31)
+        },
+        |all, tx| {
+            all.items.put(tx, Item::new(32, 1))?;
+            all.items.delete(tx, &32)
+        },
+        |all, tx| {
+            all.items.put(tx, Item::new(6, 1))?;
+            all.items.delete(tx, &6)
+        },
+        |all, tx| all.items.delete(tx, &7),
+        |all, tx| all.items.insert(tx, Item::new(7, 70)),
+        |all, tx| {
+            all.items.delete(tx, &7)?;
+            all.items.insert(tx, Item::new(7, 71))?;
+            all.items.update(tx, &7, Item::COUNT.add(1))
+        },
+        |all, tx| {
+            all.items.update(tx, &7, Item::COUNT.add(1))?;
+            all.items.delete(tx, &7)?;
+            all.items.put(tx, Item::new(7, 5))?;
+            all.items.delete(tx, &7)
+        },
+        |all, tx| all.items.insert_if_absent(tx, Item::new(7, 3)).map(drop),
+        |all, tx| all.items.insert_if_absent(tx, Item::new(7, 4)).map(drop),
+        |all, tx| {
+            all.items.insert(tx, Item::new(33, 1))?;
+            all.items.delete(tx, &33)?;
+            all.items.insert(tx, Item::new(33, 2))?;
+            all.items.delete(tx, &33)?;
+            all.items.insert(tx, Item::new(33, 3))
+        },
+        // Rows with indexes, whose entries are not logged.
+        |all, tx| {
+            (0..4).try_for_each(|number| all.parcels.insert(tx, Parcel::new(1, number)))?;
+            (0..4).try_for_each(|number| all.filed.insert(tx, Parcel::new(2, number).into()))
+        },
+        |all, tx| {
+            all.parcels.modify(tx, &(1, 0), (Parcel::CODE, Parcel::WEIGHT), |row| *row = (7, 8))?;
+            all.parcels.update(tx, &(1, 1), (Parcel::OWNER.set(-1), Parcel::NOTE.set(6)))?;
+            all.filed.modify(tx, &(2, 0), (Filed::COLOUR, Filed::SHELF), |row| *row = (3, 9))
+        },
+        |all, tx| {
+            all.parcels.delete(tx, &(1, 2))?;
+            all.filed.delete(tx, &(2, 2))?;
+            all.parcels.insert(tx, Parcel { code: 1002, ..Parcel::new(1, 9) })
+        },
+        |all, tx| {
+            all.filed.put(tx, Filed { weight: 3, ..Parcel::new(2, 3).into() })?;
+            all.filed.modify(tx, &(2, 1), Filed::COUNT, |count| *count = -5)
+        },
+        // Keys that the table keeps packed.
+        |all, tx| {
+            (0..5).try_for_each(|number| {
+                all.packed.insert(tx, Order { warehouse: 300, district: 7, number, lines: 1 })
+            })
+        },
+        |all, tx| {
+            all.packed.update(tx, &(300, 7, 1), Order::LINES.add(4))?;
+            all.packed.delete(tx, &(300, 7, 2))
+        },
+        // Few words of many, and all of them.
+        |all, tx| {
+            let row = |id| Wide { id, first: 1, middle: [2; 20], last: 3 };
+            (0..100).try_for_each(|id| all.wide.insert(tx, row(id)))
+        },
+        |all, tx| {
+            (0..100).step_by(3).try_for_each(|id| all.wide.update(tx, &id, Wide::LAST.set(id)))?;
+            (0..100)
+                .step_by(7)
+                .try_for_each(|id| all.wide.modify(tx, &id, Wide::MIDDLE, |middle| middle[19] = id))
+        },
+        |all, tx| {
+            (0..100).step_by(2).try_for_each(|id| all.wide.delete(tx, &id))?;
+            all.wide.put(tx, Wide { id: 200, first: 1, middle: [5; 20], last: 2 })
+        },
+        // What the log does not contain.
+        |all, tx| {
+            all.volatile.put(tx, Item::new(1, 1))?;
+            all.items.update(tx, &1, Item::COUNT.add(1))
+        },
+        |all, tx| all.volatile.put(tx, Item::new(2, 1)),
+        |_, _| Ok(()),
+        |all, tx| all.items.update_if_present(tx, &99, Item::COUNT.add(1)).map(drop),
+    ]
+}
+
+/// Returns transactions that end without effect.
+fn failures<P: Protocol>() -> Vec<Play<P>> {
+    vec![
+        |all, tx| {
+            all.items.update(tx, &0, Item::OTHER.set(77))?;
+            Err(Abort::Duplicate)
+        },
+        |all, tx| {
+            all.items.update(tx, &1, Item::OTHER.set(77))?;
+            all.items.update(tx, &2, Item::COUNT.sub(1_000).at_least(0))
+        },
+        |all, tx| {
+            all.items.insert(tx, Item::new(60, 1))?;
+            all.items.update(tx, &2, Item::COUNT.set(99))?;
+            all.items.update_with(tx, &2, Triple)
+        },
+        |all, tx| {
+            all.items.delete(tx, &1)?;
+            all.parcels.put(tx, Parcel::new(1, 1))?;
+            resume_unwind(Box::new("by a test"))
+        },
+        |all, tx| all.filed.insert(tx, Filed { code: 2001, ..Parcel::new(5, 5).into() }),
+    ]
+}
+
+fn compare<P: Protocol>(logged: &Logged<P>, what: &str) -> usize {
+    logged.settle();
+    let replay = Replay::of(logged);
+    let number = replay.changes;
+    let compared = catch_unwind(AssertUnwindSafe(|| replay.assert_is(logged)));
+    compared.unwrap_or_else(|panic| {
+        eprintln!("{}: after {what}", P::NAME);
+        resume_unwind(panic)
+    });
+    number
+}
+
+fn play<P: Protocol>(tables: &Tables<P>, session: &mut Session<P>, play: Play<P>) -> bool {
+    let run = || session.run(|tx| play(tables, tx)).is_ok();
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or(false)
+}
+
+protocol_tests!(all: the_replay_of_all_changes_is_the_database);
+protocol_tests!(
+    by_the_clock: the_replay_of_all_changes_is_the_database_by_the_clock
+        = the_replay_of_all_changes_is_the_database()
+);
+/// Each transaction is compared as soon as it has committed. Once more, all of them are collected in
+/// few blocks.
+fn the_replay_of_all_changes_is_the_database<P: Protocol>() {
+    for (splitting, updates, every) in
+        [(true, true, 1), (false, true, 1), (true, false, 1), (true, true, 9)]
+    {
+        let builder = Database::<P>::builder().manual_epochs(5);
+        let builder = builder.timestamp_splitting(splitting).commit_time_updates(updates);
+        let logged = Logged::new(builder);
+        let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
+        for (number, transaction) in script::<P>().into_iter().enumerate() {
+            assert!(play(&tables, &mut session, transaction), "{}: number {number}", P::NAME);
+            if number % every == 0 {
+                compare(&logged, &format!("number {number}"));
+            }
+            if number % 4 == 3 {
+                logged.db.inner.engine.epochs.pass();
+            }
+        }
+        let changes = compare(&logged, "all");
+        for (number, transaction) in failures::<P>().into_iter().enumerate() {
+            assert!(!play(&tables, &mut session, transaction), "{}: failure {number}", P::NAME);
+            let more = compare(&logged, &format!("failure {number}"));
+            assert_eq!(more, changes, "{}: failure {number} is logged", P::NAME);
+        }
+    }
+}
+
+protocol_tests!(all: a_row_that_came_and_went_is_not_in_the_log);
+fn a_row_that_came_and_went_is_not_in_the_log<P: Protocol>() {
+    let logged = Logged::new(Database::<P>::builder());
+    let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
+    let passing: [Play<P>; 3] = [
+        |all, tx| {
+            all.items.insert(tx, Item::new(1, 1))?;
+            all.items.delete(tx, &1)
+        },
+        |all, tx| {
+            all.items.put(tx, Item::new(1, 1))?;
+            all.items.update(tx, &1, Item::COUNT.add(1))?;
+            all.items.delete(tx, &1)
+        },
+        |all, tx| {
+            all.parcels.insert(tx, Parcel::new(1, 1))?;
+            all.parcels.delete(tx, &(1, 1))
+        },
+    ];
+    for (number, transaction) in passing.into_iter().enumerate() {
+        assert!(play(&tables, &mut session, transaction));
+        logged.settle();
+        let written = logged.disk.written().blocks.len();
+        assert_eq!(written, 0, "{}: number {number} is logged", P::NAME);
+    }
+}
+
+protocol_tests!(all: entries_of_indexes_are_not_in_the_log);
+fn entries_of_indexes_are_not_in_the_log<P: Protocol>() {
+    let logged = Logged::new(Database::<P>::builder());
+    let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
+    assert!(play(&tables, &mut session, |all, tx| {
+        all.parcels.insert(tx, Parcel::new(1, 1))?;
+        all.filed.insert(tx, Parcel::new(1, 1).into())
+    }));
+    drop(session);
+    // An index that is made now has an entry for the row, which no commit of the program has made.
+    tables.filed.create_index("by_note", Filed::NOTE, IndexOptions::ordered()).unwrap();
+    logged.settle();
+    let replay = Replay::of(&logged);
+    replay.assert_is(&logged);
+    let units = replay.rows.len() * if P::CELL_WORDS > 0 { 3 } else { 1 };
+    assert_eq!((replay.rows.len(), replay.changes), (2, units), "{}", P::NAME);
+}
+
+/// Operations that `Mvto` would put off are evaluated, so that the log has their results.
+#[test]
+fn what_could_be_put_off_is_logged_as_its_result() {
+    let logged = Logged::new(Database::<Mvto>::builder().manual_epochs(5));
+    let (tables, mut session) = (tables(&logged), logged.db.session().unwrap());
+    let add: Play<Mvto> = |all, tx| all.items.update(tx, &1, Item::COUNT.wrapping_add(10));
+    assert!(play(&tables, &mut session, |all, tx| all.items.insert(tx, Item::new(1, 5))));
+    assert!(play(&tables, &mut session, add));
+    assert!(play(&tables, &mut session, add));
+    logged.settle();
+    let replay = Replay::of(&logged);
+    let words = replay.rows.values().next().expect("one row");
+    assert_eq!(Item::load(&1, words).count, 25);
+    replay.assert_is(&logged);
+}

@@ -1,0 +1,32 @@
+//! The last epoch, which the logger cannot end.
+
+use super::super::rows::Item;
+use super::disk::Logged;
+use super::replay::Replay;
+use crate::engine::Protocol;
+use crate::epoch::EPOCH_MAX;
+use crate::protocols::{Occ, TicToc};
+use crate::{Abort, Database};
+
+fn nothing_is_committed_that_no_cut_will_contain<P: Protocol>() {
+    let logged = Logged::new(Database::<P>::builder().manual_epochs(EPOCH_MAX - 1));
+    let items = logged.db.table::<Item>("items").unwrap();
+    let mut session = logged.db.session().unwrap();
+    let mut insert = |id| session.run(|tx| items.insert(tx, Item::new(id, 1)));
+    assert_eq!(insert(1), Ok(()));
+    logged.settle();
+    assert_eq!(insert(2), Err(Abort::VersionsExhausted), "{}", P::NAME);
+    logged.settle();
+    Replay::of(&logged).assert_is(&logged);
+    assert_eq!(Replay::of(&logged).rows.len(), 1);
+}
+
+#[test]
+fn nothing_is_committed_that_no_cut_will_contain_under_occ() {
+    nothing_is_committed_that_no_cut_will_contain::<Occ>();
+}
+
+#[test]
+fn nothing_is_committed_that_no_cut_will_contain_under_tictoc() {
+    nothing_is_committed_that_no_cut_will_contain::<TicToc>();
+}
