@@ -72,8 +72,8 @@ pub const fn entry_words(key_words: u8, count: u16) -> usize {
 /// Commit records, one behind the other, in a buffer that can be used again.
 #[derive(Debug, Default)]
 pub struct RecordBuffer {
-    /// The records, and behind them words that mean nothing: so each entry is written with one check
-    /// of the room for it.
+    /// The records, and behind them words that mean nothing: so each entry is written with one
+    /// check of the room for it.
     words: Vec<u64>,
     /// The number of words of the records.
     used: usize,

@@ -2,10 +2,11 @@
 
 use super::waiting::eventually;
 use crate::log::{BlockError, Blocks, Cuts, Level, Log, Outbox};
-use crate::sync::{Duration, Mutex, lock};
+use crate::sync::{AtomicUsize, Duration, Mutex, Ordering, lock};
 use candide_log::format::commit::{ChangeKind, CommitWriter, records as records_in};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Wake, Waker};
 use std::thread;
 
 /// A file whose sync tells that it has begun, and then waits for the test.
@@ -148,4 +149,31 @@ fn a_record_above_the_cut_of_its_block_is_durable_when_a_later_block_closes_a_cu
     log.round(&At(8));
     log.close(9);
     assert_eq!(lock(&kept.blocks)[2..], [(RECORD_WORDS, 8, true), (0, 9, true)]);
+}
+
+/// A waker that counts how often it is woken.
+#[derive(Default)]
+struct Counts(AtomicUsize);
+
+impl Wake for Counts {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_result_that_is_polled_often_wakes_its_task_once() {
+    let log = Log::new(Box::new(Kept::default()), Duration::ZERO, Level::Durable);
+    let counts = Arc::new(Counts::default());
+    let (waker, mut known) = (Waker::from(counts.clone()), None);
+    let mut poll = || log.progress.poll(5, Level::Durable, &waker, &mut known);
+    for _ in 0..100 {
+        assert_eq!(poll(), None);
+    }
+    log.round(&At(4));
+    assert_eq!((poll(), counts.0.load(Ordering::Relaxed)), (None, 0));
+    log.round(&At(5));
+    assert_eq!((poll(), counts.0.load(Ordering::Relaxed)), (Some(Ok(())), 1));
+    log.round(&At(6));
+    assert_eq!(counts.0.load(Ordering::Relaxed), 1);
 }

@@ -107,7 +107,7 @@ pub fn run(order: &Order) -> Result<Finding, Failure> {
         writeln!(
             out,
             "{} processes killed in {took:.1} s, {:.1} a second; {} transactions acknowledged as \
-             {}, {} at most were lost that were not",
+             {}; at most {} of a process were there and not acknowledged",
             grouped(told.killed as f64),
             told.killed as f64 / took,
             grouped(told.acknowledged as f64),

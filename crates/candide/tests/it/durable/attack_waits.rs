@@ -6,10 +6,9 @@ use crate::common::{Item, builder, eventually, ok, receive};
 use candide::{Abort, Database, Error, Level, Occ, Table, Whole};
 use candide_log::disk::{Fault, SimDisk};
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -74,7 +73,10 @@ fn a_full_disk_ends_a_checkpoint_and_a_sync() {
 }
 
 /// A waker that drops a database, as the end of a task may.
-struct DropsDatabase(Mutex<Option<(Database<Occ>, Table<Item, Occ>)>>, Mutex<Sender<()>>);
+struct DropsDatabase(Mutex<Option<Handles>>, Mutex<Sender<()>>);
+
+/// All handles of a database.
+type Handles = (Database<Occ>, Table<Item, Occ>);
 
 impl Wake for DropsDatabase {
     fn wake(self: Arc<Self>) {
@@ -124,33 +126,6 @@ fn a_waker_that_panics_does_not_end_the_logger() {
         thread::spawn(move || sender.send(insert(&db, &items, 100 + id, 5)).unwrap());
         assert_eq!(receive("the log goes on", &receiver), Ok(()));
     }
-}
-
-/// A waker that counts its calls.
-struct Counts(AtomicUsize);
-
-impl Wake for Counts {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-#[test]
-fn a_result_that_is_polled_often_wakes_its_task_once() {
-    let disk = SimDisk::new();
-    let (db, items) = open_items::<Occ>(&disk);
-    fill(&disk, &db, &items);
-    let mut pending = pin!(db.run_logged(|tx| items.get(tx, &1, Whole)));
-    let counts = Arc::new(Counts(AtomicUsize::new(0)));
-    let waker = Waker::from(counts.clone());
-    for _ in 0..100 {
-        assert!(pending.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-    }
-    disk.set_quota(None);
-    eventually("the task is woken", || counts.0.load(Ordering::Relaxed) > 0);
-    assert_eq!(pending.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(Ok(None)));
-    drop((db, items));
-    assert_eq!(counts.0.load(Ordering::Relaxed), 1);
 }
 
 #[test]
