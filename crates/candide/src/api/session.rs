@@ -12,7 +12,7 @@ use crate::record::{PlacedUnit, RecordAt};
 use crate::schema::Words;
 use crate::shared::Inner;
 use crate::stats::Stats;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 use crate::txn::State;
 use crate::txn::{Conflict, Effects, RunOptions, Tx, TxnRunner};
 use crate::visits::Visit;
@@ -155,7 +155,7 @@ impl<P: Protocol> Session<P> {
         self.core.rests_on(&self.inner.engine).expect("the database has a log").0
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn state_for_tests(&mut self) -> &mut State<P> {
         self.core.state.get_mut()
     }

@@ -143,7 +143,7 @@ pub struct Attempt<A> {
     applied: Vec<(CellAt, bool)>,
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 impl<A> Attempt<A> {
     /// Returns the time at which the attempt began.
     pub(crate) fn begun(&self) -> u64 {

@@ -988,7 +988,7 @@ impl<P: Protocol> State<P> {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn attempt_for_tests(&self) -> &P::Attempt {
         &self.attempt
     }
