@@ -20,7 +20,7 @@ const TEST: &str = "tests::shuttle::shuttle_scenes_are_what_protocols_promise";
 const LEDGER: &str = "docs/verification-ledger.csv";
 /// The files of the scenes. `SCENES_OF_ALL` is for all protocols with concurrent transactions, and
 /// `SCENES_OF_VERSIONED` for the protocols that keep versions.
-const SCENES_OF_ALL: [&str; 2] = ["scenes.rs", "life.rs"];
+const SCENES_OF_ALL: [&str; 3] = ["scenes.rs", "life.rs", "logged.rs"];
 const SCENES_OF_VERSIONED: [&str; 2] = ["versions.rs", "values.rs"];
 const SCENE_FILES: &str = "crates/candide/src/tests/shuttle";
 const LEDGER_HEAD: &str = "date,commit,scene,protocol,schedules,distinct,failures";
@@ -188,7 +188,7 @@ fn last_lines(output: &str) -> String {
 
 /// Returns the scenes that all protocols run, and the scenes that protocols with versions run.
 fn scenes(root: &Path) -> Result<[Vec<String>; 2], String> {
-    let of = |files: [&str; 2]| {
+    let of = |files: &[&str]| {
         let mut scenes = Vec::new();
         for file in files {
             let path = root.join(SCENE_FILES).join(file);
@@ -202,7 +202,7 @@ fn scenes(root: &Path) -> Result<[Vec<String>; 2], String> {
             Ok(scenes)
         }
     };
-    Ok([of(SCENES_OF_ALL)?, of(SCENES_OF_VERSIONED)?])
+    Ok([of(&SCENES_OF_ALL)?, of(&SCENES_OF_VERSIONED)?])
 }
 
 /// Returns the names of the scenes in a file's text.

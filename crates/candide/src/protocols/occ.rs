@@ -46,9 +46,9 @@
 //!   replaces, and the last version that its session installed.
 //! * **OC3** Nothing that can fail happens after phase 4.
 //! * **OC4** A commit loads the epoch of its version after it has taken its last lock and issued
-//!   the fence. So epochs never fall along the serial order, even where a commit replaces what an
-//!   earlier one only read. The commits of all epochs up to a given one are therefore a prefix of
-//!   the serial order.
+//!   the fence, and before it validates. So epochs never fall along the serial order, even where a
+//!   commit replaces what an earlier one only read. The commits of all epochs up to a given one are
+//!   therefore a prefix of the serial order of all transactions, those that only read included.
 //!
 //! # Why it is serializable
 //! The fences of all commits are in one order. For a T that writes, let s(T) be the place of T's
@@ -82,6 +82,19 @@
 //!
 //! A transaction that has read one cell and no node needs no validation. The version in the cell
 //! was current at the moment of the load, and no other observation has to agree with it.
+//!
+//! # Stamps and cuts
+//! The stamp of a commit is the epoch of its version. The logger's cut is the current epoch, which
+//! the logger ends. Prefix(c) are the commits of all epochs up to c.
+//! * W: T reads or replaces what U wrote after U has released it (E3), and U loaded its
+//!   epoch before that. T loads its own later, so it is no smaller.
+//! * S: If U had ended when T began, then T loads the epoch after U did.
+//! * R: In the proof above, let s(T) be the moment at which T loads its epoch, in place of the
+//!   moment of its fence. A commit has set INSTALL before that moment, and validates after it
+//!   (E29), so the proof holds as it stands, and epochs never fall along this order. A reader has
+//!   its place in it, too: with opacity, it has seen all commits of epochs before its base, and
+//!   none of a later epoch than its base (VW1, VW2). So all transactions, and a reader of Prefix(c)
+//!   that comes after the commits of Prefix(c) and before all others, have a serial order.
 //!
 //! # Example
 //! A write skew: T reads x and writes y, U reads y and writes x. (`tests/timelines` plays the

@@ -24,6 +24,13 @@
 //! * **SE3** Undoing the log backwards restores every word and every link to its state before the
 //!   attempt.
 //!
+//! # Stamps and cuts
+//! The stamp of a commit is its number among the commits of the database, which is its version,
+//! too, and the logger's cut is the last number. Commits are numbered in the serial order, within
+//! their calls (SE1). So whatever a commit has read or replaced, and every commit that had ended
+//! when it began, has a smaller stamp; and Prefix(c) is the database between two transactions, as a
+//! reader there sees it.
+//!
 //! # Example
 //! T's closure returns an error (`tests/timelines`).
 //! ```text

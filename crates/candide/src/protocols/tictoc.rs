@@ -69,6 +69,18 @@
 //! consist of such wr edges alone. But each wr edge leads from a commit to one that is later in
 //! real time, so there is no cycle.
 //!
+//! # Stamps and cuts
+//! The stamp of a commit is the epoch that it loads when it has all its locks. Its version is its
+//! timestamp: recovery takes the commits up to a cut, and applies them in the order of timestamps.
+//! * W: T reads or replaces what U wrote after U has released it (E3), so T loads its
+//!   epoch after U did, and the stamp of T is no smaller.
+//! * S: If U had ended when T began, then T loads the epoch after U did.
+//! * R does not hold: T may come before U, although U has replaced what T read, and has ended in an
+//!   earlier epoch than T's (see the example). A cut between the two contains U and not T. A reader
+//!   of that prefix comes after U, and before T, and T before U: a circle. As a state to recover
+//!   to, the prefix is right, since T is then as if it had never run. So nothing but recovery may
+//!   read a prefix (`READABLE_CUT`).
+//!
 //! # Experiments
 //! Three basis factors (`factor.rs`) add reasons to abort. They change nothing about what a commit
 //! does before it installs but that its timestamp may be larger, so the proof holds under each.

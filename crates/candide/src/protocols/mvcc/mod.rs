@@ -79,6 +79,16 @@
 //! it is the key's only record that was there then: the next one was linked after the deletion. If
 //! it is not, they need it no more than other attempts do.
 //!
+//! # Stamps and cuts
+//! The stamp of a commit is its timestamp, and the logger's cut is the counter. A commit that takes
+//! its turn to log after the logger's visit draws a timestamp above the cut.
+//! * W: By the proof above, T has a later timestamp than U if T has read or replaced what
+//!   U wrote.
+//! * S: If U had ended when T began, then T draws after U.
+//! * R: The order of timestamps is the serial order, so Prefix(c) is what a reader at time c
+//!   sees. An epoch as the stamp would not do: two commits may load their epochs in the other order
+//!   than they have drawn their timestamps, and a reader between the two sees the second one alone.
+//!
 //! # Example
 //! T reads what U replaces meanwhile (`tests/timelines`). Rows are shown as *value of timestamp*.
 //! ```text

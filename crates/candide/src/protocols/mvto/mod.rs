@@ -128,6 +128,21 @@
 //! this holds by the counter's modification order. With the system's clock, it holds by fences and
 //! by the end of a tick in phase 4 (TK1 to TK4 of `ticks.rs`).
 //!
+//! # Stamps and cuts
+//! The stamp of a commit is its timestamp. The logger's cut is the clock's time; timestamps that
+//! are drawn later are above it (with the system's clock by TK1).
+//! * W: T reads only what is committed, at or before its own timestamp; and versions of a
+//!   unit that T follows have smaller timestamps, though they may have been linked later.
+//! * S: If U had ended when T began, then T's timestamp is later (TO5).
+//! * R: The order of timestamps is the serial order, so Prefix(c) is what a reader at time c
+//!   sees, once all commits up to c are over. The logger has waited for them: each has its turn to
+//!   log from before its draw to its end.
+//!
+//! A commit that is logged evaluates its operations instead of linking deltas, since the log takes
+//! results. It has its turn while it waits for a cell, but only for the few rounds in which other
+//! commits end. If an attempt that reads for update holds the cell, the commit fails, gives up its
+//! turn, and waits then.
+//!
 //! # Example
 //! T tries to write at a timestamp at which R has read the row already (`tests/timelines`).
 //! Versions are shown as *value of timestamp*, followed by the rts.

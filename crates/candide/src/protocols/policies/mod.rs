@@ -12,7 +12,6 @@
 //! * WASK: a writer asks the table's policy as it stages a write, and takes the second word before
 //!   it locks the TID word.
 //!
-//!
 //! A cell without these flags is read and written as under `Occ` alone.
 //!
 //! # Invariants
@@ -40,6 +39,12 @@
 //! update just before the flags were set. Or the lock is a queue lock, and the row was not locked
 //! before phase 1, or the session has no node left. Also, a change of a table's policy clears the
 //! flags of a cell whose queue lock seems to be free, without taking the lock.
+//!
+//! # Stamps and cuts
+//! Stamps and cuts are those of `protocols/occ.rs`, and so are the proofs, which need no lock by
+//! policy (LK1). A commit takes its turn to log when it has all locks, those by policy included
+//! (LG2). So a session that waits for a lock does not keep the logger waiting, whatever the lock's
+//! holder does.
 //!
 //! # Waiting
 //! Every wait is bounded: by a number of rounds, or by 10 ms asleep if no circle of waits is

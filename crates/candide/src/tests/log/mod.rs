@@ -1,12 +1,7 @@
 //! Tests of the log without files: stamps, cuts, rounds, and acknowledgements. The blocks of the
 //! log stay in memory.
 //!
-//! *Prefix(c)* is the set of all commits with stamps up to the cut c. The tests call three
-//! properties by letters:
-//! * **W**: what a commit of Prefix(c) has read or replaced is of Prefix(c), too.
-//! * **S**: if a commit had ended when another transaction began, it has no larger stamp.
-//! * **R**: the state of Prefix(c), as what one more reader has seen, is serializable together with
-//!   all transactions, those that only read included.
+//! The properties W, S and R, and Prefix(c), are those of `log/mod.rs`.
 
 #[cfg(not(any(loom, shuttle)))]
 mod acknowledgements;
