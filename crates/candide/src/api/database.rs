@@ -193,7 +193,7 @@ impl<P: Protocol> Database<P> {
     /// let db = Database::open(&directory)?;
     /// let accounts = db.table::<Account>("accounts")?;
     /// let pending: Vec<_> = (0..100)
-    ///     .map(|id| db.run_logged(move |tx| accounts.insert(tx, Account { id, cents: 0 })))
+    ///     .map(|id| db.run_logged(|tx| accounts.insert(tx, Account { id, cents: 0 })))
     ///     .collect();
     /// for inserted in pending {
     ///     inserted.wait()?; // from here on, a loss of power does not undo it
