@@ -1435,8 +1435,8 @@ struct Ticket {
     price: i64,
 }
 
-/// Makes an ordered table of tickets. Ticket `id` has seat `id` and price zero. A table with an index
-/// takes more than the stack that loom gives a thread.
+/// Makes an ordered table of tickets. Ticket `id` has seat `id` and price zero. A table with an
+/// index takes more than the stack that loom gives a thread.
 fn tickets(
     ids: impl Iterator<Item = u64> + Clone + Send + 'static,
 ) -> (Database<Occ>, Table<Ticket, Occ>) {
