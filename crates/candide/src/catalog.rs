@@ -187,31 +187,11 @@ impl Catalog {
         let mut tables = common.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
             let core = &tables[known.number];
-            return match &known.row {
-                KnownRow::Typed { id, .. } if *id == row.id => Ok(FoundTable::Ready(core.clone())),
-                KnownRow::Typed { path, .. } => {
-                    // If both types have the same name, the error shows their paths.
-                    let are_alike = core.row_type == row.name;
-                    let (wanted, existing) =
-                        if are_alike { (row.path, *path) } else { (row.name, core.row_type) };
-                    Err(Error::TableType { table: name.to_owned(), wanted, existing })
-                }
-                KnownRow::Recovered(schema) => {
-                    stored::check(schema, row)?;
-                    Ok(FoundTable::Recovered(core.clone()))
-                }
-            };
+            return existing(name, core, &known.row, row);
         }
         let mut cores = self.new_table(common, (name, names.len()), options, row, &tables)?;
         if let Some(store) = store.filter(|_| !options.volatile) {
-            let schema = stored::schema_of(name, row);
-            let schema = TableSchema {
-                ordered: schema.ordered || options.ordered,
-                splitting: options.splitting,
-                policy: options.policy.map(|policy| policy.name().to_owned()),
-                ..schema
-            };
-            let number = stored::add(store, schema)?;
+            let number = store_table(store, name, options, row)?;
             Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
                 Some(number);
         }
@@ -224,6 +204,12 @@ impl Catalog {
         names.insert(name.into(), Known { number: tables.len(), row: KnownRow::of(row) });
         tables.extend(cores);
         Ok(FoundTable::Ready(core))
+    }
+
+    /// Returns whether the program has named the row type of a table.
+    pub(crate) fn is_adopted(&self, core: &TableCore) -> bool {
+        let names = lock(&self.tables);
+        names.get(&*core.name).is_some_and(|known| matches!(known.row, KnownRow::Typed { .. }))
     }
 
     /// Notes the row type of a recovered table, whose indexes have been made.
@@ -471,6 +457,51 @@ impl Catalog {
             versions,
         })
     }
+}
+
+/// Returns a table that exists, if its rows are of this type.
+#[inline(never)]
+fn existing(
+    name: &str,
+    core: &Arc<TableCore>,
+    known: &KnownRow,
+    row: &RowType,
+) -> Result<FoundTable, Error> {
+    match known {
+        KnownRow::Typed { id, .. } if *id == row.id => Ok(FoundTable::Ready(core.clone())),
+        KnownRow::Typed { path, .. } => {
+            // If both types have the same name, the error shows their paths.
+            let are_alike = core.row_type == row.name;
+            let (wanted, existing) =
+                if are_alike { (row.path, *path) } else { (row.name, core.row_type) };
+            Err(Error::TableType { table: name.to_owned(), wanted, existing })
+        }
+        KnownRow::Recovered(schema) => {
+            stored::check(schema, row)?;
+            Ok(FoundTable::Recovered(core.clone()))
+        }
+    }
+}
+
+/// Adds a table to the files, and returns its number in the log.
+#[cold]
+#[inline(never)]
+fn store_table(
+    store: &Store,
+    name: &str,
+    options: TableOptions,
+    row: &RowType,
+) -> Result<u16, Error> {
+    let schema = stored::schema_of(name, row);
+    stored::add(
+        store,
+        TableSchema {
+            ordered: schema.ordered || options.ordered,
+            splitting: options.splitting,
+            policy: options.policy.map(|policy| policy.name().to_owned()),
+            ..schema
+        },
+    )
 }
 
 /// Returns the policy of a new table. The database has `place` tables before it.

@@ -169,12 +169,12 @@ impl BlockHeader {
                 "the checksum of the block is {crc:#010x}, not {found:#010x} as it says"
             )));
         }
-        match whole[end..].iter().position(|byte| *byte != 0) {
-            Some(at) => {
-                Err(Malformed::new((end + at) as u64, "a byte behind the payload is not zero"))
-            }
-            None => Ok(payload),
+        let behind = &whole[end..];
+        if behind != self.padding() {
+            let at = end + behind.iter().position(|byte| *byte != 0).unwrap_or(0);
+            return Err(Malformed::new(at as u64, "a byte behind the payload is not zero"));
         }
+        Ok(payload)
     }
 
     /// Checks that this block comes directly after `before` in the same generation, or is its

@@ -79,11 +79,13 @@ impl ManifestFile {
 }
 
 /// Writes `MANIFEST` anew before anything rests on it: what the system shows may be what a failed
-/// sync has lost. It is durable after the next sync of the directory.
+/// sync has lost. It is durable when this returns, and so are the names of all other files: a name
+/// that is given to another file later cannot come back.
 pub(crate) fn renew(disk: &Directory, manifest: &mut Manifest) -> Result<(), StoreError> {
     manifest.sequence += 1;
     write_new(disk, manifest)?;
-    disk.rename(MANIFEST_NEW, MANIFEST).map_err(StoreError::io(MANIFEST))
+    disk.rename(MANIFEST_NEW, MANIFEST).map_err(StoreError::io(MANIFEST))?;
+    disk.sync_names().map_err(StoreError::io(DIRECTORY))
 }
 
 /// Writes the first `MANIFEST` of a database.

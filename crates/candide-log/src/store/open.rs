@@ -50,14 +50,6 @@ impl Files {
         })
     }
 
-    /// Returns the largest number of a file for segments to come; 0 if there is none.
-    fn last_spare(&self) -> u64 {
-        self.last(|name| match name {
-            FileName::Spare(number) => Some(number),
-            _ => None,
-        })
-    }
-
     /// Removes those of the files that are so. What cannot be removed is removed next time.
     fn remove(&self, disk: &dyn Disk, is_so: impl Fn(FileName) -> bool) {
         for name in self.names.iter().filter(|name| is_so(**name)) {
@@ -113,7 +105,7 @@ impl Store {
             generation: 1,
             end_before: GenerationEnd::default(),
             closed: Vec::new(),
-            next_spare: files.last_spare().wrapping_add(1),
+            next_spare: first_spare(),
             segment_bytes: options.segment_bytes,
         };
         if !is_new {
@@ -285,6 +277,12 @@ fn begin(
         manifest::create(disk, manifest)?;
     }
     Ok(log)
+}
+
+/// Returns the number in the name of the first spare. It is drawn at random: after a failed sync, a
+/// crash may bring back a name that no listing shows, and with it the file that had it.
+fn first_spare() -> u64 {
+    random::word() >> 1
 }
 
 /// Returns whether a file is more than what a crash, or a checkpoint, has left behind.

@@ -193,7 +193,7 @@ impl<P: Protocol> Database<P> {
     /// let db = Database::open(&directory)?;
     /// let accounts = db.table::<Account>("accounts")?;
     /// let pending: Vec<_> = (0..100)
-    ///     .map(|id| db.run_logged(move |tx| accounts.insert(tx, Account { id, cents: 0 })))
+    ///     .map(|id| db.run_logged(|tx| accounts.insert(tx, Account { id, cents: 0 })))
     ///     .collect();
     /// for inserted in pending {
     ///     inserted.wait()?; // from here on, a loss of power does not undo it
@@ -523,26 +523,39 @@ fn find_table<P: Protocol>(
     options: TableOptions,
     row: &RowType,
 ) -> Result<Arc<TableCore>, Error> {
-    let find = || {
+    let files = inner.store().map(|store| &**store);
+    match inner.catalog.table((&inner.engine.common, files), name, options, row)? {
+        FoundTable::Ready(core) => Ok(core),
+        FoundTable::Recovered(core) => adopt(inner, &core, row),
+    }
+}
+
+/// Gives a recovered table its row type and the declared indexes, if no other thread has done so.
+#[cold]
+#[inline(never)]
+fn adopt<P: Protocol>(
+    inner: &Arc<Inner<P>>,
+    core: &Arc<TableCore>,
+    row: &RowType,
+) -> Result<Arc<TableCore>, Error> {
+    let _one_at_a_time = lock(&inner.adoptions);
+    if inner.catalog.is_adopted(core) {
+        // By a thread that has named the same row type, or this one would have been refused.
         let files = inner.store().map(|store| &**store);
-        inner.catalog.table((&inner.engine.common, files), name, options, row)
-    };
-    if let FoundTable::Ready(core) = find()? {
+        let common = &inner.engine.common;
+        let found =
+            inner.catalog.table((common, files), &core.name, TableOptions::default(), row)?;
+        let (FoundTable::Ready(core) | FoundTable::Recovered(core)) = found;
         return Ok(core);
     }
-    let _one_at_a_time = lock(&inner.adoptions);
-    let core = match find()? {
-        FoundTable::Ready(core) => return Ok(core),
-        FoundTable::Recovered(core) => core,
-    };
     for spec in row.indexes {
         // The index exists if an earlier call has made it, and failed at the next one.
         if !core.indexes.kept().any(|index| *index.name == *spec.name) {
-            index_changes::create(inner, &core, IndexPlan::of_spec(spec))?;
+            index_changes::create(inner, core, IndexPlan::of_spec(spec))?;
         }
     }
-    inner.catalog.adopt(&core, row);
-    Ok(core)
+    inner.catalog.adopt(core, row);
+    Ok(core.clone())
 }
 
 /// Checks that the factors choose at most one allocator, which this build has.

@@ -31,7 +31,7 @@ impl Database<DefaultProtocol> {
     /// [`Database::run_logged`] does not wait, and [`LogOptions::acknowledge`] changes the default.
     ///
     /// ```
-    /// use candide::{Abort, Database, Record};
+    /// use candide::{Abort, Database, Record, Whole};
     ///
     /// #[derive(Record, Clone, Copy, Debug, PartialEq)]
     /// struct Account { #[key] id: u64, cents: i64 }
@@ -45,7 +45,7 @@ impl Database<DefaultProtocol> {
     /// }
     /// let db = Database::open(&path)?;
     /// let accounts = db.table::<Account>("accounts")?;
-    /// assert_eq!(db.run(|tx| accounts.get(tx, &1))?, Some(Account { id: 1, cents: 50 }));
+    /// assert_eq!(db.run(|tx| accounts.get(tx, &1, Whole))?, Some(Account { id: 1, cents: 50 }));
     /// # drop((db, accounts));
     /// # std::fs::remove_dir_all(directory)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1435,8 +1435,16 @@ struct Ticket {
     price: i64,
 }
 
-/// Makes an ordered table of tickets. Ticket `id` has seat `id` and price zero.
-fn tickets(ids: impl Iterator<Item = u64> + Clone) -> (Database<Occ>, Table<Ticket, Occ>) {
+/// Makes an ordered table of tickets. Ticket `id` has seat `id` and price zero. A table with an
+/// index takes more than the stack that loom gives a thread.
+fn tickets(
+    ids: impl Iterator<Item = u64> + Clone + Send + 'static,
+) -> (Database<Occ>, Table<Ticket, Occ>) {
+    let builder = loom::thread::Builder::new().stack_size(1 << 18);
+    builder.spawn(move || make_tickets(ids)).unwrap().join().unwrap()
+}
+
+fn make_tickets(ids: impl Iterator<Item = u64> + Clone) -> (Database<Occ>, Table<Ticket, Occ>) {
     let db = Database::<Occ>::builder().timestamp_splitting(false).build().unwrap();
     let table = db.table::<Ticket>("tickets").unwrap();
     let mut session = db.session().unwrap();
