@@ -81,7 +81,7 @@ fn random_rounds<P: Protocol>(splitting: bool) {
     story.assert_recoverable();
     story.assert_in_order_of_sessions();
     let states = story.assert_prefixes(&logged, &told);
-    if P::READABLE_CUT {
+    if logged.db.inner.engine.common.properties.readable_cut {
         let every = states.len().div_ceil(READERS_MAX);
         let seen: Vec<_> = states.into_iter().skip(1).step_by(every).collect();
         story.assert_readable::<P>(&seen);

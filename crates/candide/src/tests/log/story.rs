@@ -294,7 +294,7 @@ impl Story {
         self.assert_recoverable();
         self.assert_in_order_of_sessions();
         let states = self.assert_prefixes(logged, told);
-        if P::READABLE_CUT {
+        if logged.db.inner.engine.common.properties.readable_cut {
             self.assert_readable::<P>(&states[1..]);
         }
     }
