@@ -6,13 +6,12 @@ use super::super::transactions::{CONFLICT, ONCE, run};
 use super::disk::Logged;
 use crate::engine::Protocol;
 use crate::log::Round;
-use crate::sync::{Point, with_hook};
+use crate::sync::{AtomicBool, Ordering, Point, with_hook};
 use crate::tests::waiting::eventually;
 use crate::{Abort, Database, Table};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// Makes a database with durable rows 1 and 2.
