@@ -69,7 +69,10 @@ pub enum Abort {
     AttemptsExhausted,
     /// Refusal: the deadline passed before an attempt could commit.
     DeadlinePassed,
-    /// Refusal: the database has used up its version numbers (after at least eight years).
+    /// Refusal: the database has used up its version numbers, after at least eight years. In an
+    /// [open](crate::Database::open) database under [`Occ`](crate::Occ) or
+    /// [`TicToc`](crate::TicToc), each block of the log takes one of 2^38 numbers, too: 10,000 blocks
+    /// a second use them up in about 300 days. A new process begins anew.
     VersionsExhausted,
     /// Refusal: a write to the log, or a sync of it, has failed
     /// ([`Database::log_failure`](crate::Database::log_failure) says how). No transaction can write
