@@ -61,8 +61,8 @@ fn manifest(choices: &mut Choices<'_>) -> Manifest {
         tables.push(table(choices, number));
     }
     let uuid = std::array::from_fn(|_| choices.byte());
-    let (sequence, first_segment) = (choices.word(), choices.word());
-    Manifest { uuid, sequence, first_segment, checkpoint, tables }
+    let [sequence, first_segment, last_segment] = std::array::from_fn(|_| choices.word());
+    Manifest { uuid, sequence, first_segment, last_segment, checkpoint, tables }
 }
 
 fn table(choices: &mut Choices<'_>, number: u32) -> TableSchema {

@@ -37,6 +37,8 @@ pub enum Mutant {
     RoundSplit,
     /// A checkpoint does not keep the records that are above its cut.
     CheckpointPendingDropped,
+    /// `MANIFEST` does not say which segment is the last one.
+    LastSegmentUnnoted,
 }
 
 #[cfg(not(any(test, feature = "mutants")))]

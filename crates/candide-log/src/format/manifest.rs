@@ -1,4 +1,4 @@
-//! MANIFEST: the tables, the checkpoint in force, and the first segment that recovery needs.
+//! MANIFEST: the tables, the checkpoint in force, and the segments that recovery needs.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ const GENERATION: Field = Field::new("checkpoint: generation", 64, 8);
 const CUT: Field = Field::new("checkpoint: cut", 72, 8);
 const PARTS: Field = Field::new("checkpoint: parts", 80, 4);
 const TABLES: Field = Field::new("tables", 84, 4);
+const LAST_SEGMENT: Field = Field::new("last segment", 88, 8);
 
 /// The fields with which MANIFEST begins.
 pub const FIELDS: &[Field] = &[
@@ -33,10 +34,11 @@ pub const FIELDS: &[Field] = &[
     CUT,
     PARTS,
     TABLES,
+    LAST_SEGMENT,
 ];
 
 /// The number of bytes of these fields.
-const HEADER_BYTES: usize = 88;
+const HEADER_BYTES: usize = 96;
 /// The number of bytes of the checksum at the end.
 const CRC_BYTES: usize = 4;
 /// The number of bytes for each part of a checkpoint.
@@ -58,6 +60,10 @@ pub struct Manifest {
     pub sequence: u64,
     /// The number of the first segment that recovery needs.
     pub first_segment: u64,
+    /// The number of the last segment that is known to contain a durable block; it may be smaller
+    /// than that of the first segment needed. Recovery needs all segments up to it, so that the
+    /// loss of the last file is noticed.
+    pub last_segment: u64,
     /// The checkpoint in force, if there is one.
     pub checkpoint: Option<Checkpoint>,
     /// The tables, in ascending order of their numbers, with different names.
@@ -111,6 +117,7 @@ impl Manifest {
         UUID.put_bytes(&mut to, &self.uuid);
         SEQUENCE.put(&mut to, self.sequence);
         FIRST_SEGMENT.put(&mut to, self.first_segment);
+        LAST_SEGMENT.put(&mut to, self.last_segment);
         CHECKPOINT.put(&mut to, checkpoint.number);
         GENERATION.put(&mut to, checkpoint.generation);
         CUT.put(&mut to, checkpoint.cut);
@@ -151,7 +158,8 @@ impl Manifest {
             return Err(Malformed::new(from.offset(), error));
         }
         let (sequence, first_segment) = (SEQUENCE.get(file), FIRST_SEGMENT.get(file));
-        Ok(Manifest { uuid, sequence, first_segment, checkpoint, tables })
+        let last_segment = LAST_SEGMENT.get(file);
+        Ok(Manifest { uuid, sequence, first_segment, last_segment, checkpoint, tables })
     }
 }
 

@@ -31,7 +31,7 @@ fn a_thousand_states_are_as_they_must_be() {
 
 /// Returns the finding of the first seed that has one.
 fn found(mutant: Mutant, plan: &Plan) -> Option<Box<Finding>> {
-    with_mutant(mutant, || (0..40).find_map(|seed| examine(seed, plan, None).err()))
+    with_mutant(mutant, || (0..200).find_map(|seed| examine(seed, plan, None).err()))
 }
 
 #[test]

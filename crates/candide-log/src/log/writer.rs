@@ -121,6 +121,15 @@ impl Log {
         (self.segment.number, self.synced_offset)
     }
 
+    /// Returns the number of the last segment that contains a durable block, as far as the
+    /// checkpoint in force does not contain it; 0 if there is none.
+    pub(crate) fn last_with_durable_block(&self) -> u64 {
+        if self.synced_offset > FIRST_BLOCK {
+            return self.segment.number;
+        }
+        self.closed.last().map_or(0, |closed| closed.number)
+    }
+
     /// Returns the number of bytes of blocks that the checkpoint in force does not contain.
     pub(crate) fn bytes(&self) -> u64 {
         let closed: u64 = self.closed.iter().map(|closed| closed.end - FIRST_BLOCK).sum();

@@ -54,7 +54,9 @@ impl Store {
         // The segment in use may contain no durable block.
         let with_blocks = ends.iter().rfind(|(_, end)| *end > FIRST_BLOCK).or(ends.last());
         // The tables that these segments name have been added before.
-        let manifest = shared.manifest().current().clone();
+        let mut manifest = shared.manifest().current().clone();
+        manifest.last_segment =
+            with_blocks.filter(|(_, end)| *end > FIRST_BLOCK).map_or(0, |end| end.0);
         let mut done = BackedUp::default();
         if let Some(checkpoint) = &manifest.checkpoint {
             for (part, about) in (0..).zip(&checkpoint.parts) {

@@ -91,9 +91,11 @@ impl Store {
         if mutant(Mutant::SegmentsFreedBeforeManifest) {
             done.left_behind += shared.give_back(first);
         }
+        let last_segment = shared.log().last_with_durable_block();
         let replaced = shared.manifest().replace(|manifest| {
             manifest.checkpoint = Some(checkpoint);
             manifest.first_segment = first;
+            manifest.last_segment = manifest.last_segment.max(last_segment);
         });
         match replaced {
             Ok(()) => {}

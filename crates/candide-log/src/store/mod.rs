@@ -12,6 +12,7 @@ pub use checkpoint::Checkpointed;
 use crate::directory::Directory;
 use crate::error::{StoreError, WriteError};
 use crate::log::writer::Log;
+use crate::mutants::{Mutant, mutant};
 use crate::schema::{TABLE_NUMBER_MAX, TableSchema};
 use manifest::ManifestFile;
 use recover::Recovery;
@@ -108,6 +109,8 @@ pub struct Store {
 #[derive(Debug)]
 pub struct LogWriter {
     shared: Arc<Shared>,
+    /// The last segment that `MANIFEST` was to name.
+    last_segment: u64,
 }
 
 /// What a store and its writer share. Of the mutexes, `merging` is locked before the others, and
@@ -210,12 +213,26 @@ impl LogWriter {
         self.shared.log().has_pending()
     }
 
-    /// Makes everything that was written durable.
+    /// Makes everything that was written durable. The first time for a segment, also notes in
+    /// `MANIFEST` that there is that segment, so that the loss of its file is noticed. If that
+    /// fails, the next checkpoint notes it.
     ///
     /// # Errors
     /// After [`WriteError::Failed`] nothing can be written any more.
     pub fn sync(&mut self) -> Result<(), WriteError> {
-        self.shared.log().sync()
+        let noted = {
+            let mut log = self.shared.log();
+            log.sync()?;
+            log.last_with_durable_block()
+        };
+        if noted > self.last_segment && !mutant(Mutant::LastSegmentUnnoted) {
+            self.last_segment = noted;
+            // What is durable stays so, whichever MANIFEST is in force.
+            let _ = self.shared.manifest().replace(|manifest| {
+                manifest.last_segment = manifest.last_segment.max(noted);
+            });
+        }
+        Ok(())
     }
 
     /// Does a part of the work for the next segment, when the one in use is half full. To be called
@@ -242,9 +259,9 @@ impl LogWriter {
     ///
     /// # Errors
     /// As with [`sync`](LogWriter::sync).
-    pub fn close(self) -> Result<(), WriteError> {
+    pub fn close(mut self) -> Result<(), WriteError> {
+        self.sync()?;
         let mut log = self.shared.log();
-        log.sync()?;
         log.confirm()?;
         log.sync()
     }

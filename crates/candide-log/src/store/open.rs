@@ -109,7 +109,7 @@ impl Store {
             segment_bytes: options.segment_bytes,
         };
         if !is_new {
-            let last = files.last_segment();
+            let last = files.last_segment().max(manifest.last_segment);
             let recovery = recover::recover(
                 &**disk,
                 &manifest,
@@ -141,6 +141,7 @@ impl Store {
         let log = begun.map_err(opening)?;
         files.remove(&**disk, |name| !is_needed(&manifest, name));
         let checkpoint = number_of_checkpoint(&manifest);
+        let last_segment = manifest.last_segment;
         let shared = Arc::new(Shared {
             manifest: Mutex::new(ManifestFile::new(Arc::clone(&disk), manifest)),
             log: Mutex::new(log),
@@ -149,7 +150,7 @@ impl Store {
             options: options.clone(),
             _lock: lock,
         });
-        Ok((Store { shared: Arc::clone(&shared) }, LogWriter { shared }, recovered))
+        Ok((Store { shared: Arc::clone(&shared) }, LogWriter { shared, last_segment }, recovered))
     }
 }
 
@@ -164,6 +165,7 @@ pub(crate) fn new_manifest() -> Manifest {
         uuid: random::uuid(),
         sequence: 1,
         first_segment: 1,
+        last_segment: 0,
         checkpoint: None,
         tables: Vec::new(),
     }

@@ -63,7 +63,7 @@ impl<'a> Source<'a> {
     /// Opens the segments of the log up to the first one that is damaged. Returns the damage, too.
     fn segments(&self) -> (Vec<Segment<'a>>, Option<OpenError>) {
         let first = self.manifest.first_segment;
-        let last = self.files.last_segment().max(first);
+        let last = self.files.last_segment().max(self.manifest.last_segment).max(first);
         for end in (first..=last).rev() {
             match recover::segments(self.disk, &self.manifest, end) {
                 Ok(segments) => {

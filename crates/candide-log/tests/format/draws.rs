@@ -120,6 +120,7 @@ impl Draws {
             uuid: self.uuid(),
             sequence: self.number(),
             first_segment: self.number(),
+            last_segment: self.number(),
             checkpoint,
             tables,
         }

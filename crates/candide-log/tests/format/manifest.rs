@@ -65,13 +65,13 @@ fn counts_that_lie_are_refused_before_they_are_used() {
         seal_again(&mut bytes);
         Manifest::decode(&bytes)
     };
-    let tables = samples::manifest().encode().unwrap().len() - 88 - 4;
+    let tables = samples::manifest().encode().unwrap().len() - 96 - 4;
     let what = format!("the list of parts needs 51539607540 bytes, and {tables} are left");
-    expect(with(80, 4, u32::MAX.into()), 88, &what);
-    let end = 88 + tables as u64;
+    expect(with(80, 4, u32::MAX.into()), 96, &what);
+    let end = 96 + tables as u64;
     expect(with(84, 4, u32::MAX.into()), end, "a table's number needs 4 bytes, and 0 are left");
     // The number of groups of the first table, whose names and words are taken for groups.
-    let error = with(88 + 12 + 18, 2, 0xffff).unwrap_err();
+    let error = with(96 + 12 + 18, 2, 0xffff).unwrap_err();
     assert_eq!(error.fault, Fault::Short, "{error}");
 }
 
@@ -94,16 +94,16 @@ fn each_mistake_has_its_error() {
     expect(with(16, 8, 5), 16, &format!("MANIFEST has {length} bytes, not 5 as it says"));
     expect(with(64, 8, 0), 64, "there is a checkpoint, and its generation is 0");
     // The first table is behind one part.
-    let table = 88 + 12;
+    let table = 96 + 12;
     expect(with(table, 4, 70_000), table as u64, "table 70000 has a number above 65535");
-    expect(with(table + 12, 2, 16), 112, "a table has the flags 0x0010");
-    expect(with(table + 12, 2, 4), 112, "a table has the flags 0x0004");
+    expect(with(table + 12, 2, 16), 120, "a table has the flags 0x0010");
+    expect(with(table + 12, 2, 4), 120, "a table has the flags 0x0004");
     expect(
         with(table + 14, 2, 300),
         table as u64,
         "table \"accounts\" has keys of 300 words; 255 are the most",
     );
-    expect(with(table + 24, 1, 0xff), 124, "a table's name is not UTF-8");
+    expect(with(table + 24, 1, 0xff), 132, "a table's name is not UTF-8");
     let second = with(table, 4, 9).unwrap_err();
     assert_eq!(second.what, "table 2 comes after table 9");
     let mut same = samples::manifest();

@@ -47,6 +47,7 @@ pub fn manifest() -> Manifest {
         uuid: UUID,
         sequence: 5,
         first_segment: 4,
+        last_segment: 6,
         checkpoint: Some(Checkpoint { number: 1, generation: 2, cut: 1000, parts: vec![part().1] }),
         tables: vec![accounts, lines],
     }

@@ -74,6 +74,11 @@ fn a_torn_block_that_is_taken_for_damage_is_noticed() {
 }
 
 #[test]
+fn a_last_segment_that_no_manifest_names_is_noticed() {
+    finds(Mutant::LastSegmentUnnoted, damage::remove_files);
+}
+
+#[test]
 fn damage_that_is_taken_for_a_torn_block_is_noticed() {
     finds(Mutant::CorruptTakenForTorn, damage::lose_sectors);
 }
