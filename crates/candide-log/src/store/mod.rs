@@ -21,6 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The number of segments from which on a checkpoint should be made: each opening begins one.
 const SEGMENTS_MAX: usize = 256;
+/// The most by which the log may be longer than [`StoreOptions::checkpoint_log_bytes`] before a
+/// checkpoint should be made. A checkpoint takes about as much memory as the log.
+pub const LOG_FACTOR_MAX: u64 = 4;
 
 /// How a database is opened and kept.
 #[derive(Debug, Clone)]
@@ -29,8 +32,10 @@ pub struct StoreOptions {
     /// segment of a generation has at most 64 KiB, each next one twice as many. A segment is larger
     /// if a single block needs it.
     pub segment_bytes: u64,
-    /// The bytes of log after which a checkpoint should be made; 256 MiB by default. So many bytes
-    /// of segments are kept for the log to come.
+    /// The bytes of log after which a checkpoint should be made; 256 MiB by default. If the
+    /// checkpoint in force has more bytes, then only after as many bytes of log as that, but at
+    /// most [`LOG_FACTOR_MAX`] times as many as here: so a checkpoint is rarer if it takes more
+    /// work. So many bytes of segments are kept for the log to come.
     pub checkpoint_log_bytes: u64,
     /// The number of threads that recovery uses, at least 1, if there is much to read.
     pub recovery_threads: usize,
@@ -182,8 +187,10 @@ impl Store {
     /// Returns whether so much log has been written, or in so many segments, that a checkpoint
     /// should be made.
     pub fn wants_checkpoint(&self) -> bool {
+        let of_checkpoint = recover::checkpoint_bytes(self.shared.manifest().current());
+        let least = self.shared.options.checkpoint_log_bytes;
         let log = self.shared.log();
-        log.bytes() >= self.shared.options.checkpoint_log_bytes
+        log.bytes() >= of_checkpoint.clamp(least, least.saturating_mul(LOG_FACTOR_MAX))
             || log.closed().len() >= SEGMENTS_MAX
     }
 }

@@ -290,3 +290,26 @@ fn hundreds_of_openings_need_few_files_at_once_and_then_a_checkpoint() {
     assert_eq!(opened.rows, rows(1, [1].into_iter().chain(101..=100 + openings)));
     assert!(!opened.store.wants_checkpoint());
 }
+
+#[test]
+fn a_large_checkpoint_waits_for_as_much_log_up_to_four_times_the_option() {
+    let options = StoreOptions { checkpoint_log_bytes: 20 << 10, ..options() };
+    for (rows, expected) in [(10, 20 << 10), (900, 0), (9_000, 80 << 10)] {
+        let mut opened = open_with(SimDisk::new(), &options).unwrap();
+        opened.store.add_table(schema("accounts")).unwrap();
+        for key in 1..=rows {
+            opened.log.write(&[&put(key, 1, key, key)], key).unwrap();
+        }
+        let made = opened.store.checkpoint().unwrap();
+        let expected = if expected == 0 { made.bytes } else { expected };
+        assert!((20 << 10..=80 << 10).contains(&expected), "{expected}");
+        for number in rows + 1.. {
+            let before = opened.store.log_bytes();
+            assert_eq!(opened.store.wants_checkpoint(), before >= expected, "{rows}: {before}");
+            if before >= expected {
+                break;
+            }
+            opened.log.write(&[&put(number, 1, 1, number)], number).unwrap();
+        }
+    }
+}

@@ -75,9 +75,11 @@ impl LogOptions {
         LogOptions { segment_bytes: bytes.max(64 << 10), ..self }
     }
 
-    /// Sets the size of the log above which a checkpoint begins by itself; 256 MiB by default. A
-    /// smaller size makes recovery shorter, and writes the rows more often. The checkpoint takes
-    /// about as much memory.
+    /// Sets the size of the log above which a checkpoint begins by itself; 256 MiB by default. If
+    /// the last checkpoint is larger, the next one begins when the log is as large as that one, but
+    /// at the latest when it has four times the size set here. A smaller size makes recovery
+    /// shorter, and writes the rows more often. The checkpoint takes about as much memory as the
+    /// log.
     #[must_use]
     pub fn checkpoint_bytes(self, bytes: u64) -> LogOptions {
         LogOptions { checkpoint_bytes: bytes, ..self }

@@ -53,6 +53,14 @@ impl<'a> LogTurn<'a> {
         }
     }
 
+    /// Ends the turn of a commit that is not logged: there is nothing to unlock, and its
+    /// destructor does not look.
+    #[inline(always)]
+    pub(crate) fn end_unlogged(self) {
+        debug_assert!(self.buffer.is_none() && self.held.is_none());
+        std::mem::forget(self);
+    }
+
     /// Gives the turn up, for a commit that has failed and is going to wait.
     #[inline(always)]
     pub(crate) fn give_up(&mut self) {

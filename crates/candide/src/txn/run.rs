@@ -255,18 +255,22 @@ impl<P: Protocol> TxnRunner<P> {
             if let Some(log) = &mut self.state.get_mut().log {
                 log.begin();
             }
-            let ended = self.attempt(engine, options, failed + 1, effects, &mut body);
-            let is_over = !matches!(ended, Err((Verdict::Conflict(_), _)));
-            if is_over && self.state.get_mut().log.is_some() {
-                starvation.end_early();
-                if let Err(abort) = self.acknowledge(engine, options) {
-                    return end_unacknowledged(ended, abort, effects);
-                }
+            let (verdict, result) =
+                match self.attempt(engine, options, failed + 1, effects, &mut body) {
+                    Ok(value) if self.state.get_mut().log.is_none() => return Ok(value),
+                    Ok(value) => {
+                        return match self.acknowledge(engine, options, &mut starvation) {
+                            Ok(()) => Ok(value),
+                            Err(abort) => end_unacknowledged(value, abort, effects),
+                        };
+                    }
+                    Err(ended) => ended,
+                };
+            if !matches!(verdict, Verdict::Conflict(_))
+                && let Err(abort) = self.acknowledge(engine, options, &mut starvation)
+            {
+                return end_unacknowledged(result, abort, effects);
             }
-            let (verdict, result) = match ended {
-                Ok(value) => return Ok(value),
-                Err(ended) => ended,
-            };
             let cause = match settle(verdict, result, effects) {
                 ControlFlow::Continue(cause) => cause,
                 ControlFlow::Break(result) => return result,
@@ -297,12 +301,20 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Waits, in a database with a log, until everything on which the result of the transaction
-    /// rests has reached the level for which the caller waits. The session is not pinned.
-    fn acknowledge(&mut self, engine: &Engine<P>, options: &RunOptions<'_>) -> Result<(), Abort> {
+    /// rests has reached the level for which the caller waits. The session is not pinned, and has
+    /// released the token and its turn.
+    #[inline(never)]
+    fn acknowledge(
+        &mut self,
+        engine: &Engine<P>,
+        options: &RunOptions<'_>,
+        starvation: &mut StarvationGuard<'_>,
+    ) -> Result<(), Abort> {
         let state = self.state.get_mut();
         let Some(SessionLog { log, acknowledge, .. }) = state.log.as_deref() else {
             return Ok(());
         };
+        starvation.end_early();
         match options.level.unwrap_or(*acknowledge) {
             Level::Memory => Ok(()),
             level => log.progress.wait(state.rests_on(engine), level),
@@ -582,11 +594,11 @@ fn settle<T, E: From<Abort>>(
 /// rests on was durable.
 #[cold]
 fn end_unacknowledged<T, E: From<Abort>>(
-    ended: Result<T, Ended<T, E>>,
+    unshown: impl Sized,
     abort: Abort,
     effects: &Effects,
 ) -> Result<T, E> {
-    drop(ended);
+    drop(unshown);
     drop(effects.discard());
     Err(abort.into())
 }

@@ -927,9 +927,11 @@ impl<P: Protocol> State<P> {
         let has_changed = P::InPlace::has_changed(&self.attempt) && self.log.is_some();
         let is_simple = self.writes.is_empty() && !has_failed && !has_changed;
         is_simple.then(|| {
-            let turn = &mut LogTurn::unlogged();
+            let mut turn = LogTurn::unlogged();
             let context = &mut Context::new(engine, &mut self.worker);
-            P::commit(context, &mut self.attempt, &mut self.writes, turn)?;
+            let committed = P::commit(context, &mut self.attempt, &mut self.writes, &mut turn);
+            turn.end_unlogged();
+            committed?;
             self.note_seen();
             Ok(())
         })

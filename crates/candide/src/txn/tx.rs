@@ -29,7 +29,10 @@ impl Effects {
     #[inline(always)]
     pub(crate) fn run_all(self) {
         let effects = self.0.into_inner();
-        if !effects.is_empty() {
+        if effects.capacity() == 0 {
+            // Nothing is to be dropped, and the usual transaction does not call the destructor.
+            std::mem::forget(effects);
+        } else {
             effects.into_iter().for_each(|effect| effect());
         }
     }
