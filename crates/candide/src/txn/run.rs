@@ -301,24 +301,33 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Waits, in a database with a log, until everything on which the result of the transaction
-    /// rests has reached the level for which the caller waits. The session is not pinned, and has
-    /// released the token and its turn.
-    #[inline(never)]
+    /// rests has reached the level for which the caller waits. The session is not pinned.
+    #[inline(always)]
     fn acknowledge(
         &mut self,
         engine: &Engine<P>,
         options: &RunOptions<'_>,
         starvation: &mut StarvationGuard<'_>,
     ) -> Result<(), Abort> {
-        let state = self.state.get_mut();
-        let Some(SessionLog { log, acknowledge, .. }) = state.log.as_deref() else {
-            return Ok(());
-        };
-        starvation.end_early();
-        match options.level.unwrap_or(*acknowledge) {
-            Level::Memory => Ok(()),
-            level => log.progress.wait(state.rests_on(engine), level),
+        let acknowledge = self.state.get_mut().log.as_ref().map(|log| log.acknowledge);
+        match acknowledge.map(|level| options.level.unwrap_or(level)) {
+            None | Some(Level::Memory) => Ok(()),
+            Some(level) => self.await_level(engine, level, starvation),
         }
+    }
+
+    /// Waits for a level, in a database with a log. Releases the token and the turn before.
+    #[inline(never)]
+    fn await_level(
+        &mut self,
+        engine: &Engine<P>,
+        level: Level,
+        starvation: &mut StarvationGuard<'_>,
+    ) -> Result<(), Abort> {
+        starvation.end_early();
+        let state = self.state.get_mut();
+        let SessionLog { log, .. } = state.log.as_deref().expect("the database has a log");
+        log.progress.wait(state.rests_on(engine), level)
     }
 
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
