@@ -206,7 +206,7 @@ fn check<P: Protocol>(db: &Database<P>, table: &Table<Parcel, P>, map: &Map) {
             let rows = table.index(Parcel::BY_COLOUR).rows(tx, &colour, Whole).count();
             assert_eq!(rows, map.values().filter(|row| row.colour == colour).count());
         }
-        Ok::<_, Abort>(())
+        Ok(())
     })
     .expect("no other transaction is in the way");
 }

@@ -216,7 +216,7 @@ fn run_one(
             seen.push(operation.perform(table, tx, seen.iter().sum())?);
             turns.hand_over(own, false);
         }
-        Ok::<_, Abort>(seen)
+        Ok(seen)
     });
     turns.end(own);
     seen.expect("a transaction commits in the end")

@@ -194,7 +194,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// let db = Database::new();
 /// let customers = db.table::<Customer>("customers")?;
 /// db.run(|tx| customers.insert(tx, Customer { name: candide, cents: 0 }))?;
-/// assert_eq!(db.run(|tx| customers.read(tx, &candide, Customer::NAME)), Ok::<_, Abort>(candide));
+/// assert_eq!(db.run(|tx| customers.read(tx, &candide, Customer::NAME)), Ok(candide));
 ///
 /// // The customers of branch 3 with that name.
 /// fn is_range<K: Key>(range: impl candide::KeyRange<K>) {}

@@ -178,7 +178,7 @@ fn work(house: &House, session: &mut Session, seed: u64) -> Result<Tally, Abort>
         }
         let (item, bidder) = (below(ITEMS), below(BIDDERS));
         let cents = session.run(|tx| house.items.read(tx, &item, Item::HIGHEST))? + below(20);
-        match session.run(|tx| house.bid(tx, seed << 32 | number, item, bidder, cents)) {
+        match session.try_run(|tx| house.bid(tx, seed << 32 | number, item, bidder, cents)) {
             Ok(()) => tally.taken += 1,
             Err(BidError::TooLow) => tally.too_low += 1,
             Err(BidError::TooManyOpen) => tally.too_many_open += 1,

@@ -170,7 +170,7 @@ fn sell(
     while taken + refused < ORDERS_PER_THREAD || !stop.load(Ordering::Relaxed) {
         let wanted: Vec<_> = (0..1 + below(4)).map(|_| (below(PRODUCTS), 1 + below(5))).collect();
         let (id, customer) = (seed << 32 | (taken + refused), below(CUSTOMERS));
-        match session.run(|tx| shop.order(tx, id, customer, &wanted)) {
+        match session.try_run(|tx| shop.order(tx, id, customer, &wanted)) {
             Ok(()) => taken += 1,
             Err(OrderError::OutOfStock) => refused += 1,
             Err(OrderError::Engine(abort)) => return Err(abort),
@@ -199,7 +199,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let by_sku = shop.products.index(Product::BY_SKU);
     assert_eq!(
         db.run(|tx| by_sku.read(tx, &twin.sku, (Product::ID, Product::CATEGORY))),
-        Ok::<_, Abort>((1, Category::Seeds))
+        Ok((1, Category::Seeds))
     );
 
     // Orders run while products are restocked and an index on the customers of orders is built.

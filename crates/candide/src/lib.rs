@@ -43,7 +43,7 @@
 //! };
 //! assert_eq!(transfer(300), Ok((20, 300)));
 //! assert_eq!(transfer(300), Err(Abort::Guard)); // and nothing has happened
-//! assert_eq!(db.run(|tx| accounts.read(tx, &1, Whole)), Ok::<_, Abort>(Account { id: 1, owner: 10, cents: 200 }));
+//! assert_eq!(db.run(|tx| accounts.read(tx, &1, Whole)), Ok(Account { id: 1, owner: 10, cents: 200 }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -51,7 +51,7 @@
 //! transaction commits. So a closure must have no effects outside the database; an effect that must
 //! happen once goes into [`Tx::on_commit`]. A closure may return any error type that implements
 //! `From<Abort>`. If nothing else determines that type, as in a closure that ends in `Ok(())`, name
-//! the type: `Ok::<_, Abort>(())`.
+//! the type: `Ok(())`.
 //!
 //! # Protocols
 //! `Database::<Mvcc>::builder().build()?` chooses another protocol than [`Occ`]. [The
@@ -111,6 +111,7 @@ mod sync;
 mod tests;
 mod timestamps;
 mod txn;
+mod unknown_name;
 mod visits;
 mod waiting;
 
@@ -118,12 +119,13 @@ pub use api::LoadOptions;
 pub use api::Scan;
 pub use api::Session;
 pub use api::Snapshot;
-pub use api::StreamError;
+pub use api::{AnyDatabase, AnySession, AnyTable};
 pub use api::{Builder, Database, MemoryUse};
 pub use api::{Durability, LogOptions, Pending};
 pub use api::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use api::{Index, IndexOptions, IndexScan};
 pub use api::{Row, Table};
+pub use api::{Runner, SessionRunner};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
 #[doc(no_inline)]
@@ -132,7 +134,7 @@ pub use candide_log::store::{BackedUp, Checkpointed};
 pub use candide_log::{OpenError, Progress};
 pub use catalog::TableOptions;
 pub use engine::{Properties, Protocol, Versioned};
-pub use error::{Abort, Error};
+pub use error::{Abort, Error, StreamError};
 pub use log::Level;
 pub use policy::{MoccOptions, Policies, Policy};
 pub use protocols::list::*;
@@ -144,9 +146,10 @@ pub use schema::{
     IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered,
     Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater, Whole,
 };
-pub use stats::{LockStats, Stats};
+pub use stats::{LockStats, NamedStats, Stats};
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
+pub use unknown_name::UnknownName;
 
 /// Choices that benchmarks compare: basis factors, lengths of waits and sources of timestamps; the
 /// free memory, by which benchmarks choose their sizes; and rows as words, which their checks read.

@@ -101,7 +101,7 @@ impl<P: Protocol> Database<P> {
     /// assert_eq!((health.sessions, health.oldest_pin, health.garbage), (1, None, 0));
     /// db.run(|_| {
     ///     assert!(db.health().oldest_pin.is_some_and(|pin| pin.session != session.number()));
-    ///     Ok::<_, Abort>(())
+    ///     Ok(())
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -1,5 +1,6 @@
 //! The handles by which a program uses a database.
 
+mod any;
 mod bulk;
 mod database;
 mod health;
@@ -11,6 +12,7 @@ mod open;
 mod pending;
 mod quiescent;
 mod recovery;
+mod runner;
 mod scan;
 mod session;
 mod snapshot;
@@ -20,6 +22,7 @@ mod table_policy;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
 
+pub use any::{AnyDatabase, AnySession, AnyTable};
 pub use bulk::LoadOptions;
 pub use database::{Builder, Database, MemoryUse};
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
@@ -29,12 +32,12 @@ pub use open::Durability;
 pub use pending::Pending;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use quiescent::for_each_row;
+pub use runner::{Runner, SessionRunner};
 pub use scan::Scan;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use scan::Way;
 pub use session::Session;
 pub use snapshot::Snapshot;
-pub use stream::StreamError;
 pub use table::{Row, Table};
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;

@@ -258,7 +258,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///     let next = counters.get_for_update(tx, &1, Counter::NEXT)?.unwrap_or(0);
     ///     // ... much that depends on it ...
     ///     counters.update(tx, &1, Counter::NEXT.set(next + 1))?;
-    ///     Ok::<_, Abort>(next)
+    ///     Ok(next)
     /// })?;
     /// assert_eq!(ticket, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -535,7 +535,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// transactions see only while no transaction runs.
     ///
     /// # Errors
-    /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Refused`] with
+    /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Transaction`] with
     /// [`Abort::LogFailed`] if the log of an [open](crate::Database::open) database has failed, and
     /// the rows may not be durable.
     pub fn for_each_quiescent(&self, mut each: impl FnMut(&R)) -> Result<usize, Error> {

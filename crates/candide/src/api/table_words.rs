@@ -114,7 +114,7 @@ impl<P: Protocol> TableWords<'_, P> {
     /// rows. The arguments of `each` are the words of a key and the other words.
     ///
     /// # Errors
-    /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Refused`] with
+    /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Transaction`] with
     /// [`Abort::LogFailed`] if the log of an [open](crate::Database::open) database has failed, and
     /// the rows may not be durable.
     pub fn for_each_quiescent(&self, each: &mut dyn FnMut(&[u64], &[u64])) -> Result<usize, Error> {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::hash::hash_numbers;
+use crate::error::{Abort, Error};
 use std::fmt;
 
 /// Words copied from a record, from which a value is made. A buffer may contain anything, even
@@ -451,6 +452,18 @@ impl fmt::Display for TextTooLong {
 }
 
 impl std::error::Error for TextTooLong {}
+
+impl From<TextTooLong> for Abort {
+    fn from(_: TextTooLong) -> Abort {
+        Abort::TextTooLong
+    }
+}
+
+impl From<TextTooLong> for Error {
+    fn from(TextTooLong { length, length_max }: TextTooLong) -> Error {
+        Error::TextTooLong { length, length_max }
+    }
+}
 
 impl<const N: usize> Text<N> {
     /// Returns `text` as a value of this type, if it fits.

@@ -106,7 +106,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// # let pages = db.table::<Page>("pages")?;
     /// db.run(|tx| pages.insert(tx, Page { id: 1, hits: 250 }))?;
     /// db.run(|tx| pages.update(tx, &1, Page::HITS.wrapping_add(10)))?;
-    /// assert_eq!(db.run(|tx| pages.read(tx, &1, Page::HITS)), Ok::<_, Abort>(4));
+    /// assert_eq!(db.run(|tx| pages.read(tx, &1, Page::HITS)), Ok(4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wrapping_add(self, summand: T) -> ColumnUpdate<R, T>

@@ -122,7 +122,7 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
         let (unwound, returned) = (Cell::new(0), Cell::new(0));
         run(&mut other, |holder| {
             items.read_for_update(holder, &0, Item::COUNT)?;
-            let refused = session.run_with(ONCE(), |tx| {
+            let refused = session.with(ONCE()).run(|tx| {
                 let _witness = Witness(&unwound);
                 let read = items.read_for_update(tx, &0, Item::COUNT);
                 returned.set(returned.get() + u32::from(read.is_err()));
@@ -142,7 +142,7 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
             }
             items.update(tx, &0, Item::COUNT.set(10 * count)).map(|()| count)
         });
-        assert_eq!((count, db.stats().total_aborts()), (Ok::<_, Abort>(1), 2), "{}", P::NAME);
+        assert_eq!((count, db.stats().total_aborts()), (Ok(1), 2), "{}", P::NAME);
 
         // An abort that is no conflict is returned as before.
         let refused = session.run(|tx| items.insert(tx, Item::new(0, 0)));
@@ -167,7 +167,7 @@ fn read_of_two_times<P: Protocol>() {
             }
             Ok((first, items.read(tx, &1, Item::COUNT)?, tx.attempt()))
         });
-        assert_eq!(read, Ok::<_, Abort>((10, 11, 2)), "{}", P::NAME);
+        assert_eq!(read, Ok((10, 11, 2)), "{}", P::NAME);
         assert_eq!((db.stats().total_aborts(), session.stats().commits), (1, 3), "{}", P::NAME);
     }
 }
@@ -210,7 +210,7 @@ fn components_share_words_if_they_are_to<P: Protocol>() {
         db.run(|tx| parcels.insert(tx, Parcel::new(3, 500)))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
         let found = db.run(|tx| parcels.get(tx, &(3, 500), ()));
-        assert_eq!(found, Ok::<_, Abort>(Some(())));
+        assert_eq!(found, Ok(Some(())));
     }
 }
 

@@ -61,9 +61,9 @@ fn both_commit<P: Protocol>(
 ) -> bool {
     let Scene { parcels, beside, first, second, .. } = scene;
     let mut inner = Ok(());
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         look(parcels, tx)?;
-        inner = second.run_with(ONCE(), |tx| {
+        inner = second.with(ONCE()).run(|tx| {
             if in_a_circle {
                 beside.read(tx, &0, Item::COUNT)?;
             }
@@ -192,7 +192,7 @@ fn both_ways_lead_over_the_same_rows() {
                 assert_eq!(forward, (lower..upper).collect::<Vec<_>>());
                 assert_eq!(back, forward);
             }
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
 }
@@ -221,9 +221,9 @@ fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
     // Another session inserts before the transaction's own split.
     let Scene { parcels, mut first, mut second, beside, .. } = scene::<P>(TENS);
     let mut inner = Ok(());
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         drain(parcels.scan(tx, Prefix((1,)), ()))?;
-        inner = second.run_with(ONCE(), |tx| {
+        inner = second.with(ONCE()).run(|tx| {
             beside.read(tx, &0, Item::COUNT)?;
             insert(&parcels, tx, 115)
         });
@@ -242,8 +242,8 @@ fn an_uncommitted_insert_is_an_absence_that_a_scan_observes<P: Protocol>() {
     let circle = |reverse: bool| {
         let Scene { parcels, beside, mut first, mut second, .. } = scene::<P>([10, 20, 30]);
         let mut inner = Ok(());
-        let outer = first.run_with(ONCE(), |scanner| {
-            inner = second.run_with(ONCE(), |inserter| {
+        let outer = first.with(ONCE()).run(|scanner| {
+            inner = second.with(ONCE()).run(|inserter| {
                 insert(&parcels, inserter, 15)?;
                 beside.read(inserter, &0, Item::COUNT)?;
                 let numbers: Result<Vec<_>, Abort> = match reverse {
@@ -285,9 +285,9 @@ fn a_row_that_comes_again_among_others_that_have_gone_is_noticed<P: Protocol>() 
             };
             let Scene { parcels, beside, mut first, mut second, .. } = some_gone();
             let mut inner = Ok(());
-            let outer = first.run_with(ONCE(), |tx| {
+            let outer = first.with(ONCE()).run(|tx| {
                 look(&parcels, tx)?;
-                inner = second.run_with(ONCE(), |tx| {
+                inner = second.with(ONCE()).run(|tx| {
                     beside.read(tx, &0, Item::COUNT)?;
                     insert(&parcels, tx, back)
                 });
@@ -357,9 +357,9 @@ fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
         let FiledScene { filed, scene } = filed_scene::<P>();
         let Scene { mut first, mut second, beside, .. } = scene;
         let mut inner = Ok(());
-        let outer = first.run_with(ONCE(), |tx| {
+        let outer = first.with(ONCE()).run(|tx| {
             look(&filed, tx)?;
-            inner = second.run_with(ONCE(), |tx| {
+            inner = second.with(ONCE()).run(|tx| {
                 if in_a_circle {
                     beside.read(tx, &0, Item::COUNT)?;
                 }
@@ -422,7 +422,8 @@ fn a_reader_by_an_index_does_not_notice_other_columns<P: Protocol>() {
     let FiledScene { filed, scene } = filed_scene::<P>();
     let Scene { mut first, mut second, beside, .. } = scene;
     first
-        .run_with(ONCE(), |tx| {
+        .with(ONCE())
+        .run(|tx| {
             filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE)?;
             drain(filed.index(Filed::BY_PLACE).scan(tx, .., Filed::NOTE))?;
             second
@@ -443,10 +444,10 @@ fn a_unique_key_is_given_to_one_of_two<P: Protocol>() {
         let FiledScene { filed, scene } = filed_scene::<P>();
         let Scene { mut first, mut second, .. } = scene;
         let mut inner = Ok(());
-        let outer = first.run_with(ONCE(), |tx| {
+        let outer = first.with(ONCE()).run(|tx| {
             change(&filed, tx)?;
             inner =
-                second.run_with(ONCE(), |tx| filed.insert(tx, Filed { number: 8, ..another() }));
+                second.with(ONCE()).run(|tx| filed.insert(tx, Filed { number: 8, ..another() }));
             Ok(())
         });
         assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
@@ -465,7 +466,7 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>()
     let FiledScene { filed, scene } = filed_scene::<P>();
     let Scene { mut first, mut second, beside, .. } = scene;
     let by_code = filed.index(Filed::BY_CODE);
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         let row = by_code.find(tx, &1_002)?.expect("it is there");
         second.run(|tx| {
             beside.read(tx, &0, Item::COUNT)?;
@@ -477,7 +478,7 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>()
     assert_eq!(outer, CONFLICT);
     // Rows are deleted in the middle of a scan that has already read their leaf. The scan does not
     // return the deleted rows, or the transaction fails.
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         let by_place = filed.index(Filed::BY_PLACE);
         let mut scan = by_place.rows(tx, &(1, 0), Filed::NOTE);
         let (key, _) = scan.next().expect("there is one")?;
@@ -519,7 +520,7 @@ fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
             parcels.delete(tx, &(1, 20))?;
             parcels.delete(tx, &(1, 4))?;
             assert!(!maker.is_finished(), "it waits for transactions that began before");
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
     maker.expect("made by the first attempt").join().unwrap();
@@ -552,7 +553,7 @@ fn a_unique_index_that_cannot_be_leaves_nothing<P: Protocol>() {
         .unwrap_or_else(|e: Abort| panic!("{e}"));
     let by_code = make().unwrap();
     assert_entries_match_rows(&mut first, &parcels);
-    assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok::<_, Abort>(2));
+    assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok(2));
 }
 
 /// Returns the number of entries of an index, whether or not the index can be read.
@@ -565,7 +566,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
     let Scene { db, parcels, mut first, .. } = scene::<P>(0..40);
     let make = || parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered());
     let old = make().unwrap();
-    assert_eq!(first.run(|tx| Ok::<_, Abort>(old.rows(tx, &1, ()).count())), Ok(40));
+    assert_eq!(first.run(|tx| Ok(old.rows(tx, &1, ()).count())), Ok(40));
     parcels.drop_index("by_shelf").unwrap();
     let refused = first.run(|tx| {
         assert_eq!(old.find(tx, &1).map(drop), Err(Abort::NoIndex));
@@ -588,7 +589,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
         })
         .unwrap_or_else(|e: Abort| panic!("{e}"));
     let new = make().unwrap();
-    assert_eq!(first.run(|tx| Ok::<_, Abort>(new.rows(tx, &1, ()).count())), Ok(38));
+    assert_eq!(first.run(|tx| Ok(new.rows(tx, &1, ()).count())), Ok(38));
     assert_entries_match_rows(&mut first, &parcels);
 }
 
@@ -598,7 +599,7 @@ fn a_scan_gives_nothing_after_an_error() {
     let Scene { db, parcels, mut first, .. } = scene::<Occ>(0..3);
     let by_shelf =
         parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
-    let outer: Result<(), Abort> = first.run_with(ONCE(), |tx| {
+    let outer: Result<(), Abort> = first.with(ONCE()).run(|tx| {
         let mut scan = parcels.scan(tx, .., Parcel::WEIGHT);
         let mut rows = by_shelf.rows(tx, &1, Parcel::WEIGHT);
         scan.next().expect("there is one")?;
@@ -623,8 +624,8 @@ fn an_update_that_is_refused_leaves_nothing_behind() {
         .run(|tx| {
             let update = (Parcel::WEIGHT.add(1), Parcel::SHELF.set(5), Parcel::NOTE.set(3));
             assert_eq!(parcels.update(tx, &(1, 0), update), Err(Abort::Indexed));
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
-    assert_eq!(first.run(|tx| parcels.read(tx, &(1, 0), Whole)), Ok::<_, Abort>(Parcel::new(1, 0)));
+    assert_eq!(first.run(|tx| parcels.read(tx, &(1, 0), Whole)), Ok(Parcel::new(1, 0)));
 }

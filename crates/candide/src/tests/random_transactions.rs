@@ -71,9 +71,9 @@ impl<P: Protocol> Mix<P> {
         // A transaction that fails this often has met a defect.
         let options = RunOptions::new().attempts_max(20_000);
         if random.below(8) == 0 {
-            self.play(random, most, a_read, |body| session.run_with(options.read_only(), body));
+            self.play(random, most, a_read, |body| session.with(options.read_only()).run(body));
         } else {
-            self.play(random, most, any, |body| session.run_with(options, body));
+            self.play(random, most, any, |body| session.with(options).run(body));
         }
     }
 
@@ -180,7 +180,7 @@ impl<P: Versioned> Mix<P> {
         random: &mut Random,
         most: u64,
     ) {
-        self.play(random, most, a_read, |body| session.run_at(snapshot, body));
+        self.play(random, most, a_read, |body| snapshot.run_in(session, body));
     }
 }
 

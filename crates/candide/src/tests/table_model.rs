@@ -1050,7 +1050,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         // changes observed nodes, once.
         let attempts_max = if rules.in_order && !rules.indexed { 1 } else { 8 };
         let result = catch_unwind(AssertUnwindSafe(|| {
-            session.run_with(RunOptions::new().attempts_max(attempts_max), |tx| {
+            session.with(RunOptions::new().attempts_max(attempts_max)).run(|tx| {
                 shown.clear();
                 let mut stage = Stage { table, indexes: indexes.as_ref(), tx, open: Vec::new() };
                 for (operation, expected) in script.iter().zip(&expected) {

@@ -8,6 +8,7 @@ mod conflict;
 mod events;
 mod index_entries;
 mod index_scratch;
+mod options;
 mod run;
 mod session_log;
 mod staging;
@@ -15,7 +16,7 @@ mod state;
 mod tx;
 
 pub use conflict::Conflict;
-pub use run::RunOptions;
+pub use options::RunOptions;
 pub(crate) use run::{SessionShared, TxnRunner};
 pub(crate) use staging::{FreeColumnsOnly, Stager};
 pub(crate) use state::{InsertTarget, Mark, State};

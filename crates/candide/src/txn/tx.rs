@@ -88,7 +88,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     ///     let hits = (counters.read(tx, &0, Counter::HITS)?, counters.read(tx, &1, Counter::HITS)?);
     ///     tx.validate()?;
     ///     assert_eq!(hits.0, hits.1, "transactions count both");
-    ///     Ok::<_, Abort>(())
+    ///     Ok(())
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

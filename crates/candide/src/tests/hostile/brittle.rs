@@ -317,10 +317,10 @@ fn what_panicking_transactions_have_linked_is_buried<P: Protocol>() {
             with_fuse(calls, || session.run(|tx| shelf.script(tx).and(Err::<(), _>(Abort::Guard))));
         assert!(matches!(done, None | Some(Err(Abort::Guard))), "{done:?}");
     }
-    assert_eq!(session.run(|tx| shelf.table.clear(tx)), Ok::<_, Abort>(ROWS as usize));
+    assert_eq!(session.run(|tx| shelf.table.clear(tx)), Ok(ROWS as usize));
     for _ in 0..10 {
         shelf.db.inner.engine.epochs.pass();
-        session.run(|_| Ok::<_, Abort>(())).unwrap();
+        session.run(|_| Ok(())).unwrap();
     }
     assert_eq!((shelf.db.memory().garbage, linked_records(&mut session, &shelf.table)), (0, 0));
 }

@@ -301,7 +301,7 @@ fn commits<T, P: Protocol>(
     let options = RunOptions::new().attempts_max(50);
     let mut committed = None;
     eventually("a later transaction commits", || {
-        match session.run_with(options, &mut body) {
+        match session.with(options).run(&mut body) {
             Ok(value) => committed = Some(value),
             Err(Abort::AttemptsExhausted) => {}
             Err(abort) => panic!("a later transaction: {abort}"),

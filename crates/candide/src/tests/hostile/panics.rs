@@ -236,7 +236,7 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
                 scene.parcels.update(tx, &(1, 11), Parcel::NOTE.add(1))?;
                 scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1))
             });
-            assert_eq!(changed, Ok::<_, Abort>(()));
+            assert_eq!(changed, Ok(()));
             has_changed.set(true);
             if scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)? == before {
                 Ok(())
@@ -255,7 +255,7 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
         scene.assert_unharmed(&scene.rows(), &step);
     }
     let note = scene.db.run(|tx| scene.parcels.read(tx, &(1, 11), Parcel::NOTE));
-    assert_eq!(note, Ok::<_, Abort>(places as u64));
+    assert_eq!(note, Ok(places as u64));
 }
 
 protocol_tests!(all: a_panic_that_the_closure_catches_takes_nothing_along);
@@ -314,7 +314,7 @@ fn an_effect_that_panics_comes_too_late_to_harm<P: Protocol>() {
                     tx.on_commit(move || drop(bomb));
                 }
                 tx.on_commit(move || after.set(after.get() + 10));
-                Ok::<_, Abort>(())
+                Ok(())
             })
         });
         // The transaction had committed. The effect registered later was dropped without running.
@@ -348,7 +348,7 @@ fn a_report_of_a_conflict_that_panics_does_no_harm<P: Protocol>() {
             }
         };
         demand_panic("a report", || {
-            session.run_with(RunOptions::new().on_conflict(&tell), |tx| {
+            session.with(RunOptions::new().on_conflict(&tell)).run(|tx| {
                 let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
                 // The other transaction runs on another thread. On this thread it might wait for
                 // the transaction that encloses it.
@@ -383,7 +383,7 @@ fn a_result_whose_drop_panics_does_no_harm<P: Protocol>() {
             }
             scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))?;
             other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
-            Ok::<_, Abort>(Some(Bomb))
+            Ok(Some(Bomb))
         })
     });
     drop(other);

@@ -235,8 +235,8 @@ fn a_snapshot_rests_on_what_was_there_when_it_was_opened<P: Versioned>() {
     let snapshot = scene.logged.db.snapshot();
     let new = scene.write(|items, tx| items.update(tx, &1, Item::COUNT.set(1)));
     let (items, reader) = (scene.items.clone(), scene.other.as_mut().expect("there are two"));
-    let seen = reader.run_at(&snapshot, |tx| items.get(tx, &1, Item::COUNT));
-    assert_eq!(seen, Ok::<_, Abort>(Some(0)));
+    let seen = snapshot.run_in(reader, |tx| items.get(tx, &1, Item::COUNT));
+    assert_eq!(seen, Ok(Some(0)));
     let rests_on = reader.rests_on();
     assert!((old..new).contains(&rests_on), "{}: {rests_on}, not {old} to {new}", P::NAME);
 }

@@ -211,8 +211,7 @@ pub(super) fn hot_transfer<P: Protocol>() -> Scene<P> {
         .after(|me| {
             let items = me.items();
             let sum = me.run(|tx| {
-                (0..3)
-                    .try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.read(tx, &id, Item::COUNT)?))
+                (0..3).try_fold(0, |sum, id| Ok(sum + items.read(tx, &id, Item::COUNT)?))
             });
             assert_eq!(sum, 0);
             me.expect_free();

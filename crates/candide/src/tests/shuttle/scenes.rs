@@ -29,9 +29,7 @@ pub(super) fn moves<P: Protocol>() -> Scene<P> {
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
         let sum = me.run(|tx| {
-            (0..3).try_fold(0, |sum, id| {
-                Ok::<_, Abort>(sum + items.get(tx, &id, Item::COUNT)?.unwrap_or(0))
-            })
+            (0..3).try_fold(0, |sum, id| Ok(sum + items.get(tx, &id, Item::COUNT)?.unwrap_or(0)))
         });
         assert_eq!(sum, 30);
     }
@@ -192,9 +190,8 @@ pub(super) fn holders<P: Protocol>() -> Scene<P> {
     }
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
-        let sum = me.run(|tx| {
-            (0..3).try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.read(tx, &id, Item::COUNT)?))
-        });
+        let sum =
+            me.run(|tx| (0..3).try_fold(0, |sum, id| Ok(sum + items.read(tx, &id, Item::COUNT)?)));
         assert_eq!(sum, 30);
     }
     Scene::new("holders")

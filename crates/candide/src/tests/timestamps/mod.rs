@@ -87,7 +87,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
     let scene = Scene::<P>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     for step in &script.before {
-        let ended = other.run_with(ONCE(), |tx| step(&scene, tx));
+        let ended = other.with(ONCE()).run(|tx| step(&scene, tx));
         assert!(matches!(ended, Ok(()) | Err(Abort::NotFound)), "{}: {ended:?}", script.name);
     }
     // The records of absent rows are removed when the next transaction of their session ends. This
@@ -106,7 +106,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
         }
         (script.see)(&scene, tx)?;
         assert_eq!(old == 0, tx.attempt() == 1);
-        Ok::<_, Abort>(tx.attempt())
+        Ok(tx.attempt())
     });
     attempts == Ok(1)
 }
@@ -420,7 +420,7 @@ fn no_holder_commits_below_a_reader_of_its_row() {
     let scene = Scene::<TicToc>::new();
     let [mut t1, mut t2, mut t3] = [(); 3].map(|()| scene.session());
     scene.age_item_1(&mut t1);
-    let ended = t3.run_with(ONCE(), |tx| {
+    let ended = t3.with(ONCE()).run(|tx| {
         assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
         run(&mut t2, |tx| {
             scene.items.read_for_update(tx, &2, Item::COUNT)?;
@@ -441,10 +441,10 @@ fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         scene.items.read(tx, &1, Item::COUNT)?;
         run(&mut other, |tx| scene.overwrite_item_1(tx));
-        let refused = other.run_with(ONCE(), |tx| {
+        let refused = other.with(ONCE()).run(|tx| {
             scene.items.read(tx, &1, Item::COUNT)?;
             scene.items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
         });
@@ -461,7 +461,7 @@ fn no_insert_slips_below_one_that_was_taken_back() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         scene.items.read(tx, &1, Item::COUNT)?;
         run(&mut other, |tx| scene.overwrite_item_1(tx));
         run(&mut other, |tx| {
@@ -505,7 +505,7 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
         });
         scene.pass();
         let mut w = Some(w);
-        t.run_with(ONCE(), |tx| {
+        t.with(ONCE()).run(|tx| {
             assert_eq!(scene.items.read(tx, &2, Item::COUNT)?, 0);
             goes_on.wait();
             w.take().expect("one attempt").join().unwrap();
@@ -524,7 +524,7 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
 /// Runs a transaction that reads item 1 as it was and then item 3. The caller lets another
 /// transaction run at a point of the commit.
 fn read_old_and_new(scene: &Scene<TicToc>, session: &mut Session<TicToc>) -> Result<(), Abort> {
-    session.run_with(ONCE(), |tx| {
+    session.with(ONCE()).run(|tx| {
         assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
         scene.items.read(tx, &3, Item::COUNT).map(drop)
     })
@@ -551,7 +551,7 @@ fn a_version_that_is_about_to_be_replaced_is_not_extended() {
     let result = std::thread::scope(|scope| {
         let (scene, read, its_end, its_turn) = (&scene, &read, ended.clone(), validated.clone());
         let reader = scope.spawn(move || {
-            let result = session.run_with(ONCE(), |tx| {
+            let result = session.with(ONCE()).run(|tx| {
                 assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
                 scene.items.read(tx, &3, Item::COUNT)?;
                 read.wait();
@@ -588,7 +588,7 @@ fn a_value_is_that_of_the_timestamps_it_is_read_with() {
         });
     };
     let seen = acting(Point::Copied, both, || {
-        session.run_with(ONCE(), |tx| {
+        session.with(ONCE()).run(|tx| {
             Ok([scene.items.read(tx, &1, Item::COUNT)?, scene.items.read(tx, &2, Item::COUNT)?])
         })
     });
@@ -607,7 +607,7 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
             run(&mut other, |tx| scene.overwrite_item_1(tx));
         }
         scene.items.update(tx, &2, Item::COUNT.add(1))?;
-        Ok::<_, Abort>(tx.attempt())
+        Ok(tx.attempt())
     });
     attempts.unwrap()
 }
@@ -629,7 +629,7 @@ fn a_reader_of_a_row_that_was_overwritten_since_may_come_first() {
 fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
     let scene = Scene::<Recorded<TicToc>>::new();
     let [mut failing, mut other, mut r] = [(); 3].map(|()| scene.session());
-    let failed = failing.run_with(ONCE(), |tx| {
+    let failed = failing.with(ONCE()).run(|tx| {
         scene.items.insert(tx, Item::new(9, 1))?;
         Err::<(), _>(Abort::NotFound)
     });

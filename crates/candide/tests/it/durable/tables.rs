@@ -55,7 +55,7 @@ fn a_table_with_another_row_type_is_refused_and_stays() {
     assert!(matches!(&refused, Error::Schema { table, .. } if table == "items"), "{refused}");
     assert!(refused.to_string().contains("groups"), "{refused}");
     let items = db.table::<Item>("items").unwrap();
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(Some(Item::new(1, 1))));
 }
 
 #[test]
@@ -76,9 +76,8 @@ fn a_volatile_table_is_empty_again() {
     .unwrap();
     drop((db, durable, volatile));
     let (db, durable, volatile) = open_both();
-    let (kept, gone) = db
-        .run(|tx| Ok::<_, Abort>((durable.get(tx, &1, Whole)?, volatile.get(tx, &1, Whole)?)))
-        .unwrap();
+    let (kept, gone) =
+        db.run(|tx| Ok((durable.get(tx, &1, Whole)?, volatile.get(tx, &1, Whole)?))).unwrap();
     assert_eq!((kept, gone), (Some(Item::new(1, 1)), None));
 }
 
@@ -95,5 +94,5 @@ fn tables_that_are_not_named_stay_in_the_files() {
         db.checkpoint().unwrap();
     }
     let (db, items) = open_items::<Occ>(&disk);
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(Some(Item::new(1, 1))));
 }

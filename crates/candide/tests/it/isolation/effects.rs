@@ -38,8 +38,8 @@ fn an_effect_may_run_a_transaction<P: Protocol>() {
         tx.on_commit(move || {
             db.run(|tx| table.insert(tx, Item::new(2, 2))).unwrap_or_else(|e: Abort| panic!("{e}"))
         });
-        Ok::<_, Abort>(())
+        Ok(())
     })
     .unwrap();
-    assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok::<_, Abort>(2));
+    assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok(2));
 }

@@ -18,7 +18,7 @@ fn causes(
     body: &dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>,
 ) -> Stats {
     let before = session.stats();
-    let ended = session.run_with(RunOptions::new().attempts_max(2), body);
+    let ended = session.with(RunOptions::new().attempts_max(2)).run(body);
     assert_eq!(ended, Err(expected));
     let mut after = session.stats();
     after.aborts.iter_mut().zip(before.aborts).for_each(|(count, before)| *count -= before);

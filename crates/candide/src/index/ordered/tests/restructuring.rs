@@ -54,7 +54,7 @@ fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
         let reverse = below(2) == 0;
         let limit = if below(3) == 0 { below(4) as usize } else { usize::MAX };
         let (mut noticed, mut entered) = (false, None);
-        let outer = first.run_with(ONCE(), |tx| {
+        let outer = first.with(ONCE()).run(|tx| {
             let scan = match (whole_hall, reverse) {
                 (true, false) => table.scan(tx, Prefix((hall,)), ()),
                 (true, true) => table.scan_rev(tx, Prefix((hall,)), ()),
@@ -186,7 +186,7 @@ fn one_thread_alone_meets_no_conflict<P: Protocol>() {
     let coat = |id| Coat { id, owner: 1, price: 2 };
     let mut session = db.session().unwrap();
     for id in 0..5_000 {
-        let inserted = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+        let inserted = session.with(RunOptions::new().attempts_max(1)).run(|tx| {
             // Its own key, and some that are in other buckets.
             for other in (id..id + 1_000).step_by(97) {
                 assert_eq!(table.get(tx, &other, Coat::ID)?, None);
