@@ -40,7 +40,7 @@ use std::sync::{Arc, OnceLock, RwLock};
 ///
 /// let db = Database::new(); // optimistic concurrency control, every default
 /// let other = Database::<Serial>::builder().policy(Exclusion::GlobalLock).memory_limit(64 << 20).build()?;
-/// assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.attempt()))?, 1);
+/// assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.attempt_number()))?, 1);
 /// # drop(other);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

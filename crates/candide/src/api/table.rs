@@ -358,8 +358,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if !home.is_new {
             return self.insert_again(tx, state, home.record, row);
         }
-        if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, home.record, row)? {
-            return Ok(false);
+        if !self.core.indexes.is_empty() {
+            self.add_entries(tx, state, home.record, row)?;
         }
         self.stager(tx, state, home.record).stage_new_row(row)?;
         Ok(true)
@@ -377,22 +377,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
-    /// Stages the index entries of `row`, whose new record seems to hold no row. Returns `false` if
-    /// the record does hold a row.
+    /// Stages the index entries of `row`.
     #[inline(never)]
-    fn enter_unless_there(
+    fn add_entries(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
         record: RecordAt,
         row: &R,
-    ) -> Result<bool, Abort> {
-        state.enter_unless_there(
-            tx.engine,
-            &self.core,
-            record,
-            store_in(row, &mut { R::Image::ZERO }),
-        )
+    ) -> Result<(), Abort> {
+        let words = &mut { R::Image::ZERO };
+        state.add_entries(tx.engine, &self.core, record, store_in(row, words))
     }
 
     /// Inserts a row, or replaces the row with the same key. Observes nothing, unless the table has

@@ -130,14 +130,14 @@ fn limits_on_retrying_at_their_edges() {
     for (options, attempts, refusal) in cases {
         let mut made = 0;
         let hopeless = session.run_with(options, |tx| {
-            made = tx.attempt();
+            made = tx.attempt_number();
             table.read(tx, &1, Item::COUNT)?;
             db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
             table.update(tx, &1, Item::COUNT.add(1))
         });
         assert_eq!((hopeless, made), (Err(refusal), attempts), "{options:?}");
         assert_eq!(
-            session.run_with(options, |tx| Ok::<_, Abort>(tx.attempt())),
+            session.run_with(options, |tx| Ok::<_, Abort>(tx.attempt_number())),
             Ok(1),
             "{options:?}"
         );
@@ -152,7 +152,7 @@ fn limits_on_retrying_at_their_edges() {
     assert_eq!(late, Ok(()));
     let mut made = 0;
     let late = session.run_with(soon(), |tx| {
-        made = tx.attempt();
+        made = tx.attempt_number();
         table.read(tx, &1, Item::COUNT)?;
         db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
         sleep();

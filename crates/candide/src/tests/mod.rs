@@ -66,6 +66,8 @@ mod random_transactions;
 mod refusals;
 pub(crate) mod rows;
 #[cfg(not(any(loom, shuttle)))]
+mod savepoints;
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) mod seats;
 #[cfg(shuttle)]
 mod shuttle;

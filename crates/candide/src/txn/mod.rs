@@ -4,11 +4,13 @@
 #![forbid(unsafe_code)]
 
 mod conflict;
+mod deferred;
 #[cfg(feature = "tracing")]
 mod events;
 mod index_entries;
 mod index_scratch;
 mod run;
+mod savepoint;
 mod session_log;
 mod staging;
 mod state;

@@ -157,7 +157,7 @@ impl<'a> RunOptions<'a> {
     /// };
     /// db.run_with(RunOptions::new().on_conflict(&count), |tx| {
     ///     let hits = counters.read(tx, &7, Counter::HITS)?;
-    ///     # if tx.attempt() < 3 { other.run(|tx| counters.update(tx, &7, Counter::HITS.add(1)))?; }
+    ///     # if tx.attempt_number() < 3 { other.run(|tx| counters.update(tx, &7, Counter::HITS.add(1)))?; }
     ///     counters.update(tx, &7, Counter::HITS.set(hits * 10))
     /// })?;
     /// println!("{:?}", causes.borrow()); // {(Some("counters"), Some("row")): 2}
@@ -488,6 +488,7 @@ impl<P: Protocol> TxnRunner<P> {
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
+        self.state.get_mut().deferred.clear();
         self.end(engine, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),
