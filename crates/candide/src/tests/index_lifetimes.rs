@@ -197,7 +197,8 @@ fn be_refused<P: Protocol>(
     step: &Step,
 ) -> Result<Result<(), Abort>, Abort> {
     db.session().unwrap().run(|tx| {
-        let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, 999) });
+        let twin = Parcel { code: 1_002, ..Parcel::new(1, 999) };
+        let inserted = tx.attempt(|tx| parcels.insert(tx, twin));
         if tx.attempt_number() == 1 {
             step.reach(2);
             step.wait_for(4);

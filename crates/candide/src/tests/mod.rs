@@ -88,6 +88,8 @@ mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod transactions;
 #[cfg(not(any(loom, shuttle)))]
+mod unique_keys;
+#[cfg(not(any(loom, shuttle)))]
 mod versions;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod waiting;

@@ -172,7 +172,7 @@ fn assert_refused_with_reason<P: Protocol>(
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (inserted, codes) = session
         .run(|tx| {
-            let inserted = parcels.insert(tx, row(3, 200));
+            let inserted = tx.attempt(|tx| parcels.insert(tx, row(3, 200)));
             if tx.attempt_number() == 1 {
                 refused();
                 // If the change of the index does not wait, the index is no longer maintained.
