@@ -142,7 +142,7 @@ impl<P: Protocol> Mix<P> {
         operations: &[(u64, u64, u64)],
         part: Part,
     ) -> Result<(), Abort> {
-        let mut carry_out = |tx: &Tx<'_, Recorded<P>>| {
+        let carry_out = |tx: &Tx<'_, Recorded<P>>| {
             operations.iter().try_for_each(|operation| self.carry_out(tx, *operation))
         };
         match part {
@@ -150,7 +150,7 @@ impl<P: Protocol> Mix<P> {
             Part::Undoable => tx.attempt(carry_out),
             Part::Undone => {
                 let undone = tx.attempt(|tx| {
-                    tx.attempt(&mut carry_out)?;
+                    tx.attempt(carry_out)?;
                     Err::<(), _>(Abort::Indexed)
                 });
                 if undone == Err(Abort::Indexed) { Ok(()) } else { undone }

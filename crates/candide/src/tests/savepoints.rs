@@ -1,7 +1,6 @@
 //! Parts of transactions that are undone: [`Tx::attempt`](crate::Tx::attempt).
 
-use super::indexed_rows::Filed;
-use super::indexed_rows::Parcel;
+use super::indexed_rows::{Filed, Parcel};
 use super::rows::Item;
 use super::transactions::{CONFLICT, ONCE, run};
 use crate::engine::Protocol;
@@ -46,6 +45,9 @@ fn counts_in<P: Protocol>(
     rows.sort();
     Ok(rows)
 }
+
+/// A change of items.
+type Act<P> = fn(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Fails a part for a reason of its own.
 fn fail<P: Protocol>(
@@ -321,7 +323,8 @@ fn parts_of_large_transactions_are_undone<P: Protocol>() {
     let mut scene = scene::<P>();
     let items = scene.items.clone();
     // Before the part, in it, and after it: around the size at which a write set is indexed.
-    for sizes in [(0, 200, 1), (31, 1, 50), (32, 33, 0), (33, 200, 100), (64, 64, 64), (150, 9, 9)] {
+    for sizes in [(0, 200, 1), (31, 1, 50), (32, 33, 0), (33, 200, 100), (64, 64, 64), (150, 9, 9)]
+    {
         let (before, within, after) = sizes;
         let key = |number: u64| 1_000 + number;
         run(&mut scene.session, |tx| {
@@ -343,7 +346,8 @@ fn parts_of_large_transactions_are_undone<P: Protocol>() {
             }
             for number in 0..before + within {
                 let count = if number < before { Some(1) } else { None };
-                let count = if (before..before + after).contains(&number) { Some(3) } else { count };
+                let count =
+                    if (before..before + after).contains(&number) { Some(3) } else { count };
                 assert_eq!(items.get(tx, &key(number), Item::COUNT)?, count, "{sizes:?} {number}");
             }
             Ok(())
@@ -393,7 +397,7 @@ protocol_tests!(overlapping: what_undone_writes_have_assumed_is_observed);
 /// inserts that row, and changes a row that the first transaction has read before: it comes after
 /// the first, or the first has to run again.
 fn what_undone_writes_have_assumed_is_observed<P: Protocol>() {
-    let acts: [fn(&Table<Item, P>, &Tx<'_, P>) -> Result<(), Abort>; 3] = [
+    let acts: [Act<P>; 3] = [
         |items, tx| items.insert(tx, Item::new(50, 1)),
         |items, tx| items.update(tx, &5, Item::OTHER.set(1)),
         |items, tx| items.delete(tx, &5),

@@ -57,11 +57,14 @@ fn give<P: Protocol>(
     filed.modify(tx, &(1, number), Filed::CODE, |old| *old = code)
 }
 
+/// The numbers of rows with their codes.
+type Codes = &'static [(u16, u32)];
+
 type Act<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 protocol_tests!(all: rows_exchange_their_keys);
 fn rows_exchange_their_keys<P: Protocol>() {
-    let swaps: [(Act<P>, &[(u16, u32)]); 10] = [
+    let swaps: [(Act<P>, Codes); 10] = [
         (
             |filed, tx| {
                 give(filed, tx, 1, 2)?;
@@ -459,10 +462,13 @@ impl<P: Protocol> Play<'_, P> {
             8 => {
                 let found = by_code.get(tx, &code, Filed::NUMBER);
                 assert_eq!(found, Ok(model.owners.get(&code).copied()));
-                let mut rows: Vec<_> =
-                    filed.iter(tx, Filed::CODE).map(|row| row.map(|(key, code)| (key.1, code)).unwrap()).collect();
+                let mut rows: Vec<_> = filed
+                    .iter(tx, Filed::CODE)
+                    .map(|row| row.map(|(key, code)| (key.1, code)).unwrap())
+                    .collect();
                 rows.sort();
-                let wanted: Vec<_> = model.rows.iter().map(|(&number, row)| (number, row.0)).collect();
+                let wanted: Vec<_> =
+                    model.rows.iter().map(|(&number, row)| (number, row.0)).collect();
                 assert_eq!(rows, wanted);
             }
             _ if level < 3 => {

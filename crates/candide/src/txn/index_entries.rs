@@ -223,7 +223,8 @@ impl<P: Protocol> State<P> {
                 );
             }
         };
-        if !self.deferred.is_empty() && self.give_up(record, primary) {
+        let some_wait = !self.deferred.is_empty();
+        if some_wait && self.give_up(record, primary) {
             return Ok(());
         }
         let at = index.entries.layout.at(record, Unit::ROW);
@@ -240,10 +241,10 @@ impl<P: Protocol> State<P> {
             }
         }
         self.stage(engine, at, Intent::Delete, Op::DELETE)?;
-        match self.next_waiting(record) {
-            Some(waiting) => self.stage_entry(engine, index, record, &waiting, Intent::Put),
-            None => Ok(()),
+        if some_wait && let Some(waiting) = self.next_waiting(record) {
+            self.stage_entry(engine, index, record, &waiting, Intent::Put)?;
         }
+        Ok(())
     }
 
     /// Stages the deletion of a unit, if its row exists.
