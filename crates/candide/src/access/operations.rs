@@ -53,8 +53,8 @@ impl Operations {
     }
 
     /// Removes the operations from number `next` on, and what was added after the `sizes` were
-    /// taken: updaters, and operand words unless there are newer checkpoints, whose images lie among
-    /// them and belong to operations that stay.
+    /// taken: updaters, and operand words unless there are newer checkpoints, whose images lie
+    /// among them and may be of operations that stay.
     pub(super) fn truncate(&mut self, next: u32, sizes: (usize, usize, usize)) {
         let (operands, users, checkpoints) = sizes;
         self.ops.truncate(next as usize);

@@ -1,65 +1,62 @@
 //! Deferred entries of unique indexes: a row may be given a key that another row still has, if that
 //! row gives it up before the end.
 //!
-//! An operation that would enter a key for a second row leaves the entry as it is, and keeps a
-//! [`Deferred`] entry in the transaction. Until the transaction deletes the entry, the index finds
-//! the row that had the key. Then the first row that waits for the entry takes its place. What is
-//! still deferred at the end of the closure, or at the end of the part of the transaction that has
-//! deferred it, is the outcome [`Abort::NotUnique`]. That the entry was there, the attempt has
-//! observed, so the outcome is validated like any other.
+//! An operation that would enter a key for a second row leaves the entry as it is, and makes the
+//! row wait for it. Until the transaction deletes the entry, the index finds the row that had the
+//! key. Then the first row that waits for the entry takes its place. If a row still waits at the
+//! end of the closure, or at the end of the part of the transaction in which it began to wait, that
+//! is the outcome [`Abort::NotUnique`](crate::Abort::NotUnique). The attempt has observed that the
+//! entry was there, so the outcome is validated like any other.
 
 #![forbid(unsafe_code)]
 
-use super::state::{AT_COMMIT, State};
-use crate::engine::Protocol;
-use crate::error::Abort;
 use crate::record::RecordAt;
 use crate::sync::{Mutant, mutant};
 
-/// An entry that waits for another row to give up its key.
+/// The rows of a transaction that wait for entries, in the order in which they began to wait.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Deferred(Vec<Waiting>);
+
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Deferred {
-    /// The record of the entry, which belongs to the other row.
+struct Waiting {
+    /// The record of the entry, which belongs to another row.
     entry: RecordAt,
     /// The primary key of the row that waits.
     primary: Box<[u64]>,
 }
 
-impl<P: Protocol> State<P> {
-    /// Makes a row wait for an entry of a unique index.
-    pub(super) fn defer(&mut self, entry: RecordAt, primary: &[u64]) {
-        self.deferred.push(Deferred { entry, primary: primary.into() });
-        self.note_deferred();
+impl Deferred {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Makes a row wait for an entry.
+    pub(super) fn push(&mut self, entry: RecordAt, primary: &[u64]) {
+        self.0.push(Waiting { entry, primary: primary.into() });
     }
 
     /// Ends the wait of a row for an entry. Returns whether the row has waited for it.
     pub(super) fn give_up(&mut self, entry: RecordAt, primary: &[u64]) -> bool {
-        let is_it = |it: &Deferred| {
+        let is_it = |it: &Waiting| {
             it.entry == entry && *it.primary == *primary && !mutant(Mutant::WaitingForEver)
         };
-        let place = self.deferred.iter().position(is_it);
-        place.map(|place| self.remove_deferred(place)).is_some()
+        let place = self.0.iter().position(is_it);
+        place.map(|place| self.0.remove(place)).is_some()
     }
 
-    /// Returns the primary key of the first row that waits for an entry, and ends its wait.
-    pub(super) fn next_waiting(&mut self, entry: RecordAt) -> Option<Box<[u64]>> {
-        let is_it = |it: &Deferred| it.entry == entry && !mutant(Mutant::WaitingForgotten);
-        let place = self.deferred.iter().position(is_it)?;
-        Some(self.remove_deferred(place).primary)
+    /// Ends the wait of the first row that waits for an entry. Returns the row's primary key.
+    pub(super) fn next(&mut self, entry: RecordAt) -> Option<Box<[u64]>> {
+        let is_it = |it: &Waiting| it.entry == entry && !mutant(Mutant::WaitingForgotten);
+        let place = self.0.iter().position(is_it)?;
+        Some(self.0.remove(place).primary)
     }
 
-    fn remove_deferred(&mut self, place: usize) -> Deferred {
-        let removed = self.deferred.remove(place);
-        self.note_deferred();
-        removed
-    }
-
-    /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
-    /// deferred entries.
-    pub(super) fn note_deferred(&mut self) {
-        if self.failed.is_none() || self.failed_at == AT_COMMIT {
-            self.failed = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
-            self.failed_at = AT_COMMIT;
-        }
+    /// Returns whether a row waits for an entry for which it did not wait `earlier`.
+    pub(super) fn has_more_than(&self, earlier: &Deferred) -> bool {
+        self.0.iter().any(|it| !earlier.0.contains(it))
     }
 }

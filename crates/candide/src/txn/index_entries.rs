@@ -168,7 +168,10 @@ impl<P: Protocol> State<P> {
                     let intent = if is_enforced { Intent::Insert } else { Intent::Put };
                     self.stage_entry(engine, index, record, primary, intent)?;
                 }
-                Some((record, Home::Taken)) => self.defer(record, primary),
+                Some((record, Home::Taken)) => {
+                    self.deferred.push(record, primary);
+                    self.note_deferred();
+                }
                 None => {}
             }
         }
@@ -224,7 +227,8 @@ impl<P: Protocol> State<P> {
             }
         };
         let some_wait = !self.deferred.is_empty();
-        if some_wait && self.give_up(record, primary) {
+        if some_wait && self.deferred.give_up(record, primary) {
+            self.note_deferred();
             return Ok(());
         }
         let at = index.entries.layout.at(record, Unit::ROW);
@@ -241,7 +245,8 @@ impl<P: Protocol> State<P> {
             }
         }
         self.stage(engine, at, Intent::Delete, Op::DELETE)?;
-        if some_wait && let Some(waiting) = self.next_waiting(record) {
+        if some_wait && let Some(waiting) = self.deferred.next(record) {
+            self.note_deferred();
             self.stage_entry(engine, index, record, &waiting, Intent::Put)?;
         }
         Ok(())

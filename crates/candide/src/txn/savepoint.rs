@@ -14,7 +14,7 @@ use std::panic::resume_unwind;
 pub(super) struct Savepoint {
     writes: access::Savepoint,
     applied: Applied,
-    deferred: Vec<Deferred>,
+    deferred: Deferred,
 }
 
 impl<P: Protocol> State<P> {
@@ -61,8 +61,8 @@ impl<P: Protocol> State<P> {
         if let Some(abort) = self.failure_since(savepoint) {
             return Err(abort);
         }
-        let leaves_some = self.deferred.iter().any(|it| !savepoint.deferred.contains(it));
-        if leaves_some { Err(Abort::NotUnique) } else { Ok(()) }
+        let is_refused = self.deferred.has_more_than(&savepoint.deferred);
+        if is_refused { Err(Abort::NotUnique) } else { Ok(()) }
     }
 
     /// Returns the outcome of the first operation that is known to have failed, if that operation

@@ -57,8 +57,8 @@ pub(crate) struct State<P: Protocol> {
     pub(super) failed: Option<Abort>,
     /// The number of the operation to which `failed` belongs, or [`AT_COMMIT`].
     pub(super) failed_at: u32,
-    /// The index entries that wait for another row to give up its key; empty outside of an attempt.
-    pub(super) deferred: Vec<Deferred>,
+    /// The rows that wait for another row to give up its key; empty outside of an attempt.
+    pub(super) deferred: Deferred,
     scratch: Vec<u64>,
     pub(super) index_scratch: IndexScratch,
     /// The number of operations that the attempt will have made at the next revalidation.
@@ -110,7 +110,7 @@ impl<P: Protocol> State<P> {
             doomed: None,
             failed: None,
             failed_at: AT_COMMIT,
-            deferred: Vec::new(),
+            deferred: Deferred::default(),
             scratch: Vec::new(),
             index_scratch: IndexScratch::default(),
             operations: FIRST_REVALIDATION,
@@ -713,6 +713,15 @@ impl<P: Protocol> State<P> {
     fn note_failure(&mut self, number: u32, abort: Abort) {
         if self.failed.is_none() || number < self.failed_at {
             (self.failed, self.failed_at) = (Some(abort), number);
+        }
+    }
+
+    /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
+    /// deferred entries. Called after each change of these.
+    pub(super) fn note_deferred(&mut self) {
+        if self.failed.is_none() || self.failed_at == AT_COMMIT {
+            self.failed = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
+            self.failed_at = AT_COMMIT;
         }
     }
 
