@@ -116,14 +116,14 @@ fn operate<P: Protocol>(
                 (false, true) => Err(Abort::NotUnique),
                 (false, false) => Ok(()),
             };
-            assert_eq!(table.insert(tx, row), wanted);
+            assert_eq!(tx.attempt(|tx| table.insert(tx, row)), wanted);
             if wanted.is_ok() {
                 map.insert(key, row);
             }
         }
         3 => {
             let wanted = if taken(map, row.code) { Err(Abort::NotUnique) } else { Ok(()) };
-            assert_eq!(table.put(tx, row), wanted);
+            assert_eq!(tx.attempt(|tx| table.put(tx, row)), wanted);
             if wanted.is_ok() {
                 map.insert(key, row);
             }

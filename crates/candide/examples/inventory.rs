@@ -92,10 +92,11 @@ impl Shop {
         })
     }
 
-    /// Adds a product; false if the SKU is taken. An outcome like this does not end the
+    /// Adds a product; false if the SKU is taken. That would be found at the end of the
+    /// transaction; in an attempt, it is found at the end of the attempt, and does not end the
     /// transaction.
     fn add(&self, tx: &Tx<'_>, product: Product) -> Result<bool, Abort> {
-        match self.products.insert(tx, product) {
+        match tx.attempt(|tx| self.products.insert(tx, product)) {
             Ok(()) => Ok(true),
             Err(Abort::NotUnique) => Ok(false),
             Err(other) => Err(other),

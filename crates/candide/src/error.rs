@@ -40,7 +40,8 @@ pub enum Abort {
     /// Outcome: the result of an update is outside the range of the column's type. The transaction
     /// has no effect.
     Overflow,
-    /// Outcome: another row has this key in a unique index.
+    /// Outcome: two rows have the same key in a unique index, at the end of the transaction or of a
+    /// [part](crate::Tx::attempt) of it.
     NotUnique,
     /// Outcome: a text is longer than its column or key allows. [`Text::new`](crate::Text::new)
     /// says so, by a [`TextTooLong`](crate::TextTooLong) with the two lengths, which becomes this.
@@ -167,8 +168,8 @@ impl fmt::Display for Abort {
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
             Abort::Overflow => "an update left the range of its column's type; guard it, or use a wider type",
-            Abort::NotUnique => "another row has this key in a unique index; look that row up there, or give this one another key",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
+            Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
             Abort::NoIndex => "there is no such secondary index (any more), or not in this snapshot; make it by `create_index`, or look by a later snapshot",
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",

@@ -114,7 +114,7 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
     let result = listening(listener, || {
         session.with(RunOptions::new().attempts_max(34)).run(|tx| {
             table.read(tx, &7, Account::CENTS)?;
-            if tx.attempt() <= 32 {
+            if tx.attempt_number() <= 32 {
                 db.run(|tx| table.update(tx, &7, Account::CENTS.add(1)))?;
             }
             table.read_for_update(tx, &7, Account::CENTS)?;

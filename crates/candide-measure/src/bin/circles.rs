@@ -76,7 +76,7 @@ fn play(policy: Policy, threads: usize, rounds: usize) -> Result<Times, candide:
                         counters.update(tx, &thread, Counter::COUNT.add(1))?;
                         (thread + 1) % 3
                     };
-                    if tx.attempt() == 1 {
+                    if tx.attempt_number() == 1 {
                         barrier.wait();
                         met = Instant::now();
                     }

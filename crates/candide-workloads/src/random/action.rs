@@ -143,15 +143,18 @@ impl Action {
 
 impl<P: Protocol> Tables<P> {
     /// Runs one operation. A missing key or a duplicate ends the transaction only if `stops` is
-    /// set.
+    /// set; otherwise the operation is a part of the transaction that is undone.
     pub(super) fn carry_out(
         &self,
         tx: &Tx<'_, P>,
         action: &Action,
         stops: bool,
     ) -> Result<(), Abort> {
-        match self.attempt(tx, action) {
-            Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => Ok(()),
+        if stops {
+            return self.attempt(tx, action);
+        }
+        match tx.attempt(|tx| self.attempt(tx, action)) {
+            Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) => Ok(()),
             done => done,
         }
     }

@@ -36,6 +36,14 @@ use std::sync::Arc;
 ///   reads](crate::txn::RunOptions::read_only), and [`Abort::MemoryLimit`] if the
 ///   [limit](super::database::Builder::memory_limit) leaves no room for a record, an index entry,
 ///   or a version.
+///
+/// # Unique keys
+/// Whether two rows have the same key in a unique index is checked at the end of the transaction,
+/// so rows may exchange their keys within it. If two rows have it then, the transaction ends in
+/// [`Abort::NotUnique`]. At the end of a part that is made by [`Tx::attempt`], the keys that the
+/// part has written are checked, too. So `tx.attempt(|tx| table.insert(tx, row))` returns
+/// `NotUnique` as a value. Until the row that has had the key gives it up, the index finds that
+/// row, and not the other one.
 pub struct Table<R, P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     core: Arc<TableCore>,
@@ -292,8 +300,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts a row.
     ///
     /// # Errors
-    /// [`Abort::Duplicate`] if a row with this key exists, [`Abort::NotUnique`] if another row has
-    /// the same key in a unique index, [`Abort::MemoryLimit`].
+    /// [`Abort::Duplicate`] if a row with this key exists, [`Abort::MemoryLimit`]. [At the
+    /// end](Table#unique-keys), [`Abort::NotUnique`] if another row has the same key in a unique
+    /// index.
     pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
     }
@@ -337,8 +346,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Inserts a row unless a row with its key exists; returns whether the row was inserted.
     ///
     /// # Errors
-    /// [`Abort::NotUnique`] if another row has the same key in a unique index,
-    /// [`Abort::MemoryLimit`].
+    /// [`Abort::MemoryLimit`]. [At the end](Table#unique-keys), [`Abort::NotUnique`] if another row
+    /// has the same key in a unique index.
     pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         let home = self.record_for(tx, state, &row.key())?;
@@ -358,8 +367,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if !home.is_new {
             return self.insert_again(tx, state, home.record, row);
         }
-        if !self.core.indexes.is_empty() && !self.enter_unless_there(tx, state, home.record, row)? {
-            return Ok(false);
+        if !self.core.indexes.is_empty() {
+            self.add_entries(tx, state, home.record, row)?;
         }
         self.stager(tx, state, home.record).stage_new_row(row)?;
         Ok(true)
@@ -377,30 +386,25 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
-    /// Stages the index entries of `row`, whose new record seems to hold no row. Returns `false` if
-    /// the record does hold a row.
+    /// Stages the index entries of `row`.
     #[inline(never)]
-    fn enter_unless_there(
+    fn add_entries(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
         record: RecordAt,
         row: &R,
-    ) -> Result<bool, Abort> {
-        state.enter_unless_there(
-            tx.engine,
-            &self.core,
-            record,
-            store_in(row, &mut { R::Image::ZERO }),
-        )
+    ) -> Result<(), Abort> {
+        let words = &mut { R::Image::ZERO };
+        state.add_entries(tx.engine, &self.core, record, store_in(row, words))
     }
 
     /// Inserts a row, or replaces the row with the same key. Observes nothing, unless the table has
     /// secondary indexes: then the transaction observes the indexed columns of the replaced row.
     ///
     /// # Errors
-    /// [`Abort::MemoryLimit`], and [`Abort::NotUnique`] if another row has the same key in a unique
-    /// index.
+    /// [`Abort::MemoryLimit`]. [At the end](Table#unique-keys), [`Abort::NotUnique`] if another row
+    /// has the same key in a unique index.
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
         let words = store_in(&row, &mut image);
@@ -472,9 +476,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// `change` returns. This is the way to change columns that indexes contain.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NotUnique`] if another row
-    /// has, in a unique index, the key that the changed row would have, [`Abort::MemoryLimit`] if
-    /// there is no memory for an index entry or for a version (see [`Table::update`]).
+    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::MemoryLimit`] if there is no
+    /// memory for an index entry or for a version (see [`Table::update`]). [At the
+    /// end](Table#unique-keys), [`Abort::NotUnique`] if another row has, in a unique index, the key
+    /// of the changed row.
     ///
     /// # Panics
     /// If `change` changes the key, in a [`Whole`](crate::Whole) row or in a

@@ -16,10 +16,10 @@
 #![forbid(unsafe_code)]
 
 use super::list::DefaultProtocol;
-use crate::access::{ChangeSink, Intent, WriteSet};
+use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
-    Absence, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
-    Protocol, Seen, TableCore, Versions,
+    Absence, Applied, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts,
+    Properties, Protocol, Seen, TableCore, Versions,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -220,6 +220,12 @@ pub trait Running: Send {
     fn chain_length(&self, base: &dyn Base, at: CellAt) -> Option<usize>;
     #[doc(hidden)]
     fn mark(&mut self) -> usize;
+    #[doc(hidden)]
+    fn applied(&self) -> Applied;
+    #[doc(hidden)]
+    fn failure_since(&mut self, since: Applied) -> Result<(), Failure>;
+    #[doc(hidden)]
+    fn undo_to(&mut self, to: Applied);
     #[doc(hidden)]
     fn read_at_mark(
         &mut self,
@@ -646,6 +652,18 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::InPlace::mark(&mut self.0)
     }
 
+    fn applied(&self) -> Applied {
+        P::InPlace::applied(&self.0)
+    }
+
+    fn failure_since(&mut self, since: Applied) -> Result<(), Failure> {
+        P::InPlace::failure_since(&mut self.0, since)
+    }
+
+    fn undo_to(&mut self, to: Applied) {
+        P::InPlace::undo_to(&mut self.0, to);
+    }
+
     fn read_at_mark(
         &mut self,
         context: &mut Context<'_, Erased>,
@@ -1020,6 +1038,18 @@ impl InPlace<Erased> for Erased {
 
     fn mark(attempt: &mut Box<dyn Running>) -> usize {
         attempt.mark()
+    }
+
+    fn applied(attempt: &Box<dyn Running>) -> Applied {
+        attempt.applied()
+    }
+
+    fn failure_since(attempt: &mut Box<dyn Running>, since: Applied) -> Result<(), Failure> {
+        attempt.failure_since(since)
+    }
+
+    fn undo_to(attempt: &mut Box<dyn Running>, to: Applied) {
+        attempt.undo_to(to);
     }
 
     fn read_at_mark(

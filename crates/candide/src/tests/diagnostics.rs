@@ -130,13 +130,13 @@ fn limits_on_retrying_at_their_edges() {
     for (options, attempts, refusal) in cases {
         let mut made = 0;
         let hopeless = session.with(options).run(|tx| {
-            made = tx.attempt();
+            made = tx.attempt_number();
             table.read(tx, &1, Item::COUNT)?;
             db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
             table.update(tx, &1, Item::COUNT.add(1))
         });
         assert_eq!((hopeless, made), (Err(refusal), attempts), "{options:?}");
-        assert_eq!(session.with(options).run(|tx| Ok(tx.attempt())), Ok(1), "{options:?}");
+        assert_eq!(session.with(options).run(|tx| Ok(tx.attempt_number())), Ok(1), "{options:?}");
     }
     // A deadline that passes inside the closure only prevents the next attempt.
     let soon = || none.deadline(Instant::now() + Duration::from_millis(2));
@@ -148,7 +148,7 @@ fn limits_on_retrying_at_their_edges() {
     assert_eq!(late, Ok(()));
     let mut made = 0;
     let late = session.with(soon()).run(|tx| {
-        made = tx.attempt();
+        made = tx.attempt_number();
         table.read(tx, &1, Item::COUNT)?;
         db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
         sleep();

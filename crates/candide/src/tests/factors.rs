@@ -137,7 +137,7 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
         // A conflict at the commit unwinds only the commit, not the closure.
         let count = session.run(|tx| {
             let count = items.read(tx, &0, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 run(&mut other, |tx| items.update(tx, &0, Item::COUNT.add(1)));
             }
             items.update(tx, &0, Item::COUNT.set(10 * count)).map(|()| count)
@@ -160,12 +160,12 @@ fn read_of_two_times<P: Protocol>() {
         let mut other = db.session().unwrap();
         let read = session.run(|tx| {
             let first = items.read(tx, &0, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 run(&mut other, |tx| {
                     (0..2).try_for_each(|key| items.update(tx, &key, Item::COUNT.add(10)))
                 });
             }
-            Ok((first, items.read(tx, &1, Item::COUNT)?, tx.attempt()))
+            Ok((first, items.read(tx, &1, Item::COUNT)?, tx.attempt_number()))
         });
         assert_eq!(read, Ok((10, 11, 2)), "{}", P::NAME);
         assert_eq!((db.stats().total_aborts(), session.stats().commits), (1, 3), "{}", P::NAME);

@@ -103,7 +103,7 @@ fn a_refusal_to_write_rests_on_nothing<P: Protocol>() {
     let options = crate::RunOptions::new().read_only();
     let seen = session.with(options).run(|tx| {
         let deleted = parcels.delete_if_present(tx, &(1, 7));
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             other.run(|tx| {
                 parcels.delete(tx, &(1, 7))?;
                 parcels.insert(tx, Parcel::new(1, 8))
@@ -153,7 +153,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
         let (note, found) = session
             .run(|tx| {
                 let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     other.run(|tx| {
                         parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
                         parcels.modify(tx, &(1, 100), Parcel::CODE, |code| *code = 7)
@@ -194,8 +194,9 @@ fn be_refused<P: Protocol>(
     step: &Step,
 ) -> Result<Result<(), Abort>, Abort> {
     db.session().unwrap().run(|tx| {
-        let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, 999) });
-        if tx.attempt() == 1 {
+        let twin = Parcel { code: 1_002, ..Parcel::new(1, 999) };
+        let inserted = tx.attempt(|tx| parcels.insert(tx, twin));
+        if tx.attempt_number() == 1 {
             step.reach(2);
             step.wait_for(4);
         }

@@ -1524,7 +1524,7 @@ fn loom_two_inserts_of_one_unique_key() {
     explore_as_it_is(2, || {
         let (db, table) = tickets([].into_iter());
         let insert = |table: &Table<Ticket, Occ>, tx: &crate::Tx<'_, Occ>, id| {
-            match table.insert(tx, Ticket { id, seat: 7, price: 0 }) {
+            match tx.attempt(|tx| table.insert(tx, Ticket { id, seat: 7, price: 0 })) {
                 // The other insert was faster. In this test, the refusal counts as a conflict.
                 Err(Abort::NotUnique) => Ok(()),
                 result => result,

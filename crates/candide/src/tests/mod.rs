@@ -66,6 +66,8 @@ mod random_transactions;
 mod refusals;
 pub(crate) mod rows;
 #[cfg(not(any(loom, shuttle)))]
+mod savepoints;
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) mod seats;
 #[cfg(shuttle)]
 mod shuttle;
@@ -85,6 +87,8 @@ mod timelines;
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod transactions;
+#[cfg(not(any(loom, shuttle)))]
+mod unique_keys;
 #[cfg(not(any(loom, shuttle)))]
 mod versions;
 #[cfg(not(any(loom, shuttle)))]

@@ -29,6 +29,16 @@ enum Turn {
     Panic,
 }
 
+/// Whether operations are a part of their transaction, and what becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    None,
+    /// A part that is undone if one of its operations fails.
+    Undoable,
+    /// A part that is undone.
+    Undone,
+}
+
 /// The number of operations; the first number drawn for an operation is below it.
 const OPERATIONS: u64 = 26;
 /// The numbers of the operations that only read.
@@ -94,10 +104,18 @@ impl<P: Protocol> Mix<P> {
             _ => Turn::Commit,
         };
         let stops = random.below(4) == 0;
+        let parts: Vec<_> = (0..script.len())
+            .map(|_| match random.below(6) {
+                0 => Part::Undone,
+                1 | 2 => Part::Undoable,
+                _ => Part::None,
+            })
+            .collect();
         let mut body = |tx: &Tx<'_, Recorded<P>>| {
-            for operation in &script {
-                match self.carry_out(tx, *operation) {
-                    Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => {}
+            for (operations, part) in script.chunks(2).zip(&parts) {
+                match self.carry_out_part(tx, operations, *part) {
+                    Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard)
+                        if !stops => {}
                     done => done?,
                 }
             }
@@ -114,6 +132,29 @@ impl<P: Protocol> Mix<P> {
             Ok(Err(abort)) => panic!("{}: {abort}", P::NAME),
             Err(panic) if panic.is::<Turn>() => {}
             Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// Carries out operations, as a part of the transaction if `part` says so.
+    fn carry_out_part(
+        &self,
+        tx: &Tx<'_, Recorded<P>>,
+        operations: &[(u64, u64, u64)],
+        part: Part,
+    ) -> Result<(), Abort> {
+        let carry_out = |tx: &Tx<'_, Recorded<P>>| {
+            operations.iter().try_for_each(|operation| self.carry_out(tx, *operation))
+        };
+        match part {
+            Part::None => carry_out(tx),
+            Part::Undoable => tx.attempt(carry_out),
+            Part::Undone => {
+                let undone = tx.attempt(|tx| {
+                    tx.attempt(carry_out)?;
+                    Err::<(), _>(Abort::Indexed)
+                });
+                if undone == Err(Abort::Indexed) { Ok(()) } else { undone }
+            }
         }
     }
 

@@ -131,7 +131,7 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
             let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
             let inserted = session.run(|tx| {
                 parcels.read(tx, &(1, 2), Parcel::NOTE)?;
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     other.run(|tx| parcels.update(tx, &(1, 2), Parcel::NOTE.set(5)))?;
                     step.reach(4);
                     wait_until(is_enforced);
@@ -169,8 +169,8 @@ fn assert_refused_with_reason<P: Protocol>(
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (inserted, codes) = session
         .run(|tx| {
-            let inserted = parcels.insert(tx, row(3, 200));
-            if tx.attempt() == 1 {
+            let inserted = tx.attempt(|tx| parcels.insert(tx, row(3, 200)));
+            if tx.attempt_number() == 1 {
                 refused();
                 // If the change of the index does not wait, the index is no longer maintained.
                 wait_until(|| waits.has_reached(2) || parcels.core().indexes.kept().count() == 0);

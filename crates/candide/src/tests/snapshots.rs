@@ -360,7 +360,7 @@ fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
     let snapshot = db.snapshot();
     let attempts = std::cell::Cell::new(0);
     let refused = |tx: &crate::Tx<'_, P>| {
-        attempts.set(tx.attempt());
+        attempts.set(tx.attempt_number());
         assert_eq!(items.insert(tx, Item::new(9, 0)), Err(Abort::ReadOnly));
         assert_eq!(items.put(tx, Item::new(1, 7)), Err(Abort::ReadOnly));
         assert_eq!(items.update(tx, &1, Item::COUNT.add(1)), Err(Abort::ReadOnly));

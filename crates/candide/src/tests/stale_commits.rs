@@ -42,7 +42,7 @@ fn overtaken<P: Protocol>(
     other: &mut Session<P>,
 ) -> Result<(), Abort> {
     table.read(tx, &0, Item::COUNT)?;
-    if tx.attempt() == 1 {
+    if tx.attempt_number() == 1 {
         run(other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
     }
     table.read(tx, &1, Item::COUNT).map(drop)

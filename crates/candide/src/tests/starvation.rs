@@ -59,7 +59,7 @@ fn a_transaction_of_ten_thousand_reads_is_not_starved_by_writers<P: Protocol>() 
             let (before, mut attempts) = (updated(), 0);
             let options = RunOptions::new().attempts_max(ATTEMPTS_MAX);
             let committed = session.with(options).run(|tx| {
-                attempts = tx.attempt();
+                attempts = tx.attempt_number();
                 let mut sum = 0;
                 for key in 0..ROWS {
                     if key % 1_000 == 999 && !is_exclusive {

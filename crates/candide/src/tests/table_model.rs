@@ -864,17 +864,22 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
     }
 
     fn upsert(&self, row: G, blind: Blind) -> Result<bool, Abort> {
-        let Stage { table, tx, .. } = *self;
+        let Stage { table, tx, indexes, .. } = *self;
         match blind {
-            Blind::Weight(weight) => table.upsert(tx, row, G::WEIGHT.add(weight)),
-            Blind::Note(note) => table.upsert(tx, row, G::NOTE.max(note)),
-            Blind::Three(weight, note) => {
+            Blind::Weight(weight) if indexes.is_none() => {
+                table.upsert(tx, row, G::WEIGHT.add(weight))
+            }
+            Blind::Note(note) => tx.attempt(|tx| table.upsert(tx, row, G::NOTE.max(note))),
+            Blind::Three(weight, note) if indexes.is_none() => {
                 table.upsert(tx, row, (G::WEIGHT.add(weight), G::NOTE.set(note)))
             }
-            Blind::Guarded(weight) => table.upsert(tx, row, G::WEIGHT.sub(weight).at_least(0)),
-            Blind::Count(count) => table.upsert(tx, row, G::COUNT.add(count)),
-            Blind::Double | Blind::Scale(..) => {
-                let inserted = table.insert_if_absent(tx, row)?;
+            Blind::Guarded(weight) if indexes.is_none() => {
+                table.upsert(tx, row, G::WEIGHT.sub(weight).at_least(0))
+            }
+            Blind::Count(count) if indexes.is_none() => table.upsert(tx, row, G::COUNT.add(count)),
+            // The insertion alone is a part, since a part ends in the failure of its updates.
+            _ => {
+                let inserted = tx.attempt(|tx| table.insert_if_absent(tx, row))?;
                 if !inserted {
                     self.update(&row.key(), blind)?;
                 }
@@ -931,14 +936,19 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
             Operation::GetForUpdate(key, look) => {
                 Shown::Row(look.with(Get { stage: self, key, for_update: true }))
             }
-            Operation::Insert(row) => Shown::Done(table.insert(tx, row.into())),
+            // What may meet a unique key of another row is a part of its own, so that it is refused
+            // at once.
+            Operation::Insert(row) => Shown::Done(tx.attempt(|tx| table.insert(tx, row.into()))),
             Operation::InsertIfAbsent(row) => {
-                Shown::Whether(table.insert_if_absent(tx, row.into()))
+                Shown::Whether(tx.attempt(|tx| table.insert_if_absent(tx, row.into())))
             }
-            Operation::InsertMany(ref rows) => {
-                Shown::Done(table.insert_many(tx, rows.iter().map(|&row| G::from(row))))
-            }
-            Operation::Put(row) => Shown::Done(table.put(tx, row.into())),
+            Operation::InsertMany(ref rows) => Shown::Done(match self.indexes {
+                None => table.insert_many(tx, rows.iter().map(|&row| G::from(row))),
+                Some(_) => rows.chunks(1).try_for_each(|row| {
+                    tx.attempt(|tx| table.insert_many(tx, row.iter().map(|&row| G::from(row))))
+                }),
+            }),
+            Operation::Put(row) => Shown::Done(tx.attempt(|tx| table.put(tx, row.into()))),
             Operation::Upsert(row, blind) => Shown::Whether(self.upsert(row.into(), blind)),
             Operation::Update(key, blind) => Shown::Done(self.update(&key, blind)),
             Operation::UpdateIfPresent(key, blind) => {
@@ -948,15 +958,16 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
                 Shown::Done(G::set_code(table, tx, &key, code).expect("left out otherwise"))
             }
             Operation::Modify(key, change) => {
-                Shown::Done(table.find(tx, &key).and_then(|row| Self::modify(&row, change)))
+                let found = table.find(tx, &key);
+                Shown::Done(found.and_then(|row| tx.attempt(|_| Self::modify(&row, change))))
             }
             Operation::ModifyIfPresent(key, change) => {
-                Shown::Whether(self.modify_if_present(&key, change))
+                Shown::Whether(tx.attempt(|_| self.modify_if_present(&key, change)))
             }
             Operation::ModifyByCode(code, change) => {
                 let by_code = &self.indexes.expect("left out otherwise").by_code;
                 let found = by_code.find(tx, &code).and_then(|row| row.ok_or(Abort::NotFound));
-                Shown::Done(found.and_then(|row| Self::modify(&row, change)))
+                Shown::Done(found.and_then(|row| tx.attempt(|_| Self::modify(&row, change))))
             }
             Operation::GetByCode(code, look) => {
                 Shown::Row(look.with(GetByCode { stage: self, code }))

@@ -82,10 +82,10 @@ fn overtaken<T>(
     let (mut overtaken, mut other) = (db.session().unwrap(), db.session().unwrap());
     let result = overtaken.run(|tx| {
         early(tx)?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             overtaking(&mut other);
         }
-        late(tx).map(|value| (tx.attempt(), value))
+        late(tx).map(|value| (tx.attempt_number(), value))
     });
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
@@ -218,7 +218,7 @@ fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
         },
         |tx| {
             let count = items.read(tx, &2, Item::COUNT)?;
-            seen_by.borrow_mut().push((tx.attempt(), count));
+            seen_by.borrow_mut().push((tx.attempt_number(), count));
             Ok(())
         },
     );
@@ -315,7 +315,7 @@ fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
         || {
             reader.run(|tx| {
                 let one = items.read(tx, &1, Item::COUNT)?;
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     first.run(|tx| {
                         [2, 3].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.add(1)))
                     })?;
@@ -349,7 +349,7 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
         session.run(|tx| {
             let three = items.read(tx, &3, Item::COUNT)?;
             let has_one = items.update_if_present(tx, &1, Item::COUNT.add(1))?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 first.run(|tx| {
                     items.delete(tx, &1)?;
                     items.update(tx, &2, Item::COUNT.set(100))
@@ -389,7 +389,7 @@ fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
             let before = items.read(tx, &1, Item::COUNT)?;
             steps.1.wait();
             steps.2.wait();
-            Ok((tx.attempt(), before, items.read(tx, &1, Item::COUNT)?))
+            Ok((tx.attempt_number(), before, items.read(tx, &1, Item::COUNT)?))
         })
     });
     assert_eq!(seen, Ok((1, 0, 0)));

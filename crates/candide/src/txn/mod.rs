@@ -4,12 +4,14 @@
 #![forbid(unsafe_code)]
 
 mod conflict;
+mod deferred;
 #[cfg(feature = "tracing")]
 mod events;
 mod index_entries;
 mod index_scratch;
 mod options;
 mod run;
+mod savepoint;
 mod session_log;
 mod staging;
 mod state;

@@ -161,7 +161,7 @@ impl<'a> RunOptions<'a> {
     /// };
     /// db.with(RunOptions::new().on_conflict(&count)).run(|tx| {
     ///     let hits = counters.read(tx, &7, Counter::HITS)?;
-    ///     # if tx.attempt() < 3 { other.run(|tx| counters.update(tx, &7, Counter::HITS.add(1)))?; }
+    ///     # if tx.attempt_number() < 3 { other.run(|tx| counters.update(tx, &7, Counter::HITS.add(1)))?; }
     ///     counters.update(tx, &7, Counter::HITS.set(hits * 10))
     /// })?;
     /// println!("{:?}", causes.borrow()); // {(Some("counters"), Some("row")): 2}

@@ -403,6 +403,7 @@ impl<P: Protocol> TxnRunner<P> {
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
+        self.state.get_mut().deferred.clear();
         self.end(engine, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),

@@ -158,7 +158,9 @@ impl<P: Protocol> Shelf<P> {
         table.insert(tx, Brittle::new(10))?;
         table.insert_many(tx, (11..14).map(Brittle::new))?;
         assert_eq!(
-            table.insert(tx, Brittle { value: Fragile(102), ..Brittle::new(20) }),
+            tx.attempt(|tx| {
+                table.insert(tx, Brittle { value: Fragile(102), ..Brittle::new(20) })
+            }),
             Err(Abort::NotUnique)
         );
         table.put(tx, Brittle { value: Fragile(201), ..Brittle::new(1) })?;

@@ -200,7 +200,7 @@ impl<P: Protocol> Scene<P> {
         between(tx)?;
         assert_eq!(parcels.insert(tx, Parcel::new(1, 4)), Err(Abort::Duplicate));
         assert_eq!(
-            filed.insert(tx, Filed { number: 90, ..Parcel::new(1, 4).into() }),
+            tx.attempt(|tx| filed.insert(tx, Filed { number: 90, ..Parcel::new(1, 4).into() })),
             Err(Abort::NotUnique)
         );
         between(tx)?;

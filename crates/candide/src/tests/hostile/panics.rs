@@ -246,7 +246,7 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
         };
         let mut session = scene.db.session().unwrap();
         let stopped = session.run(|tx| {
-            attempts.set(tx.attempt());
+            attempts.set(tx.attempt_number());
             scene.script(tx, &between).and(Err(Abort::NotFound))
         });
         assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "{step}");
@@ -378,7 +378,7 @@ fn a_result_whose_drop_panics_does_no_harm<P: Protocol>() {
     demand_panic("the drop of a result", || {
         scene.db.run(|tx| {
             let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
-            if tx.attempt() > 1 {
+            if tx.attempt_number() > 1 {
                 return Ok(None);
             }
             scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))?;

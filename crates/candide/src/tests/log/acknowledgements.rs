@@ -206,7 +206,8 @@ fn a_refusal_by_an_index_rests_on_the_absence_of_the_row<P: Protocol>() {
         run(&mut session, |tx| filed.delete(tx, &(1, 2)));
         let stamp = session.rests_on();
         assert!(logged.durable() < stamp);
-        let refused = run(&mut session, |tx| match filed.insert(tx, row(2, 10)) {
+        let insert = |tx: &Tx<'_, P>| tx.attempt(|tx| filed.insert(tx, row(2, 10)));
+        let refused = run(&mut session, |tx| match insert(tx) {
             Err(abort @ (Abort::NotUnique | Abort::Duplicate)) => Ok(abort),
             other => panic!("{other:?}"),
         });

@@ -102,7 +102,7 @@ fn a_long_transaction_commits_beside_many_short_ones() {
                 let before = updates.load(Ordering::Relaxed);
                 let mut attempts = 0;
                 let ended = session.with(options).run(|tx| {
-                    attempts = tx.attempt();
+                    attempts = tx.attempt_number();
                     for id in 0..LONG {
                         match id % 2 {
                             0 => table.read(tx, &id, Item::COUNT).map(drop)?,

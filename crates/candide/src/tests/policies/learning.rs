@@ -143,7 +143,7 @@ fn the_next_attempt_locks_what_would_have_spared_the_conflict() {
         let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
         let policy = table.policy();
         let ended = session.run(|tx| {
-            if tx.attempt() == 2 {
+            if tx.attempt_number() == 2 {
                 assert_eq!(locked(&table, 0), (1, false), "{policy}: the read that has failed");
                 assert_eq!(locked(&table, 1), (0, true), "{policy}: the write");
                 let readers = u64::from(locks_all);
@@ -152,7 +152,7 @@ fn the_next_attempt_locks_what_would_have_spared_the_conflict() {
             table.read(tx, &0, Item::COUNT)?;
             table.read(tx, &2, Item::COUNT)?;
             table.update(tx, &1, Item::COUNT.add(1))?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
             }
             Ok(())
@@ -173,7 +173,7 @@ fn rows_that_vanish_are_left_out_of_the_list() {
             let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
             let ended = session.run(|tx| {
                 table.get(tx, &0, Item::COUNT)?;
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     run(&mut other, |tx| table.delete(tx, &0));
                     if is_reaped {
                         (0..4).for_each(|_| db.inner.engine.epochs.pass());
@@ -198,7 +198,7 @@ fn a_transaction_forgets_its_list_when_it_ends() {
         session.with(options).run(|tx| {
             table.read(tx, &0, Item::COUNT)?;
             table.update(tx, &1, Item::COUNT.add(1))?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
             }
             Ok(())

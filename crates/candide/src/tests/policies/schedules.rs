@@ -79,7 +79,7 @@ fn spawn_older<'s>(
         let mut session = db.session().unwrap();
         let _ = session.with(RunOptions::new().attempts_max(attempts)).run(|tx| {
             rows.read(tx, &7, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 say.send(()).unwrap();
                 let _ = go.recv();
             }

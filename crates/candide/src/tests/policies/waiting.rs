@@ -218,7 +218,7 @@ fn meet<const N: usize>(
                         let options = RunOptions::new().attempts_max(ATTEMPTS_MAX);
                         let ended = session.with(options).run(|tx| {
                             let begun = first(table, tx, number);
-                            if tx.attempt() == 1 {
+                            if tx.attempt_number() == 1 {
                                 met.wait();
                             }
                             begun?;

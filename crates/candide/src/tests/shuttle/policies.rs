@@ -142,7 +142,11 @@ pub(super) fn killed_late<P: Protocol>() -> Scene<P> {
             for own in FIRST..FIRST + TURNS {
                 me.run(|tx| items.update(tx, &0, Item::COUNT.add(1)));
                 me.run(|tx| {
-                    assert_eq!(tx.attempt(), 1, "the request was for the transaction before");
+                    assert_eq!(
+                        tx.attempt_number(),
+                        1,
+                        "the request was for the transaction before"
+                    );
                     items.update(tx, &own, Item::COUNT.add(1))
                 });
             }

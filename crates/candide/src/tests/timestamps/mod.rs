@@ -96,7 +96,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
     scene.age_item_1(&mut session);
     let attempts = session.run(|tx| {
         let old = scene.items.read(tx, &1, Item::COUNT)?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             run(&mut other, |tx| {
                 (script.miss)(&scene, tx)?;
                 scene.overwrite_item_1(tx)
@@ -105,8 +105,8 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
             run(&mut other, |tx| (script.make)(&scene, tx));
         }
         (script.see)(&scene, tx)?;
-        assert_eq!(old == 0, tx.attempt() == 1);
-        Ok(tx.attempt())
+        assert_eq!(old == 0, tx.attempt_number() == 1);
+        Ok(tx.attempt_number())
     });
     attempts == Ok(1)
 }
@@ -603,11 +603,11 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
     prepare(&scene, &mut other);
     let attempts = session.run(|tx| {
         scene.items.read(tx, &1, Item::COUNT)?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             run(&mut other, |tx| scene.overwrite_item_1(tx));
         }
         scene.items.update(tx, &2, Item::COUNT.add(1))?;
-        Ok(tx.attempt())
+        Ok(tx.attempt_number())
     });
     attempts.unwrap()
 }

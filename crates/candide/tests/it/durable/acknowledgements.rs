@@ -92,7 +92,8 @@ fn a_pending_result_is_a_future_and_takes_a_callback() {
         assert_eq!(result, Ok(()));
         assert!(rows as u64 >= id, "rows {rows}, id {id}");
     }
-    let many: Vec<_> = (20..60).map(|id| db.run_logged(move |tx| Ok((tx.attempt(), id)))).collect();
+    let many: Vec<_> =
+        (20..60).map(|id| db.run_logged(move |tx| Ok((tx.attempt_number(), id)))).collect();
     for (pending, id) in many.into_iter().zip(20..) {
         assert_eq!(block_on(pending), Ok((1, id)));
     }

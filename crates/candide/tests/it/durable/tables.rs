@@ -38,6 +38,35 @@ fn declared_indexes_are_made_again<P: Protocol>() {
     assert_eq!(of_one.len(), 6);
 }
 
+protocol_tests!(all: exchanged_keys_and_undone_parts_are_recovered_as_they_stand);
+
+fn exchanged_keys_and_undone_parts_are_recovered_as_they_stand<P: Protocol>() {
+    let disk = SimDisk::new();
+    let db = open::<P>(&disk).unwrap();
+    let cars = db.table::<Car>("cars").unwrap();
+    let car = |id, plate| Car { id, owner: 1, plate };
+    db.run(|tx| cars.insert_many(tx, (1..=3).map(|id| car(id, id)))).unwrap();
+    db.run(|tx| {
+        cars.modify(tx, &1, Car::PLATE, |plate| *plate = 2)?;
+        cars.modify(tx, &2, Car::PLATE, |plate| *plate = 1)?;
+        let refused = tx.attempt(|tx| {
+            cars.delete(tx, &1)?;
+            cars.insert(tx, car(4, 3))
+        });
+        assert_eq!(refused, Err(Abort::NotUnique));
+        cars.insert(tx, car(4, 4))
+    })
+    .unwrap();
+    drop((db, cars));
+    let db = open::<P>(&disk).unwrap();
+    let cars = db.table::<Car>("cars").unwrap();
+    let by_plate = cars.index(Car::BY_PLATE);
+    let plates = [1, 2, 3, 4].map(|plate| db.run(|tx| by_plate.read(tx, &plate, Car::ID)));
+    assert_eq!(plates, [Ok(2), Ok(1), Ok(3), Ok(4)]);
+    let rows = db.run(|tx| cars.iter(tx, ()).collect::<Result<Vec<_>, Abort>>());
+    assert_eq!(rows.map(|rows| rows.len()), Ok(4));
+}
+
 #[test]
 fn a_table_with_another_row_type_is_refused_and_stays() {
     #[derive(Record, Clone, Copy)]

@@ -59,7 +59,7 @@ fn a_row_changed_while_its_index_is_built_leaves_no_wrong_entry<P: Protocol>() {
                         }
                     }
                 }
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     may_go_on.send(()).unwrap();
                     built.recv().unwrap();
                 }

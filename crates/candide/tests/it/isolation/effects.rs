@@ -12,7 +12,7 @@ fn effects_run_once_after_the_commit() {
     let effects = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     session
         .run(|tx| {
-            let (effects, attempt) = (effects.clone(), tx.attempt());
+            let (effects, attempt) = (effects.clone(), tx.attempt_number());
             tx.on_commit(move || effects.borrow_mut().push(attempt));
             let count = table.read(tx, &1, Item::COUNT)?;
             if attempt < 3 {

@@ -136,9 +136,9 @@ fn what_is_shown_to_the_caller_is_true() {
     for kind in 0..3 {
         let attempts = Cell::new(0);
         let result = first.run(|tx| {
-            attempts.set(tx.attempt());
+            attempts.set(tx.attempt_number());
             let zero = table.read(tx, &0, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 second.run(|tx| {
                     table.update(tx, &0, Item::COUNT.add(1))?;
                     table.update(tx, &1, Item::COUNT.add(1))
@@ -159,9 +159,9 @@ fn what_is_shown_to_the_caller_is_true() {
     // An error also depends on the row that an update found.
     let attempts = Cell::new(0);
     let result: Result<(), Abort> = first.run(|tx| {
-        attempts.set(tx.attempt());
+        attempts.set(tx.attempt_number());
         let there = table.update_if_present(tx, &2, Item::COUNT.add(1))?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             second.run(|tx| table.delete(tx, &2))?;
         }
         Err(if there { Abort::Duplicate } else { Abort::NotFound })
@@ -183,7 +183,7 @@ fn a_loop_on_inconsistent_values_ends<P: Protocol>() {
     first
         .run(|tx| {
             let zero = table.read(tx, &0, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 second.run(|tx| {
                     table.update(tx, &0, Item::COUNT.add(1))?;
                     table.update(tx, &1, Item::COUNT.add(1))

@@ -25,7 +25,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
                 }
                 _ => drop(table.read(tx, &0, Item::COUNT)?),
             }
-            match tx.attempt() {
+            match tx.attempt_number() {
                 1 => db.run(|tx| table.update(tx, &0, Item::COUNT.add(1)))?,
                 2 => {
                     table.read(tx, &1, Item::COUNT)?;

@@ -225,7 +225,7 @@ fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
             let mut attempts = 0;
             session
                 .run(|tx| {
-                    attempts = tx.attempt();
+                    attempts = tx.attempt_number();
                     let mut sum = 0;
                     for key in 0..ROWS {
                         sum += table.read(tx, &key, Item::COUNT)?;

@@ -285,7 +285,7 @@ fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
                     ok(session.run(|tx| {
                         for &(what, key, owner) in &steps {
                             let row = Seat { price: owner as i64, ..seat(key.0, key.1, owner) };
-                            let done = match what {
+                            let done = tx.attempt(|tx| match what {
                                 0 => table.delete_if_present(tx, &key).map(drop),
                                 1 => table.insert_if_absent(tx, row).map(drop),
                                 2 => table.put(tx, row),
@@ -293,31 +293,28 @@ fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
                                     .modify_if_present(tx, &key, Seat::OWNER, |old| *old = owner)
                                     .map(drop),
                                 4 => {
-                                    // The row that has the value gives it away, by a third
-                                    // value.
+                                    // The row that has the value exchanges it.
                                     let holder = unique.find(tx, &owner)?.map(|row| *row.key());
                                     match (holder, table.get(tx, &key, Seat::OWNER)?) {
                                         (Some(holder), Some(mine)) if holder != key => {
                                             table.modify(tx, &holder, Seat::OWNER, |old| {
-                                                *old = 1_000 + thread
+                                                *old = mine
                                             })?;
-                                            table.modify(tx, &key, Seat::OWNER, |old| {
-                                                *old = owner
-                                            })?;
-                                            table
-                                                .modify(tx, &holder, Seat::OWNER, |old| *old = mine)
+                                            table.modify(tx, &key, Seat::OWNER, |old| *old = owner)
                                         }
                                         _ => Ok(()),
                                     }
                                 }
                                 _ => {
-                                    // Its row is deleted, and another one takes the value.
-                                    if let Some(row) = unique.find(tx, &owner)? {
-                                        row.delete()?;
+                                    // Another row takes the value, and then its row is deleted.
+                                    let holder = unique.find(tx, &owner)?;
+                                    table.put(tx, row)?;
+                                    match holder {
+                                        Some(holder) if *holder.key() != key => holder.delete(),
+                                        _ => Ok(()),
                                     }
-                                    table.put(tx, row)
                                 }
-                            };
+                            });
                             match done {
                                 Ok(()) | Err(Abort::NotUnique) => {}
                                 Err(abort) => return Err(abort),

@@ -203,7 +203,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
         move || run(&mut second, |tx| rows.delete(tx, &1)),
         || {
             first.run(|tx| {
-                *attempts.borrow_mut() = tx.attempt();
+                *attempts.borrow_mut() = tx.attempt_number();
                 add(tx, &items, 5)
             })
         },

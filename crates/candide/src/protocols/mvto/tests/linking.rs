@@ -101,7 +101,7 @@ fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
     let mut attempts = 0;
     let written = with_hook(read_each_time, || {
         first.with(RunOptions::new().attempts_max(100)).run(|tx| {
-            attempts = tx.attempt();
+            attempts = tx.attempt_number();
             items.update(tx, &1, Item::COUNT.set(1))
         })
     });
