@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::scan::Way;
+use super::way::Way;
 use super::session::Session;
 use super::table::Table;
 use crate::engine::{InPlace, Protocol, TableCore};
@@ -178,7 +178,7 @@ fn clear<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore) -> Result<usize, Abort>
     let units = table.layout.placed_units_of(1);
     let mut way = Way::new(tx, table, range, Direction::Forward);
     let mut count = 0;
-    while let Some(record) = way.next_row(tx, table, &units, &mut |_, _| {})? {
+    while let Some(record) = way.next_row::<true, P>(tx, table, &units, &mut |_, _| {})? {
         let state = &mut *tx.state.borrow_mut();
         state.enter(tx.engine)?;
         state.admit_write()?;

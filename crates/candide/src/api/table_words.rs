@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::quiescent::{copy_unit, for_each_row};
-use super::scan::Way;
+use super::way::Way;
 use super::session::Session;
 use super::table::Table;
 use crate::engine::{Missing, Protocol, TableCore};
@@ -103,7 +103,7 @@ impl<P: Protocol> TableWords<'_, P> {
         let mut row = vec![0; image_words(core.groups)];
         loop {
             let copy = &mut |unit: Unit, from: Words<'_>| copy_unit(core, unit, from, &mut row);
-            let Some(record) = way.next_row(tx, core, &units, copy)? else { return Ok(()) };
+            let Some(record) = way.next_row::<true, P>(tx, core, &units, copy)? else { return Ok(()) };
             if visit(core.layout.unpacked_key(record).as_slice(), &row).is_break() {
                 return Ok(());
             }

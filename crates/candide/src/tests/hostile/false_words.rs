@@ -80,10 +80,10 @@ fn a_range_of_other_words_is_refused<P: Protocol>() {
         let (range, message) =
             (OfWords(words), format!("edges of {words} and {words} words for keys of 2"));
         refused(&message, || {
-            session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, range, Whole).count()))
+            session.run(|tx| pairs.scan(tx, range, Whole).count())
         });
         refused(&message, || {
-            session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, Prefix(range), ()).count()))
+            session.run(|tx| pairs.scan(tx, Prefix(range), ()).count())
         });
         refused(&message, || {
             session.run(|tx| Ok::<_, Abort>(pairs.scan_rev(tx, range, Pair::VALUE).count()))
@@ -93,7 +93,7 @@ fn a_range_of_other_words_is_refused<P: Protocol>() {
         let (range, message) =
             (OfWords(words), format!("edges of {words} and {words} words for keys of 1"));
         refused(&message, || {
-            session.run(|tx| Ok::<_, Abort>(by_value.scan(tx, range, Whole).count()))
+            session.run(|tx| by_value.scan(tx, range, Whole).count())
         });
         refused(&message, || {
             session.run(|tx| Ok::<_, Abort>(by_value.scan_rev(tx, range, ()).count()))
