@@ -44,6 +44,10 @@ use std::sync::{Arc, OnceLock, RwLock};
 /// # drop(other);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias = "begin_write")]
+#[doc(alias = "begin_read")]
+#[doc(alias = "transaction")]
+#[doc(alias = "open_table")]
 pub struct Database<P: Protocol = DefaultProtocol> {
     pub(crate) inner: Arc<Inner<P>>,
 }

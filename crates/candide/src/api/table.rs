@@ -37,6 +37,10 @@ use std::sync::Arc;
 ///   reads](crate::txn::RunOptions::read_only), and [`Abort::MemoryLimit`] if the
 ///   [limit](super::database::Builder::memory_limit) leaves no room for a record, an index entry,
 ///   or a version.
+#[doc(alias = "open_table")]
+#[doc(alias = "TableDefinition")]
+#[doc(alias = "HashMap")]
+#[doc(alias = "BTreeMap")]
 pub struct Table<R, P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     core: Arc<TableCore>,
