@@ -176,9 +176,7 @@ impl<P: Protocol> Tables<P> {
                 .scan_rev(tx, action.range(), Item::NOTE)
                 .take(limit)
                 .try_for_each(|row| row.map(drop)),
-            What::Nothing => {
-                items.scan(tx, key..key, Item::COUNT).for_each(drop)
-            }
+            What::Nothing => items.scan(tx, key..key, Item::COUNT).for_each(drop),
             What::Everything => items.iter(tx, ()).for_each(drop),
             What::OfKind => {
                 let by_kind = items.index(Item::BY_KIND);

@@ -190,6 +190,7 @@ pub(super) fn sum<K, T: Number>(
     mut rows: impl Iterator<Item = Result<(K, T), Abort>>,
 ) -> Result<T::Sum, Abort> {
     // Fewer than 2^64 numbers of at most 64 bits do not leave the range of an `i128`.
-    let total = rows.try_fold(0, |total: i128, row| row.map(|(_, number)| total + number.widen()))?;
+    let total =
+        rows.try_fold(0, |total: i128, row| row.map(|(_, number)| total + number.widen()))?;
     total.try_into().map_err(|_| Abort::Overflow)
 }

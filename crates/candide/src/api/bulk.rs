@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::way::Way;
 use super::session::Session;
 use super::table::Table;
+use super::way::Way;
 use crate::engine::{InPlace, Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::index::Direction;

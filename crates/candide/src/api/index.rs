@@ -7,9 +7,9 @@ use super::index_scan::{IndexScan, next_record};
 use super::row::Row;
 use super::table::Table;
 use super::way::Way;
-use crate::engine::{IndexCore, IndexPlan, KeyOrigin, Protocol};
 #[cfg(test)]
 use crate::engine::TableCore;
+use crate::engine::{IndexCore, IndexPlan, KeyOrigin, Protocol};
 use crate::error::{Abort, Error};
 use crate::index::Direction;
 use crate::protocols::DefaultProtocol;

@@ -11,7 +11,8 @@ use crate::error::Abort;
 use crate::index::{Direction, Found};
 use crate::record::RecordAt;
 use crate::schema::{
-    InOrder, IndexKind, Key, KeyRange, KeyWords, Number, Projection, Record, Unit, Units, WordRange, Words,
+    InOrder, IndexKind, Key, KeyRange, KeyWords, Number, Projection, Record, Unit, Units,
+    WordRange, Words,
 };
 use crate::sync::Ordering;
 use crate::txn::{State, Tx};
@@ -100,7 +101,9 @@ impl<'t, R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'t, R, K, I
     }
 }
 
-impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> IndexScan<'_, R, K, I, P, Pr> {
+impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
+    IndexScan<'_, R, K, I, P, Pr>
+{
     /// Returns the next row from one end.
     fn next_at<const FORWARD: bool>(&mut self) -> Option<<Self as Iterator>::Item> {
         if self.way.is_over() {
@@ -123,7 +126,9 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> IndexScan<
 }
 
 /// Methods that take rows, in place of those of [`Iterator`] that would take results.
-impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> IndexScan<'_, R, K, I, P, Pr> {
+impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
+    IndexScan<'_, R, K, I, P, Pr>
+{
     /// Returns the number of rows.
     ///
     /// # Errors

@@ -209,9 +209,9 @@ impl Way {
             if begun.is_none() {
                 self.skip_absent::<FORWARD, P>(tx, state, table, units);
             }
-            let next = begun
-                .take()
-                .or_else(|| self.step::<FORWARD, P>(tx, state, table).map(|record| (record, units.all)))?;
+            let next = begun.take().or_else(|| {
+                self.step::<FORWARD, P>(tx, state, table).map(|record| (record, units.all))
+            })?;
             match state.read_units_at_mark(tx.engine, table, next, self.mark, copy) {
                 Ok(true) => return Some(next.0),
                 Ok(false) => {}
@@ -253,7 +253,9 @@ impl Way {
         let mut begun = None;
         if let Some(placed) = &units.only {
             let state = &mut *tx.state.borrow_mut();
-            let Some(record) = self.step::<FORWARD, P>(tx, state, table) else { return self.over() };
+            let Some(record) = self.step::<FORWARD, P>(tx, state, table) else {
+                return self.over();
+            };
             let copy_only = |from: Words<'_>| units.all.for_each(|unit| copy(unit, from));
             match state.read_at_once(placed.of(record), copy_only) {
                 Some(true) => return Ok(Some(record)),
@@ -333,7 +335,8 @@ impl Way {
         let mut range = range.clone();
         // A scan that reads at a mark in the past may have returned a record that is not of the
         // cursor's index.
-        let last = if P::Versions::KEEPS_DELETED_INDEX { self.last } else { cursor.last_returned() };
+        let last =
+            if P::Versions::KEEPS_DELETED_INDEX { self.last } else { cursor.last_returned() };
         let last = last.map(|last| last.key_words(table.layout.key_words()));
         let direction = match direction {
             Direction::Forward => {

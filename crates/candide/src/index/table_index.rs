@@ -58,10 +58,7 @@ impl Cursor {
     /// record that is not wanted stays in the cursor. This function takes no records of a hash
     /// index: the caller takes them one by one.
     #[inline(always)]
-    pub(crate) fn give_while<const FORWARD: bool>(
-        &mut self,
-        wanted: impl FnMut(RecordAt) -> bool,
-    ) {
+    pub(crate) fn give_while<const FORWARD: bool>(&mut self, wanted: impl FnMut(RecordAt) -> bool) {
         match self {
             Cursor::Forward(cursor) if FORWARD => cursor.give_while(wanted),
             Cursor::Reverse(cursor) if !FORWARD => cursor.give_while(wanted),

@@ -85,6 +85,7 @@ impl<'a, K: Key> AsKey<K> for &'a K {
 }
 
 /// For the items of iterators over references.
+#[diagnostic::do_not_recommend]
 impl<'a, K: Key> AsKey<K> for &&'a K {
     type Given = &'a K;
 
@@ -96,6 +97,7 @@ impl<'a, K: Key> AsKey<K> for &&'a K {
 
 macro_rules! text_keys {
     ($($text:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<const N: usize> AsKey<Text<N>> for $text {
             type Given = Text<N>;
 
@@ -109,6 +111,7 @@ macro_rules! text_keys {
 
 text_keys!(&str, &&str, String, &String);
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> AsKey<Bytes<N>> for [u8; N] {
     type Given = Bytes<N>;
 
@@ -118,6 +121,7 @@ impl<const N: usize> AsKey<Bytes<N>> for [u8; N] {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> AsKey<Bytes<N>> for &[u8; N] {
     type Given = Bytes<N>;
 
@@ -127,6 +131,7 @@ impl<const N: usize> AsKey<Bytes<N>> for &[u8; N] {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> AsKey<Bytes<N>> for &[u8] {
     type Given = Bytes<N>;
 
@@ -211,7 +216,10 @@ mod tests {
         let text = Text::<3>::new("abc").unwrap();
         assert_eq!((key("abc"), key("abcd")), (Some(text), None::<Text<3>>));
         assert_eq!((key("abc".to_string()), key("äbc".to_string())), (Some(text), None::<Text<3>>));
-        assert_eq!((key(&"abc".to_string()), key(&"abc"), key(text)), (Some(text), Some(text), Some(text)));
+        assert_eq!(
+            (key(&"abc".to_string()), key(&"abc"), key(text)),
+            (Some(text), Some(text), Some(text))
+        );
         assert_eq!(["abc", ""].into_keys(), Some([text, Text::default()]));
         assert_eq!(AsKeys::<Text<3>, 2>::into_keys(&["abc", "abcd"]), None);
     }
@@ -219,7 +227,10 @@ mod tests {
     #[test]
     fn bytes_of_another_number_are_no_keys() {
         let bytes = Bytes::new(*b"ab");
-        assert_eq!((key(*b"ab"), key(b"ab"), key(&b"ab"[..])), (Some(bytes), Some(bytes), Some(bytes)));
+        assert_eq!(
+            (key(*b"ab"), key(b"ab"), key(&b"ab"[..])),
+            (Some(bytes), Some(bytes), Some(bytes))
+        );
         assert_eq!((key(&b"a"[..]), key(&b"abc"[..])), (None::<Bytes<2>>, None::<Bytes<2>>));
     }
 }

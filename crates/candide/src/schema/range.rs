@@ -239,6 +239,7 @@ standard_ranges!(
 
 macro_rules! text_ranges {
     ($($range:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<const N: usize> KeyRange<Text<N>> for $range {
             fn word_range(&self) -> WordRange {
                 WordRange {
@@ -381,7 +382,11 @@ mod tests {
                 for text in texts {
                     let key = Text::<3>::new(text).expect("it is short");
                     let is_in_range = RangeBounds::<&str>::contains(&(lower, upper), &text);
-                    assert_eq!(holds((lower, upper), key), is_in_range, "{text:?} {lower:?} {upper:?}");
+                    assert_eq!(
+                        holds((lower, upper), key),
+                        is_in_range,
+                        "{text:?} {lower:?} {upper:?}"
+                    );
                 }
             }
         }

@@ -13,8 +13,7 @@ fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
-    let by_code =
-        parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     let by_colour =
         parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
     ok(db.run(|tx| {
@@ -54,15 +53,20 @@ fn rows_are_folded_one_by_one<P: Protocol>() {
     let filed = db.table::<Filed>("filed").unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
     ok(db.run(|tx| filed.insert_many(tx, (0..40).map(|number| Parcel::new(1, number).into()))));
-    let by_code =
-        parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     ok(db.run(|tx| {
         let numbers = |mut seen: Vec<u16>, (key, ()): ((u8, u16), ())| {
             seen.push(key.1);
             seen
         };
         assert!(parcels.fold(tx, (), Vec::new(), numbers)?.into_iter().eq(0..40));
-        assert!(parcels.scan(tx, (1, 5)..(1, 9), ()).fold(Vec::new(), numbers)?.iter().eq(&[5, 6, 7, 8]));
+        assert!(
+            parcels
+                .scan(tx, (1, 5)..(1, 9), ())
+                .fold(Vec::new(), numbers)?
+                .iter()
+                .eq(&[5, 6, 7, 8])
+        );
         assert!(by_code.scan(tx, 1_005..1_007, ()).fold(Vec::new(), numbers)? == [5, 6]);
         let mut total = 0;
         parcels.for_each(tx, Parcel::WEIGHT, |(_, weight)| total += weight)?;
@@ -94,8 +98,7 @@ protocol_tests!(all: a_closure_over_rows_may_fail_with_an_error_of_its_own);
 fn a_closure_over_rows_may_fail_with_an_error_of_its_own<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
-    let by_code =
-        parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
     ok(db.run(|tx| {
         let mut seen = 0;

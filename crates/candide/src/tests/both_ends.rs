@@ -139,8 +139,7 @@ protocol_tests!(versioned: a_snapshot_is_scanned_from_both_ends);
 fn a_snapshot_is_scanned_from_both_ends<P: Chained>() {
     let db = Database::<P>::builder().manual_epochs(10).build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
-    let by_code =
-        parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     let mut session = db.session().unwrap();
     let key = |number: u16| (number as u8 % 3, number);
     let rows = (0..300).map(|number| Parcel::new(key(number).0, number));

@@ -55,7 +55,10 @@ fn a_text_that_is_too_long_is_the_key_of_no_row<P: Protocol>() {
         assert_eq!(users.read(tx, LONG, Whole), Err(Abort::NotFound));
         assert_eq!(users.read_for_update(tx, LONG, Whole), Err(Abort::NotFound));
         assert_eq!(users.update(tx, LONG, User::VISITS.add(1)), Err(Abort::NotFound));
-        assert_eq!(users.modify(tx, LONG, User::VISITS, |_| panic!("no row")), Err(Abort::NotFound));
+        assert_eq!(
+            users.modify(tx, LONG, User::VISITS, |_| panic!("no row")),
+            Err(Abort::NotFound)
+        );
         assert_eq!(users.delete(tx, LONG), Err(Abort::NotFound));
         // The indexes, by hash and ordered.
         assert_eq!(by_email.get(tx, "Bartholomew@x", ())?, None);
@@ -96,7 +99,8 @@ fn a_key_that_no_row_can_have_is_not_observed<P: Protocol>() {
         assert!(!by_email.contains(tx, "Bartholomew@x")? && !by_town.contains(tx, LONG)?);
         // An insert changes the nodes in which any absent key would have been observed.
         if attempts == 1 {
-            ok(second.run(|tx| users.insert_many(tx, ["Cy", "Dee", "Eve", "Flo", "Gus"].map(user))));
+            ok(second
+                .run(|tx| users.insert_many(tx, ["Cy", "Dee", "Eve", "Flo", "Gus"].map(user))));
         }
         users.put(tx, User { visits: 9, ..user("Ann") })
     }));
@@ -111,7 +115,10 @@ fn misuse_is_refused_also_with_a_key_that_no_row_can_have() {
         assert_eq!(foreign.get(tx, LONG, ()), Err(Abort::ForeignTable));
         assert_eq!(foreign.find(tx, LONG).map(drop), Err(Abort::ForeignTable));
         assert_eq!(foreign.update(tx, LONG, User::VISITS.add(1)), Err(Abort::ForeignTable));
-        assert_eq!(foreign.index(User::BY_EMAIL).get(tx, "much@too.long", ()), Err(Abort::ForeignTable));
+        assert_eq!(
+            foreign.index(User::BY_EMAIL).get(tx, "much@too.long", ()),
+            Err(Abort::ForeignTable)
+        );
         Ok::<_, Abort>(())
     }));
     assert_eq!(foreign.get_now(&mut first, LONG, ()), Err(Abort::ForeignTable));
@@ -169,7 +176,10 @@ fn ranges_of_texts_are_given_as_slices() {
         })?;
         assert_eq!(words.count(tx, "a".."b")?, 3);
         assert_eq!(words.count(tx, "a"..="b")?, 4);
-        assert_eq!((words.count(tx, "ab"..)?, words.count(tx, .."ab")?, words.count(tx, ..="ab")?), (4, 2, 3));
+        assert_eq!(
+            (words.count(tx, "ab"..)?, words.count(tx, .."ab")?, words.count(tx, ..="ab")?),
+            (4, 2, 3)
+        );
         assert_eq!((words.count(tx, "abacuses"..)?, words.count(tx, ..="abacuses")?), (2, 4));
         assert_eq!(words.count(tx, "b".."a")?, 0);
         let last = words.scan(tx, .."b", ()).last()?.expect("there are words before b");

@@ -100,7 +100,11 @@ pub(super) fn is_not_noticed<P: Protocol>(
     assert!(both_commit(&mut scene::<P>(numbers), false, look, disturb), "{}", P::NAME);
 }
 
-pub(super) fn insert<P: Protocol>(table: &Table<Parcel, P>, tx: &Tx<'_, P>, number: u16) -> Result<(), Abort> {
+pub(super) fn insert<P: Protocol>(
+    table: &Table<Parcel, P>,
+    tx: &Tx<'_, P>,
+    number: u16,
+) -> Result<(), Abort> {
     table.insert(tx, Parcel::new(1, number))
 }
 

@@ -16,7 +16,8 @@ use crate::sync::Random;
 use crate::sync::size::{Sample, is_short};
 use crate::{
     Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexKind, IndexOptions,
-    Indexed, Ordered, Prefix, Projection, Record, Refused, RunOptions, Session, Table, TableOptions, Tx, Updater, Whole,
+    Indexed, Ordered, Prefix, Projection, Record, Refused, RunOptions, Session, Table,
+    TableOptions, Tx, Updater, Whole,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Rev;

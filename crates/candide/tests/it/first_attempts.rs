@@ -89,8 +89,11 @@ fn ranges_are_scanned_counted_and_summed() -> Result<(), Abort> {
     let by_owner = accounts.index(Account::BY_OWNER);
     db.run(|tx| {
         // SELECT id FROM accounts WHERE id BETWEEN 3 AND 5 ORDER BY id DESC
-        let ids: Vec<u64> =
-            accounts.scan(tx, 3..=5, ()).rev().map(|row| Ok(row?.0)).collect::<Result<_, Abort>>()?;
+        let ids: Vec<u64> = accounts
+            .scan(tx, 3..=5, ())
+            .rev()
+            .map(|row| Ok(row?.0))
+            .collect::<Result<_, Abort>>()?;
         assert_eq!(ids, [5, 4, 3]);
         // SELECT COUNT(*), SUM(cents) FROM accounts WHERE id < 5
         assert_eq!(accounts.count(tx, ..5)?, 4);

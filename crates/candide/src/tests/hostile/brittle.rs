@@ -178,9 +178,7 @@ impl<P: Protocol> Shelf<P> {
             })?;
         }
         self.by_value.read(tx, &Fragile(105), Brittle::COUNT)?;
-        self.by_value
-            .scan(tx, Fragile(100)..Fragile(110), Whole)
-            .for_each(drop)?;
+        self.by_value.scan(tx, Fragile(100)..Fragile(110), Whole).for_each(drop)?;
         scan.for_each(drop)
     }
 

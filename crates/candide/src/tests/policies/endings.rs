@@ -60,9 +60,7 @@ const ENDINGS: [Ending; 8] = [
         use_rows(table, tx)?;
         table.update_with(tx, &7, Breaks)
     }),
-    ("reads alone", Some(Ok(())), |table, tx| {
-        table.iter(tx, Item::COUNT).for_each(drop)
-    }),
+    ("reads alone", Some(Ok(())), |table, tx| table.iter(tx, Item::COUNT).for_each(drop)),
 ];
 
 #[test]

@@ -335,15 +335,14 @@ fn ordered_index<P: Protocol>() -> Script<P> {
     Script {
         name: "a range of an index without entries",
         miss: |scene, tx| {
-            assert_eq!(scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).count()?, 0);
+            assert_eq!(
+                scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).count()?,
+                0
+            );
             Ok(())
         },
         see: |scene, tx| {
-            scene
-                .filed
-                .index(Filed::BY_PLACE)
-                .scan(tx, (1, -1)..(1, 1), ())
-                .for_each(drop)
+            scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).for_each(drop)
         },
         ..unique_index()
     }
