@@ -186,6 +186,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
     /// # Errors
     /// [Those of every operation](crate::Table#errors-of-every-operation).
     #[doc(alias = "min")]
+    #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
     pub fn first(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort> {
         self.next().transpose()
     }
@@ -195,6 +196,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>>
     /// # Errors
     /// [Those of every operation](crate::Table#errors-of-every-operation).
     #[doc(alias = "max")]
+    #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
     pub fn last(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort>
     where
         I: InOrder,

@@ -322,6 +322,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     /// # Errors
     /// [Those of every operation](Table#errors-of-every-operation).
     #[doc(alias = "min")]
+    #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
     pub fn first(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort> {
         self.next().transpose()
     }
@@ -331,6 +332,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     /// # Errors
     /// [Those of every operation](Table#errors-of-every-operation).
     #[doc(alias = "max")]
+    #[expect(clippy::type_complexity, reason = "an alias would hide what a row is")]
     pub fn last(mut self) -> Result<Option<(R::Key, Pr::Value)>, Abort>
     where
         R::Index: InOrder,

@@ -270,7 +270,7 @@ impl<P: Versioned> Snapshot<P> {
             let mut rows = Vec::new();
             self.run_body(&mut |tx| {
                 let read = |&key: &R::Key| {
-                    table.get(tx, &key, projection).map(|row| row.map(|row| (key, row)))
+                    table.get(tx, key, projection).map(|row| row.map(|row| (key, row)))
                 };
                 rows = keys
                     .iter()

@@ -453,7 +453,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn upsert(&self, tx: &Tx<'_, P>, row: R, update: impl Update<R>) -> Result<bool, Abort> {
         let inserted = self.insert_if_absent(tx, row)?;
         if !inserted {
-            self.update(tx, &row.key(), update)?;
+            self.update(tx, row.key(), update)?;
         }
         Ok(inserted)
     }

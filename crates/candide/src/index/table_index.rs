@@ -22,10 +22,6 @@ pub(crate) enum TableIndex {
 /// A cursor through a range of keys. The variant says in which direction the cursor goes, so a step
 /// in one direction takes no records of a cursor in the other, and needs no further check.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a scan has one, where it was made; a box would cost more than a copy"
-)]
 pub(crate) enum Cursor {
     /// Goes through buckets, in no particular order. This counts as forward.
     Buckets(BucketCursor),

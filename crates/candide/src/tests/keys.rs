@@ -66,7 +66,7 @@ fn a_text_that_is_too_long_is_the_key_of_no_row<P: Protocol>() {
         assert!(by_email.find(tx, "Bartholomew@x")?.is_none());
         assert_eq!(by_email.read(tx, "Bartholomew@x", ()), Err(Abort::NotFound));
         assert!(!by_town.contains(tx, LONG)? && by_town.find(tx, LONG)?.is_none());
-        assert_eq!(by_town.rows(tx, LONG, ()).rev().next(), None);
+        assert_eq!(by_town.rows(tx, LONG, ()).next_back(), None);
         Ok::<_, Abort>(())
     }));
     assert_eq!(users.get_now(&mut first, LONG, Whole), Ok(None));
