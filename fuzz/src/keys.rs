@@ -128,7 +128,7 @@ pub fn run(bytes: &[u8]) {
             );
             let (some, bound) = (rows.len() / 2, rows.keys().nth(rows.len() / 2));
             if let Some(&bound) = bound {
-                assert_eq!(places.scan(tx, ..bound, ()).count(), some);
+                assert_eq!(places.count(tx, ..bound)?, some);
                 assert_eq!(places.scan_rev(tx, bound.., ()).count(), rows.len() - some);
                 assert_eq!(places.read(tx, &bound, Whole)?.count, rows[&bound]);
             }

@@ -203,7 +203,7 @@ fn check<P: Protocol>(db: &Database<P>, table: &Table<Parcel, P>, map: &Map) {
             assert_eq!(table.index(Parcel::BY_CODE).read(tx, &row.code, Whole)?, *row);
         }
         for colour in 0..3 {
-            let rows = table.index(Parcel::BY_COLOUR).rows(tx, &colour, Whole).count();
+            let rows = table.index(Parcel::BY_COLOUR).rows(tx, colour, Whole).count()?;
             assert_eq!(rows, map.values().filter(|row| row.colour == colour).count());
         }
         Ok(())

@@ -119,8 +119,8 @@ impl House {
     /// Who has offered most for an item: the last of its entries in the index on item and amount.
     fn highest_bid(&self, tx: &Tx<'_>, item: u32) -> Result<Option<(u32, u32)>, Abort> {
         let by_item_cents = self.bids.index(Bid::BY_ITEM_CENTS);
-        let highest = by_item_cents.scan_rev(tx, Prefix((item,)), (Bid::BIDDER, Bid::CENTS)).next();
-        Ok(highest.transpose()?.map(|(_, bid)| bid))
+        let highest = by_item_cents.scan(tx, Prefix((item,)), (Bid::BIDDER, Bid::CENTS)).last()?;
+        Ok(highest.map(|(_, bid)| bid))
     }
 
     /// Closes all open items whose time has come, in one transaction; gives their number.

@@ -107,7 +107,7 @@ impl Ledger {
 
     /// The sum of all balances.
     fn total(&self, tx: &Tx<'_>) -> Result<i64, Abort> {
-        self.accounts.scan(tx, .., Account::CENTS).map(|row| Ok(row?.1)).sum()
+        self.accounts.sum(tx, Account::CENTS)
     }
 
     /// The last entries of an account, the newest first.

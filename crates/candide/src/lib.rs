@@ -142,9 +142,10 @@ pub use protocols::list::*;
 pub use protocols::recorded as history;
 pub use protocols::{Chosen, Erased};
 pub use schema::{
-    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, InOrder,
-    IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered,
-    Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater, Whole,
+    AsKey, AsKeys, Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed,
+    InOrder, IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number,
+    Ordered, Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater,
+    Whole,
 };
 pub use stats::{LockStats, NamedStats, Stats};
 pub use txn::Conflict;

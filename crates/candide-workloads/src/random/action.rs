@@ -179,10 +179,8 @@ impl<P: Protocol> Tables<P> {
                 .scan_rev(tx, action.range(), Item::NOTE)
                 .take(limit)
                 .try_for_each(|row| row.map(drop)),
-            What::Nothing => {
-                items.scan(tx, key..key, Item::COUNT).try_for_each(|row| row.map(drop))
-            }
-            What::Everything => items.iter(tx, ()).try_for_each(|row| row.map(drop)),
+            What::Nothing => items.scan(tx, key..key, Item::COUNT).for_each(drop),
+            What::Everything => items.iter(tx, ()).for_each(drop),
             What::OfKind => {
                 let by_kind = items.index(Item::BY_KIND);
                 by_kind
@@ -222,7 +220,7 @@ impl<P: Protocol> Tables<P> {
             }
             What::PiecePut => pieces.put(tx, Piece { id: key, count: 1, note: 1 }),
             What::PieceDelete => pieces.delete_if_present(tx, &key).map(drop),
-            What::PieceEvery => pieces.iter(tx, Piece::COUNT).try_for_each(|row| row.map(drop)),
+            What::PieceEvery => pieces.iter(tx, Piece::COUNT).for_each(drop),
             What::Yield => {
                 thread::yield_now();
                 Ok(())

@@ -46,6 +46,10 @@ use std::sync::{Arc, OnceLock, RwLock};
 /// # drop((versioned, other));
 /// # Ok::<(), candide::Error>(())
 /// ```
+#[doc(alias = "begin_write")]
+#[doc(alias = "begin_read")]
+#[doc(alias = "transaction")]
+#[doc(alias = "open_table")]
 pub struct Database<P: Protocol = DefaultProtocol> {
     pub(crate) inner: Arc<Inner<P>>,
 }

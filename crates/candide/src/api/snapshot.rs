@@ -272,7 +272,7 @@ impl<P: Versioned> Snapshot<P> {
     {
         let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
             let mut scan = index.scan_entries(tx, rest.0.clone(), Direction::Reverse, projection);
-            let rows = scan.by_ref().take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            let rows = scan.by_ref().rev().take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
             scan.last_entry().inspect(|last| rest.0.end_before(last.as_slice()));
             Ok(rows)
         };
@@ -305,7 +305,7 @@ impl<P: Versioned> Snapshot<P> {
             let mut rows = Vec::new();
             self.run_body(&mut |tx| {
                 let read = |&key: &R::Key| {
-                    table.get(tx, &key, projection).map(|row| row.map(|row| (key, row)))
+                    table.get(tx, key, projection).map(|row| row.map(|row| (key, row)))
                 };
                 rows = keys
                     .iter()

@@ -3,18 +3,19 @@
 #![forbid(unsafe_code)]
 
 use super::quiescent::for_each_row;
+use super::row::{Row, if_present};
 use super::session::Session;
-use crate::engine::{Missing, Protocol, TableCore, VersionTable, Versions};
+use crate::engine::{Missing, Protocol, TableCore, VersionTable};
 use crate::error::{Abort, Error};
 use crate::index::{Found, Place};
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{
-    Buffer, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, Projection, Record, Shown, Unit,
-    Units, Update, Updater, Words, store_in,
+    AsKey, AsKeys, Buffer, Key, Projection, Record, Units, Update, Updater, Words, store_in,
 };
 use crate::shared::Inner;
-use crate::txn::{FreeColumnsOnly, InsertTarget, Stager, State, Tx};
+use crate::txn::{InsertTarget, Stager, State, Tx};
+use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -44,6 +45,10 @@ use std::sync::Arc;
 /// part has written are checked, too. So `tx.attempt(|tx| table.insert(tx, row))` returns
 /// `NotUnique` as a value. Until the row that has had the key gives it up, the index finds that
 /// row, and not the other one.
+#[doc(alias = "open_table")]
+#[doc(alias = "TableDefinition")]
+#[doc(alias = "HashMap")]
+#[doc(alias = "BTreeMap")]
 pub struct Table<R, P: Protocol = DefaultProtocol> {
     inner: Arc<Inner<P>>,
     core: Arc<TableCore>,
@@ -94,9 +99,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// The lookup observes nothing. Operations on the handle find out whether the row exists.
     ///
     /// # Errors
-    /// Those of [every operation](Table#errors-of-every-operation).
+    /// [`Abort::NotFound`] if no row can have this key: a text that is longer than the key's type
+    /// allows ([`AsKey`]).
     #[inline]
-    pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
+    #[doc(alias = "entry")]
+    pub fn find<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: impl AsKey<R::Key>,
+    ) -> Result<Row<'t, R, P>, Abort> {
+        let Some(key) = key.into_key() else { return Err(self.find_impossible(tx)) };
+        let key: &R::Key = key.borrow();
         let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
         Ok(Row { table: self, tx, key: *key, found })
     }
@@ -109,13 +122,15 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// first.
     ///
     /// # Errors
-    /// Those of [every operation](Table#errors-of-every-operation).
+    /// [`Abort::NotFound`] if no row can have one of these keys ([`AsKeys`]).
     #[inline]
     pub fn find_many<'t, const N: usize>(
         &'t self,
         tx: &'t Tx<'_, P>,
-        keys: &[R::Key; N],
+        keys: impl AsKeys<R::Key, N>,
     ) -> Result<[Row<'t, R, P>; N], Abort> {
+        let Some(keys) = keys.into_keys() else { return Err(self.find_impossible(tx)) };
+        let keys: &[R::Key; N] = keys.borrow();
         let state = &mut *tx.state.borrow_mut();
         state.admit(tx.engine, &self.core)?;
         let mut found = if let Some(packing) = self.core.layout.packing::<R::Key>() {
@@ -143,12 +158,16 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
     #[inline]
+    #[doc(alias = "select")]
+    #[doc(alias = "where")]
     pub fn get<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
+        let Some(key) = key.into_key() else { return self.look_for_impossible(tx) };
+        let key: &R::Key = key.borrow();
         let state = &mut *tx.state.borrow_mut();
         let found = self.find_found(tx, state, key)?;
         self.get_found(tx, state, key, found, projection)
@@ -182,9 +201,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn get_now<Pr: Projection<R>>(
         &self,
         session: &mut Session<P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
+        let Some(key) = key.into_key() else {
+            return session.run_body(&mut |tx| self.admit(tx)).map(|()| None);
+        };
+        let key: &R::Key = key.borrow();
         if let Some(unit) = self.core.layout.only_unit_of(projection.groups()) {
             let mut words = Pr::EMPTY;
             let copy = |from: Words<'_>| projection.copy_all(unit.start(), from, &mut words);
@@ -224,7 +247,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn read<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         projection: Pr,
     ) -> Result<Pr::Value, Abort> {
         self.get(tx, key, projection)?.ok_or(Abort::NotFound)
@@ -275,13 +298,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation); [`Abort::Locked`], a conflict,
     /// if another transaction has locked one of the groups.
+    #[doc(alias = "select_for_update")]
     pub fn get_for_update<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         projection: Pr,
     ) -> Result<Option<Pr::Value>, Abort> {
-        self.find(tx, key)?.get_for_update(projection)
+        match if_present(self.find_to_write(tx, key))? {
+            Some(row) => row.get_for_update(projection),
+            None => Ok(None),
+        }
     }
 
     /// As [`Table::get_for_update`], for a row that must exist.
@@ -291,7 +318,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn read_for_update<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         projection: Pr,
     ) -> Result<Pr::Value, Abort> {
         self.get_for_update(tx, key, projection)?.ok_or(Abort::NotFound)
@@ -303,6 +330,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// [`Abort::Duplicate`] if a row with this key exists, [`Abort::MemoryLimit`]. [At the
     /// end](Table#unique-keys), [`Abort::NotUnique`] if another row has the same key in a unique
     /// index.
+    #[doc(alias = "add")]
     pub fn insert(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         if self.insert_if_absent(tx, row)? { Ok(()) } else { Err(Abort::Duplicate) }
     }
@@ -348,6 +376,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Abort::MemoryLimit`]. [At the end](Table#unique-keys), [`Abort::NotUnique`] if another row
     /// has the same key in a unique index.
+    #[doc(alias = "entry")]
+    #[doc(alias = "or_insert")]
+    #[doc(alias = "on_conflict_do_nothing")]
     pub fn insert_if_absent(&self, tx: &Tx<'_, P>, row: R) -> Result<bool, Abort> {
         let state = &mut *tx.state.borrow_mut();
         let home = self.record_for(tx, state, &row.key())?;
@@ -405,6 +436,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Errors
     /// [`Abort::MemoryLimit`]. [At the end](Table#unique-keys), [`Abort::NotUnique`] if another row
     /// has the same key in a unique index.
+    #[doc(alias = "replace")]
+    #[doc(alias = "overwrite")]
+    #[doc(alias = "upsert")]
     pub fn put(&self, tx: &Tx<'_, P>, row: R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
         let words = store_in(&row, &mut image);
@@ -417,10 +451,13 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///
     /// # Errors
     /// As [`Table::insert_if_absent`] and [`Table::update`], except [`Abort::NotFound`].
+    #[doc(alias = "entry")]
+    #[doc(alias = "on_conflict_do_update")]
+    #[doc(alias = "or_insert")]
     pub fn upsert(&self, tx: &Tx<'_, P>, row: R, update: impl Update<R>) -> Result<bool, Abort> {
         let inserted = self.insert_if_absent(tx, row)?;
         if !inserted {
-            self.update(tx, &row.key(), update)?;
+            self.update(tx, row.key(), update)?;
         }
         Ok(inserted)
     }
@@ -434,13 +471,14 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// protocols with versions, [`Abort::MemoryLimit`] if there is no memory for a version; the
     /// transaction then ends with this error even if the closure ignores it.
     #[inline]
+    #[doc(alias = "set")]
     pub fn update(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         update: impl Update<R>,
     ) -> Result<(), Abort> {
-        self.find(tx, key)?.update(update)
+        self.find_to_write(tx, key)?.update(update)
     }
 
     /// As [`Table::update`], if a row with this key exists; returns whether it exists.
@@ -450,10 +488,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn update_if_present(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         update: impl Update<R>,
     ) -> Result<bool, Abort> {
-        self.find(tx, key)?.update_if_present(update)
+        if_present(self.update(tx, key, update)).map(|done| done.is_some())
     }
 
     /// Applies `updater` to the row when the transaction commits.
@@ -466,10 +504,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn update_with(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         updater: impl Updater<R>,
     ) -> Result<(), Abort> {
-        self.find(tx, key)?.update_with(updater)
+        self.find_to_write(tx, key)?.update_with(updater)
     }
 
     /// Reads columns of a row, lets `change` change them, and writes them back; returns what
@@ -484,14 +522,17 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # Panics
     /// If `change` changes the key, in a [`Whole`](crate::Whole) row or in a
     /// [`KeyColumn`](crate::KeyColumn). The row is unchanged then.
+    #[doc(alias = "entry")]
+    #[doc(alias = "and_modify")]
+    #[doc(alias = "get_mut")]
     pub fn modify<Pr: Projection<R>, T>(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         projection: Pr,
         change: impl FnOnce(&mut Pr::Value) -> T,
     ) -> Result<T, Abort> {
-        self.find(tx, key)?.modify(projection, change)
+        self.find_to_write(tx, key)?.modify(projection, change)
     }
 
     /// As [`Table::modify`], if a row with this key exists; otherwise returns `None`.
@@ -504,27 +545,33 @@ impl<R: Record, P: Protocol> Table<R, P> {
     pub fn modify_if_present<Pr: Projection<R>, T>(
         &self,
         tx: &Tx<'_, P>,
-        key: &R::Key,
+        key: impl AsKey<R::Key>,
         projection: Pr,
         change: impl FnOnce(&mut Pr::Value) -> T,
     ) -> Result<Option<T>, Abort> {
-        self.find(tx, key)?.modify_if_present(projection, change)
+        if_present(self.modify(tx, key, projection, change))
     }
 
     /// Deletes a row.
     ///
     /// # Errors
     /// [`Abort::NotFound`] if there is no row with this key.
-    pub fn delete(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<(), Abort> {
-        self.find(tx, key)?.delete()
+    #[doc(alias = "remove")]
+    pub fn delete(&self, tx: &Tx<'_, P>, key: impl AsKey<R::Key>) -> Result<(), Abort> {
+        self.find_to_write(tx, key)?.delete()
     }
 
     /// Deletes the row with this key, if it exists; returns whether it existed.
     ///
     /// # Errors
     /// Those of [every operation](Table#errors-of-every-operation).
-    pub fn delete_if_present(&self, tx: &Tx<'_, P>, key: &R::Key) -> Result<bool, Abort> {
-        self.find(tx, key)?.delete_if_present()
+    #[doc(alias = "remove")]
+    pub fn delete_if_present(
+        &self,
+        tx: &Tx<'_, P>,
+        key: impl AsKey<R::Key>,
+    ) -> Result<bool, Abort> {
+        if_present(self.delete(tx, key)).map(|done| done.is_some())
     }
 
     /// Returns the keys of all records that are linked now, whether or not they hold rows.
@@ -549,6 +596,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         })
     }
 
+    #[inline(always)]
     pub(crate) fn core(&self) -> &TableCore {
         &self.core
     }
@@ -565,6 +613,41 @@ impl<R: Record, P: Protocol> Table<R, P> {
         record: RecordAt,
     ) -> Row<'t, R, P> {
         Row { table: self, tx, key, found: Found::Record(record) }
+    }
+
+    /// Does the work of [`Table::find`] for an operation that writes or locks.
+    #[inline(always)]
+    fn find_to_write<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: impl AsKey<R::Key>,
+    ) -> Result<Row<'t, R, P>, Abort> {
+        let Some(key) = key.into_key() else {
+            let refusal = tx.state.borrow().admit_write().err();
+            return Err(refusal.unwrap_or_else(|| self.find_impossible(tx)));
+        };
+        let key: &R::Key = key.borrow();
+        self.find(tx, key)
+    }
+
+    /// Admits an operation on the table that looks for no key.
+    #[cold]
+    #[inline(never)]
+    fn admit(&self, tx: &Tx<'_, P>) -> Result<(), Abort> {
+        tx.state.borrow_mut().admit(tx.engine, &self.core)
+    }
+
+    /// Returns the result of looking for a key that no row can have. Nothing is observed: the
+    /// result is the same at any place in the serial order.
+    #[cold]
+    fn look_for_impossible<T>(&self, tx: &Tx<'_, P>) -> Result<Option<T>, Abort> {
+        self.admit(tx).map(|()| None)
+    }
+
+    /// Returns the error of [`Table::find`] for a key that no row can have.
+    #[cold]
+    fn find_impossible(&self, tx: &Tx<'_, P>) -> Abort {
+        self.admit(tx).err().unwrap_or(Abort::NotFound)
     }
 
     /// Reads the record that a lookup has found. The caller has already entered the operation
@@ -586,7 +669,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// As [`Table::get_found`], for a key that has a record.
     #[inline(always)]
-    fn get_record<Pr: Projection<R>>(
+    pub(super) fn get_record<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
@@ -627,7 +710,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// Does the work of [`Table::get_record`] for every kind of record, by the slow path.
     #[cold]
     #[inline(never)]
-    fn get_slowly<Pr: Projection<R>>(
+    pub(super) fn get_slowly<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
@@ -714,315 +797,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     #[inline(always)]
-    fn stager<'a>(
+    pub(super) fn stager<'a>(
         &'a self,
         tx: &Tx<'a, P>,
         state: &'a mut State<P>,
         record: RecordAt,
     ) -> Stager<'a, R, P> {
         Stager { state, engine: tx.engine, table: &self.core, record, row: PhantomData }
-    }
-}
-
-/// Turns the outcome [`Abort::NotFound`] into `None`.
-fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(Abort::NotFound) => Ok(None),
-        Err(abort) => Err(abort),
-    }
-}
-
-/// A handle on a key's record. Operations on the handle need no second lookup. The handle is valid
-/// until its transaction ends.
-pub struct Row<'t, R: Record, P: Protocol = DefaultProtocol> {
-    table: &'t Table<R, P>,
-    tx: &'t Tx<'t, P>,
-    key: R::Key,
-    found: Found,
-}
-
-impl<R: Record, P: Protocol> std::fmt::Debug for Row<'_, R, P> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let words = self.key.words();
-        let key = Shown::of::<R::Key>(&words);
-        f.debug_struct("Row").field("table", &self.table.name()).field("key", &key).finish()
-    }
-}
-
-/// The table's name and the key, as [`Key::show`] writes it: `accounts[7]`.
-impl<R: Record, P: Protocol> std::fmt::Display for Row<'_, R, P> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}[{}]", self.table.name(), Shown::of::<R::Key>(&self.key.words()))
-    }
-}
-
-impl<R: Record, P: Protocol> Row<'_, R, P> {
-    /// Returns the key.
-    pub fn key(&self) -> &R::Key {
-        &self.key
-    }
-
-    /// Prefetches columns that are about to be read or updated.
-    #[inline(always)]
-    pub fn prefetch<Pr: Projection<R>>(&self, projection: Pr) {
-        let Found::Record(record) = self.found else { return };
-        let layout = &self.table.core.layout;
-        for unit in layout.units_of(projection.groups()) {
-            let at = layout.at(record, unit);
-            // Three or more columns may share a cache line. Versions, however, lie outside the
-            // record.
-            if Pr::COLUMNS > 2 && P::Versions::WORDS == 0 && at.prefetch_small() {
-                continue;
-            }
-            at.prefetch_cell();
-            projection.runs(unit, &mut |first, count| {
-                P::prefetch(&self.tx.engine.clock, at, first, count)
-            });
-        }
-    }
-
-    /// Returns the record of the key. If the lookup found no record, this transaction may have
-    /// inserted one since. `None` if there is still no record; the transaction has then observed
-    /// the absence of the key.
-    #[inline(always)]
-    fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
-        match self.found {
-            Found::Record(record) => Ok(Some(record)),
-            Found::Nothing { .. } => self.look_again(state),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn look_again(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
-        self.table
-            .in_words(&self.key, |key| state.look_again(self.tx.engine, &self.table.core, key))
-    }
-
-    /// Reads columns; `None` if there is no row.
-    ///
-    /// # Errors
-    /// Those of [every operation](Table#errors-of-every-operation).
-    #[inline]
-    pub fn get<Pr: Projection<R>>(&self, projection: Pr) -> Result<Option<Pr::Value>, Abort> {
-        let state = &mut *self.tx.state.borrow_mut();
-        state.enter(self.tx.engine)?;
-        match self.found {
-            Found::Record(record) => {
-                self.table.get_record(self.tx, state, (&self.key, record), projection)
-            }
-            Found::Nothing { .. } => self.get_again(state, projection),
-        }
-    }
-
-    /// Does the work of [`Row::get`] if the handle's lookup has found no record.
-    #[cold]
-    #[inline(never)]
-    fn get_again<Pr: Projection<R>>(
-        &self,
-        state: &mut State<P>,
-        projection: Pr,
-    ) -> Result<Option<Pr::Value>, Abort> {
-        match self.look_again(state)? {
-            Some(record) => self.table.get_slowly(self.tx, state, (&self.key, record), projection),
-            None => Ok(None),
-        }
-    }
-
-    /// Reads columns.
-    ///
-    /// # Errors
-    /// [`Abort::NotFound`] if there is no row.
-    #[inline]
-    pub fn read<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
-        self.get(projection)?.ok_or(Abort::NotFound)
-    }
-
-    /// Appends the bytes of a column to `to`. They are copied once; [`Row::read`] copies them
-    /// several times, since it returns them by value. A closure that runs again appends again, so
-    /// it should begin with an empty buffer.
-    ///
-    /// ```
-    /// # use candide::{Bytes, Database, Record};
-    /// # #[derive(Record, Debug, Clone, Copy)]
-    /// # struct Part { #[key] number: u64, bytes: Bytes<1024> }
-    /// let db = Database::new();
-    /// let parts = db.table::<Part>("parts")?;
-    /// let part = |number| Part { number, bytes: Bytes::new([number as u8; 1024]) };
-    /// db.run(|tx| parts.insert_many(tx, (0..3).map(part)))?;
-    /// let mut content = Vec::new();
-    /// db.run(|tx| {
-    ///     content.clear();
-    ///     let found = parts.find_many(tx, &[0, 1, 2])?;
-    ///     found.iter().try_for_each(|part| part.append_bytes(Part::BYTES, &mut content))
-    /// })?;
-    /// assert_eq!(content[2047..2049], [1, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Abort::NotFound`] if there is no row, and those of
-    /// [every operation](Table#errors-of-every-operation). `to` then stays the same.
-    pub fn append_bytes<const N: usize, A: ColumnKind>(
-        &self,
-        column: Column<R, Bytes<N>, A>,
-        to: &mut Vec<u8>,
-    ) -> Result<(), Abort> {
-        let state = &mut *self.tx.state.borrow_mut();
-        state.enter(self.tx.engine)?;
-        let record = self.record_now(state)?.ok_or(Abort::NotFound)?;
-        let unit = self.table.core.layout.only_unit_of(column.column_groups());
-        let unit = unit.expect("a column is in one group");
-        let place = (column.word_in_row() - unit.start(), N);
-        let is_there = state.append_bytes(self.tx.engine, unit.of(record), place, to)?;
-        if is_there { Ok(()) } else { Err(Abort::NotFound) }
-    }
-
-    /// As [`Table::get_for_update`].
-    ///
-    /// # Errors
-    /// As [`Table::get_for_update`].
-    pub fn get_for_update<Pr: Projection<R>>(
-        &self,
-        projection: Pr,
-    ) -> Result<Option<Pr::Value>, Abort> {
-        let state = &mut *self.tx.state.borrow_mut();
-        // These checks come before the lookup, since a refusal must not reveal whether the row
-        // exists.
-        state.enter(self.tx.engine)?;
-        state.admit_write()?;
-        let Some(record) = self.record_now(state)? else { return Ok(None) };
-        let core = &self.table.core;
-        let mut words = Pr::EMPTY;
-        let units = core.layout.units_of(projection.groups());
-        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
-        let is_there = state.read_units_for_update(self.tx.engine, core, (record, units), copy)?;
-        Ok(is_there.then(|| projection.value(&self.key, &words)))
-    }
-
-    /// As [`Table::read_for_update`].
-    ///
-    /// # Errors
-    /// As [`Table::read_for_update`].
-    pub fn read_for_update<Pr: Projection<R>>(&self, projection: Pr) -> Result<Pr::Value, Abort> {
-        self.get_for_update(projection)?.ok_or(Abort::NotFound)
-    }
-
-    /// As [`Table::update`].
-    ///
-    /// # Errors
-    /// As [`Table::update`].
-    #[inline]
-    pub fn update(&self, update: impl Update<R>) -> Result<(), Abort> {
-        let indexes = &self.table.core.indexes;
-        if !indexes.is_empty() {
-            update.stage(&mut FreeColumnsOnly(indexes))?;
-        }
-        self.staging(|stager| update.stage(stager))
-    }
-
-    /// As [`Table::update_if_present`].
-    ///
-    /// # Errors
-    /// As [`Table::update_if_present`].
-    #[inline]
-    pub fn update_if_present(&self, update: impl Update<R>) -> Result<bool, Abort> {
-        if_present(self.update(update)).map(|done| done.is_some())
-    }
-
-    /// As [`Table::update_with`].
-    ///
-    /// # Errors
-    /// As [`Table::update_with`].
-    ///
-    /// # Panics
-    /// As [`Table::update_with`].
-    pub fn update_with(&self, updater: impl Updater<R>) -> Result<(), Abort> {
-        self.staging(|stager| stager.stage_user(updater))
-    }
-
-    /// As [`Table::modify`].
-    ///
-    /// # Errors
-    /// As [`Table::modify`].
-    ///
-    /// # Panics
-    /// As [`Table::modify`].
-    pub fn modify<Pr: Projection<R>, T>(
-        &self,
-        projection: Pr,
-        change: impl FnOnce(&mut Pr::Value) -> T,
-    ) -> Result<T, Abort> {
-        let mut value = self.read(projection)?;
-        let result = change(&mut value);
-        projection.assign(&self.key, &value, &mut DryRun)?;
-        let core = &self.table.core;
-        let mut indexed = false;
-        if !core.indexes.is_empty() {
-            projection.places(&mut |place| indexed |= core.indexes.covers(place));
-        }
-        self.staging(|stager| {
-            if indexed {
-                let assign = &mut |words: &mut Vec<u64>| {
-                    projection.assign(&self.key, &value, &mut ImageSink::<R>::new(Unit::ROW, words))
-                };
-                let Stager { state, engine, record, .. } = stager;
-                // The closure `change` may have deleted the row.
-                state.change_row(engine, core, (*record, true), assign)?;
-            }
-            projection.assign(&self.key, &value, stager)
-        })?;
-        Ok(result)
-    }
-
-    /// As [`Table::modify_if_present`].
-    ///
-    /// # Errors
-    /// As [`Table::modify_if_present`].
-    ///
-    /// # Panics
-    /// As [`Table::modify`].
-    pub fn modify_if_present<Pr: Projection<R>, T>(
-        &self,
-        projection: Pr,
-        change: impl FnOnce(&mut Pr::Value) -> T,
-    ) -> Result<Option<T>, Abort> {
-        if_present(self.modify(projection, change))
-    }
-
-    /// Deletes the row.
-    ///
-    /// # Errors
-    /// [`Abort::NotFound`] if there is no row.
-    pub fn delete(&self) -> Result<(), Abort> {
-        self.staging(|Stager { state, engine, table, record, .. }| {
-            state.delete_row(engine, table, *record)
-        })
-    }
-
-    /// As [`Table::delete_if_present`].
-    ///
-    /// # Errors
-    /// Those of [every operation](Table#errors-of-every-operation).
-    pub fn delete_if_present(&self) -> Result<bool, Abort> {
-        if_present(self.delete()).map(|done| done.is_some())
-    }
-
-    /// Calls `stage`, which stages changes of the key's record. If the key has no record, observes
-    /// that and returns [`Abort::NotFound`].
-    #[inline(always)]
-    fn staging(
-        &self,
-        stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
-    ) -> Result<(), Abort> {
-        let state = &mut *self.tx.state.borrow_mut();
-        // This check comes before the lookup, since a refusal must not reveal whether the row
-        // exists.
-        state.admit_write()?;
-        match self.record_now(state)? {
-            Some(record) => stage(&mut self.table.stager(self.tx, state, record)),
-            None => Err(Abort::NotFound),
-        }
     }
 }

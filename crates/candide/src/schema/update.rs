@@ -20,6 +20,12 @@ use std::marker::PhantomData;
 ///
 /// Implemented by column updates, which [`Column::set`], [`Column::add`] and similar functions
 /// make, and by tuples of updates. A user's own computation is an [`Updater`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an update of columns of `{R}`",
+    label = "expected an update, such as `{R}::COLUMN.set(value)` or `{R}::COLUMN.add(1)`",
+    note = "`put` replaces a whole row; `modify` takes a closure, which changes columns that the transaction reads",
+    note = "several columns are updated by a tuple of at most six updates"
+)]
 pub trait Update<R: Record>: private::Sealed {
     /// Passes the update's operations to `sink`, in order.
     #[doc(hidden)]

@@ -191,8 +191,8 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
     let mut inner = Ok(());
     let outer = first.with(once()).run(|tx| {
         let seen = match whole_district {
-            true => lines.scan(tx, Prefix((1, 1)), ()).count(),
-            false => lines.scan(tx, Prefix((1, 1, 9)), ()).count(),
+            true => lines.scan(tx, Prefix((1, 1)), ()).count()?,
+            false => lines.scan(tx, Prefix((1, 1, 9)), ()).count()?,
         };
         assert_eq!(seen, if whole_district { 30 } else { 0 });
         let mut disturb = || {

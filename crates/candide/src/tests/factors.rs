@@ -72,7 +72,7 @@ fn allocators_get_their_memory_back<P: Protocol>() {
             P::NAME
         );
         scene.insert(0..5_000);
-        let rows = run(&mut scene.session, |tx| Ok(scene.items.iter(tx, ()).count()));
+        let rows = run(&mut scene.session, |tx| scene.items.iter(tx, ()).count());
         assert_eq!(rows, 5_000);
     }
 }

@@ -4,11 +4,15 @@
 //! and include protocols that are not public yet.
 
 #[cfg(not(any(loom, shuttle)))]
+mod aggregates;
+#[cfg(not(any(loom, shuttle)))]
 mod allocation;
 #[cfg(not(any(loom, shuttle)))]
 mod anomalies;
 #[cfg(not(any(loom, shuttle)))]
 mod batches;
+#[cfg(not(any(loom, shuttle)))]
+mod both_ends;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
@@ -43,6 +47,8 @@ mod index_lifetimes;
 pub(crate) mod indexed_rows;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod interleaving;
+#[cfg(not(any(loom, shuttle)))]
+mod keys;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
 mod log;

@@ -13,15 +13,15 @@ use crate::{Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, T
 use std::ops::Bound;
 
 /// A table of parcels in district 1, another table with one row, and two sessions.
-struct Scene<P: Protocol> {
-    db: Database<P>,
-    parcels: Table<Parcel, P>,
+pub(super) struct Scene<P: Protocol> {
+    pub(super) db: Database<P>,
+    pub(super) parcels: Table<Parcel, P>,
     beside: Table<Item, P>,
-    first: Session<P>,
+    pub(super) first: Session<P>,
     second: Session<P>,
 }
 
-fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
+pub(super) fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let (parcels, beside) =
         (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("beside").unwrap());
@@ -42,10 +42,10 @@ const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// An action of one of the two transactions on the parcels.
-type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;
+pub(super) type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Reads a scan to its end, or to its first error.
-fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abort> {
+pub(super) fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abort> {
     scan.try_for_each(|row| row.map(drop))
 }
 
@@ -53,11 +53,11 @@ fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abor
 /// runs `disturb` and commits, and the first one commits a write. If `in_a_circle`, the second one
 /// has read the row that the first one writes. Then no serial order of the two exists if `disturb`
 /// changes what `look` saw.
-fn both_commit<P: Protocol>(
+pub(super) fn both_commit<P: Protocol>(
     scene: &mut Scene<P>,
     in_a_circle: bool,
-    look: Act<P>,
-    disturb: Act<P>,
+    mut look: impl FnMut(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>,
+    mut disturb: impl FnMut(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>,
 ) -> bool {
     let Scene { parcels, beside, first, second, .. } = scene;
     let mut inner = Ok(());
@@ -78,7 +78,7 @@ fn both_commit<P: Protocol>(
 }
 
 /// Asserts that `disturb` invalidates `look`.
-fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
+pub(super) fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
     let numbers = || numbers.iter().copied();
     assert!(!both_commit(&mut scene::<P>(numbers()), true, look, disturb), "{}", P::NAME);
     if P::NAME == Occ::NAME {
@@ -92,7 +92,7 @@ fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
 }
 
 /// Asserts that `disturb` does not invalidate `look`.
-fn is_not_noticed<P: Protocol>(
+pub(super) fn is_not_noticed<P: Protocol>(
     numbers: impl IntoIterator<Item = u16>,
     look: Act<P>,
     disturb: Act<P>,
@@ -100,7 +100,11 @@ fn is_not_noticed<P: Protocol>(
     assert!(both_commit(&mut scene::<P>(numbers), false, look, disturb), "{}", P::NAME);
 }
 
-fn insert<P: Protocol>(table: &Table<Parcel, P>, tx: &Tx<'_, P>, number: u16) -> Result<(), Abort> {
+pub(super) fn insert<P: Protocol>(
+    table: &Table<Parcel, P>,
+    tx: &Tx<'_, P>,
+    number: u16,
+) -> Result<(), Abort> {
     table.insert(tx, Parcel::new(1, number))
 }
 
@@ -346,10 +350,10 @@ fn filed_scene<P: Protocol>() -> FiledScene<P> {
 }
 
 /// An action of one of the two transactions on filed parcels.
-type FiledAct<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
+pub(super) type FiledAct<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Asserts that `disturb` invalidates `look`. `look` reads by indexes.
-fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
+pub(super) fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
     for in_a_circle in [true, false] {
         if !in_a_circle && P::NAME != Occ::NAME {
             continue;
@@ -566,7 +570,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
     let Scene { db, parcels, mut first, .. } = scene::<P>(0..40);
     let make = || parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered());
     let old = make().unwrap();
-    assert_eq!(first.run(|tx| Ok(old.rows(tx, &1, ()).count())), Ok(40));
+    assert_eq!(first.run(|tx| old.rows(tx, 1, ()).count()), Ok(40));
     parcels.drop_index("by_shelf").unwrap();
     let refused = first.run(|tx| {
         assert_eq!(old.find(tx, &1).map(drop), Err(Abort::NoIndex));
@@ -589,7 +593,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
         })
         .unwrap_or_else(|e: Abort| panic!("{e}"));
     let new = make().unwrap();
-    assert_eq!(first.run(|tx| Ok(new.rows(tx, &1, ()).count())), Ok(38));
+    assert_eq!(first.run(|tx| new.rows(tx, 1, ()).count()), Ok(38));
     assert_entries_match_rows(&mut first, &parcels);
 }
 

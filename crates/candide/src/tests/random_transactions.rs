@@ -181,7 +181,7 @@ impl<P: Protocol> Mix<P> {
             6 => items.modify(tx, &key, Item::OTHER, |other| *other += 1),
             7 => items.delete(tx, &key),
             8 => items.get_for_update(tx, &key, Whole).map(drop),
-            9 => items.iter(tx, ()).try_for_each(|row| row.map(drop)),
+            9 => items.iter(tx, ()).for_each(drop),
             10 => parcels.get(tx, &parcel, Parcel::WEIGHT).map(drop),
             11 => parcels.get(tx, &parcel, (Parcel::NOTE, Parcel::COUNT)).map(drop),
             12 => parcels.insert(tx, row),
@@ -200,10 +200,10 @@ impl<P: Protocol> Mix<P> {
             20 => {
                 parcels.scan_rev(tx, range, Parcel::COUNT).take(1).try_for_each(|row| row.map(drop))
             }
-            21 => parcels.scan(tx, parcel..parcel, ()).try_for_each(|row| row.map(drop)),
+            21 => parcels.scan(tx, parcel..parcel, ()).for_each(drop),
             22 => by_code.get(tx, &(other as u32), Parcel::NOTE).map(drop),
             23 => by_place.scan(tx, .., Parcel::WEIGHT).take(3).try_for_each(|row| row.map(drop)),
-            24 => by_place.rows(tx, &((other % 2) as u8, 0), ()).try_for_each(|row| row.map(drop)),
+            24 => by_place.rows(tx, &((other % 2) as u8, 0), ()).for_each(drop),
             _ => {
                 thread::yield_now();
                 Ok(())

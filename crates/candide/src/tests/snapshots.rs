@@ -302,8 +302,8 @@ fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
             _ => parcels.modify(tx, &(1, number), Parcel::CODE, |code| *code += 1 << 20),
         }));
         ok(session.run(|tx| match number % 3 {
-            0 => items.delete(tx, &number.into()),
-            1 => items.update(tx, &number.into(), Item::COUNT.add(1)),
+            0 => items.delete(tx, u64::from(number)),
+            1 => items.update(tx, u64::from(number), Item::COUNT.add(1)),
             _ => items.insert(tx, Item::new(u64::from(number) + 1_000, 1)),
         }));
     }

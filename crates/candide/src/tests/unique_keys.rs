@@ -284,10 +284,10 @@ fn a_key_that_is_given_up_is_taken_by_one_of_two<P: Protocol>() {
         let mut scene = scene::<P>();
         let (filed, mut other) = (scene.filed.clone(), scene.db.session().unwrap());
         let mut inner = Ok(());
-        let outer = scene.session.run_with(ONCE(), |tx| {
+        let outer = scene.session.with(ONCE()).run(|tx| {
             give(&filed, tx, 1, 2)?;
             if tx.attempt_number() == 1 {
-                inner = other.run_with(ONCE(), |tx| other_act(&filed, tx));
+                inner = other.with(ONCE()).run(|tx| other_act(&filed, tx));
             }
             give(&filed, tx, 2, 1)
         });
@@ -310,7 +310,7 @@ fn a_refusal_at_the_end_is_true<P: Protocol>() {
     let outer = scene.session.run(|tx| {
         give(&filed, tx, 1, 2)?;
         if tx.attempt_number() == 1 {
-            inner = other.run_with(ONCE(), |tx| give(&filed, tx, 2, 20));
+            inner = other.with(ONCE()).run(|tx| give(&filed, tx, 2, 20));
         }
         // Read after the change, so that the refused transaction cannot come before it.
         filed.read(tx, &(1, 2), Filed::CODE).map(drop)

@@ -17,6 +17,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// A `Tx` belongs to one attempt and one thread: it is neither `Send` nor `Sync`, so it cannot be
 /// held across an `.await`. Every operation takes the `Tx` by shared reference. None of its
 /// internals are borrowed while user code runs.
+#[doc(alias = "transaction")]
+#[doc(alias = "atomically")]
+#[doc(alias = "begin")]
+#[doc(alias = "commit")]
+#[doc(alias = "rollback")]
 pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     pub(crate) engine: &'s Engine<P>,
     pub(crate) state: &'s RefCell<State<P>>,

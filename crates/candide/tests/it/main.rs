@@ -14,6 +14,7 @@ mod protocol_tests;
 mod bulk;
 mod common;
 mod durable;
+mod first_attempts;
 mod indexes;
 mod isolation;
 mod memory;

@@ -180,10 +180,8 @@ impl<P: Protocol> Shelf<P> {
             })?;
         }
         self.by_value.read(tx, &Fragile(105), Brittle::COUNT)?;
-        self.by_value
-            .scan(tx, Fragile(100)..Fragile(110), Whole)
-            .try_for_each(|row| row.map(drop))?;
-        scan.try_for_each(|row| row.map(drop))
+        self.by_value.scan(tx, Fragile(100)..Fragile(110), Whole).for_each(drop)?;
+        scan.for_each(drop)
     }
 
     fn rows(&self) -> Vec<Brittle> {

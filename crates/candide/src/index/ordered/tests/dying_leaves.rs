@@ -47,9 +47,9 @@ fn a_scan_does_not_go_twice_through_what_a_leaf_inherits<P: Protocol>() {
 
         let scanned = first.with(ONCE()).run(|tx| {
             beside.update(tx, &0, Item::COUNT.add(1))?;
-            let mut scan = match backwards {
-                false => parcels.scan(tx, .., ()),
-                true => parcels.scan_rev(tx, ..(1, 20 * node), ()),
+            let mut scan: Box<dyn Iterator<Item = _>> = match backwards {
+                false => Box::new(parcels.scan(tx, .., ())),
+                true => Box::new(parcels.scan_rev(tx, ..(1, 20 * node), ())),
             };
             let mut numbers = vec![scan.next().expect("there are rows")?.0.1];
             let linked = parcels.len_estimate();

@@ -55,11 +55,11 @@ fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
         let limit = if below(3) == 0 { below(4) as usize } else { usize::MAX };
         let (mut noticed, mut entered) = (false, None);
         let outer = first.with(ONCE()).run(|tx| {
-            let scan = match (whole_hall, reverse) {
-                (true, false) => table.scan(tx, Prefix((hall,)), ()),
-                (true, true) => table.scan_rev(tx, Prefix((hall,)), ()),
-                (false, false) => table.scan(tx, (hall, from)..=(hall, to), ()),
-                (false, true) => table.scan_rev(tx, (hall, from)..=(hall, to), ()),
+            let scan: Box<dyn Iterator<Item = _>> = match (whole_hall, reverse) {
+                (true, false) => Box::new(table.scan(tx, Prefix((hall,)), ())),
+                (true, true) => Box::new(table.scan_rev(tx, Prefix((hall,)), ())),
+                (false, false) => Box::new(table.scan(tx, (hall, from)..=(hall, to), ())),
+                (false, true) => Box::new(table.scan_rev(tx, (hall, from)..=(hall, to), ())),
             };
             let (mut lowest, mut highest) = if whole_hall { (0, seats) } else { (from, to) };
             let seen: Result<Vec<_>, _> =
@@ -357,7 +357,7 @@ impl<K, I, P: Protocol> Index<Seat, K, I, P> {
         let mut way = crate::api::Way::new(tx, entries, range, crate::index::Direction::Forward);
         let state = &mut *tx.state.borrow_mut();
         let mut count = 0;
-        while let Some(entry) = way.next(tx, state, entries)? {
+        while let Some(entry) = way.next::<true, P>(tx, state, entries)? {
             let at = entries.layout.at(entry, crate::schema::Unit::ROW);
             count += usize::from(state.read_at_mark(tx.engine, at, way.mark(), |_| {})?);
         }
