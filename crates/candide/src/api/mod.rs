@@ -7,6 +7,7 @@ mod health;
 mod index;
 mod index_changes;
 mod index_entry;
+mod index_lookup;
 mod index_scan;
 mod log_options;
 mod open;
@@ -22,6 +23,7 @@ mod table;
 mod table_policy;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
+mod table_writes;
 mod way;
 
 pub use bulk::LoadOptions;
