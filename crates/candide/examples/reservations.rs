@@ -248,7 +248,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for stats in hotel.db.named_stats() {
         println!("{stats:?}");
     }
-    let unknown = hotel.book(0, "nobody@example.org", 1, 1, 1);
+    let unknown = hotel.book(0, "unknown@example.org", 1, 1, 1);
     assert_eq!(unknown, Err(Refused::UnknownGuest));
     Ok(())
 }

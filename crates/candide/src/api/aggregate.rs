@@ -52,8 +52,8 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.get(tx, key, ()).map(|row| row.is_some())
     }
 
-    /// Returns the number of rows. The transaction goes through the whole table, and commits only if
-    /// no row has been inserted or deleted meanwhile; [`Table::len_estimate`] costs nothing and
+    /// Returns the number of rows. The transaction goes through the whole table, and commits only
+    /// if no row has been inserted or deleted meanwhile; [`Table::len_estimate`] costs nothing and
     /// observes nothing.
     ///
     /// # Errors

@@ -3,23 +3,16 @@
 #![forbid(unsafe_code)]
 
 use super::index_changes::{create, drop_made};
-use super::index_scan::{IndexScan, next_record};
-use super::row::Row;
 use super::table::Table;
-use super::way::Way;
 #[cfg(test)]
 use crate::engine::TableCore;
 use crate::engine::{IndexCore, IndexPlan, KeyOrigin, Protocol};
-use crate::error::{Abort, Error};
-use crate::index::Direction;
+use crate::error::Error;
 use crate::protocols::DefaultProtocol;
 use crate::schema::{
-    AsKey, Hashed, IndexKind, IndexOf, Key, Ordered, Place, Projection, Record, Unit, WordRange,
-    Words,
+    Hashed, IndexKind, IndexOf, Key, Ordered, Place, Projection, Record, Unit, WordRange, Words,
 };
-use crate::txn::Tx;
 use std::any::TypeId;
-use std::borrow::Borrow;
 use std::marker::PhantomData;
 
 /// A secondary index of a table: finds rows of type `R` by keys of type `K` that are made of other
@@ -30,9 +23,9 @@ use std::marker::PhantomData;
 /// created while transactions run ([`Table::create_index`]).
 ///
 /// An `Index` is a handle: its clones refer to the same index. After [`Table::drop_index`] every
-/// operation fails with [`Abort::NoIndex`]; if an index of the same name, columns and kind is
-/// created again, the handle refers to the new index. The other errors are [those of every
-/// operation](Table#errors-of-every-operation) of a table.
+/// operation fails with [`Abort::NoIndex`](crate::Abort::NoIndex); if an index of the same name,
+/// columns and kind is created again, the handle refers to the new index. The other errors are
+/// [those of every operation](Table#errors-of-every-operation) of a table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,
@@ -95,75 +88,6 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.core().unique
     }
 
-    /// Returns the rows with this key, with some of their columns. A unique index has at most one
-    /// such row. As with [`Table::scan`], these are the rows that exist when the call is made.
-    ///
-    /// An ordered index returns the rows in the order of their primary keys.
-    pub fn rows<'t, Pr: Projection<R>>(
-        &'t self,
-        tx: &'t Tx<'_, P>,
-        key: impl AsKey<K>,
-        projection: Pr,
-    ) -> IndexScan<'t, R, K, I, P, Pr> {
-        IndexScan::new(self, tx, projection, self.way_to(tx, key))
-    }
-
-    /// Begins a scan of the entries with this key.
-    #[inline(always)]
-    fn way_to(&self, tx: &Tx<'_, P>, key: impl AsKey<K>) -> Way {
-        let entries = &self.core().entries;
-        let Some(key) = key.into_key() else { return Way::nowhere(tx, entries) };
-        let range = WordRange::beginning_with(key.borrow().words().as_ref(), K::WORDS);
-        Way::new(tx, entries, self.entry_range(&range), Direction::Forward)
-    }
-
-    /// Returns a handle on the row with this key. If the index is not unique, the row is the first
-    /// one found with this key. `None` if there is no such row; the transaction has then observed
-    /// the absence.
-    ///
-    /// # Errors
-    /// [`Abort::NoIndex`] if the index has been dropped.
-    pub fn find<'t>(
-        &'t self,
-        tx: &'t Tx<'_, P>,
-        key: impl AsKey<K>,
-    ) -> Result<Option<Row<'t, R, P>>, Abort> {
-        let way = &mut self.way_to(tx, key);
-        let record = next_record(tx, self.table.core(), self.core(), way)?;
-        Ok(record.map(|record| {
-            let key = self.table.core().layout.key_of(record);
-            self.table.row_of(tx, key, record)
-        }))
-    }
-
-    /// Reads columns of the row with this key. If the index is not unique, the row is the first one
-    /// found with this key. `None` if there is no such row.
-    ///
-    /// # Errors
-    /// [`Abort::NoIndex`] if the index has been dropped.
-    pub fn get<Pr: Projection<R>>(
-        &self,
-        tx: &Tx<'_, P>,
-        key: impl AsKey<K>,
-        projection: Pr,
-    ) -> Result<Option<Pr::Value>, Abort> {
-        self.rows(tx, key, projection).next().transpose().map(|row| row.map(|(_, columns)| columns))
-    }
-
-    /// As [`Index::get`], for a row that must exist.
-    ///
-    /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NoIndex`] if the index has
-    /// been dropped.
-    pub fn read<Pr: Projection<R>>(
-        &self,
-        tx: &Tx<'_, P>,
-        key: impl AsKey<K>,
-        projection: Pr,
-    ) -> Result<Pr::Value, Abort> {
-        self.get(tx, key, projection)?.ok_or(Abort::NotFound)
-    }
-
     /// Returns the range of entry keys for a range of index keys. In a unique index, an entry key
     /// has the words of the index key. In another index, it begins with these words, and the
     /// primary key follows.
@@ -209,9 +133,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// the index can be read.
     ///
     /// Soon after the call begins, all transactions maintain the index. From then on,
-    /// [`Table::update`] of an indexed column is refused with [`Abort::Indexed`]. Transactions of
-    /// this thread enter the existing rows into the index, a few rows each. Before that, the call
-    /// lists the keys of these rows; the memory limit does not count this list.
+    /// [`Table::update`] of an indexed column is refused with
+    /// [`Abort::Indexed`](crate::Abort::Indexed). Transactions of this thread enter the existing
+    /// rows into the index, a few rows each. Before that, the call lists the keys of these rows;
+    /// the memory limit does not count this list.
     ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`],

@@ -20,8 +20,8 @@ use std::iter::{FusedIterator, Rev};
 
 impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     /// Returns the rows whose keys in this index lie in `range`, in the order of these keys. Rows
-    /// with equal keys come in the order of their primary keys. As with [`Table::scan`](crate::Table::scan), these are
-    /// the rows that exist when the call is made.
+    /// with equal keys come in the order of their primary keys. As with
+    /// [`Table::scan`](crate::Table::scan), these are the rows that exist when the call is made.
     #[doc(alias = "range")]
     #[doc(alias = "between")]
     pub fn scan<'t, Pr: Projection<R>>(

@@ -8,6 +8,7 @@ mod health;
 mod index;
 mod index_changes;
 mod index_entry;
+mod index_lookup;
 mod index_scan;
 mod log_options;
 mod open;
@@ -24,6 +25,7 @@ mod table;
 mod table_policy;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
+mod table_writes;
 mod way;
 
 pub use any::{AnyDatabase, AnySession, AnyTable};

@@ -9,10 +9,11 @@ use crate::index::Found;
 use crate::protocols::DefaultProtocol;
 use crate::record::RecordAt;
 use crate::schema::{
-    Bytes, Column, ColumnKind, DryRun, ImageSink, Key, Projection, Record, Shown, Unit, Update,
-    Updater, Words,
+    AsKey, AsKeys, Bytes, Column, ColumnKind, DryRun, ImageSink, Key, Projection, Record, Shown,
+    Unit, Update, Updater, Words,
 };
 use crate::txn::{FreeColumnsOnly, Stager, State, Tx};
+use std::borrow::Borrow;
 
 /// Turns the outcome [`Abort::NotFound`] into `None`.
 pub(super) fn if_present<T>(result: Result<T, Abort>) -> Result<Option<T>, Abort> {
@@ -314,5 +315,91 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
             Some(record) => stage(&mut self.table.stager(self.tx, state, record)),
             None => Err(Abort::NotFound),
         }
+    }
+}
+
+impl<R: Record, P: Protocol> Table<R, P> {
+    /// Returns a handle on a key's record: operations on the handle need no second lookup.
+    ///
+    /// The lookup observes nothing. Operations on the handle find out whether the row exists.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if no row can have this key: a text that is longer than the key's type
+    /// allows ([`AsKey`]).
+    #[inline]
+    #[doc(alias = "entry")]
+    pub fn find<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: impl AsKey<R::Key>,
+    ) -> Result<Row<'t, R, P>, Abort> {
+        let Some(key) = key.into_key() else { return Err(self.find_impossible(tx)) };
+        let key: &R::Key = key.borrow();
+        let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
+        Ok(Row { table: self, tx, key: *key, found })
+    }
+
+    /// Returns handles on the records of many keys. The cache misses of the lookups overlap. In a
+    /// hash index, all buckets are prefetched first, and then all records. In an ordered index, the
+    /// lookups take turns, and each goes down one node per turn.
+    ///
+    /// To overlap the reads as well, call [`Row::prefetch`] on every handle before reading from the
+    /// first.
+    ///
+    /// # Errors
+    /// [`Abort::NotFound`] if no row can have one of these keys ([`AsKeys`]).
+    #[inline]
+    pub fn find_many<'t, const N: usize>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        keys: impl AsKeys<R::Key, N>,
+    ) -> Result<[Row<'t, R, P>; N], Abort> {
+        let Some(keys) = keys.into_keys() else { return Err(self.find_impossible(tx)) };
+        let keys: &[R::Key; N] = keys.borrow();
+        let state = &mut *tx.state.borrow_mut();
+        state.admit(tx.engine, self.core())?;
+        let mut found = if let Some(packing) = self.core().layout.packing::<R::Key>() {
+            self.core().index.find_many(&keys.map(|key| packing.pack(key.words().as_ref())))
+        } else {
+            let words = keys.map(|key| key.words());
+            words.iter().for_each(|words| self.core().check_key(words.as_ref()));
+            self.core().index.find_many(&words)
+        };
+        if state.needs_deleted_index() {
+            for (key, found) in keys.iter().zip(&mut found) {
+                *found = self.in_words(key, |words| state.read_view(self.core(), words, *found));
+            }
+        }
+        Ok(std::array::from_fn(|number| Row {
+            table: self,
+            tx,
+            key: keys[number],
+            found: found[number],
+        }))
+    }
+
+    /// Does the work of [`Table::find`] for an operation that writes or locks.
+    #[inline(always)]
+    pub(super) fn find_to_write<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: impl AsKey<R::Key>,
+    ) -> Result<Row<'t, R, P>, Abort> {
+        let Some(key) = key.into_key() else {
+            let refusal = tx.state.borrow().admit_write().err();
+            return Err(refusal.unwrap_or_else(|| self.find_impossible(tx)));
+        };
+        let key: &R::Key = key.borrow();
+        self.find(tx, key)
+    }
+
+    /// Returns a handle on a record that has been found.
+    pub(crate) fn row_of<'t>(
+        &'t self,
+        tx: &'t Tx<'_, P>,
+        key: R::Key,
+        record: RecordAt,
+    ) -> Row<'t, R, P> {
+        Row { table: self, tx, key, found: Found::Record(record) }
     }
 }

@@ -29,13 +29,13 @@ use std::iter::{FusedIterator, Rev};
 /// rows of the scan.
 ///
 /// A scan of an ordered table is a [`DoubleEndedIterator`]: `scan(..).rev()` begins with the last
-/// row, and [`next`](Iterator::next) and [`next_back`](DoubleEndedIterator::next_back) can be mixed.
-/// They meet in the middle, and return each row once; what lies between them has not been observed.
-/// A step looks its place up again if the step before was at the other end.
+/// row, and [`next`](Iterator::next) and [`next_back`](DoubleEndedIterator::next_back) can be
+/// mixed. They meet in the middle, and return each row once; what lies between them has not been
+/// observed. A step looks its place up again if the step before was at the other end.
 ///
 /// The methods [`count`](Scan::count), [`sum`](Scan::sum), [`fold`](Scan::fold),
-/// [`for_each`](Scan::for_each) and [`try_for_each`](Scan::try_for_each) take rows, not results, and
-/// return the scan's error. They hide those of [`Iterator`], which adapters such as
+/// [`for_each`](Scan::for_each) and [`try_for_each`](Scan::try_for_each) take rows, not results,
+/// and return the scan's error. They hide those of [`Iterator`], which adapters such as
 /// [`map`](Iterator::map) and [`rev`](Iterator::rev) lead back to.
 ///
 /// ```

@@ -28,9 +28,9 @@ impl Course {
 /// The position of a scan.
 ///
 /// A scan can take records from both ends of its range: each step says from which one. The cursor
-/// stands at one end. If a step wants a record from the other end, the scan *turns*: it begins again
-/// at that end, with the part of the range that it has not passed yet. So it returns each record
-/// once, and observes what it has passed from either end, and nothing between.
+/// stands at one end. If a step wants a record from the other end, the scan *turns*: it begins
+/// again at that end, with the part of the range that it has not passed yet. So it returns each
+/// record once, and observes what it has passed from either end, and nothing between.
 #[derive(Debug)]
 pub(crate) struct Way {
     /// The position in the index; `None` after the end of the scan.

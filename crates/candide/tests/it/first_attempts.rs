@@ -1,5 +1,5 @@
-//! What people write first who come from maps, from other embedded stores and from SQL: it works as
-//! they write it. What cannot work is in the tests of the compiler's messages, in `candide-derive`.
+//! First programs of people who come from maps, from other embedded stores and from SQL: they work
+//! as written. What cannot work is in the tests of the compiler's messages, in `candide-derive`.
 
 use candide::{Abort, Database, IndexOptions, Key, Protocol, Record, Session, Table, Text, Whole};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ fn texts_are_looked_up_by_what_they_say() -> Result<(), Abort> {
         members.update(tx, "Ann", Member::ROLE.set(Role::Owner))?;
         let asked = String::from("Ann");
         assert_eq!(members.get(tx, &asked, Member::ROLE)?, Some(Role::Owner));
-        assert_eq!(members.get(tx, "a name that nobody has here", Member::ROLE)?, None);
+        assert_eq!(members.get(tx, "a name that is longer than the column", Member::ROLE)?, None);
         Ok::<_, Abort>(())
     })
 }
