@@ -234,7 +234,7 @@ pub(super) fn phantom<P: Protocol>() -> Scene<P> {
         .part(fill)
         .after(|me| {
             let parcels = me.parcels();
-            let rows = me.run(|tx| Ok(parcels.scan(tx, GAP.0..GAP.1, ()).count()));
+            let rows = me.run(|tx| parcels.scan(tx, GAP.0..GAP.1, ()).count());
             assert_eq!(rows, 1, "the range was empty for one only");
         })
 }
