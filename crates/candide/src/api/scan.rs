@@ -412,8 +412,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// # let db = Database::new();
     /// # let accounts = db.table::<Account>("accounts")?;
     /// # db.run(|tx| (1..=3).try_for_each(|id| accounts.insert(tx, Account { id, cents: 10 })))?;
-    /// let total = db.run(|tx| accounts.iter(tx, Account::CENTS).map(|row| Ok::<_,
-    /// Abort>(row?.1)).sum::<Result<i64, _>>())?;
+    /// let total = db.run(|tx| {
+    ///     accounts.iter(tx, Account::CENTS).map(|row| Ok(row?.1)).sum::<Result<i64, Abort>>()
+    /// })?;
     /// assert_eq!(total, 30);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -582,9 +583,6 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> std::iter::FusedIterator for Sca
 
 impl<R: Record, P: Protocol, Pr> std::fmt::Debug for Scan<'_, R, P, Pr> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scan")
-            .field("table", &self.table)
-            .field("way", &self.way)
-            .finish_non_exhaustive()
+        f.debug_struct("Scan").field("table", &self.table).finish_non_exhaustive()
     }
 }

@@ -155,7 +155,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// meanwhile. The results of two calls need not belong together.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record, Whole};
+    /// # use candide::{Database, Record, Whole};
     /// # #[derive(Record, Debug, Clone, Copy, PartialEq)]
     /// # struct Counter { #[key] id: u32, hits: u64 }
     /// let db = Database::new();
@@ -248,7 +248,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// equals `get`. Without timestamp splitting the whole row is one group.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record};
+    /// # use candide::{Database, Record};
     /// # #[derive(Record, Debug, Clone, Copy)]
     /// # struct Counter { #[key] id: u64, next: u64 }
     /// let db = Database::new();
