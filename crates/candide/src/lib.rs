@@ -4,7 +4,8 @@
 //! A program opens a [`Database`], defines tables of plain rows, and runs closures on these tables
 //! from any number of threads. Each closure takes effect completely or not at all, as if the
 //! closures ran one after another. A database is in memory. If it has been [opened](Database::open)
-//! in a directory, every change is logged there too, and the next `open` finds all that was durable.
+//! in a directory, every change is logged there too, and the next `open` finds all that was
+//! durable.
 //!
 //! [The guide](guide) explains [keys](guide#keys), [rows and groups](guide#rows-and-groups),
 //! [reading](guide#reading), [writing](guide#writing), [updates and
@@ -51,8 +52,8 @@
 //! [`Database::run`] runs a closure as a transaction, **again after every conflict**, until the
 //! transaction commits. So a closure must have no effects outside the database; an effect that must
 //! happen once goes into [`Tx::on_commit`]. The closure returns an [`Abort`] if it fails;
-//! [`Database::try_run`] takes a closure with an error type of its own. [`Database::read_view`] runs
-//! a closure that only reads, and [`Database::with`] takes options. A [`Session`] has the same
+//! [`Database::try_run`] takes a closure with an error type of its own. [`Database::read_view`]
+//! runs a closure that only reads, and [`Database::with`] takes options. A [`Session`] has the same
 //! functions. Calls outside of transactions return an [`Error`], to which all errors of the crate
 //! convert.
 //!

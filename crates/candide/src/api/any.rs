@@ -54,8 +54,8 @@ pub type AnyTable<R> = Table<R, Erased>;
 pub type AnySession = Session<Erased>;
 
 impl Database<Erased> {
-    /// Makes a database under the protocol, or the policy of a protocol, that is called `name`, with
-    /// the defaults of all other options.
+    /// Makes a database under the protocol, or the policy of a protocol, that is called `name`,
+    /// with the defaults of all other options.
     ///
     /// # Errors
     /// [`Error::UnknownName`] if there is none. The error lists the names.

@@ -83,8 +83,8 @@ impl Database<DefaultProtocol> {
     ///
     /// For another protocol there is [`Database::<Mvcc>::default()`](Database::default). This
     /// function exists for one protocol only, so that `Database::new()` names it: if there were one
-    /// for each protocol, the compiler would ask for the protocol, since it does not use the default
-    /// of a type's parameter in expressions.
+    /// for each protocol, the compiler would ask for the protocol, since it does not use the
+    /// default of a type's parameter in expressions.
     pub fn new() -> Database<DefaultProtocol> {
         Database::default()
     }
@@ -290,8 +290,8 @@ impl<P: Protocol> Database<P> {
         self.inner.stats()
     }
 
-    /// Returns the counts of the transactions that have a [name](RunOptions::named), of all sessions
-    /// together, past and present, in the order of the names.
+    /// Returns the counts of the transactions that have a [name](RunOptions::named), of all
+    /// sessions together, past and present, in the order of the names.
     ///
     /// A database counts 256 names apart. Transactions of further names are counted together, under
     /// `"(other)"`. A call that the database refuses with [`Abort::Nested`] because the thread is

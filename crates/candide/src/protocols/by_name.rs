@@ -10,8 +10,8 @@ use std::str::FromStr;
 macro_rules! by_name {
     ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
         impl Chosen {
-            /// Returns the names that [`Chosen::from_str`] knows: those of the protocols, and of the
-            /// policies of protocols that have several.
+            /// Returns the names that [`Chosen::from_str`] knows: those of the protocols, and of
+            /// the policies of protocols that have several.
             ///
             /// ```
             /// let names = candide::Chosen::names();

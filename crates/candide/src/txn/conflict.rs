@@ -16,7 +16,8 @@ use std::fmt;
 pub struct Conflict {
     /// The kind of conflict.
     pub cause: Abort,
-    /// The name of the transaction that had the conflict, if it has [one](crate::RunOptions::named).
+    /// The name of the transaction that had the conflict, if it has
+    /// [one](crate::RunOptions::named).
     pub transaction: Option<&'static str>,
     /// The table's name; `None` if the conflict was about no table: the transaction gave way to
     /// another transaction that had failed too often.

@@ -76,12 +76,11 @@ impl<'a> RunOptions<'a> {
         RunOptions { name: Some(name), ..self }
     }
 
-    /// Makes the transaction read-only, as [`Database::read_view`](crate::Database::read_view) does:
-    /// each operation that would write or lock returns
-    /// [`Abort::ReadOnly`]. Under protocols with [versions](crate::Versioned) the transaction sees
-    /// the database as it was when the transaction began, runs once, and meets no conflict. A
-    /// transaction that takes longer than some milliseconds is registered like a
-    /// [`Snapshot`](crate::Snapshot) and reported by
+    /// Makes the transaction read-only, as [`Database::read_view`](crate::Database::read_view)
+    /// does: each operation that would write or lock returns [`Abort::ReadOnly`]. Under protocols
+    /// with [versions](crate::Versioned) the transaction sees the database as it was when the
+    /// transaction began, runs once, and meets no conflict. A transaction that takes longer than
+    /// some milliseconds is registered like a [`Snapshot`](crate::Snapshot) and reported by
     /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot). Memory that other transactions
     /// free is not reused until the transaction ends; for long reports, a snapshot read in parts is
     /// therefore better. Under other protocols a read-only transaction is retried like any other.
