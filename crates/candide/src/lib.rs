@@ -3,7 +3,9 @@
 //!
 //! A program opens a [`Database`], defines tables of plain rows, and runs closures on these tables
 //! from any number of threads. Each closure takes effect completely or not at all, as if the
-//! closures ran one after another. Nothing is written to disk.
+//! closures ran one after another. A database is in memory. If it has been [opened](Database::open)
+//! in a directory, every change is logged there too, and the next `open` finds all that was
+//! durable.
 //!
 //! [The guide](guide) explains [keys](guide#keys), [rows and groups](guide#rows-and-groups),
 //! [reading](guide#reading), [writing](guide#writing), [updates and
@@ -44,17 +46,20 @@
 //! assert_eq!(transfer(300), Ok((20, 300)));
 //! assert_eq!(transfer(300), Err(Abort::Guard)); // and nothing has happened
 //! assert_eq!(db.run(|tx| accounts.read(tx, &1, Whole)), Ok(Account { id: 1, owner: 10, cents: 200 }));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), candide::Error>(())
 //! ```
 //!
 //! [`Database::run`] runs a closure as a transaction, **again after every conflict**, until the
 //! transaction commits. So a closure must have no effects outside the database; an effect that must
-//! happen once goes into [`Tx::on_commit`]. A closure may return any error type that implements
-//! `From<Abort>`. If nothing else determines that type, as in a closure that ends in `Ok(())`, name
-//! the type: `Ok(())`.
+//! happen once goes into [`Tx::on_commit`]. The closure returns an [`Abort`] if it fails;
+//! [`Database::try_run`] takes a closure with an error type of its own. [`Database::read_view`]
+//! runs a closure that only reads, and [`Database::with`] takes options. A [`Session`] has the same
+//! functions. Calls outside of transactions return an [`Error`], to which all errors of the crate
+//! convert.
 //!
 //! # Protocols
-//! `Database::<Mvcc>::builder().build()?` chooses another protocol than [`Occ`]. [The
+//! `Database::<Mvcc>::default()` has another protocol than [`Occ`]; `Database::<Mvcc>::builder()`
+//! also takes options. The protocol of an [`AnyDatabase`] is chosen at run time. [The
 //! list](protocols) has a page for each protocol, and says what the protocol guarantees and which
 //! programs it suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so
 //! configured](Builder::opaque), an attempt that will be repeated may see values of different
@@ -77,8 +82,9 @@
 //! | an [`Updater`] | 48 bytes |
 //!
 //! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory.
-//! Nothing is kept beyond the process. Forking a process with open databases is not supported. With
-//! `panic = "abort"` a panic ends the process, even a panic of an attempt that is doomed.
+//! All rows are in memory, also those of a database that lies in files. Forking a process with open
+//! databases is not supported. With `panic = "abort"` a panic ends the process, even a panic of an
+//! attempt that is doomed.
 
 #![warn(missing_docs)]
 

@@ -157,7 +157,7 @@ impl<P: Protocol> Inner<P> {
         // The counts move under the lock of the sessions. So a reader finds them exactly once: here
         // or in the session.
         lock(&self.past).add(&core.public.counters.read());
-        self.engine.names.keep(&core.public.names);
+        core.leave_names(&self.engine.names);
         sessions.remove(&core.public.session);
     }
 

@@ -112,7 +112,7 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
         }
     };
     let result = listening(listener, || {
-        session.with(RunOptions::new().attempts_max(34)).run(|tx| {
+        session.with(RunOptions::new().named("add").attempts_max(34)).run(|tx| {
             table.read(tx, &7, Account::CENTS)?;
             if tx.attempt_number() <= 32 {
                 db.run(|tx| table.update(tx, &7, Account::CENTS.add(1)))?;
@@ -125,13 +125,14 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
     let heard = HEARD.take();
     let conflicts = heard.iter().filter(|(level, _)| *level == Level::DEBUG).map(|(_, line)| line);
     for (attempt, line) in (1..).zip(conflicts) {
-        let cause = r#"candide::conflict message=read_changed on accounts.balance, key 7 cause="read_changed""#;
-        let place = r#" table="accounts" group="balance" key="7""#;
+        let cause = r#"candide::conflict message=add: read_changed on accounts.balance, key 7 cause="read_changed""#;
+        let place = r#" transaction="add" table="accounts" group="balance" key="7""#;
         assert_eq!(*line, format!("{cause}{place} attempt={attempt}"));
     }
     let warnings: Vec<_> = heard.iter().filter(|(level, _)| *level == Level::WARN).collect();
     let message = "others give way to a transaction that has met 32 conflicts";
-    let line = format!("candide::token message={message} session={number} conflicts=32");
+    let counts = format!("session={number} conflicts=32");
+    let line = format!(r#"candide::token message={message} {counts} transaction="add""#);
     assert_eq!(warnings, [&(Level::WARN, line)]);
     assert_eq!(heard.len(), 33);
 }

@@ -62,7 +62,7 @@ impl<P: Protocol> std::fmt::Debug for Database<P> {
             .field("tables", &self.inner.catalog.tables())
             .field("sessions", &lock(&self.inner.sessions).len())
             .field("reserved_bytes", &common.memory.reserved_bytes())
-            .finish_non_exhaustive()
+            .finish()
     }
 }
 
@@ -364,7 +364,6 @@ pub struct MemoryUse {
 /// The builder of a [`Database`]. The defaults are the good choices. Switching one off shows how
 /// much it is worth. A database with the defaults needs no builder: [`Database::new`] makes one of
 /// the default protocol, `Database::<P>::default()` one of protocol `P`.
-#[derive(Debug)]
 pub struct Builder<P: Protocol> {
     options: Options,
     policy: P::Policy,
@@ -379,6 +378,19 @@ pub struct Builder<P: Protocol> {
 enum OwnEpochs {
     Manual(Epoch),
     Passing,
+}
+
+impl<P: Protocol> std::fmt::Debug for Builder<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("protocol", &P::properties(&self.policy).name)
+            .field("timestamp_splitting", &self.options.splitting)
+            .field("commit_time_updates", &self.options.commit_time_updates)
+            .field("opaque", &self.options.opaque)
+            .field("memory_limit", &self.options.memory_limit_bytes)
+            .field("reserve", &self.reserve_bytes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<P: Protocol> Clone for Builder<P> {

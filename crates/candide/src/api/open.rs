@@ -31,7 +31,7 @@ impl Database<DefaultProtocol> {
     /// [`Database::run_logged`] does not wait, and [`LogOptions::acknowledge`] changes the default.
     ///
     /// ```
-    /// use candide::{Abort, Database, Record, Whole};
+    /// use candide::{Database, Record, Whole};
     ///
     /// #[derive(Record, Clone, Copy, Debug, PartialEq)]
     /// struct Account { #[key] id: u64, cents: i64 }

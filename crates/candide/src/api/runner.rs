@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// A database with options of transactions: what [`Database::with`] returns.
 ///
 /// ```
-/// use candide::{Abort, Database, Record, RunOptions};
+/// use candide::{Database, Record, RunOptions};
 /// use std::time::{Duration, Instant};
 ///
 /// #[derive(Record, Clone, Copy)]
@@ -108,7 +108,7 @@ impl<P: Protocol> Runner<'_, P> {
 /// A session with options of transactions: what [`Session::with`] returns.
 ///
 /// ```
-/// # use candide::{Abort, Database, Record, RunOptions};
+/// # use candide::{Database, Record, RunOptions};
 /// # #[derive(Record, Clone, Copy)]
 /// # struct Account { #[key] id: u64, cents: i64 }
 /// # let db = Database::new();

@@ -364,9 +364,6 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> FusedIterator for Scan<'_, R, P,
 
 impl<R: Record, P: Protocol, Pr> std::fmt::Debug for Scan<'_, R, P, Pr> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scan")
-            .field("table", &self.table)
-            .field("way", &self.way)
-            .finish_non_exhaustive()
+        f.debug_struct("Scan").field("table", &self.table).finish_non_exhaustive()
     }
 }

@@ -160,7 +160,7 @@ impl<P: Protocol> Session<P> {
     /// effect.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Level, Record};
+    /// # use candide::{Database, Level, Record};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Reading { #[key] id: u64, value: i64 }
     /// # let directory = std::env::temp_dir().join(format!("candide-doc-level-{}", std::process::id()));

@@ -120,7 +120,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// meanwhile. The results of two calls need not belong together.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record, Whole};
+    /// # use candide::{Database, Record, Whole};
     /// # #[derive(Record, Debug, Clone, Copy, PartialEq)]
     /// # struct Counter { #[key] id: u32, hits: u64 }
     /// let db = Database::new();

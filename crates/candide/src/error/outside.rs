@@ -14,6 +14,29 @@ use std::{fmt, io, mem};
 
 /// The reason why a call outside of transactions has failed. Nothing has changed, unless the call's
 /// documentation says otherwise.
+///
+/// All other errors of this crate convert to it, so `?` passes each of them on:
+///
+/// ```
+/// use candide::{Database, Error, Record, Text};
+///
+/// #[derive(Record, Clone, Copy)]
+/// struct Person { #[key] id: u32, name: Text<16> }
+///
+/// # fn main() -> Result<(), Error> {
+/// # let directory = std::env::temp_dir().join(format!("candide-doc-error-{}", std::process::id()));
+/// let run = || -> Result<u64, Error> {
+///     let db = Database::open(&directory)?; // an `OpenError`
+///     let people = db.table::<Person>("people")?; // an `Error`
+///     let ann = Person { id: 1, name: Text::new("Ann")? }; // a `TextTooLong`
+///     db.run(|tx| people.insert(tx, ann))?; // an `Abort`
+///     Ok(people.export(&mut Vec::new())?) // a `StreamError`
+/// };
+/// assert_eq!(run()?, 1);
+/// # std::fs::remove_dir_all(directory).expect("the directory is ours");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

@@ -34,14 +34,14 @@ use std::any::Any;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy). The
-/// default is `Occ`.
+/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy) or by
+/// [`AnyDatabase::choose`](crate::AnyDatabase). The default is `Occ`.
 ///
 /// Transactions are serializable as under the chosen protocol, but slower, since `Erased` calls
 /// functions through pointers. Databases of `Erased` have no [snapshots](crate::Snapshot).
 ///
 /// ```
-/// use candide::{Abort, Chosen, Database, Erased, Mvto, Record};
+/// use candide::{Chosen, Database, Erased, Mvto, Record};
 ///
 /// #[derive(Record, Clone, Copy)]
 /// struct Counter { #[key] id: u64, count: u64 }
@@ -51,7 +51,7 @@ use std::sync::Arc;
 /// db.run(|tx| counters.insert(tx, Counter { id: 1, count: 7 }))?;
 /// assert_eq!(db.run(|tx| counters.read(tx, &1, Counter::COUNT)), Ok(7));
 /// assert_eq!(db.properties().name, "mvto");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), candide::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Erased;
@@ -59,7 +59,7 @@ pub struct Erased;
 /// A function that makes a database's part of a protocol.
 type Make = dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync;
 
-/// A protocol and its policy, for [`Erased`] to run.
+/// A protocol and its policy, for [`Erased`] to run. `"mvcc".parse::<Chosen>()` chooses by name.
 #[derive(Clone)]
 pub struct Chosen {
     properties: Properties,

@@ -6,7 +6,7 @@
 //! instruction of this file.
 //!
 //! ```
-//! use candide::{Abort, Database, Occ, Record, history::Recorded};
+//! use candide::{Database, Occ, Record, history::Recorded};
 //!
 //! #[derive(Record, Clone, Copy)]
 //! struct Counter { #[key] id: u64, count: u64 }

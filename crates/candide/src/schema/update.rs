@@ -105,7 +105,7 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// them, as any other update does.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record};
+    /// # use candide::{Database, Record};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Page { #[key] id: u32, hits: u8 }
     /// # let db = Database::new();

@@ -117,6 +117,11 @@ struct Part {
 pub(crate) struct NamesByAddress(BTreeMap<(usize, usize), Arc<Part>>);
 
 impl NamesByAddress {
+    /// Returns whether the session has run no transaction with a name.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Counts a transaction called `name`. `session` has the session's counts, `names` the names of
     /// the database.
     pub(crate) fn count(

@@ -89,7 +89,7 @@ impl<'a> RunOptions<'a> {
     /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Counter { #[key] id: u32, hits: u64 }
-    /// # let db = Database::<Mvcc>::builder().build()?;
+    /// # let db = Database::<Mvcc>::default();
     /// # let counters = db.table::<Counter>("counters")?;
     /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
     /// let reading = db.with(RunOptions::new().read_only());

@@ -19,7 +19,7 @@ use crate::index::Found;
 use crate::log::{Level, Log};
 use crate::record::PlacedUnit;
 use crate::schema::Words;
-use crate::stats::{Counters, NamedCount, NamesByAddress, SessionNames};
+use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
     Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Turns, Wait, Waited, Wish,
     lock, pass, patience, sleep, thread,
@@ -118,6 +118,13 @@ impl<P: Protocol> TxnRunner<P> {
     #[inline(never)]
     fn count_named(&mut self, engine: &Engine<P>, name: &'static str, what: NamedCount) {
         self.names.count(&engine.names, &self.public.names, name, what);
+    }
+
+    /// Leaves the counts by name to `names`, when the session ends.
+    pub(crate) fn leave_names(&self, names: &Names) {
+        if !self.names.is_empty() {
+            names.keep(&self.public.names);
+        }
     }
 
     /// Runs `body` until an attempt commits, or ends in a validated error or panic. After a commit,

@@ -186,10 +186,10 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// checks that they are still current.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record, TicToc};
+    /// # use candide::{Database, Record, TicToc};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Counter { #[key] id: u32, hits: u64 }
-    /// let db = Database::<TicToc>::builder().build()?;
+    /// let db = Database::<TicToc>::default();
     /// let counters = db.table::<Counter>("counters")?;
     /// db.run(|tx| (0..2).try_for_each(|id| counters.insert(tx, Counter { id, hits: 0 })))?;
     /// db.run(|tx| {

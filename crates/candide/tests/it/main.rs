@@ -11,6 +11,7 @@ use common as tests;
 #[macro_use]
 mod protocol_tests;
 
+mod api;
 mod bulk;
 mod common;
 mod durable;
