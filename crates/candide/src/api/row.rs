@@ -334,7 +334,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
         key: impl AsKey<R::Key>,
     ) -> Result<Row<'t, R, P>, Abort> {
         let Some(key) = key.into_key() else { return Err(self.find_impossible(tx)) };
-        let key: &R::Key = key.borrow();
+        self.find_key(tx, key.borrow())
+    }
+
+    #[inline(always)]
+    fn find_key<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
         let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
         Ok(Row { table: self, tx, key: *key, found })
     }
@@ -389,8 +393,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
             let refusal = tx.state.borrow().admit_write().err();
             return Err(refusal.unwrap_or_else(|| self.find_impossible(tx)));
         };
-        let key: &R::Key = key.borrow();
-        self.find(tx, key)
+        self.find_key(tx, key.borrow())
     }
 
     /// Returns a handle on a record that has been found.

@@ -9,7 +9,9 @@ use crate::engine::Protocol;
 use crate::error::Abort;
 use crate::index::Direction;
 use crate::record::{PlacedUnits, RecordAt};
-use crate::schema::{InOrder, KeyRange, Number, Projection, Record, Units, WordRange, Words};
+use crate::schema::{
+    InOrder, IndexKind, KeyRange, Number, Projection, Record, Units, WordRange, Words,
+};
 use crate::txn::Tx;
 use std::iter::{FusedIterator, Rev};
 
@@ -186,8 +188,8 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     #[inline(always)]
     fn step<const FORWARD: bool>(&mut self) -> Step<R::Key, Pr::Value> {
         let state = &mut *self.tx.state.borrow_mut();
-        let core = self.table.core();
-        let Some(record) = self.way.step::<FORWARD, P>(self.tx, state, core) else {
+        let (core, is_ordered) = (self.table.core(), R::Index::ORDERED);
+        let Some(record) = self.way.step::<FORWARD, P>(self.tx, state, core, is_ordered) else {
             return Step::Over;
         };
         let Some(placed) = &self.units.only else { return Step::Intricate(record) };

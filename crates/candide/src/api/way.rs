@@ -41,14 +41,20 @@ pub(crate) struct Way {
     number: usize,
     /// The record that the scan has returned last, if the scan may read at a mark in the past.
     last: Option<RecordAt>,
-    /// If the scan reads at a mark in the past: the next records of the index and of the index of
-    /// deleted records. They are in reverse order, so the record to be returned next is the last in
-    /// the vector.
+    /// What a scan that reads at a mark in the past has found and not returned yet.
+    past: Option<Box<Past>>,
+    /// The error of the scan, until the caller has received it.
+    failed: Option<Abort>,
+}
+
+/// Records that a scan at a mark in the past has found and not returned yet.
+#[derive(Debug, Default)]
+struct Past {
+    /// The next records of the index and of the index of deleted records. They are in reverse
+    /// order, so the record to be returned next is the last in the vector.
     merged: Vec<RecordAt>,
     /// The records of the index that follow those of `merged`, in reverse order.
     waiting: Vec<RecordAt>,
-    /// The error of the scan, until the caller has received it.
-    failed: Option<Abort>,
 }
 
 impl Way {
@@ -83,16 +89,7 @@ impl Way {
 
     #[inline(always)]
     fn at(cursor: Option<Cursor>, course: Course, mark: Mark, number: usize) -> Way {
-        Way {
-            cursor,
-            course,
-            mark,
-            number,
-            last: None,
-            merged: Vec::new(),
-            waiting: Vec::new(),
-            failed: None,
-        }
+        Way { cursor, course, mark, number, last: None, past: None, failed: None }
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -127,23 +124,24 @@ impl Way {
         state: &mut State<P>,
         table: &TableCore,
     ) -> Result<Option<RecordAt>, Abort> {
-        match self.step::<FORWARD, P>(tx, state, table) {
+        match self.step::<FORWARD, P>(tx, state, table, false) {
             None => self.failed.take().map_or(Ok(None), Err),
             record => Ok(record),
         }
     }
 
     /// Does the work of [`Way::next`], but notes an error instead of returning it, so that the
-    /// result is one word.
+    /// result is one word. If `is_ordered`, the index is known to be ordered.
     #[inline(always)]
     pub(super) fn step<const FORWARD: bool, P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
         table: &TableCore,
+        is_ordered: bool,
     ) -> Option<RecordAt> {
         // A scan that has ended has nothing at hand.
-        let Some(record) = Cursor::at_hand::<FORWARD>(&mut self.cursor) else {
+        let Some(record) = Cursor::at_hand::<FORWARD>(&mut self.cursor, is_ordered) else {
             return self.look_for_next::<FORWARD, P>(tx, state, table);
         };
         if let Err(abort) = state.enter(tx.engine) {
@@ -210,7 +208,7 @@ impl Way {
                 self.skip_absent::<FORWARD, P>(tx, state, table, units);
             }
             let next = begun.take().or_else(|| {
-                self.step::<FORWARD, P>(tx, state, table).map(|record| (record, units.all))
+                self.step::<FORWARD, P>(tx, state, table, false).map(|record| (record, units.all))
             })?;
             match state.read_units_at_mark(tx.engine, table, next, self.mark, copy) {
                 Ok(true) => return Some(next.0),
@@ -253,7 +251,7 @@ impl Way {
         let mut begun = None;
         if let Some(placed) = &units.only {
             let state = &mut *tx.state.borrow_mut();
-            let Some(record) = self.step::<FORWARD, P>(tx, state, table) else {
+            let Some(record) = self.step::<FORWARD, P>(tx, state, table, false) else {
                 return self.over();
             };
             let copy_only = |from: Words<'_>| units.all.for_each(|unit| copy(unit, from));
@@ -299,12 +297,13 @@ impl Way {
         }
         state.admit(tx.engine, table)?;
         if P::Versions::KEEPS_DELETED_INDEX
-            && let Some(record) = self.merged.pop()
+            && let Some(record) = self.past.as_mut().and_then(|past| past.merged.pop())
         {
             self.note(tx, state, table, record);
             return Ok(Some(record));
         }
-        let mut advance = match self.waiting.pop() {
+        let waiting = self.past.as_mut().and_then(|past| past.waiting.pop());
+        let mut advance = match waiting {
             Some(record) => Advance::Next(record),
             None => self.advance(tx, state, table)?,
         };
@@ -332,27 +331,30 @@ impl Way {
     fn turn<P: Protocol>(&mut self, state: &mut State<P>, table: &TableCore) -> bool {
         let Some(cursor) = self.cursor.as_ref().and_then(Cursor::ordered) else { return false };
         let (range, direction) = cursor.range();
+        let direction = match direction {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+        };
+        self.course = Course::of(direction == Direction::Forward);
+        if cursor.is_fresh() {
+            self.number = P::scan(&mut state.attempt, table.number, range, Some(direction));
+            self.cursor = self.cursor.take().map(Cursor::reversed);
+            return true;
+        }
         let mut range = range.clone();
         // A scan that reads at a mark in the past may have returned a record that is not of the
         // cursor's index.
         let last =
             if P::Versions::KEEPS_DELETED_INDEX { self.last } else { cursor.last_returned() };
-        let last = last.map(|last| last.key_words(table.layout.key_words()));
-        let direction = match direction {
-            Direction::Forward => {
-                last.inspect(|last| range.begin_after(last.as_slice()));
-                Direction::Reverse
+        if let Some(last) = last {
+            let last = last.key_words(table.layout.key_words());
+            match direction {
+                Direction::Forward => range.end_before(last.as_slice()),
+                Direction::Reverse => range.begin_after(last.as_slice()),
             }
-            Direction::Reverse => {
-                last.inspect(|last| range.end_before(last.as_slice()));
-                Direction::Forward
-            }
-        };
-        self.last = None;
-        self.merged.clear();
-        self.waiting.clear();
+        }
+        (self.last, self.past) = (None, None);
         self.number = P::scan(&mut state.attempt, table.number, &range, Some(direction));
-        self.course = Course::of(direction == Direction::Forward);
         self.cursor = Some(table.index.cursor(range, direction));
         true
     }
@@ -421,31 +423,32 @@ impl Way {
             *near = edge(last, false);
         }
         // The records in `waiting` were at hand at an earlier call.
-        let at_hand = self.waiting.first().copied().or(last_at_hand);
+        let past = self.past.get_or_insert_default();
+        let at_hand = past.waiting.first().copied().or(last_at_hand);
         if let Some(last) = at_hand.or(first) {
             *far = edge(last, true);
         }
-        let is_whole = deleted_index.list(range, direction, &mut self.merged, is_older);
-        let Some(&until) = self.merged.last() else { return advance };
+        let is_whole = deleted_index.list(range, direction, &mut past.merged, is_older);
+        let Some(&until) = past.merged.last() else { return advance };
         let cursor = &mut self.cursor;
         let at_hand = std::iter::from_fn(|| match direction {
-            Direction::Forward => Cursor::at_hand::<true>(cursor),
-            Direction::Reverse => Cursor::at_hand::<false>(cursor),
+            Direction::Forward => Cursor::at_hand::<true>(cursor, true),
+            Direction::Reverse => Cursor::at_hand::<false>(cursor, true),
         });
-        let place = self.waiting.len();
-        self.waiting.extend(at_hand);
-        self.waiting[place..].reverse();
-        self.waiting.extend(first);
+        let place = past.waiting.len();
+        past.waiting.extend(at_hand);
+        past.waiting[place..].reverse();
+        past.waiting.extend(first);
         while let Some(next) =
-            self.waiting.pop_if(|&mut next| is_whole || order(next, until).is_le())
+            past.waiting.pop_if(|&mut next| is_whole || order(next, until).is_le())
         {
-            self.merged.push(next);
+            past.merged.push(next);
         }
-        self.merged.sort_by(|&one, &other| order(other, one));
+        past.merged.sort_by(|&one, &other| order(other, one));
         // Of two records with the same key, the one from the index of deleted records stays. The
         // one from the main index is younger, or is the same record while it moves to the index of
         // deleted records.
-        self.merged.dedup_by(|one, before| order(*one, *before).is_eq());
-        self.merged.pop().map_or(Advance::End, Advance::Next)
+        past.merged.dedup_by(|one, before| order(*one, *before).is_eq());
+        past.merged.pop().map_or(Advance::End, Advance::Next)
     }
 }

@@ -31,12 +31,16 @@ pub(crate) enum Cursor {
 
 impl Cursor {
     /// Returns the next record if it can be returned without reading more of the index, and the
-    /// cursor goes in the wanted direction.
+    /// cursor goes in the wanted direction. If `is_ordered`, the cursor is known to go through an
+    /// ordered index.
     #[inline(always)]
-    pub(crate) fn at_hand<const FORWARD: bool>(cursor: &mut Option<Cursor>) -> Option<RecordAt> {
+    pub(crate) fn at_hand<const FORWARD: bool>(
+        cursor: &mut Option<Cursor>,
+        is_ordered: bool,
+    ) -> Option<RecordAt> {
         match cursor {
             Some(Cursor::Forward(cursor)) if FORWARD => cursor.at_hand(),
-            Some(Cursor::Buckets(cursor)) if FORWARD => cursor.at_hand(),
+            Some(Cursor::Buckets(cursor)) if FORWARD && !is_ordered => cursor.at_hand(),
             Some(Cursor::Reverse(cursor)) if !FORWARD => cursor.at_hand(),
             _ => None,
         }
@@ -47,6 +51,16 @@ impl Cursor {
         match self {
             Cursor::Forward(cursor) | Cursor::Reverse(cursor) => Some(cursor),
             Cursor::Buckets(_) => None,
+        }
+    }
+
+    /// Returns this fresh cursor with the other direction.
+    #[inline(always)]
+    pub(crate) fn reversed(self) -> Cursor {
+        match self {
+            Cursor::Forward(cursor) => Cursor::Reverse(cursor.reversed(Direction::Reverse)),
+            Cursor::Reverse(cursor) => Cursor::Forward(cursor.reversed(Direction::Forward)),
+            Cursor::Buckets(_) => self,
         }
     }
 

@@ -411,6 +411,18 @@ impl Cursor {
         (&self.range, self.direction)
     }
 
+    /// Returns whether no step has been taken yet. Then nothing has been loaded or observed.
+    pub(crate) fn is_fresh(&self) -> bool {
+        !self.has_begun
+    }
+
+    /// Returns this fresh cursor with the other direction.
+    #[inline(always)]
+    pub(crate) fn reversed(self, direction: Direction) -> Cursor {
+        debug_assert!(self.is_fresh(), "a cursor that has begun keeps its direction");
+        Cursor { direction, ..self }
+    }
+
     /// Returns the record that the last step has returned; `None` before the first step, and after
     /// the end.
     pub(crate) fn last_returned(&self) -> Option<RecordAt> {
