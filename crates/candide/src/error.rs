@@ -38,7 +38,7 @@ pub enum Abort {
     /// Outcome: a guard of an update did not hold. The transaction has no effect.
     Guard,
     /// Outcome: the result of an update is outside the range of the column's type. The transaction
-    /// has no effect.
+    /// has no effect. Also of a [`Sequence`](crate::Sequence) that has given away all its numbers.
     Overflow,
     /// Outcome: another row has this key in a unique index.
     NotUnique,
@@ -50,7 +50,7 @@ pub enum Abort {
     NoIndex,
     /// Refusal: the database's memory limit leaves no room for the row.
     MemoryLimit,
-    /// Refusal: the table and the transaction belong to different databases.
+    /// Refusal: the table, or the sequence, and the transaction belong to different databases.
     ForeignTable,
     /// Refusal: a call inside a transaction would wait for the end of that transaction, or for its
     /// session. The cases:
@@ -161,12 +161,12 @@ impl fmt::Display for Abort {
             Abort::NotFound => "no row has this key; `get` and the `_if_present` forms allow for that",
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
-            Abort::Overflow => "an update left the range of its column's type; guard it, or use a wider type",
+            Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::NotUnique => "another row has this key in a unique index; look that row up there, or give this one another key",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
             Abort::NoIndex => "there is no such secondary index (any more), or not in this snapshot; make it by `create_index`, or look by a later snapshot",
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
-            Abort::ForeignTable => "the table belongs to another database; open it in the transaction's own",
+            Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
             Abort::Nested => {
                 "this would wait for a transaction, or a session, that is already there on this thread (use that one), or for another thread that waits for this one (take the databases in one order)"
             }
@@ -226,8 +226,20 @@ pub enum Error {
         /// The policies that the table can have.
         possible: &'static [Policy],
     },
-    /// The name of a table or of an index is empty.
+    /// The name of a table, of an index or of a sequence is empty.
     EmptyTableName,
+    /// Names that begin with `candide.` belong to tables of the engine's own. Use another name.
+    ReservedName {
+        /// The name that the call asked for.
+        name: String,
+    },
+    /// The name of a sequence is too long. Use a shorter one.
+    LongName {
+        /// The name that the call asked for.
+        name: String,
+        /// The most bytes that such a name can have.
+        bytes_max: usize,
+    },
     /// A database holds at most 65,535 tables, secondary indexes included.
     TooManyTables,
     /// The memory limit is below what an empty database needs, or leaves too little memory for the
@@ -377,7 +389,15 @@ impl fmt::Display for Error {
                     possible.join(", ")
                 )
             }
-            Error::EmptyTableName => f.write_str("a table, or an index, needs a name of at least one character"),
+            Error::EmptyTableName => f.write_str("a table, an index or a sequence needs a name of at least one character"),
+            Error::ReservedName { name } => {
+                write!(f, "{name:?} is no name for a table: names that begin with \"candide.\" are the engine's own; use another one")
+            }
+            Error::LongName { name, bytes_max } => write!(
+                f,
+                "{name:?} has {} bytes, and the name of a sequence at most {bytes_max}; use a shorter one",
+                name.len()
+            ),
             Error::TooManyTables => {
                 f.write_str("a database holds at most 65,535 tables and indexes; keep rows of one type in one table")
             }

@@ -12,6 +12,7 @@ mod pending;
 mod quiescent;
 mod recovery;
 mod scan;
+mod sequence;
 mod session;
 mod snapshot;
 mod stream;
@@ -32,6 +33,7 @@ pub(crate) use quiescent::for_each_row;
 pub use scan::Scan;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use scan::Way;
+pub use sequence::Sequence;
 pub use session::Session;
 pub use snapshot::Snapshot;
 pub use stream::StreamError;

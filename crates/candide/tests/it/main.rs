@@ -20,5 +20,6 @@ mod memory;
 mod misuse;
 mod phantoms;
 mod progress;
+mod sequences;
 mod snapshots;
 mod stress;
