@@ -80,6 +80,14 @@ const CHECKS: &[Check] = &[
         "tests::log::loom::loom_a_session_that_waits_for_room_hears_that_there_is_none",
     ),
     check(
+        "limit-raised-at-commit",
+        "tests::log::sequences::a_limit_is_used_when_it_is_durable_and_not_before",
+    ),
+    check(
+        "limit-raised-at-draw",
+        "tests::log::sequences::a_limit_of_a_transaction_without_effect_is_not_used",
+    ),
+    check(
         "view-unmoved",
         "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
     ),

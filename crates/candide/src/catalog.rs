@@ -2,8 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+mod sequences;
 mod stored;
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use sequences::{BLOCK, NUMBER_MAX};
+pub(crate) use sequences::{SEQUENCES, SequenceCore, check_name};
 pub(crate) use stored::files_error;
 
 use crate::engine::{
@@ -21,6 +25,7 @@ use crate::stats::Tally;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use candide_log::Store;
 use candide_log::schema::TableSchema;
+use sequences::{Sequences, is_reserved};
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -92,6 +97,7 @@ impl TableOptions {
 #[derive(Debug)]
 pub(crate) struct Catalog {
     tables: Mutex<Names>,
+    pub(crate) sequences: Sequences,
     slabs_made: AtomicU64,
     /// The slab for the overflow lines of hash indexes.
     lines: Arc<Slab>,
@@ -166,12 +172,18 @@ static ENTRY_GROUPS: [Group; KEY_WORDS_MAX + 1] = {
 impl Catalog {
     pub(crate) fn new(memory: &Arc<Memory>, seed: u64) -> Catalog {
         let lines = Slab::new(SlabId(0), HashIndex::LINE_WORDS, memory);
-        Catalog { tables: Mutex::default(), slabs_made: AtomicU64::new(1), lines, seed }
+        Catalog {
+            tables: Mutex::default(),
+            sequences: Sequences::default(),
+            slabs_made: AtomicU64::new(1),
+            lines,
+            seed,
+        }
     }
 
-    /// Returns the number of tables, not counting those of index entries.
+    /// Returns the number of the program's tables.
     pub(crate) fn tables(&self) -> usize {
-        lock(&self.tables).len()
+        programs_tables(&lock(&self.tables))
     }
 
     /// Returns the table called `name`. If there is no such table, makes it, also in the files of
@@ -189,7 +201,8 @@ impl Catalog {
             let core = &tables[known.number];
             return existing(name, core, &known.row, row);
         }
-        let mut cores = self.new_table(common, (name, names.len()), options, row, &tables)?;
+        let mut cores =
+            self.new_table(common, (name, programs_tables(&names)), options, row, &tables)?;
         if let Some(store) = store.filter(|_| !options.volatile) {
             let number = store_table(store, name, options, row)?;
             Arc::get_mut(&mut cores[0]).expect("nothing else has the table yet").log_number =
@@ -242,7 +255,7 @@ impl Catalog {
                 groups,
                 split: schema.splitting.unwrap_or(common.options.splitting)
                     && common.properties.cell_words > 0,
-                policy: table_policy(common, (&schema.name, names.len()), wanted)?,
+                policy: table_policy(common, (&schema.name, programs_tables(&names)), wanted)?,
                 packing: None,
                 key_words: schema.key_words.into(),
                 hashed_words: schema.key_words.into(),
@@ -259,8 +272,8 @@ impl Catalog {
     }
 
     /// Makes a table and its indexes, and returns them with the table first. `place` is the number
-    /// of tables before it, without those of index entries. The numbers of the new
-    /// tables follow those of the existing tables.
+    /// of the program's tables before it. The numbers of the new tables follow those of the
+    /// existing tables.
     fn new_table(
         &self,
         common: &Common,
@@ -504,13 +517,20 @@ fn store_table(
     )
 }
 
-/// Returns the policy of a new table. The database has `place` tables before it.
+/// Returns the number of the program's tables among these.
+fn programs_tables(names: &Names) -> usize {
+    names.keys().filter(|name| !is_reserved(name)).count()
+}
+
+/// Returns the policy of a new table. The program has `place` tables before it. The engine's own
+/// tables are never locked before the commit.
 fn table_policy(
     common: &Common,
     (name, place): (&str, usize),
     wanted: Option<Policy>,
 ) -> Result<Policy, Error> {
     match (&common.policies.chosen, wanted) {
+        _ if is_reserved(name) => Ok(Policy::Optimistic),
         (Some(policies), wanted) => Ok(policies.of_table(name, place, wanted)),
         (None, None) => Ok(Policy::Optimistic),
         (None, Some(_)) => {

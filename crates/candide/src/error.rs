@@ -38,7 +38,7 @@ pub enum Abort {
     /// Outcome: a guard of an update did not hold. The transaction has no effect.
     Guard,
     /// Outcome: the result of an update is outside the range of the column's type. The transaction
-    /// has no effect.
+    /// has no effect. Also of a [`Sequence`](crate::Sequence) that has given away all its numbers.
     Overflow,
     /// Outcome: two rows have the same key in a unique index, at the end of the transaction or of a
     /// [part](crate::Tx::attempt) of it.
@@ -54,7 +54,7 @@ pub enum Abort {
     NoIndex,
     /// Refusal: the database's memory limit leaves no room for the row.
     MemoryLimit,
-    /// Refusal: the table and the transaction belong to different databases.
+    /// Refusal: the table, or the sequence, and the transaction belong to different databases.
     ForeignTable,
     /// Refusal: a call inside a transaction would wait for the end of that transaction, or for its
     /// session. The cases:
@@ -167,13 +167,13 @@ impl fmt::Display for Abort {
             Abort::NotFound => "no row has this key; `get` and the `_if_present` forms allow for that",
             Abort::Duplicate => "a row with this key exists already; `put` replaces it, `insert_if_absent` leaves it",
             Abort::Guard => "a guard of an update did not hold; the transaction had no effect",
-            Abort::Overflow => "an update left the range of its column's type; guard it, or use a wider type",
+            Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
             Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
             Abort::NoIndex => "there is no such secondary index (any more), or not in this snapshot; make it by `create_index`, or look by a later snapshot",
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",
-            Abort::ForeignTable => "the table belongs to another database; open it in the transaction's own",
+            Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
             Abort::Nested => {
                 "this would wait for a transaction, or a session, that is already there on this thread (use that one), or for another thread that waits for this one (take the databases in one order)"
             }

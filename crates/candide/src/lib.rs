@@ -9,10 +9,11 @@
 //!
 //! [The guide](guide) explains [keys](guide#keys), [rows and groups](guide#rows-and-groups),
 //! [reading](guide#reading), [writing](guide#writing), [updates and
-//! guards](guide#updates-and-guards), [errors](guide#errors), [scans](guide#scans), [secondary
-//! indexes](guide#secondary-indexes), [threads and sessions](guide#threads-and-sessions), [bulk
-//! load, export and import](guide#bulk-load-export-and-import), [watching a
-//! database](guide#watching-it) and [costs](guide#costs). Whole programs are in the folder
+//! guards](guide#updates-and-guards), [numbers for new rows](guide#numbers-for-new-rows),
+//! [errors](guide#errors), [scans](guide#scans), [secondary indexes](guide#secondary-indexes),
+//! [threads and sessions](guide#threads-and-sessions), [bulk load, export and
+//! import](guide#bulk-load-export-and-import), [watching a database](guide#watching-it) and
+//! [costs](guide#costs). Whole programs are in the folder
 //! `examples` of the crate: a ledger, an auction, an inventory.
 //!
 //! # A first program
@@ -123,6 +124,7 @@ mod waiting;
 
 pub use api::LoadOptions;
 pub use api::Scan;
+pub use api::Sequence;
 pub use api::Session;
 pub use api::Snapshot;
 pub use api::{AnyDatabase, AnySession, AnyTable};

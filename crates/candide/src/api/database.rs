@@ -6,7 +6,7 @@ use super::index_changes;
 use super::pending::Pending;
 use super::session::{Session, run_cached, run_cached_logged};
 use super::table::Table;
-use crate::catalog::{Catalog, FoundTable, TableOptions};
+use crate::catalog::{Catalog, FoundTable, TableOptions, check_name};
 use crate::engine::desks::Desks;
 use crate::engine::temperatures::Temperatures;
 use crate::engine::{
@@ -119,8 +119,8 @@ impl<P: Protocol> Database<P> {
     ///
     /// # Errors
     /// [`Error::TableType`] if the name belongs to a table of another row type, [`Error::RowType`]
-    /// if `R` cannot be stored, [`Error::EmptyTableName`], [`Error::TooManyTables`],
-    /// [`Error::MemoryLimit`].
+    /// if `R` cannot be stored, [`Error::EmptyTableName`], [`Error::ReservedName`] if the name
+    /// begins with `candide.`, [`Error::TooManyTables`], [`Error::MemoryLimit`].
     ///
     /// In a database that is [open](Database::open), also [`Error::Schema`] if the rows in the
     /// files are of another type; and, if the declared indexes of a table from the files have to be
@@ -140,6 +140,7 @@ impl<P: Protocol> Database<P> {
         name: &str,
         options: TableOptions,
     ) -> Result<Table<R, P>, Error> {
+        check_name(name)?;
         let core = find_table(&self.inner, name, options, &RowType::of::<R>())?;
         Ok(Table::new(self.inner.clone(), core))
     }
@@ -621,7 +622,7 @@ impl<P: Protocol> Builder<P> {
 }
 
 /// Finds or makes a table. Makes the declared indexes of a table that was recovered.
-fn find_table<P: Protocol>(
+pub(super) fn find_table<P: Protocol>(
     inner: &Arc<Inner<P>>,
     name: &str,
     options: TableOptions,

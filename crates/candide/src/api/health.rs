@@ -142,7 +142,8 @@ impl<P: Protocol> Database<P> {
     }
 
     /// Returns the memory use of each table, secondary indexes included, in the order in which they
-    /// were created.
+    /// were created. In a database in files that has sequences, their table `candide.sequences` is
+    /// one of them.
     pub fn tables(&self) -> Vec<TableUse> {
         let tables = self.inner.engine.tables.read().unwrap_or_else(PoisonError::into_inner);
         let table_use = tables.iter().map(|table| TableUse {

@@ -75,8 +75,20 @@ pub enum Error {
         /// The policies that the table can have.
         possible: &'static [Policy],
     },
-    /// The name of a table or of an index is empty.
+    /// The name of a table, of an index or of a sequence is empty.
     EmptyTableName,
+    /// Names that begin with `candide.` belong to tables of the engine's own. Use another name.
+    ReservedName {
+        /// The name that the call asked for.
+        name: String,
+    },
+    /// The name of a sequence is too long. Use a shorter one.
+    LongName {
+        /// The name that the call asked for.
+        name: String,
+        /// The most bytes that such a name can have.
+        bytes_max: usize,
+    },
     /// A database holds at most 65,535 tables, secondary indexes included.
     TooManyTables,
     /// The memory limit is below what an empty database needs, or leaves too little memory for the
@@ -240,7 +252,15 @@ impl fmt::Display for Error {
                     possible.join(", ")
                 )
             }
-            Error::EmptyTableName => f.write_str("a table, or an index, needs a name of at least one character"),
+            Error::EmptyTableName => f.write_str("a table, an index or a sequence needs a name of at least one character"),
+            Error::ReservedName { name } => {
+                write!(f, "{name:?} is no name for a table: names that begin with \"candide.\" are the engine's own; use another one")
+            }
+            Error::LongName { name, bytes_max } => write!(
+                f,
+                "{name:?} has {} bytes, and the name of a sequence at most {bytes_max}; use a shorter one",
+                name.len()
+            ),
             Error::TooManyTables => {
                 f.write_str("a database holds at most 65,535 tables and indexes; keep rows of one type in one table")
             }

@@ -111,6 +111,11 @@ pub(crate) enum Mutant {
     IdleNotedLate,
     /// The log: sessions that wait for the logger do not hear that the disk is full.
     FullUnheard,
+    /// Sequences: a limit is used before it is durable, once the transaction that has raised it has
+    /// committed.
+    LimitRaisedAtCommit,
+    /// Sequences: a limit is used as soon as a transaction has staged it.
+    LimitRaisedAtDraw,
     /// Views: a version from the base's epoch or later is accepted although the view has not moved
     /// on.
     ViewUnmoved,
@@ -447,7 +452,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 136] = [
+    const NAMES: [(&str, Mutant); 138] = [
         ("no-fence", Mutant::NoFence),
         ("append-after-unlock", Mutant::AppendAfterUnlock),
         ("cut-after-swap", Mutant::CutAfterSwap),
@@ -465,6 +470,8 @@ mod active {
         ("cut-not-closed", Mutant::CutNotClosed),
         ("idle-noted-late", Mutant::IdleNotedLate),
         ("full-unheard", Mutant::FullUnheard),
+        ("limit-raised-at-commit", Mutant::LimitRaisedAtCommit),
+        ("limit-raised-at-draw", Mutant::LimitRaisedAtDraw),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
         ("new-unlooked", Mutant::NewUnlooked),

@@ -22,5 +22,6 @@ mod memory;
 mod misuse;
 mod phantoms;
 mod progress;
+mod sequences;
 mod snapshots;
 mod stress;

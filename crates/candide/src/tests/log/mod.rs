@@ -20,6 +20,8 @@ mod prefixes;
 mod replay;
 #[cfg(not(any(loom, shuttle)))]
 mod rounds;
+#[cfg(not(any(loom, shuttle)))]
+mod sequences;
 #[cfg(not(loom))]
 mod story;
 #[cfg(not(any(loom, shuttle)))]

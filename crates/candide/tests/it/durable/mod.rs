@@ -9,6 +9,7 @@ mod crashes;
 mod failures;
 mod laboratory;
 mod reopening;
+mod sequences;
 mod tables;
 
 use crate::common::{Item, builder};
