@@ -1,4 +1,4 @@
-use candide::{Abort, Database, Record};
+use candide::{Database, Record};
 
 #[derive(Record, Clone, Copy)]
 struct Account {
