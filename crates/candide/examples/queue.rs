@@ -6,7 +6,7 @@
 //! cargo run --release -p candide --example queue
 //! ```
 
-use candide::{Abort, Database, Error, Record, Table};
+use candide::{Abort, Database, Error, Record, Sequence, Table};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -43,6 +43,7 @@ struct Queue {
     db: Database,
     jobs: Table<Job>,
     totals: Table<Total>,
+    numbers: Sequence,
     clock: AtomicU64,
 }
 
@@ -50,16 +51,20 @@ impl Queue {
     fn open(db: Database) -> Result<Queue, Error> {
         let (jobs, totals) = (db.table("jobs")?, db.table("totals")?);
         db.run(|tx| totals.put(tx, Total { id: 0, done: 0, failed: 0, amount: 0 }))?;
-        Ok(Queue { db, jobs, totals, clock: AtomicU64::new(1) })
+        let numbers = db.sequence("jobs")?;
+        Ok(Queue { db, jobs, totals, numbers, clock: AtomicU64::new(1) })
     }
 
     fn now(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn push(&self, id: u64, amount: i64) -> Result<(), Abort> {
+    fn push(&self, amount: i64) -> Result<(), Abort> {
         let due = self.now();
-        self.db.run(|tx| self.jobs.insert(tx, Job { due, id, attempts: 0, amount }))
+        self.db.run(|tx| {
+            let id = self.numbers.next(tx)?;
+            self.jobs.insert(tx, Job { due, id, attempts: 0, amount })
+        })
     }
 
     /// Claims the next job that is due. Two workers that meet at the same job conflict, and the
@@ -113,8 +118,8 @@ fn main() -> Result<(), Error> {
     let queue = Queue::open(Database::new())?;
     thread::scope(|scope| {
         scope.spawn(|| {
-            for id in 1..=JOBS {
-                queue.push(id, id as i64).expect("the number is new");
+            for amount in 1..=JOBS as i64 {
+                queue.push(amount).expect("nothing limits it");
             }
         });
         for _ in 0..WORKERS {
