@@ -230,10 +230,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> FusedItera
 
 impl<R: Record, K, I, P: Protocol, Pr> std::fmt::Debug for IndexScan<'_, R, K, I, P, Pr> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IndexScan")
-            .field("index", &self.index)
-            .field("way", &self.way)
-            .finish_non_exhaustive()
+        f.debug_struct("IndexScan").field("index", &self.index).finish_non_exhaustive()
     }
 }
 
