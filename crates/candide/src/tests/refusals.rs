@@ -136,7 +136,8 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
                     step.reach(4);
                     wait_until(is_enforced);
                 }
-                parcels.insert(tx, row(3, 101))
+                // As a part: its outcome is validated as of the time at which this attempt reads.
+                tx.attempt(|tx| parcels.insert(tx, row(3, 101)))
             });
             assert_eq!(inserted, Ok(()), "no row has this code");
         });
