@@ -303,7 +303,7 @@ const CHECKS: &[Check] = &[
     ),
     check(
         "refused-early",
-        "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_no_row",
+        "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_no_row_of_an_earlier_timestamp",
     ),
     check("undone-op-kept", "tests::savepoints::what_a_failed_part_has_written_is_undone"),
     check("undone-unobserved", "tests::savepoints::what_undone_writes_have_assumed_is_observed"),
