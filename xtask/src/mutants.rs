@@ -301,10 +301,6 @@ const CHECKS: &[Check] = &[
         "expected-as-newest",
         "tests::versions::what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to",
     ),
-    check(
-        "refused-early",
-        "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_no_row_of_an_earlier_timestamp",
-    ),
     check("undone-op-kept", "tests::savepoints::what_a_failed_part_has_written_is_undone"),
     check("undone-unobserved", "tests::savepoints::what_undone_writes_have_assumed_is_observed"),
     check("undone-effect-kept", "tests::savepoints::effects_of_a_failed_part_do_not_run"),

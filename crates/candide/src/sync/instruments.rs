@@ -303,8 +303,6 @@ pub(crate) enum Mutant {
     KeptUnlisted,
     /// Epochs: memory is freed when only readers in snapshots can still reach it.
     FreedByHorizon,
-    /// Indexes: uniqueness is checked at a time when some entries of the index may still be wrong.
-    RefusedEarly,
     /// Savepoints: an item that stays keeps the operations that are undone.
     UndoneOpKept,
     /// Savepoints: what undone writes have assumed is not observed.
@@ -452,7 +450,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 138] = [
+    const NAMES: [(&str, Mutant); 137] = [
         ("no-fence", Mutant::NoFence),
         ("append-after-unlock", Mutant::AppendAfterUnlock),
         ("cut-after-swap", Mutant::CutAfterSwap),
@@ -539,7 +537,6 @@ mod active {
         ("old-reads-written", Mutant::OldReadsWritten),
         ("undos-first", Mutant::UndosFirst),
         ("expected-as-newest", Mutant::ExpectedAsNewest),
-        ("refused-early", Mutant::RefusedEarly),
         ("undone-op-kept", Mutant::UndoneOpKept),
         ("undone-unobserved", Mutant::UndoneUnobserved),
         ("undone-effect-kept", Mutant::UndoneEffectKept),
