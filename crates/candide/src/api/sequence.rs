@@ -54,8 +54,8 @@ impl Record for Limit {
 /// [`Database::sequence`] returns.
 ///
 /// A sequence is no row, so transactions that draw from it do not conflict. The price is gaps: a
-/// number is used up by the attempt that has drawn it, also if the attempt ends in a conflict or
-/// an error. Numbers are drawn in the order of time, but transactions need not commit in that order.
+/// number is used up by the attempt that has drawn it, also if the attempt ends in a conflict or an
+/// error. Numbers are drawn in the order of time, but transactions need not commit in that order.
 ///
 /// A `Sequence` is a handle: its clones draw from the same sequence, on any thread.
 pub struct Sequence<P: Protocol = DefaultProtocol> {

@@ -29,11 +29,12 @@
 //! Recovery also begins above each number that a program has been told at [`Level::Durable`], even
 //! if the transaction wrote nothing else. Above the durable limit, the transaction has written the
 //! row, and is told when that is durable; up to the durable limit, there is nothing to wait for. A
-//! limit that is only committed would not be enough for this: a transaction without writes draws a
-//! number below it, has read nothing, and is told at once; then a crash loses the limit. (It would
-//! be enough for what is recovered: the commit that has raised the limit has ended before T draws,
-//! so T takes its stamp later, and stamps do not fall. Under `TicToc`, T's version may be below
-//! that of the other commit, but prefixes go by stamps, which are epochs there.)
+//! limit that is only committed would not be enough for this: under `Occ`, a transaction without
+//! writes draws a number below it, rests on nothing since it has read nothing, and is told at once;
+//! then a crash loses the limit. (It would be enough for what is recovered: the commit that has
+//! raised the limit has ended before T draws, so T takes its stamp later, and stamps do not fall.
+//! Under `TicToc`, T's version may be below that of the other commit, but prefixes go by stamps,
+//! which are epochs there.)
 
 #![forbid(unsafe_code)]
 
