@@ -211,7 +211,8 @@ fn find_sequence<P: Protocol>(
             SequenceCore::logged(name, limit, log.clone(), table)
         }
     };
-    // Of threads that come here at once, all have found the same limit: none has drawn yet.
+    // Of threads that come here at once, the first to add the sequence has found the limit as it was
+    // before any draw, and the others get the first one's.
     Ok(sequences.add(core))
 }
 
