@@ -2,7 +2,9 @@
 
 use crate::Choices;
 use candide_log::format::bytes::byte_words;
-use candide_log::format::commit::{Change, ChangeKind, CommitRecord, CommitWriter, Head, RecordBuffer, records};
+use candide_log::format::commit::{
+    Change, ChangeKind, CommitRecord, CommitWriter, Head, RecordBuffer, records,
+};
 
 /// Reads what the bytes are, and what is written of the choices that they are.
 pub fn run(bytes: &[u8]) {

@@ -208,7 +208,7 @@ fn run_one(
 ) -> Vec<i64> {
     turns.wait(own);
     let seen = session.run(|tx| {
-        if tx.attempt() > 1 {
+        if tx.attempt_number() > 1 {
             turns.hand_over(own, true);
         }
         let mut seen = Vec::new();
@@ -216,7 +216,7 @@ fn run_one(
             seen.push(operation.perform(table, tx, seen.iter().sum())?);
             turns.hand_over(own, false);
         }
-        Ok::<_, Abort>(seen)
+        Ok(seen)
     });
     turns.end(own);
     seen.expect("a transaction commits in the end")

@@ -19,6 +19,7 @@ const LAYERS: &[&str] = &[
     "timestamps",
     "factor",
     "waiting",
+    "unknown_name",
     "policy",
     "error",
     "stats",

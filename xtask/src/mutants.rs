@@ -305,7 +305,11 @@ const CHECKS: &[Check] = &[
         "refused-early",
         "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_no_row",
     ),
-    check("twin-unobserved", "tests::refusals::a_row_is_not_refused_for_a_key_of_its_own"),
+    check("undone-op-kept", "tests::savepoints::what_a_failed_part_has_written_is_undone"),
+    check("undone-unobserved", "tests::savepoints::what_undone_writes_have_assumed_is_observed"),
+    check("undone-effect-kept", "tests::savepoints::effects_of_a_failed_part_do_not_run"),
+    check("waiting-forgotten", "tests::unique_keys::rows_exchange_their_keys"),
+    check("waiting-for-ever", "tests::unique_keys::rows_exchange_their_keys"),
     check(
         "index-read-early",
         "tests::index_lifetimes::a_reader_of_a_new_index_sees_nothing_from_before_it",

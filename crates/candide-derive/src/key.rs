@@ -209,7 +209,10 @@ fn of_enum(
         errors.at(ident, "an enum without variants has no values");
     }
     for variant in variants.iter().filter(|variant| !matches!(variant.fields, Fields::Unit)) {
-        errors.at(&variant.fields, "an enum is a key if its variants have no fields");
+        errors.at(
+            &variant.fields,
+            "an enum can be a column or a key only if its variants have no fields",
+        );
     }
     // An enum of one variant has one bit, too, since columns and words of keys must not be empty.
     let last = variants.len().saturating_sub(1) as u64;

@@ -15,7 +15,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// Makes a struct with named fields the row of a table, and its fields columns.
 ///
 /// ```
-/// use candide::{Abort, Database, Record, Text, Whole};
+/// use candide::{Database, Record, Text, Whole};
 ///
 /// /// An account.
 /// #[derive(Record, Clone, Copy, Debug, PartialEq)]
@@ -174,7 +174,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// together take at most 32 words. Tuples of the first components are prefixes:
 ///
 /// ```
-/// use candide::{Abort, Database, Key, Prefix, Record, Text};
+/// use candide::{Database, Key, Prefix, Record, Text};
 ///
 /// #[derive(Key, Clone, Copy, Debug, PartialEq)]
 /// struct Name {
@@ -194,7 +194,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// let db = Database::new();
 /// let customers = db.table::<Customer>("customers")?;
 /// db.run(|tx| customers.insert(tx, Customer { name: candide, cents: 0 }))?;
-/// assert_eq!(db.run(|tx| customers.read(tx, &candide, Customer::NAME)), Ok::<_, Abort>(candide));
+/// assert_eq!(db.run(|tx| customers.read(tx, &candide, Customer::NAME)), Ok(candide));
 ///
 /// // The customers of branch 3 with that name.
 /// fn is_range<K: Key>(range: impl candide::KeyRange<K>) {}

@@ -247,7 +247,7 @@ fn keys_of_several_fields_are_tuples_in_their_order() {
             (-1, 5, 7)
         );
         assert_eq!(lines.read(tx, &(7, -1), Whole)?, line);
-        Ok::<_, Abort>(())
+        Ok(())
     })
     .unwrap();
 }
@@ -261,7 +261,7 @@ fn a_row_may_be_nothing_but_its_key() {
     db.run(|tx| {
         assert_eq!(known.read(tx, &who, (Knows::WHO, Whole))?, (who, Knows { who }));
         assert_eq!(known.get(tx, &CustomerName { branch: 4, ..who }, Knows::WHO)?, None);
-        Ok::<_, Abort>(())
+        Ok(())
     })
     .unwrap();
 }

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use candide::{MoccOptions, Policies, Policy};
+use candide::{MoccOptions, Policies, Policy, UnknownName};
 
 /// The policies that were parsed, each once. Reports name them by their text, so they live as long
 /// as the process.
@@ -86,7 +86,8 @@ fn mixture(element: &str, pairs: &str) -> Result<Policies, String> {
         if policies.tables().any(|known| known == table) {
             return Err(format!("`{element}` has two policies for the table `{table}`"));
         }
-        policies = policies.with(table, policy.parse()?);
+        let policy = policy.parse().map_err(|unknown: UnknownName| unknown.to_string())?;
+        policies = policies.with(table, policy);
     }
     Ok(policies)
 }

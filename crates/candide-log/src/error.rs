@@ -4,6 +4,7 @@ use crate::target::LoadError;
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::sync::Arc;
 
 /// The reason why a database could not be opened. No file has been changed that is needed.
@@ -54,6 +55,15 @@ pub enum OpenError {
         what: String,
     },
 }
+
+/// Two errors are equal if they are of the same kind and have the same text.
+impl PartialEq for OpenError {
+    fn eq(&self, other: &OpenError) -> bool {
+        mem::discriminant(self) == mem::discriminant(other) && self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for OpenError {}
 
 impl OpenError {
     /// Returns a function that says which file an operation failed on.

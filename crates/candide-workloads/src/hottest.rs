@@ -71,7 +71,7 @@ struct HotRow<'a, P: Protocol> {
 impl<P: Protocol> Probe for HotRow<'_, P> {
     fn read(&mut self) -> Result<(), Abort> {
         let HotRow { session, table, key, row, make } = self;
-        if !session.run_read_only(|tx| table.get(tx, key, row))? {
+        if !session.read_view(|tx| table.get(tx, key, row))? {
             return Err(Abort::NotFound);
         }
         make(key, row);

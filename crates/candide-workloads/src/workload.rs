@@ -248,7 +248,7 @@ pub(crate) fn run_as<T, E: From<Abort>, P: Protocol>(
     mut body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> (Result<T, E>, u64) {
     let mut attempts = 0;
-    let end = session.run_with(options, |tx| {
+    let end = session.with(options).try_run(|tx| {
         attempts += 1;
         body(tx)
     });

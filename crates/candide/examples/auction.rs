@@ -119,8 +119,8 @@ impl House {
     /// Who has offered most for an item: the last of its entries in the index on item and amount.
     fn highest_bid(&self, tx: &Tx<'_>, item: u32) -> Result<Option<(u32, u32)>, Abort> {
         let by_item_cents = self.bids.index(Bid::BY_ITEM_CENTS);
-        let highest = by_item_cents.scan_rev(tx, Prefix((item,)), (Bid::BIDDER, Bid::CENTS)).next();
-        Ok(highest.transpose()?.map(|(_, bid)| bid))
+        let highest = by_item_cents.scan(tx, Prefix((item,)), (Bid::BIDDER, Bid::CENTS)).last()?;
+        Ok(highest.map(|(_, bid)| bid))
     }
 
     /// Closes all open items whose time has come, in one transaction; gives their number.
@@ -178,7 +178,7 @@ fn work(house: &House, session: &mut Session, seed: u64) -> Result<Tally, Abort>
         }
         let (item, bidder) = (below(ITEMS), below(BIDDERS));
         let cents = session.run(|tx| house.items.read(tx, &item, Item::HIGHEST))? + below(20);
-        match session.run(|tx| house.bid(tx, seed << 32 | number, item, bidder, cents)) {
+        match session.try_run(|tx| house.bid(tx, seed << 32 | number, item, bidder, cents)) {
             Ok(()) => tally.taken += 1,
             Err(BidError::TooLow) => tally.too_low += 1,
             Err(BidError::TooManyOpen) => tally.too_many_open += 1,

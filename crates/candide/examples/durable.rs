@@ -74,7 +74,7 @@ fn visit(directory: &std::path::Path) -> Result<u64, Box<dyn std::error::Error>>
     //   left is as if the program had stopped a little earlier.
     let memory = RunOptions::new().acknowledge(Level::Memory);
     visits += rate("not waiting", |number| {
-        db.run_with(memory, |tx| pages.update(tx, &(number % PAGES), Page::VISITS.add(1)))
+        db.with(memory).run(|tx| pages.update(tx, &(number % PAGES), Page::VISITS.add(1)))
     })?;
     db.sync()?;
     Ok(visits)

@@ -92,10 +92,11 @@ impl Shop {
         })
     }
 
-    /// Adds a product; false if the SKU is taken. An outcome like this does not end the
+    /// Adds a product; false if the SKU is taken. That would be found at the end of the
+    /// transaction; in an attempt, it is found at the end of the attempt, and does not end the
     /// transaction.
     fn add(&self, tx: &Tx<'_>, product: Product) -> Result<bool, Abort> {
-        match self.products.insert(tx, product) {
+        match tx.attempt(|tx| self.products.insert(tx, product)) {
             Ok(()) => Ok(true),
             Err(Abort::NotUnique) => Ok(false),
             Err(other) => Err(other),
@@ -170,7 +171,7 @@ fn sell(
     while taken + refused < ORDERS_PER_THREAD || !stop.load(Ordering::Relaxed) {
         let wanted: Vec<_> = (0..1 + below(4)).map(|_| (below(PRODUCTS), 1 + below(5))).collect();
         let (id, customer) = (seed << 32 | (taken + refused), below(CUSTOMERS));
-        match session.run(|tx| shop.order(tx, id, customer, &wanted)) {
+        match session.try_run(|tx| shop.order(tx, id, customer, &wanted)) {
             Ok(()) => taken += 1,
             Err(OrderError::OutOfStock) => refused += 1,
             Err(OrderError::Engine(abort)) => return Err(abort),
@@ -199,7 +200,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let by_sku = shop.products.index(Product::BY_SKU);
     assert_eq!(
         db.run(|tx| by_sku.read(tx, &twin.sku, (Product::ID, Product::CATEGORY))),
-        Ok::<_, Abort>((1, Category::Seeds))
+        Ok((1, Category::Seeds))
     );
 
     // Orders run while products are restocked and an index on the customers of orders is built.

@@ -107,7 +107,7 @@ impl Ledger {
 
     /// The sum of all balances.
     fn total(&self, tx: &Tx<'_>) -> Result<i64, Abort> {
-        self.accounts.scan(tx, .., Account::CENTS).map(|row| Ok(row?.1)).sum()
+        self.accounts.sum(tx, Account::CENTS)
     }
 
     /// The last entries of an account, the newest first.
@@ -146,7 +146,7 @@ fn work(ledger: &Ledger, session: &mut Session, seed: u64) -> Result<Tally, Tran
         let from = below(ACCOUNTS);
         let to = (from + 1 + below(ACCOUNTS - 1)) % ACCOUNTS;
         let cents = i64::from(1 + below(400));
-        match session.run(|tx| ledger.transfer(tx, from, to, cents)) {
+        match session.try_run(|tx| ledger.transfer(tx, from, to, cents)) {
             Ok(()) => tally.done += 1,
             Err(TransferError::InsufficientFunds) => tally.refused += 1,
             Err(other) => return Err(other),
@@ -211,10 +211,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // An error of the closure leaves nothing behind, however far the closure had come.
     assert_eq!(
-        db.run(|tx| ledger.transfer(tx, 0, 1, i64::MAX)),
+        db.try_run(|tx| ledger.transfer(tx, 0, 1, i64::MAX)),
         Err(TransferError::InsufficientFunds)
     );
-    assert_eq!(db.run(|tx| ledger.transfer(tx, 0, ACCOUNTS, 0)), Err(TransferError::NoSuchAccount));
+    assert_eq!(
+        db.try_run(|tx| ledger.transfer(tx, 0, ACCOUNTS, 0)),
+        Err(TransferError::NoSuchAccount)
+    );
 
     // Every balance is what the journal says, and the journal has no gaps.
     db.run(|tx| {
@@ -229,12 +232,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             );
             assert!(cents >= 0 && lines.iter().map(|line| line.0).eq(1..=entries), "account {id}");
         }
-        Ok::<_, Abort>(())
+        Ok(())
     })?;
 
     let ((owner, cents), lines) = db.run(|tx| {
         let account = ledger.accounts.read(tx, &7, (Account::OWNER, Account::CENTS))?;
-        Ok::<_, Abort>((account, ledger.statement(tx, 7, 5)?))
+        Ok((account, ledger.statement(tx, 7, 5)?))
     })?;
     println!("account 7 of {owner} holds {cents} cents; the last entries:");
     for (number, counterparty, cents) in &lines {

@@ -3,7 +3,9 @@
 //!
 //! A program opens a [`Database`], defines tables of plain rows, and runs closures on these tables
 //! from any number of threads. Each closure takes effect completely or not at all, as if the
-//! closures ran one after another. Nothing is written to disk.
+//! closures ran one after another. A database is in memory. If it has been [opened](Database::open)
+//! in a directory, every change is logged there too, and the next `open` finds all that was
+//! durable.
 //!
 //! [The guide](guide) explains [keys](guide#keys), [rows and groups](guide#rows-and-groups),
 //! [reading](guide#reading), [writing](guide#writing), [updates and
@@ -44,18 +46,21 @@
 //! };
 //! assert_eq!(transfer(300), Ok((20, 300)));
 //! assert_eq!(transfer(300), Err(Abort::Guard)); // and nothing has happened
-//! assert_eq!(db.run(|tx| accounts.read(tx, &1, Whole)), Ok::<_, Abort>(Account { id: 1, owner: 10, cents: 200 }));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! assert_eq!(db.run(|tx| accounts.read(tx, &1, Whole)), Ok(Account { id: 1, owner: 10, cents: 200 }));
+//! # Ok::<(), candide::Error>(())
 //! ```
 //!
 //! [`Database::run`] runs a closure as a transaction, **again after every conflict**, until the
 //! transaction commits. So a closure must have no effects outside the database; an effect that must
-//! happen once goes into [`Tx::on_commit`]. A closure may return any error type that implements
-//! `From<Abort>`. If nothing else determines that type, as in a closure that ends in `Ok(())`, name
-//! the type: `Ok::<_, Abort>(())`.
+//! happen once goes into [`Tx::on_commit`]. The closure returns an [`Abort`] if it fails;
+//! [`Database::try_run`] takes a closure with an error type of its own. [`Database::read_view`]
+//! runs a closure that only reads, and [`Database::with`] takes options. A [`Session`] has the same
+//! functions. Calls outside of transactions return an [`Error`], to which all errors of the crate
+//! convert.
 //!
 //! # Protocols
-//! `Database::<Mvcc>::builder().build()?` chooses another protocol than [`Occ`]. [The
+//! `Database::<Mvcc>::default()` has another protocol than [`Occ`]; `Database::<Mvcc>::builder()`
+//! also takes options. The protocol of an [`AnyDatabase`] is chosen at run time. [The
 //! list](protocols) has a page for each protocol, and says what the protocol guarantees and which
 //! programs it suits. Under [`TicToc`] and [`Mvto`], and under `Occ` [if so
 //! configured](Builder::opaque), an attempt that will be repeated may see values of different
@@ -78,8 +83,9 @@
 //! | an [`Updater`] | 48 bytes |
 //!
 //! Rows have a fixed size; there are no columns for `String`, `Vec` or other data that owns memory.
-//! Nothing is kept beyond the process. Forking a process with open databases is not supported. With
-//! `panic = "abort"` a panic ends the process, even a panic of an attempt that is doomed.
+//! All rows are in memory, also those of a database that lies in files. Forking a process with open
+//! databases is not supported. With `panic = "abort"` a panic ends the process, even a panic of an
+//! attempt that is doomed.
 
 #![warn(missing_docs)]
 
@@ -112,6 +118,7 @@ mod sync;
 mod tests;
 mod timestamps;
 mod txn;
+mod unknown_name;
 mod visits;
 mod waiting;
 
@@ -120,12 +127,13 @@ pub use api::Scan;
 pub use api::Sequence;
 pub use api::Session;
 pub use api::Snapshot;
-pub use api::StreamError;
+pub use api::{AnyDatabase, AnySession, AnyTable};
 pub use api::{Builder, Database, MemoryUse};
 pub use api::{Durability, LogOptions, Pending};
 pub use api::{Health, OldestPin, OldestSnapshot, TableUse};
 pub use api::{Index, IndexOptions, IndexScan};
 pub use api::{Row, Table};
+pub use api::{Runner, SessionRunner};
 #[cfg(feature = "derive")]
 pub use candide_derive::{Key, Record};
 #[doc(no_inline)]
@@ -134,7 +142,7 @@ pub use candide_log::store::{BackedUp, Checkpointed};
 pub use candide_log::{OpenError, Progress};
 pub use catalog::TableOptions;
 pub use engine::{Properties, Protocol, Versioned};
-pub use error::{Abort, Error};
+pub use error::{Abort, Error, StreamError};
 pub use log::Level;
 pub use policy::{MoccOptions, Policies, Policy};
 pub use protocols::list::*;
@@ -142,13 +150,15 @@ pub use protocols::list::*;
 pub use protocols::recorded as history;
 pub use protocols::{Chosen, Erased};
 pub use schema::{
-    Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed, InOrder,
-    IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number, Ordered,
-    Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater, Whole,
+    AsKey, AsKeys, Buffer, Bytes, Column, ColumnKind, ColumnUpdate, Field, Free, Group, Hashed,
+    InOrder, IndexKind, IndexOf, IndexSpec, Indexed, Key, KeyColumn, KeyPrefix, KeyRange, Number,
+    Ordered, Prefix, Projection, Record, Refused, Text, TextTooLong, Updatable, Update, Updater,
+    Whole,
 };
-pub use stats::{LockStats, Stats};
+pub use stats::{LockStats, NamedStats, Stats};
 pub use txn::Conflict;
 pub use txn::{RunOptions, Tx};
+pub use unknown_name::UnknownName;
 
 /// Choices that benchmarks compare: basis factors, lengths of waits and sources of timestamps; the
 /// free memory, by which benchmarks choose their sizes; and rows as words, which their checks read.

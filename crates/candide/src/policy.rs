@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::unknown_name::UnknownName;
 use std::fmt;
 use std::str::FromStr;
 
@@ -127,15 +128,14 @@ impl fmt::Display for Policy {
 }
 
 impl FromStr for Policy {
-    type Err = String;
+    type Err = UnknownName;
 
     /// # Errors
-    /// If no policy is called `name`. The error's text lists the names.
-    fn from_str(name: &str) -> Result<Policy, String> {
-        Policy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
-            let names = Policy::ALL.map(Policy::name).join(", ");
-            format!("no policy is called {name:?}; there are {names}")
-        })
+    /// [`UnknownName`] if no policy is called `name`. The error lists the names.
+    fn from_str(name: &str) -> Result<Policy, UnknownName> {
+        let known = || Policy::ALL.map(Policy::name).to_vec();
+        let policy = Policy::ALL.into_iter().find(|policy| policy.name() == name);
+        policy.ok_or_else(|| UnknownName::new("policy", name, known()))
     }
 }
 
@@ -396,11 +396,13 @@ mod tests {
             assert_eq!(Policy::numbered(policy as u8), policy);
         }
         assert_eq!(Policy::numbered(Policy::Random as u8), Policy::Random);
+        let known = Policy::ALL.map(Policy::name).to_vec();
+        let unknown = UnknownName::new("policy", "2pl", known);
+        assert_eq!("2pl".parse::<Policy>(), Err(unknown.clone()));
         assert_eq!(
-            "2pl".parse::<Policy>(),
-            Err("no policy is called \"2pl\"; there are occ, 2pl-no-wait, 2pl-blind-die, 2pl-wait-die, \
-                 2pl-dreadlock, adaptive, swiss, pcc, mocc, hybrid"
-                .to_string())
+            unknown.to_string(),
+            "no policy is called \"2pl\"; there are occ, 2pl-no-wait, 2pl-blind-die, 2pl-wait-die, \
+             2pl-dreadlock, adaptive, swiss, pcc, mocc, hybrid"
         );
     }
 

@@ -9,7 +9,7 @@ use crate::engine::{Engine, Parts, Protocol, Worker};
 use crate::epoch::{Collect, Epoch, Slot};
 use crate::error::Error;
 use crate::gc::Garbage;
-use crate::stats::{Counters, Stats};
+use crate::stats::{Counters, NamedStats, SessionNames, Stats};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::txn::{SessionShared, TxnRunner};
 use candide_log::Store;
@@ -123,6 +123,7 @@ impl<P: Protocol> Inner<P> {
             slot: self.engine.epochs.register(),
             garbage: Mutex::new(Garbage::default()),
             counters: Counters::new(),
+            names: SessionNames::default(),
         });
         lock(&self.sessions).insert(id, public.clone());
         TxnRunner::new(&self.engine, id, public)
@@ -156,6 +157,7 @@ impl<P: Protocol> Inner<P> {
         // The counts move under the lock of the sessions. So a reader finds them exactly once: here
         // or in the session.
         lock(&self.past).add(&core.public.counters.read());
+        core.leave_names(&self.engine.names);
         sessions.remove(&core.public.session);
     }
 
@@ -183,6 +185,12 @@ impl<P: Protocol> Inner<P> {
         let mut sum = *lock(&self.past);
         sessions.values().for_each(|public| sum.add(&public.counters.read()));
         sum
+    }
+
+    /// Returns the counts of transactions by name, of all sessions, existing or closed.
+    pub(crate) fn named_stats(&self) -> Vec<NamedStats> {
+        let sessions = lock(&self.sessions);
+        self.engine.names.read(sessions.values().map(|public| &public.names))
     }
 
     /// Returns whether no session is in a transaction.

@@ -2,11 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+mod named;
+
 use crate::error::Abort;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use named::NamedStats;
+pub(crate) use named::{NamedCount, Names, NamesByAddress, SessionNames};
 
 /// Counts of what one session, or all sessions of a database, have done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -102,19 +102,19 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
             assert_eq!(db.health().oldest_pin, None);
             let once = RunOptions::new().attempts_max(1);
             let token = level == Level::WARN;
-            let looked = db.run_with(once, |tx| match token {
+            let looked = db.with(once).run(|tx| match token {
                 // Writers give way to the token.
                 true => table.read(tx, &7, Account::CENTS),
                 false => table.read_for_update(tx, &7, Account::CENTS),
             });
-            assert_eq!(looked.map(drop), Ok::<_, Abort>(()));
+            assert_eq!(looked.map(drop), Ok(()));
             hear(level, line);
         }
     };
     let result = listening(listener, || {
-        session.run_with(RunOptions::new().attempts_max(34), |tx| {
+        session.with(RunOptions::new().named("add").attempts_max(34)).run(|tx| {
             table.read(tx, &7, Account::CENTS)?;
-            if tx.attempt() <= 32 {
+            if tx.attempt_number() <= 32 {
                 db.run(|tx| table.update(tx, &7, Account::CENTS.add(1)))?;
             }
             table.read_for_update(tx, &7, Account::CENTS)?;
@@ -125,13 +125,14 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
     let heard = HEARD.take();
     let conflicts = heard.iter().filter(|(level, _)| *level == Level::DEBUG).map(|(_, line)| line);
     for (attempt, line) in (1..).zip(conflicts) {
-        let cause = r#"candide::conflict message=read_changed on accounts.balance, key 7 cause="read_changed""#;
-        let place = r#" table="accounts" group="balance" key="7""#;
+        let cause = r#"candide::conflict message=add: read_changed on accounts.balance, key 7 cause="read_changed""#;
+        let place = r#" transaction="add" table="accounts" group="balance" key="7""#;
         assert_eq!(*line, format!("{cause}{place} attempt={attempt}"));
     }
     let warnings: Vec<_> = heard.iter().filter(|(level, _)| *level == Level::WARN).collect();
     let message = "others give way to a transaction that has met 32 conflicts";
-    let line = format!("candide::token message={message} session={number} conflicts=32");
+    let counts = format!("session={number} conflicts=32");
+    let line = format!(r#"candide::token message={message} {counts} transaction="add""#);
     assert_eq!(warnings, [&(Level::WARN, line)]);
     assert_eq!(heard.len(), 33);
 }
@@ -157,7 +158,7 @@ fn a_subscriber_that_panics_leaves_nothing_behind() {
     );
     assert!(caught.is_err());
     assert_eq!(db.health().oldest_pin, None);
-    assert_eq!(session.run(|tx| table.read_for_update(tx, &7, Account::CENTS)), Ok::<_, Abort>(1));
+    assert_eq!(session.run(|tx| table.read_for_update(tx, &7, Account::CENTS)), Ok(1));
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn an_attempt_without_a_listener_reports_nothing() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
     let once = RunOptions::new().attempts_max(1);
-    let result = db.session().unwrap().run_with(once, |tx| {
+    let result = db.session().unwrap().with(once).run(|tx| {
         table.get(tx, &1, Account::CENTS)?;
         db.run(|tx| table.insert(tx, Account { id: 1, cents: 0 }))?;
         table.put(tx, Account { id: 2, cents: 0 })

@@ -18,6 +18,6 @@ fn main() {
             row?;
         }
         let _ = by_owner.scan_rev(tx, 1..5, Account::CENTS);
-        Ok::<_, Abort>(())
+        Ok(())
     });
 }

@@ -112,10 +112,7 @@ impl RecordBuffer {
     #[inline(never)]
     fn grow(&mut self, least: usize) {
         let len = (2 * self.words.len()).max(least + Self::GROWTH_WORDS);
-        // Memory that the allocator returns zeroed need not be written once more.
-        let mut words = vec![0; len];
-        words[..self.words.len()].copy_from_slice(&self.words);
-        self.words = words;
+        self.words.resize(len, 0);
     }
 }
 

@@ -8,7 +8,7 @@
 //! The table is many times larger than the last-level cache. The two ways alternate, and medians
 //! are compared.
 
-use candide::{Abort, Bytes, Database, Record, TableOptions};
+use candide::{Bytes, Database, Record, TableOptions};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                         }
                         black_box(found);
                     }
-                    Ok::<_, Abort>(())
+                    Ok(())
                 })?;
             }
             nanos[round % 2].push(begun.elapsed().as_nanos() / TRANSACTIONS as u128);

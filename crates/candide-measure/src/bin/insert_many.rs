@@ -9,7 +9,7 @@
 //! ten warehouses. The two ways alternate and use separate tables. Medians are compared, both of
 //! the calls alone and of whole transactions.
 
-use candide::{Abort, Bytes, Database, Record};
+use candide::{Bytes, Database, Record};
 use std::time::Instant;
 
 /// The number of lines of an order.
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                         table.insert_many(tx, (0..LINES).map(line))?;
                     }
                     inserting += begun.elapsed().as_nanos();
-                    Ok::<_, Abort>(())
+                    Ok(())
                 })?;
             }
             calls[way].push(inserting / orders.len() as u128);

@@ -222,7 +222,7 @@ impl<K: Key, U: Usage> Handle<K> for Rows<'_, K, Ordered, U> {
                 let (key, value) = row?;
                 step(&mut sum, &key, value);
             }
-            Ok::<_, Abort>(sum)
+            Ok(sum)
         });
         scanned.expect("scans fail only for a while")
     }

@@ -242,7 +242,7 @@ impl<P: Protocol> Worker for PredicateWorker<P> {
                 (true, false) => REFILL,
             };
             row.update(Balance::AMOUNT.add(amount))?;
-            Ok::<_, Abort>(amount)
+            Ok(amount)
         })?;
         *brought += i128::from(amount);
         Ok(Step { kind: usize::from(change), committed: true, retries: attempts - 1 })

@@ -143,15 +143,18 @@ impl Action {
 
 impl<P: Protocol> Tables<P> {
     /// Runs one operation. A missing key or a duplicate ends the transaction only if `stops` is
-    /// set.
+    /// set; otherwise the operation is a part of the transaction that is undone.
     pub(super) fn carry_out(
         &self,
         tx: &Tx<'_, P>,
         action: &Action,
         stops: bool,
     ) -> Result<(), Abort> {
-        match self.attempt(tx, action) {
-            Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => Ok(()),
+        if stops {
+            return self.attempt(tx, action);
+        }
+        match tx.attempt(|tx| self.attempt(tx, action)) {
+            Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) => Ok(()),
             done => done,
         }
     }
@@ -176,10 +179,8 @@ impl<P: Protocol> Tables<P> {
                 .scan_rev(tx, action.range(), Item::NOTE)
                 .take(limit)
                 .try_for_each(|row| row.map(drop)),
-            What::Nothing => {
-                items.scan(tx, key..key, Item::COUNT).try_for_each(|row| row.map(drop))
-            }
-            What::Everything => items.iter(tx, ()).try_for_each(|row| row.map(drop)),
+            What::Nothing => items.scan(tx, key..key, Item::COUNT).for_each(drop),
+            What::Everything => items.iter(tx, ()).for_each(drop),
             What::OfKind => {
                 let by_kind = items.index(Item::BY_KIND);
                 by_kind
@@ -219,7 +220,7 @@ impl<P: Protocol> Tables<P> {
             }
             What::PiecePut => pieces.put(tx, Piece { id: key, count: 1, note: 1 }),
             What::PieceDelete => pieces.delete_if_present(tx, &key).map(drop),
-            What::PieceEvery => pieces.iter(tx, Piece::COUNT).try_for_each(|row| row.map(drop)),
+            What::PieceEvery => pieces.iter(tx, Piece::COUNT).for_each(drop),
             What::Yield => {
                 thread::yield_now();
                 Ok(())

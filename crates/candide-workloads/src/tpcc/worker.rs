@@ -341,7 +341,7 @@ fn run<T, E: From<Abort>, P: Protocol>(
     } else {
         options
     };
-    let end = session.run_with(options, |tx| {
+    let end = session.with(options).try_run(|tx| {
         attempts += 1;
         announcer.begin(kind);
         body(tx)

@@ -161,7 +161,7 @@ mod tests {
                 let begun = Instant::now();
                 Attempt::new(tx, &tables.table, knobs.access, think, &writer)
                     .run(&operations[..count])?;
-                Ok::<_, Abort>(begun.elapsed())
+                Ok(begun.elapsed())
             });
             let took = took.expect("no other transaction");
             assert!(took >= count as u32 * time, "{took:?} for {count} operations");

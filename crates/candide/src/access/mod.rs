@@ -4,11 +4,12 @@ mod change;
 mod filter;
 mod item;
 mod operations;
+mod savepoint;
 mod write_set;
 
 pub(crate) use change::ChangeKind;
 pub use change::{Change, ChangeSink};
 pub use item::Intent;
 pub(crate) use item::{Mark, WriteItem};
-pub(crate) use write_set::Failure;
-pub use write_set::WriteSet;
+pub(crate) use savepoint::Savepoint;
+pub use write_set::{Failure, WriteSet};

@@ -47,6 +47,23 @@ impl Operations {
         self.checkpoints.clear();
     }
 
+    /// Returns the numbers of operand words, of updaters and of checkpoints.
+    pub(super) fn sizes(&self) -> (usize, usize, usize) {
+        (self.operands.len(), self.users.len(), self.checkpoints.len())
+    }
+
+    /// Removes the operations from number `next` on, and what was added after the `sizes` were
+    /// taken: updaters, and operand words unless there are newer checkpoints, whose images lie
+    /// among them and may be of operations that stay.
+    pub(super) fn truncate(&mut self, next: u32, sizes: (usize, usize, usize)) {
+        let (operands, users, checkpoints) = sizes;
+        self.ops.truncate(next as usize);
+        self.users.truncate(users);
+        if self.checkpoints.len() == checkpoints {
+            self.operands.truncate(operands);
+        }
+    }
+
     /// Returns the number that the next operation will have.
     pub(super) fn next(&self) -> u32 {
         self.ops.len() as u32
@@ -201,6 +218,28 @@ impl Operations {
             checkpoint = self.checkpoints.get(checkpoint.before as usize)?;
         }
         Some(checkpoint)
+    }
+
+    /// Returns the numbers of an item's last operation before `mark`, which exists, and of the
+    /// item's newest checkpoint before `mark`.
+    pub(super) fn end_before(&self, item: &WriteItem, mark: Mark) -> (u32, u32) {
+        let (mut newest, mut from) = (item.image, item.first_op);
+        while let Some(checkpoint) = self.checkpoints.get(newest as usize) {
+            if checkpoint.last_op < mark.0 {
+                from = checkpoint.last_op;
+                break;
+            }
+            newest = checkpoint.before;
+        }
+        let before = self.from(from).take_while(|&(number, _)| number < mark.0);
+        let (last, _) = before.last().expect("the item has an operation before the mark");
+        (last, newest)
+    }
+
+    /// Returns whether one of an item's operations from `mark` on may fail.
+    pub(super) fn may_fail_from(&self, item: &WriteItem, mark: Mark) -> bool {
+        let is_fallible = |op: &Op| op.is_user() || !op.is_delete() && op.words_put_off().is_none();
+        self.of(item).any(|(number, op)| number >= mark.0 && is_fallible(op))
     }
 
     /// Returns the number of words that an item's operations take if they are deferred; `None` if

@@ -24,7 +24,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The reason for which the operations of a write set could not be evaluated.
-pub(crate) enum Failure {
+#[derive(Debug)]
+pub enum Failure {
     /// A guard did not hold, or a number left its range.
     Outcome(Abort),
     /// A user's updater panicked.
@@ -34,20 +35,20 @@ pub(crate) enum Failure {
 /// The write set of a transaction.
 #[derive(Default)]
 pub struct WriteSet {
-    items: Vec<WriteItem>,
-    operations: Operations,
+    pub(super) items: Vec<WriteItem>,
+    pub(super) operations: Operations,
     /// The images of those items that need one, in the order of the items. The evaluation makes
     /// them.
     images: Vec<u64>,
     /// The number of words of all images. Memory for them is reserved, so that the evaluation
     /// allocates nothing.
-    image_words: usize,
+    pub(super) image_words: usize,
     /// Whether any item needs evaluation. A write set that only replaces words is installed without
     /// evaluation.
     needs_evaluation: bool,
     /// The last [`Mark`] that was made, which a scan may still use. Operations before this mark are
     /// kept, even if later operations replace their results.
-    marked: u32,
+    pub(super) marked: u32,
     /// The filter of the units of all items. Most lookups of other units end at this filter.
     filter: Filter,
     /// The hash table from addresses to items plus one, by open addressing; empty while the set is
@@ -86,7 +87,7 @@ impl WriteSet {
     }
 
     #[inline(never)]
-    fn clear_all(&mut self) {
+    pub(super) fn clear_all(&mut self) {
         if self.items.len() > SCANNED_MAX {
             if self.table.len() > 32 * self.items.len() {
                 // A far larger transaction has left this table. Clearing it after each transaction
@@ -102,6 +103,11 @@ impl WriteSet {
         self.needs_evaluation = false;
         self.marked = 0;
         self.filter = Filter::default();
+    }
+
+    /// Returns the number that the next operation will have.
+    pub(crate) fn next_operation(&self) -> u32 {
+        self.operations.next()
     }
 
     /// Returns the mark of the current moment.
@@ -264,6 +270,25 @@ impl WriteSet {
                 place = (place + 1) & (self.table.len() - 1);
             }
             self.table[place] = index as u32 + 1;
+        }
+    }
+
+    /// Takes the items from number `kept` on, which are about to be removed, out of the table.
+    ///
+    /// The table is as if only the items before `kept` had been entered, since items are entered in
+    /// their order and leave in the opposite one. If those items are few enough to be searched
+    /// linearly, the table is empty.
+    pub(super) fn unindex(&mut self, kept: usize) {
+        if self.items.len() <= SCANNED_MAX {
+            return;
+        }
+        let first = if kept <= SCANNED_MAX { 0 } else { kept };
+        for index in (first..self.items.len()).rev() {
+            let mut place = self.probe_start(self.items[index].at.address());
+            while self.table[place] != index as u32 + 1 {
+                place = (place + 1) & (self.table.len() - 1);
+            }
+            self.table[place] = 0;
         }
     }
 

@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::scan::Way;
 use super::session::Session;
 use super::table::Table;
+use super::way::Way;
 use crate::engine::{InPlace, Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::index::Direction;
@@ -178,7 +178,7 @@ fn clear<P: Protocol>(tx: &Tx<'_, P>, table: &TableCore) -> Result<usize, Abort>
     let units = table.layout.placed_units_of(1);
     let mut way = Way::new(tx, table, range, Direction::Forward);
     let mut count = 0;
-    while let Some(record) = way.next_row(tx, table, &units, &mut |_, _| {})? {
+    while let Some(record) = way.next_row::<true, P>(tx, table, &units, &mut |_, _| {})? {
         let state = &mut *tx.state.borrow_mut();
         state.enter(tx.engine)?;
         state.admit_write()?;

@@ -16,13 +16,14 @@ use crate::engine::{
 use crate::epoch::{Epoch, Epochs};
 use crate::error::{Abort, Error};
 use crate::factor::{Factor, Factors};
+use crate::log::Level;
 use crate::memory::{Allocator, Memory, NotReserved};
 use crate::protocols::DefaultProtocol;
 #[cfg(any(test, feature = "history"))]
 use crate::protocols::recorded::{Batch, Recorded};
 use crate::schema::{Record, RowType};
 use crate::shared::Inner;
-use crate::stats::Stats;
+use crate::stats::{NamedStats, Names, Stats};
 use crate::sync::queue_lock::Nodes;
 use crate::sync::{MODELLED, Parking, Random, Turns, lock, process_unique};
 use crate::timestamps;
@@ -36,14 +37,19 @@ use std::sync::{Arc, OnceLock, RwLock};
 /// any of its handles, tables or sessions.
 ///
 /// ```
-/// use candide::{Abort, Database, Exclusion, Serial};
+/// use candide::{Database, Exclusion, Mvcc, Serial};
 ///
 /// let db = Database::new(); // optimistic concurrency control, every default
+/// let versioned = Database::<Mvcc>::default(); // another protocol
 /// let other = Database::<Serial>::builder().policy(Exclusion::GlobalLock).memory_limit(64 << 20).build()?;
-/// assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.attempt()))?, 1);
-/// # drop(other);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// assert_eq!(db.run(|tx| Ok(tx.attempt_number()))?, 1);
+/// # drop((versioned, other));
+/// # Ok::<(), candide::Error>(())
 /// ```
+#[doc(alias = "begin_write")]
+#[doc(alias = "begin_read")]
+#[doc(alias = "transaction")]
+#[doc(alias = "open_table")]
 pub struct Database<P: Protocol = DefaultProtocol> {
     pub(crate) inner: Arc<Inner<P>>,
 }
@@ -56,7 +62,7 @@ impl<P: Protocol> std::fmt::Debug for Database<P> {
             .field("tables", &self.inner.catalog.tables())
             .field("sessions", &lock(&self.inner.sessions).len())
             .field("reserved_bytes", &common.memory.reserved_bytes())
-            .finish_non_exhaustive()
+            .finish()
     }
 }
 
@@ -66,15 +72,25 @@ impl<P: Protocol> Clone for Database<P> {
     }
 }
 
+impl<P: Protocol> Default for Database<P> {
+    /// Makes a database with the default options of protocol `P`. Where the type says the protocol,
+    /// as in code that is generic over it, that is `Database::default()`; otherwise
+    /// `Database::<P>::default()`.
+    fn default() -> Self {
+        Database::builder().build().expect("the defaults are valid")
+    }
+}
+
 impl Database<DefaultProtocol> {
-    /// Makes a database with the default options: optimistic concurrency control, timestamp
-    /// splitting, commit-time updates, no memory limit.
-    #[expect(
-        clippy::new_without_default,
-        reason = "`Database::default()` would need the protocol spelled out"
-    )]
+    /// Makes a database of the default protocol, with the default options: optimistic concurrency
+    /// control, timestamp splitting, commit-time updates, no memory limit.
+    ///
+    /// For another protocol there is [`Database::<Mvcc>::default()`](Database::default). This
+    /// function exists for one protocol only, so that `Database::new()` names it: if there were one
+    /// for each protocol, the compiler would ask for the protocol, since it does not use the
+    /// default of a type's parameter in expressions.
     pub fn new() -> Database<DefaultProtocol> {
-        Database::<DefaultProtocol>::builder().build().expect("the defaults are valid")
+        Database::default()
     }
 }
 
@@ -109,7 +125,7 @@ impl<P: Protocol> Database<P> {
     /// In a database that is [open](Database::open), also [`Error::Schema`] if the rows in the
     /// files are of another type; and, if the declared indexes of a table from the files have to be
     /// made, [`Error::NotUnique`], and [`Error::SecondSession`] under a protocol that allows one
-    /// session, if there is one: name such tables before that. [`Error::Refused`] and
+    /// session, if there is one: name such tables before that. [`Error::Transaction`] and
     /// [`Error::Files`] if the table cannot be added to the files.
     pub fn table<R: Record>(&self, name: &str) -> Result<Table<R, P>, Error> {
         self.table_with(name, TableOptions::default())
@@ -137,44 +153,102 @@ impl<P: Protocol> Database<P> {
         Session::new(&self.inner)
     }
 
-    /// Runs a transaction with a session that this thread keeps for the database. See
-    /// [`Session::run`]. This function looks the session up in a thread-local list. The statistics
-    /// of that session are visible only as part of the database's statistics. Under `Occ` an empty
+    /// Runs `body` as a transaction, **again after every conflict**, until it commits or ends in an
+    /// error. [`Session::run`] says more. [`Database::try_run`] takes a closure with an error type
+    /// of its own, and [`Database::with`] takes options.
+    ///
+    /// The transaction runs in a session that this thread keeps for the database until the thread
+    /// ends. This function looks the session up in a thread-local list. The statistics of that
+    /// session are visible only as part of the database's statistics. Under `Occ` an empty
     /// transaction takes about 240 instructions this way, and 130 with a session that the caller
     /// holds.
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same
     /// database already (or if the protocol allows only one session and another one exists).
-    pub fn run<T, E: From<Abort>>(
+    pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
+        self.try_run(body)
+    }
+
+    /// As [`Database::run`], for a closure with an error type of its own.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// #[derive(Debug, PartialEq)]
+    /// enum Refusal {
+    ///     Overdrawn(i64),
+    ///     Database(Abort),
+    /// }
+    ///
+    /// impl From<Abort> for Refusal {
+    ///     fn from(abort: Abort) -> Refusal {
+    ///         Refusal::Database(abort)
+    ///     }
+    /// }
+    ///
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
+    /// let pay = |id, cents| {
+    ///     db.try_run(|tx| match accounts.read(tx, &id, Account::CENTS)? - cents {
+    ///         rest @ 0.. => Ok(accounts.update(tx, &id, Account::CENTS.set(rest))?),
+    ///         lacking => Err(Refusal::Overdrawn(lacking)),
+    ///     })
+    /// };
+    /// assert_eq!(pay(1, 80), Err(Refusal::Overdrawn(-30)));
+    /// assert_eq!(pay(2, 80), Err(Refusal::Database(Abort::NotFound)));
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Database::run`], each [`Abort`] converted by `E::from`, and the error of `body`.
+    #[inline]
+    pub fn try_run<T, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    /// Runs a transaction as [`Database::run`] does. `options` can limit retries, report conflicts,
-    /// or make the transaction read-only.
+    /// Runs a transaction that only reads, under every protocol: in a snapshot under protocols with
+    /// [versions](crate::Versioned), and otherwise as a transaction that is repeated after a
+    /// conflict. So code that is generic over the protocol reads in snapshots where there are any.
+    /// [`RunOptions::read_only`] says more, and is the way to name such a transaction or to use an
+    /// error type of one's own.
     ///
-    /// # Errors
-    /// As [`Database::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
-    pub fn run_with<T, E: From<Abort>>(
-        &self,
-        options: RunOptions<'_>,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        run_cached(&self.inner, &options, options.read_view(), body)
-    }
-
-    /// Runs a transaction that [only reads](RunOptions::read_only).
+    /// ```
+    /// use candide::{Abort, Database, Protocol, Record, Table};
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// #[record(ordered)]
+    /// struct Account { #[key] id: u64, cents: i64 }
+    ///
+    /// fn total<P: Protocol>(db: &Database<P>, accounts: &Table<Account, P>) -> Result<i64, Abort> {
+    ///     db.read_view(|tx| {
+    ///         let mut total = 0;
+    ///         for account in accounts.scan(tx, .., Account::CENTS) {
+    ///             total += account?.1;
+    ///         }
+    ///         Ok(total)
+    ///     })
+    /// }
+    /// # let db = Database::new();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
+    /// # assert_eq!(total(&db, &accounts), Ok(50));
+    /// # Ok::<(), candide::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Database::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
-    pub fn run_read_only<T, E: From<Abort>>(
+    #[inline]
+    pub fn read_view<T>(
         &self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.run_with(RunOptions::new().read_only(), body)
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+    ) -> Result<T, Abort> {
+        run_cached(&self.inner, const { &RunOptions::new() }, ReadView::AtBegin, body)
     }
 
     /// Runs a transaction as [`Database::run`] does, but returns as soon as the transaction has
@@ -187,7 +261,7 @@ impl<P: Protocol> Database<P> {
     /// once.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record};
+    /// # use candide::{Database, Record};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Account { #[key] id: u64, cents: i64 }
     /// # let directory = std::env::temp_dir().join(format!("candide-doc-logged-{}", std::process::id()));
@@ -203,16 +277,32 @@ impl<P: Protocol> Database<P> {
     /// # std::fs::remove_dir_all(directory)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_logged<T, E: From<Abort>>(
+    pub fn run_logged<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Pending<T> {
+        self.try_run_logged(body)
+    }
+
+    /// As [`Database::run_logged`], for a closure with an error type of its own.
+    pub fn try_run_logged<T, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Pending<T, E> {
-        run_cached_logged(&self.inner, body)
+        let options = RunOptions::new().acknowledge(Level::Memory);
+        run_cached_logged(&self.inner, &options, ReadView::Current, body)
     }
 
     /// Returns the counts of all sessions together, past and present.
     pub fn stats(&self) -> Stats {
         self.inner.stats()
+    }
+
+    /// Returns the counts of the transactions that have a [name](RunOptions::named), of all
+    /// sessions together, past and present, in the order of the names.
+    ///
+    /// A database counts 256 names apart. Transactions of further names are counted together, under
+    /// `"(other)"`. A call that the database refuses with [`Abort::Nested`] because the thread is
+    /// inside `run` already is not counted.
+    pub fn named_stats(&self) -> Vec<NamedStats> {
+        self.inner.named_stats()
     }
 
     /// Returns the database's use of memory.
@@ -273,8 +363,8 @@ pub struct MemoryUse {
 }
 
 /// The builder of a [`Database`]. The defaults are the good choices. Switching one off shows how
-/// much it is worth.
-#[derive(Debug)]
+/// much it is worth. A database with the defaults needs no builder: [`Database::new`] makes one of
+/// the default protocol, `Database::<P>::default()` one of protocol `P`.
 pub struct Builder<P: Protocol> {
     options: Options,
     policy: P::Policy,
@@ -289,6 +379,19 @@ pub struct Builder<P: Protocol> {
 enum OwnEpochs {
     Manual(Epoch),
     Passing,
+}
+
+impl<P: Protocol> std::fmt::Debug for Builder<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("protocol", &P::properties(&self.policy).name)
+            .field("timestamp_splitting", &self.options.splitting)
+            .field("commit_time_updates", &self.options.commit_time_updates)
+            .field("opaque", &self.options.opaque)
+            .field("memory_limit", &self.options.memory_limit_bytes)
+            .field("reserve", &self.reserve_bytes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<P: Protocol> Clone for Builder<P> {
@@ -509,6 +612,7 @@ impl<P: Protocol> Builder<P> {
                 parking: Parking::new().spin_rounds(self.options.waiting.spin_rounds),
                 turns: Box::new(Turns::new()),
                 hot: Hot::default(),
+                names: Names::default(),
                 log: OnceLock::new(),
             },
             clock: P::clock(&self.policy, timestamps, &epochs),

@@ -93,7 +93,7 @@ impl<P: Protocol> Database<P> {
     /// session's garbage. The figures are read one after another, while transactions go on.
     ///
     /// ```
-    /// use candide::{Abort, Database};
+    /// use candide::Database;
     ///
     /// let db = Database::new();
     /// let session = db.session()?;
@@ -101,7 +101,7 @@ impl<P: Protocol> Database<P> {
     /// assert_eq!((health.sessions, health.oldest_pin, health.garbage), (1, None, 0));
     /// db.run(|_| {
     ///     assert!(db.health().oldest_pin.is_some_and(|pin| pin.session != session.number()));
-    ///     Ok::<_, Abort>(())
+    ///     Ok(())
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -173,12 +173,12 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// It takes one lookup, and one step for each version; meanwhile no deleted row is freed.
     ///
     /// ```
-    /// use candide::{Abort, Database, Mvcc, Record};
+    /// use candide::{Database, Mvcc, Record};
     ///
     /// #[derive(Record, Clone, Copy)]
     /// struct Counter { #[key] id: u64, count: u64 }
     ///
-    /// let db = Database::<Mvcc>::builder().build()?;
+    /// let db = Database::<Mvcc>::default();
     /// let counters = db.table::<Counter>("counters")?;
     /// let mut session = db.session()?;
     /// assert_eq!(counters.versions_of(&mut session, &1)?, None);

@@ -3,20 +3,15 @@
 #![forbid(unsafe_code)]
 
 use super::index_changes::{create, drop_made};
-use super::index_entry::primary_key;
-use super::scan::Way;
-use super::table::{Row, Table};
-use crate::engine::{IndexCore, IndexPlan, KeyOrigin, Missing, Protocol, Stage, TableCore};
-use crate::error::{Abort, Error};
-use crate::index::{Direction, Found};
+use super::table::Table;
+#[cfg(test)]
+use crate::engine::TableCore;
+use crate::engine::{IndexCore, IndexPlan, KeyOrigin, Protocol};
+use crate::error::Error;
 use crate::protocols::DefaultProtocol;
-use crate::record::RecordAt;
 use crate::schema::{
-    Hashed, InOrder, IndexKind, IndexOf, Key, KeyRange, KeyWords, Ordered, Place, Projection,
-    Record, Unit, Units, WordRange, Words,
+    Hashed, IndexKind, IndexOf, Key, Ordered, Place, Projection, Record, Unit, WordRange, Words,
 };
-use crate::sync::Ordering;
-use crate::txn::{State, Tx};
 use std::any::TypeId;
 use std::marker::PhantomData;
 
@@ -28,9 +23,9 @@ use std::marker::PhantomData;
 /// created while transactions run ([`Table::create_index`]).
 ///
 /// An `Index` is a handle: its clones refer to the same index. After [`Table::drop_index`] every
-/// operation fails with [`Abort::NoIndex`]; if an index of the same name, columns and kind is
-/// created again, the handle refers to the new index. The other errors are [those of every
-/// operation](Table#errors-of-every-operation) of a table.
+/// operation fails with [`Abort::NoIndex`](crate::Abort::NoIndex); if an index of the same name,
+/// columns and kind is created again, the handle refers to the new index. The other errors are
+/// [those of every operation](Table#errors-of-every-operation) of a table.
 pub struct Index<R, K, I, P: Protocol = DefaultProtocol> {
     table: Table<R, P>,
     number: usize,
@@ -53,7 +48,11 @@ impl<R: Record, K, I, P: Protocol> std::fmt::Debug for Index<R, K, I, P> {
 }
 
 impl<R: Record, K, I, P: Protocol> Index<R, K, I, P> {
-    fn core(&self) -> &IndexCore {
+    pub(super) fn table(&self) -> &Table<R, P> {
+        &self.table
+    }
+
+    pub(super) fn core(&self) -> &IndexCore {
         self.table
             .core()
             .indexes
@@ -89,252 +88,12 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
         self.core().unique
     }
 
-    /// Returns the rows with this key, with some of their columns. A unique index has at most one
-    /// such row. As with [`Table::scan`], these are the rows that exist when the call is made.
-    ///
-    /// An ordered index returns the rows in the order of their primary keys.
-    pub fn rows<'t, Pr: Projection<R>>(
-        &'t self,
-        tx: &'t Tx<'_, P>,
-        key: &K,
-        projection: Pr,
-    ) -> IndexScan<'t, R, K, I, P, Pr> {
-        self.scan_words(
-            tx,
-            WordRange::beginning_with(key.words().as_ref(), K::WORDS),
-            Direction::Forward,
-            projection,
-        )
-    }
-
-    /// Returns a handle on the row with this key. If the index is not unique, the row is the first
-    /// one found with this key. `None` if there is no such row; the transaction has then observed
-    /// the absence.
-    ///
-    /// # Errors
-    /// [`Abort::NoIndex`] if the index has been dropped.
-    pub fn find<'t>(&'t self, tx: &'t Tx<'_, P>, key: &K) -> Result<Option<Row<'t, R, P>>, Abort> {
-        let range = WordRange::beginning_with(key.words().as_ref(), K::WORDS);
-        let mut way = self.begin(tx, range, Direction::Forward);
-        let state = &mut *tx.state.borrow_mut();
-        let met = next_row(tx, state, self.table.core(), self.core(), &mut way)?;
-        let Some(Met { record, .. }) = met else { return Ok(None) };
-        let key = self.table.core().layout.key_of(record);
-        Ok(Some(self.table.row_of(tx, key, record)))
-    }
-
-    /// Reads columns of the row with this key. If the index is not unique, the row is the first one
-    /// found with this key. `None` if there is no such row.
-    ///
-    /// # Errors
-    /// [`Abort::NoIndex`] if the index has been dropped.
-    pub fn get<Pr: Projection<R>>(
-        &self,
-        tx: &Tx<'_, P>,
-        key: &K,
-        projection: Pr,
-    ) -> Result<Option<Pr::Value>, Abort> {
-        self.rows(tx, key, projection).next().transpose().map(|row| row.map(|(_, columns)| columns))
-    }
-
-    /// As [`Index::get`], for a row that must exist.
-    ///
-    /// # Errors
-    /// [`Abort::NotFound`] if there is no row with this key, [`Abort::NoIndex`] if the index has
-    /// been dropped.
-    pub fn read<Pr: Projection<R>>(
-        &self,
-        tx: &Tx<'_, P>,
-        key: &K,
-        projection: Pr,
-    ) -> Result<Pr::Value, Abort> {
-        self.get(tx, key, projection)?.ok_or(Abort::NotFound)
-    }
-
-    fn begin(&self, tx: &Tx<'_, P>, range: WordRange, direction: Direction) -> Way {
-        Way::new(tx, &self.core().entries, self.entry_range(&range), direction)
-    }
-
     /// Returns the range of entry keys for a range of index keys. In a unique index, an entry key
     /// has the words of the index key. In another index, it begins with these words, and the
     /// primary key follows.
     pub(crate) fn entry_range(&self, range: &WordRange) -> WordRange {
         range.expect_words(K::WORDS);
         range.of_longer_keys(self.core().entries.layout.key_words())
-    }
-
-    fn scan_words<'t, Pr: Projection<R>>(
-        &'t self,
-        tx: &'t Tx<'_, P>,
-        range: WordRange,
-        direction: Direction,
-        projection: Pr,
-    ) -> IndexScan<'t, R, K, I, P, Pr> {
-        self.scan_entries(tx, self.entry_range(&range), direction, projection)
-    }
-
-    /// Returns the rows of a range of entries.
-    pub(crate) fn scan_entries<'t, Pr: Projection<R>>(
-        &'t self,
-        tx: &'t Tx<'_, P>,
-        entries: WordRange,
-        direction: Direction,
-        projection: Pr,
-    ) -> IndexScan<'t, R, K, I, P, Pr> {
-        let way = Way::new(tx, &self.core().entries, entries, direction);
-        IndexScan { index: self, tx, projection, way, last: None }
-    }
-}
-
-/// A row found through an index: the entry and the record.
-#[derive(Clone, Copy)]
-struct Met {
-    entry: RecordAt,
-    record: RecordAt,
-}
-
-/// Returns the next row of a table on the way through an index; `None` after the last row.
-fn next_row<P: Protocol>(
-    tx: &Tx<'_, P>,
-    state: &mut State<P>,
-    table: &TableCore,
-    index: &IndexCore,
-    way: &mut Way,
-) -> Result<Option<Met>, Abort> {
-    if way.is_over() {
-        return Ok(None);
-    }
-    if !table.indexes.is_at(index, Stage::Readable) {
-        return Err(Abort::NoIndex);
-    }
-    state.admit(tx.engine, table)?;
-    // Relaxed: `since` was written before the index became readable (E18).
-    state.reach(tx.engine, table, index.since.load(Ordering::Relaxed))?;
-    while let Some(entry) = way.next(tx, state, &index.entries)? {
-        let Some(primary) = primary_key(tx, state, table, index, entry, way.mark())? else {
-            continue;
-        };
-        return match state.find(tx.engine, table, primary.as_slice())? {
-            Found::Record(record) => Ok(Some(Met { entry, record })),
-            // A transaction changes an entry together with its row. So this attempt has read the
-            // entry and the row at two different times.
-            Found::Nothing { node, version } => {
-                let missing =
-                    Missing { table: table.number, key: Some(primary.as_slice()), node, version };
-                state.absent(tx.engine, missing)?;
-                Err(state.torn(tx.engine, index.entries.layout.at(entry, Unit::ROW)))
-            }
-        };
-    }
-    Ok(None)
-}
-
-/// Does the work of [`next_row`], and reads `units` of the row as it was when `way` began. Ends
-/// `way` after the last row, or after an error.
-fn read_next<P: Protocol>(
-    tx: &Tx<'_, P>,
-    (table, index): (&TableCore, &IndexCore),
-    way: &mut Way,
-    units: Units,
-    copy: &mut dyn FnMut(Unit, Words<'_>),
-) -> Result<Option<Met>, Abort> {
-    let state = &mut *tx.state.borrow_mut();
-    let met = next_row(tx, state, table, index, way).and_then(|met| {
-        let Some(Met { record, .. }) = met else { return Ok(None) };
-        let is_there =
-            state.read_units_at_mark(tx.engine, table, (record, units), way.mark(), copy)?;
-        // For the same reason as in `next_row`.
-        if is_there { Ok(met) } else { Err(state.torn(tx.engine, table.layout.first_of(record))) }
-    });
-    if !matches!(met, Ok(Some(_))) {
-        way.end();
-    }
-    met
-}
-
-impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
-    /// Returns the rows whose keys in this index lie in `range`, in the order of these keys. Rows
-    /// with equal keys come in the order of their primary keys. As with [`Table::scan`], these are
-    /// the rows that exist when the call is made.
-    pub fn scan<'t, Pr: Projection<R>>(
-        &'t self,
-        tx: &'t Tx<'_, P>,
-        range: impl KeyRange<K>,
-        projection: Pr,
-    ) -> IndexScan<'t, R, K, I, P, Pr>
-    where
-        I: InOrder,
-    {
-        self.scan_words(tx, range.word_range(), Direction::Forward, projection)
-    }
-
-    /// As [`Index::scan`], from the last row to the first.
-    pub fn scan_rev<'t, Pr: Projection<R>>(
-        &'t self,
-        tx: &'t Tx<'_, P>,
-        range: impl KeyRange<K>,
-        projection: Pr,
-    ) -> IndexScan<'t, R, K, I, P, Pr>
-    where
-        I: InOrder,
-    {
-        self.scan_words(tx, range.word_range(), Direction::Reverse, projection)
-    }
-}
-
-/// Rows found through a secondary index, with some of their columns. All that [`Scan`](crate::Scan)
-/// says applies here too.
-pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
-    index: &'t Index<R, K, I, P>,
-    tx: &'t Tx<'t, P>,
-    projection: Pr,
-    way: Way,
-    /// The entry of the row that the scan has returned last.
-    last: Option<RecordAt>,
-}
-
-impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'_, R, K, I, P, Pr> {
-    /// Returns the entry key of the row that the scan has returned last.
-    pub(crate) fn last_entry(&self) -> Option<KeyWords> {
-        self.last.map(|entry| entry.key_words(self.index.core().entries.layout.key_words()))
-    }
-}
-
-impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> Iterator
-    for IndexScan<'_, R, K, I, P, Pr>
-{
-    type Item = Result<(R::Key, Pr::Value), Abort>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.way.is_over() {
-            return None;
-        }
-        let (core, projection) = (self.index.table.core(), &self.projection);
-        let mut words = Pr::EMPTY;
-        let units = core.layout.units_of(projection.groups());
-        let copy = &mut |unit, from: Words<'_>| projection.copy(unit, from, &mut words);
-        let met = read_next(self.tx, (core, self.index.core()), &mut self.way, units, copy)
-            .transpose()?;
-        Some(met.map(|Met { entry, record }| {
-            self.last = Some(entry);
-            let key = core.layout.key_of(record);
-            let columns = projection.value(&key, &words);
-            (key, columns)
-        }))
-    }
-}
-
-impl<R: Record, K: Key, I: IndexKind, P: Protocol, Pr: Projection<R>> std::iter::FusedIterator
-    for IndexScan<'_, R, K, I, P, Pr>
-{
-}
-
-impl<R: Record, K, I, P: Protocol, Pr> std::fmt::Debug for IndexScan<'_, R, K, I, P, Pr> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IndexScan")
-            .field("index", &self.index)
-            .field("way", &self.way)
-            .finish_non_exhaustive()
     }
 }
 
@@ -374,9 +133,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// the index can be read.
     ///
     /// Soon after the call begins, all transactions maintain the index. From then on,
-    /// [`Table::update`] of an indexed column is refused with [`Abort::Indexed`]. Transactions of
-    /// this thread enter the existing rows into the index, a few rows each. Before that, the call
-    /// lists the keys of these rows; the memory limit does not count this list.
+    /// [`Table::update`] of an indexed column is refused with
+    /// [`Abort::Indexed`](crate::Abort::Indexed). Transactions of this thread enter the existing
+    /// rows into the index, a few rows each. Before that, the call lists the keys of these rows;
+    /// the memory limit does not count this list.
     ///
     /// # Errors
     /// [`Error::IndexExists`] if the table has an index of this name, [`Error::EmptyTableName`],

@@ -222,7 +222,7 @@ impl<P: Protocol> Work<'_, P> {
                     index: index.name.to_string(),
                 },
                 Abort::MemoryLimit => self.inner.engine.memory_limit_error(),
-                other => Error::Refused(other),
+                other => Error::Transaction(other),
             })?;
         }
         Ok(())

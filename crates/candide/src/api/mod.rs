@@ -1,16 +1,22 @@
 //! The handles by which a program uses a database.
 
+mod aggregate;
+mod any;
 mod bulk;
 mod database;
 mod health;
 mod index;
 mod index_changes;
 mod index_entry;
+mod index_lookup;
+mod index_scan;
 mod log_options;
 mod open;
 mod pending;
 mod quiescent;
 mod recovery;
+mod row;
+mod runner;
 mod scan;
 mod sequence;
 mod session;
@@ -20,23 +26,28 @@ mod table;
 mod table_policy;
 #[cfg(any(test, feature = "experiments"))]
 mod table_words;
+mod table_writes;
+mod way;
 
+pub use any::{AnyDatabase, AnySession, AnyTable};
 pub use bulk::LoadOptions;
 pub use database::{Builder, Database, MemoryUse};
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};
-pub use index::{Index, IndexOptions, IndexScan};
+pub use index::{Index, IndexOptions};
+pub use index_scan::IndexScan;
 pub use log_options::LogOptions;
 pub use open::Durability;
 pub use pending::Pending;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) use quiescent::for_each_row;
+pub use row::Row;
+pub use runner::{Runner, SessionRunner};
 pub use scan::Scan;
-#[cfg(all(test, not(any(loom, shuttle))))]
-pub(crate) use scan::Way;
 pub use sequence::Sequence;
 pub use session::Session;
 pub use snapshot::Snapshot;
-pub use stream::StreamError;
-pub use table::{Row, Table};
+pub use table::Table;
 #[cfg(any(test, feature = "experiments"))]
 pub use table_words::TableWords;
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) use way::Way;

@@ -31,7 +31,7 @@ impl Database<DefaultProtocol> {
     /// [`Database::run_logged`] does not wait, and [`LogOptions::acknowledge`] changes the default.
     ///
     /// ```
-    /// use candide::{Abort, Database, Record, Whole};
+    /// use candide::{Database, Record, Whole};
     ///
     /// #[derive(Record, Clone, Copy, Debug, PartialEq)]
     /// struct Account { #[key] id: u64, cents: i64 }
@@ -178,14 +178,14 @@ impl<P: Protocol> Database<P> {
     /// without a log it returns at once.
     ///
     /// # Errors
-    /// [`Error::Refused`] with [`Abort::LogFailed`], or with
+    /// [`Error::Transaction`] with [`Abort::LogFailed`], or with
     /// [`Abort::DiskFull`] if the disk has no room for the log. In the latter case nothing is lost,
     /// and the call can be repeated.
     pub fn sync(&self) -> Result<(), Error> {
         let engine = &self.inner.engine;
         let Some(log) = engine.log.get() else { return Ok(()) };
         let stamp = P::last_stamp(&engine.clock, &engine.epochs);
-        log.progress.wait_while_room(stamp, Level::Durable).map_err(Error::Refused)
+        log.progress.wait_while_room(stamp, Level::Durable).map_err(Error::Transaction)
     }
 
     /// Makes a checkpoint: writes all rows, as they are in the log up to now, and gives back the
@@ -194,13 +194,13 @@ impl<P: Protocol> Database<P> {
     /// ([`LogOptions::checkpoint_bytes`]).
     ///
     /// # Errors
-    /// [`Error::NotDurable`], [`Error::Refused`] with [`Abort::LogFailed`]
+    /// [`Error::NotDurable`], [`Error::Transaction`] with [`Abort::LogFailed`]
     /// or [`Abort::DiskFull`], [`Error::Files`]. The checkpoint before is
     /// still in force, and nothing is lost.
     pub fn checkpoint(&self) -> Result<Checkpointed, Error> {
         match self.sync() {
             // The checkpoint may make room.
-            Ok(()) | Err(Error::Refused(Abort::DiskFull)) => {}
+            Ok(()) | Err(Error::Transaction(Abort::DiskFull)) => {}
             Err(failure) => return Err(failure),
         }
         let store = self.inner.store().ok_or(Error::NotDurable)?;

@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// transactions wait.
 ///
 /// # Errors
-/// [`Error::NotQuiescent`] if a transaction is running, [`Error::Refused`] with
+/// [`Error::NotQuiescent`] if a transaction is running, [`Error::Transaction`] with
 /// [`Abort::LogFailed`](crate::Abort::LogFailed).
 pub(crate) fn for_each_row<P: Protocol>(
     inner: &Inner<P>,
@@ -65,7 +65,7 @@ fn acknowledge<P: Protocol>(inner: &Inner<P>) -> Result<(), Error> {
         None | Some((_, Level::Memory)) => Ok(()),
         Some((log, level)) => {
             let stamp = P::last_stamp(&engine.clock, &engine.epochs);
-            log.progress.wait(stamp, level).map_err(Error::Refused)
+            log.progress.wait(stamp, level).map_err(Error::Transaction)
         }
     }
 }

@@ -109,7 +109,7 @@ impl<P: Protocol> Loader for RowLoader<'_, P> {
             }
         };
         let (pending, words, tables) = (&self.pending, &self.words, &self.tables);
-        session.run(|tx| {
+        session.try_run(|tx| {
             let state = &mut *tx.state.borrow_mut();
             pending.iter().try_for_each(|kept| {
                 let key = &words[kept.start..kept.start + kept.key_words];

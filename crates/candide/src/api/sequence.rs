@@ -90,7 +90,7 @@ impl<P: Protocol> Database<P> {
     /// for article in [7, 9] {
     ///     db.run(|tx| orders.insert(tx, Order { id: numbers.next(tx)?, article }))?;
     /// }
-    /// assert_eq!(db.run(|tx| orders.read(tx, &2, Order::ARTICLE)), Ok::<_, candide::Abort>(9));
+    /// assert_eq!(db.run(|tx| orders.read(tx, &2, Order::ARTICLE)), Ok(9));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -101,7 +101,7 @@ impl<P: Protocol> Database<P> {
     ///
     /// # Errors
     /// [`Error::EmptyTableName`]; [`Error::LongName`] if `name` has more than 64 bytes. In a
-    /// database that is open, for the first call with a name, also [`Error::Refused`], with
+    /// database that is open, for the first call with a name, also [`Error::Transaction`], with
     /// [`Abort::Nested`] within a transaction of the same database, or under a protocol that allows
     /// one session if the program holds it; with [`Abort::LogFailed`], [`Abort::DiskFull`] or
     /// [`Abort::MemoryLimit`]; and [`Error::Files`], [`Error::TooManyTables`] or
@@ -128,6 +128,7 @@ impl<P: Protocol> Sequence<P> {
     /// No other call returns the same number, and the number is larger than all that had been
     /// returned before the call began. The transaction observes nothing by it, and conflicts with
     /// no other one because of it. If the closure runs again, it draws another number.
+    /// A number that was drawn in a [part](Tx::attempt) that is undone must not be used after it.
     ///
     /// In a database that is [open](Database::open), also no call after a later opening, or after a
     /// crash, returns the number, if the transaction is recovered, or if
@@ -207,7 +208,7 @@ fn find_sequence<P: Protocol>(
         Some(log) => {
             let row = RowType::of::<Limit>();
             let table = find_table(inner, SEQUENCES, TableOptions::default(), &row)?;
-            let limit = limit_of(inner, &table, key).map_err(Error::Refused)?;
+            let limit = limit_of(inner, &table, key).map_err(Error::Transaction)?;
             SequenceCore::logged(name, limit, log.clone(), table)
         }
     };

@@ -52,8 +52,7 @@ impl<P: Protocol> Session<P> {
     ///
     /// # Errors
     /// The error of `body`; the transaction then has no effect. Also [`Abort::Guard`] or
-    /// [`Abort::Overflow`], converted by `E::from`, if the engine finds at the end of the
-    /// transaction that an update fails. Such a failure is returned even if `body` ends in an error
+    /// [`Abort::Overflow`], if the engine finds at the end of the transaction that an update fails. Such a failure is returned even if `body` ends in an error
     /// or a panic of its own after the update: the first failure counts.
     ///
     /// ```
@@ -66,7 +65,7 @@ impl<P: Protocol> Session<P> {
     /// session.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
     /// let ended = session.run(|tx| {
     ///     accounts.update(tx, &1, Account::CENTS.sub(80).at_least(0))?;
-    ///     Err::<(), _>(Abort::Duplicate)
+    ///     Err::<(), Abort>(Abort::Duplicate)
     /// });
     /// assert_eq!(ended, Err(Abort::Guard));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -77,24 +76,37 @@ impl<P: Protocol> Session<P> {
     /// effect. With `panic = "abort"` the process ends at the first panic, even in an attempt that
     /// is doomed.
     #[inline]
-    pub fn run<T, E: From<Abort>>(
+    pub fn run<T>(&mut self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
+        self.try_run(body)
+    }
+
+    /// As [`Session::run`], for a closure with an error type of its own. See
+    /// [`Database::try_run`](super::Database::try_run).
+    ///
+    /// # Errors
+    /// As [`Session::run`], each [`Abort`] converted by `E::from`, and the error of `body`.
+    ///
+    /// # Panics
+    /// As [`Session::run`].
+    #[inline]
+    pub fn try_run<T, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.run_as(const { &RunOptions::new() }, ReadView::Current, body)
     }
 
-    /// Runs a transaction as [`Session::run`] does. `options` can limit retries, report conflicts,
-    /// or make the transaction read-only.
+    /// Runs a transaction that only reads, under every protocol: in a snapshot where there are
+    /// versions. See [`Database::read_view`](super::Database::read_view).
     ///
     /// # Errors
-    /// As [`Session::run`], and [`Abort::AttemptsExhausted`] or [`Abort::DeadlinePassed`].
-    pub fn run_with<T, E: From<Abort>>(
+    /// As [`Session::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
+    #[inline]
+    pub fn read_view<T>(
         &mut self,
-        options: RunOptions<'_>,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.run_as(&options, options.read_view(), body)
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+    ) -> Result<T, Abort> {
+        self.run_as(const { &RunOptions::new() }, ReadView::AtBegin, body)
     }
 
     /// Runs a transaction with a given read view.
@@ -106,19 +118,38 @@ impl<P: Protocol> Session<P> {
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         let effects = Effects::default();
-        let value = self.core.run(&self.inner.engine, options, read_view, &effects, body)?;
+        let value =
+            self.core.run_counted(&self.inner.engine, options, read_view, &effects, body)?;
         effects.run_all();
         Ok(value)
     }
 
     /// Runs a transaction as [`Session::run`] does, and returns its result at once, before it is
     /// durable. See [`Database::run_logged`](super::Database::run_logged).
-    pub fn run_logged<T, E: From<Abort>>(
+    pub fn run_logged<T>(
+        &mut self,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+    ) -> Pending<T> {
+        self.try_run_logged(body)
+    }
+
+    /// As [`Session::run_logged`], for a closure with an error type of its own.
+    pub fn try_run_logged<T, E: From<Abort>>(
         &mut self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Pending<T, E> {
         let options = RunOptions::new().acknowledge(Level::Memory);
-        let result = self.run_as(&options, ReadView::Current, body);
+        self.run_as_logged(&options, ReadView::Current, body)
+    }
+
+    /// Runs a transaction with a given read view. Its result may not be durable yet.
+    pub(crate) fn run_as_logged<T, E: From<Abort>>(
+        &mut self,
+        options: &RunOptions<'_>,
+        read_view: ReadView,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Pending<T, E> {
+        let result = self.run_as(options, read_view, body);
         Pending::new(result, self.core.rests_on(&self.inner.engine))
     }
 
@@ -129,7 +160,7 @@ impl<P: Protocol> Session<P> {
     /// effect.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Level, Record};
+    /// # use candide::{Database, Level, Record};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Reading { #[key] id: u64, value: i64 }
     /// # let directory = std::env::temp_dir().join(format!("candide-doc-level-{}", std::process::id()));
@@ -168,17 +199,6 @@ impl<P: Protocol> Session<P> {
         body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>,
     ) -> Result<(), Abort> {
         self.run(body)
-    }
-
-    /// Runs a transaction that [only reads](RunOptions::read_only).
-    ///
-    /// # Errors
-    /// As [`Session::run`], and [`Abort::ReadOnly`] from each operation that would write or lock.
-    pub fn run_read_only<T, E: From<Abort>>(
-        &mut self,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.run_with(RunOptions::new().read_only(), body)
     }
 
     /// Reads a unit outside a transaction, or returns `None` if a transaction is needed; see
@@ -380,7 +400,7 @@ enum Place<P: Protocol> {
 }
 
 /// Runs a transaction with this thread's session for the database.
-#[inline]
+#[inline(always)]
 pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     inner: &Arc<Inner<P>>,
     options: &RunOptions<'_>,
@@ -393,12 +413,12 @@ pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
 /// Runs a transaction as [`Database::run_logged`](super::Database::run_logged) says.
 pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
     inner: &Arc<Inner<P>>,
+    options: &RunOptions<'_>,
+    read_view: ReadView,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Pending<T, E> {
-    let options = RunOptions::new().acknowledge(Level::Memory);
-    let (result, at) = run_cached_then(inner, &options, ReadView::Current, body, |core| {
-        core.rests_on(&inner.engine)
-    });
+    let at_end = |core: &mut TxnRunner<P>| core.rests_on(&inner.engine);
+    let (result, at) = run_cached_then(inner, options, read_view, body, at_end);
     Pending::new(result, at.flatten())
 }
 
@@ -435,7 +455,7 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
     let mut lent = Lent { session: Some(session), database, is_kept };
     let session = lent.session.as_mut().expect("given back only on drop");
     let effects = Effects::default();
-    let result = session.core.run(&inner.engine, options, read_view, &effects, body);
+    let result = session.core.run_counted(&inner.engine, options, read_view, &effects, body);
     let ended = at_end(&mut session.core);
     // The session goes back to the list first: effects may run transactions of their own with it.
     drop(lent);

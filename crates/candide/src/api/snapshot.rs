@@ -53,12 +53,12 @@ impl<P: Versioned> Database<P> {
     /// otherwise only snapshots and the collection of garbage take.
     ///
     /// ```
-    /// use candide::{Abort, Database, Mvcc, Record};
+    /// use candide::{Database, Mvcc, Record};
     ///
     /// #[derive(Record, Clone, Copy)]
     /// struct Account { #[key] id: u64, cents: i64 }
     ///
-    /// let db = Database::<Mvcc>::builder().build()?;
+    /// let db = Database::<Mvcc>::default();
     /// let accounts = db.table::<Account>("accounts")?;
     /// db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 10 }))?;
     /// let before = db.snapshot();
@@ -77,21 +77,6 @@ impl<P: Versioned> Session<P> {
     /// this session has committed.
     pub fn snapshot(&self) -> Snapshot<P> {
         Snapshot::new(self.inner())
-    }
-
-    /// As [`Snapshot::run`], with this session.
-    ///
-    /// # Errors
-    /// As [`Snapshot::run`], and [`Abort::ForeignTable`] if the snapshot is of another database.
-    pub fn run_at<T, E: From<Abort>>(
-        &mut self,
-        snapshot: &Snapshot<P>,
-        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        if !Arc::ptr_eq(self.inner(), &snapshot.inner) {
-            return Err(Abort::ForeignTable.into());
-        }
-        self.run_as(const { &RunOptions::new() }, ReadView::Snapshot(snapshot.ts), body)
     }
 }
 
@@ -120,13 +105,63 @@ impl<P: Versioned> Snapshot<P> {
     /// # Errors
     /// The error of `body`; [`Abort::ReadOnly`] from each operation that would write or lock,
     /// [`Abort::NoIndex`] from an index that is younger than the snapshot, [`Abort::Nested`] if
-    /// this thread is inside `run` of the same database already ([`Session::run_at`] can be used
+    /// this thread is inside `run` of the same database already ([`Snapshot::run_in`] can be used
     /// there).
-    pub fn run<T, E: From<Abort>>(
+    pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
+        self.try_run(body)
+    }
+
+    /// As [`Snapshot::run`], for a closure with an error type of its own.
+    ///
+    /// # Errors
+    /// As [`Snapshot::run`], each [`Abort`] converted by `E::from`, and the error of `body`.
+    #[inline]
+    pub fn try_run<T, E: From<Abort>>(
         &self,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
         run_cached(&self.inner, const { &RunOptions::new() }, ReadView::Snapshot(self.ts), body)
+    }
+
+    /// As [`Snapshot::run`], in `session`.
+    ///
+    /// ```
+    /// # use candide::{Database, Mvcc, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u64, cents: i64 }
+    /// # let db = Database::<Mvcc>::default();
+    /// # let accounts = db.table::<Account>("accounts")?;
+    /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 10 }))?;
+    /// let (snapshot, mut session) = (db.snapshot(), db.session()?);
+    /// db.run(|tx| accounts.delete(tx, &1))?;
+    /// let cents = snapshot.run_in(&mut session, |tx| accounts.read(tx, &1, Account::CENTS))?;
+    /// assert_eq!(cents, 10);
+    /// # Ok::<(), candide::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Snapshot::run`], and [`Abort::ForeignTable`] if the session is of another database.
+    pub fn run_in<T>(
+        &self,
+        session: &mut Session<P>,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
+    ) -> Result<T, Abort> {
+        self.try_run_in(session, body)
+    }
+
+    /// As [`Snapshot::run_in`], for a closure with an error type of its own.
+    ///
+    /// # Errors
+    /// As [`Snapshot::run_in`], each [`Abort`] converted by `E::from`, and the error of `body`.
+    pub fn try_run_in<T, E: From<Abort>>(
+        &self,
+        session: &mut Session<P>,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if !Arc::ptr_eq(session.inner(), &self.inner) {
+            return Err(Abort::ForeignTable.into());
+        }
+        session.run_as(const { &RunOptions::new() }, ReadView::Snapshot(self.ts), body)
     }
 
     /// Runs a closure that takes long in any case. All such closures share the code of this
@@ -237,7 +272,7 @@ impl<P: Versioned> Snapshot<P> {
     {
         let some = |tx: &Tx<'_, P>, rest: &mut Rest| {
             let mut scan = index.scan_entries(tx, rest.0.clone(), Direction::Reverse, projection);
-            let rows = scan.by_ref().take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
+            let rows = scan.by_ref().rev().take(ROWS_AT_ONCE).collect::<Result<_, _>>()?;
             scan.last_entry().inspect(|last| rest.0.end_before(last.as_slice()));
             Ok(rows)
         };
@@ -270,7 +305,7 @@ impl<P: Versioned> Snapshot<P> {
             let mut rows = Vec::new();
             self.run_body(&mut |tx| {
                 let read = |&key: &R::Key| {
-                    table.get(tx, &key, projection).map(|row| row.map(|row| (key, row)))
+                    table.get(tx, key, projection).map(|row| row.map(|row| (key, row)))
                 };
                 rows = keys
                     .iter()

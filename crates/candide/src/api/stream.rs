@@ -6,11 +6,10 @@ use super::quiescent::for_each_row;
 use super::session::Session;
 use super::table::Table;
 use crate::engine::{Protocol, TableCore};
-use crate::error::{Abort, Error};
+use crate::error::{Abort, Error, StreamError};
 use crate::schema::{Key, Record, image_words};
 use crate::shared::Inner;
 use crate::txn::Tx;
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
@@ -21,76 +20,6 @@ const MAGIC_WITHOUT_FIELDS: u64 = u64::from_le_bytes(*b"candide\x02");
 const FIELD_BYTES_MAX: u64 = 1 << 24;
 /// The number of rows in one piece of the stream. The last piece may have fewer rows.
 const ROWS_AT_ONCE: usize = 1_024;
-
-/// The reason why a table could not be exported or imported.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StreamError {
-    /// Reading or writing the stream failed.
-    Io(io::Error),
-    /// The bytes were not written by an export, or have been changed since.
-    Format(String),
-    /// The layout of the stream's rows differs from that of the table's rows.
-    Schema {
-        /// The schema of the table.
-        wanted: u64,
-        /// The schema in the stream.
-        found: u64,
-        /// The first field that differs; `None` if the stream or the row type does not describe its
-        /// fields, or if the descriptions agree.
-        difference: Option<String>,
-    },
-    /// The database refused the export or the import.
-    Refused(Error),
-}
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StreamError::Io(error) => write!(f, "the stream failed: {error}"),
-            StreamError::Format(problem) => {
-                write!(f, "the stream is damaged or no export of a table: {problem}")
-            }
-            StreamError::Schema { difference: Some(difference), .. } => {
-                write!(
-                    f,
-                    "the rows of the stream are not the table's: {difference}; import into the row type that was exported"
-                )
-            }
-            StreamError::Schema { wanted, found, difference: None } => write!(
-                f,
-                "the stream holds rows of schema {found:#018x}, the table rows of {wanted:#018x}; import into the row type \
-                 that was exported"
-            ),
-            StreamError::Refused(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for StreamError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            StreamError::Io(error) => Some(error),
-            StreamError::Refused(error) => Some(error),
-            StreamError::Format(_) | StreamError::Schema { .. } => None,
-        }
-    }
-}
-
-impl From<io::Error> for StreamError {
-    fn from(error: io::Error) -> StreamError {
-        if error.kind() == io::ErrorKind::UnexpectedEof {
-            return StreamError::Format("it ends in the middle".into());
-        }
-        StreamError::Io(error)
-    }
-}
-
-impl From<Error> for StreamError {
-    fn from(error: Error) -> StreamError {
-        StreamError::Refused(error)
-    }
-}
 
 /// Returns a checksum of words: FNV-1a over words, with a rotation after each. Without the rotation
 /// the upper bits of a word would not reach the lower bits of the sum, and two errors could cancel

@@ -34,7 +34,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// the same.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Occ, Policy, Record, TableOptions};
+    /// # use candide::{Database, Occ, Policy, Record, TableOptions};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Account { #[key] id: u64, cents: i64 }
     /// let db = Database::<Occ>::new();

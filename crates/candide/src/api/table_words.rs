@@ -3,9 +3,9 @@
 #![forbid(unsafe_code)]
 
 use super::quiescent::{copy_unit, for_each_row};
-use super::scan::Way;
 use super::session::Session;
 use super::table::Table;
+use super::way::Way;
 use crate::engine::{Missing, Protocol, TableCore};
 use crate::error::{Abort, Error};
 use crate::index::{Direction, Found};
@@ -103,7 +103,9 @@ impl<P: Protocol> TableWords<'_, P> {
         let mut row = vec![0; image_words(core.groups)];
         loop {
             let copy = &mut |unit: Unit, from: Words<'_>| copy_unit(core, unit, from, &mut row);
-            let Some(record) = way.next_row(tx, core, &units, copy)? else { return Ok(()) };
+            let Some(record) = way.next_row::<true, P>(tx, core, &units, copy)? else {
+                return Ok(());
+            };
             if visit(core.layout.unpacked_key(record).as_slice(), &row).is_break() {
                 return Ok(());
             }
@@ -114,7 +116,7 @@ impl<P: Protocol> TableWords<'_, P> {
     /// rows. The arguments of `each` are the words of a key and the other words.
     ///
     /// # Errors
-    /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Refused`] with
+    /// [`Error::NotQuiescent`] if a transaction is running; [`Error::Transaction`] with
     /// [`Abort::LogFailed`] if the log of an [open](crate::Database::open) database has failed, and
     /// the rows may not be durable.
     pub fn for_each_quiescent(&self, each: &mut dyn FnMut(&[u64], &[u64])) -> Result<usize, Error> {

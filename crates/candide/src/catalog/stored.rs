@@ -40,9 +40,9 @@ pub(super) fn schema_of(name: &str, row: &RowType) -> TableSchema {
 /// Returns the error of work on files.
 pub(crate) fn files_error(error: StoreError) -> Error {
     match error {
-        StoreError::Log(WriteError::Failed(_)) => Error::Refused(Abort::LogFailed),
+        StoreError::Log(WriteError::Failed(_)) => Error::Transaction(Abort::LogFailed),
         StoreError::Full { .. } | StoreError::Log(WriteError::Full(_)) => {
-            Error::Refused(Abort::DiskFull)
+            Error::Transaction(Abort::DiskFull)
         }
         StoreError::TooManyTables => Error::TooManyTables,
         other => Error::Files { problem: other.to_string() },

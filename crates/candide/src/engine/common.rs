@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::factor::Factors;
 use crate::log::Log;
 use crate::memory::Memory;
+use crate::stats::Names;
 use crate::sync::queue_lock::Nodes;
 use crate::sync::{AtomicU64, Ordering, Parking, Turns};
 use crate::timestamps::Timestamps;
@@ -89,6 +90,8 @@ pub(crate) struct Common {
     pub(crate) parking: Parking,
     pub(crate) turns: Box<Turns>,
     pub(crate) hot: Hot,
+    /// The names of transactions.
+    pub(crate) names: Names,
     /// The log, once recovery is over; empty if the database is not durable.
     pub(crate) log: OnceLock<Arc<Log>>,
 }

@@ -8,6 +8,8 @@ use crate::error::Abort;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConflictNote {
     pub(crate) cause: Abort,
+    /// The name of the transaction, if it has one; noted when the attempt has ended.
+    pub(crate) transaction: Option<&'static str>,
     /// The table; `None` if the conflict concerned no table.
     pub(crate) table: Option<u16>,
     /// The unit; `None` if the conflict concerned no row.
@@ -37,6 +39,7 @@ impl ConflictNote {
     pub(crate) fn nowhere(cause: Abort) -> ConflictNote {
         ConflictNote {
             cause,
+            transaction: None,
             table: None,
             unit: None,
             key: [0; ConflictNote::KEY_WORDS],

@@ -48,7 +48,8 @@ impl<'a, P: Parts> Context<'a, P> {
         let (table, unit, key) = (Some(at.table()), Some(at.unit() as u8), at.key_prefix());
         let is_own_threads =
             cause == Abort::Locked && own_thread::is_held_by_another(at, self.local.id);
-        self.local.conflict = Some(ConflictNote { cause, table, unit, key, is_own_threads });
+        let nowhere = ConflictNote::nowhere(cause);
+        self.local.conflict = Some(ConflictNote { table, unit, key, is_own_threads, ..nowhere });
         cause
     }
 

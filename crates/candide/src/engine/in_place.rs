@@ -6,10 +6,20 @@
 use super::context::Context;
 use super::observation::Seen;
 use super::parts::Parts;
+use crate::access::Failure;
 use crate::error::Abort;
 use crate::record::CellAt;
 use crate::schema::Words;
 use crate::sync::Instant;
+
+/// A moment in an attempt that applies its writes at once, to which the writes can be undone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Applied {
+    /// The number of entries in the undo log.
+    pub(crate) entries: usize,
+    /// Whether an update had failed by then.
+    pub(crate) has_failed: bool,
+}
 
 /// The exclusion of other transactions, and writes that are applied when they are staged.
 ///
@@ -59,6 +69,24 @@ pub trait InPlace<P: Parts> {
     fn mark(_attempt: &mut P::Attempt) -> usize {
         0
     }
+
+    /// Returns the current moment, to which [`InPlace::undo_to`] can return.
+    #[doc(hidden)]
+    fn applied(_attempt: &P::Attempt) -> Applied {
+        Applied::default()
+    }
+
+    /// Returns how the first update that has failed since a moment has failed, as an error. `Ok` if
+    /// an update had already failed by then.
+    #[doc(hidden)]
+    fn failure_since(_attempt: &mut P::Attempt, _since: Applied) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Undoes what has been applied since a moment. Records that the attempt has linked since stay
+    /// linked, without a row. A mark that was made since stands for that moment.
+    #[doc(hidden)]
+    fn undo_to(_attempt: &mut P::Attempt, _to: Applied) {}
 
     /// Reads a unit as it was at `_mark`, without the attempt's later writes. Only called if writes
     /// are applied at once.

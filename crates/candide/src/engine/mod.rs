@@ -28,7 +28,7 @@ pub use context::Context;
 pub use contract::{Protocol, Versioned};
 pub use garbage::{Due, GcOutcome};
 pub(crate) use garbage::{Retired, VERSIONS_AT_ONCE};
-pub use in_place::{Deferred, InPlace};
+pub use in_place::{Applied, Deferred, InPlace};
 pub(crate) use observation::ReadView;
 pub use observation::{Committed, Missing, Seen};
 pub use parts::{Backlog, Parts};

@@ -3,10 +3,11 @@
 #![forbid(unsafe_code)]
 
 use crate::timestamps::Timestamps;
+use std::fmt;
 
 /// The properties of a database, which depend on its protocol and on the policy with which it was
 /// built.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Properties {
     /// The name on the command line: the protocol's name, or the policy's name if the protocol has
     /// several policies.
@@ -37,6 +38,17 @@ pub struct Properties {
     pub(crate) commits_stale: bool,
     /// [`Protocol::READABLE_CUT`](super::Protocol::READABLE_CUT).
     pub(crate) readable_cut: bool,
+}
+
+impl fmt::Debug for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Properties")
+            .field("name", &self.name)
+            .field("strict", &self.strict)
+            .field("opaque", &self.opaque)
+            .field("one_session", &self.one_session)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Properties {

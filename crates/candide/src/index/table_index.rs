@@ -19,43 +19,48 @@ pub(crate) enum TableIndex {
     Ordered(OrderedIndex),
 }
 
-/// A cursor through a range of keys.
+/// A cursor through a range of keys. The variant says in which direction the cursor goes, so a step
+/// in one direction takes no records of a cursor in the other, and needs no further check.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a scan has one, where it was made; a box would cost more than a copy"
-)]
 pub(crate) enum Cursor {
+    /// Goes through buckets, in no particular order. This counts as forward.
     Buckets(BucketCursor),
-    Leaves(ordered::Cursor),
+    Forward(ordered::Cursor),
+    Reverse(ordered::Cursor),
 }
 
 impl Cursor {
-    /// Returns the next record if it can be returned without reading more of the index.
+    /// Returns the next record if it can be returned without reading more of the index, and the
+    /// cursor goes in the wanted direction. If `is_ordered`, the cursor is known to go through an
+    /// ordered index.
     #[inline(always)]
-    pub(crate) fn at_hand(cursor: &mut Option<Cursor>) -> Option<RecordAt> {
+    pub(crate) fn at_hand<const FORWARD: bool>(
+        cursor: &mut Option<Cursor>,
+        is_ordered: bool,
+    ) -> Option<RecordAt> {
         match cursor {
-            Some(Cursor::Leaves(cursor)) => cursor.at_hand(),
-            Some(Cursor::Buckets(cursor)) => cursor.at_hand(),
-            None => None,
+            Some(Cursor::Forward(cursor)) if FORWARD => cursor.at_hand(),
+            Some(Cursor::Buckets(cursor)) if FORWARD && !is_ordered => cursor.at_hand(),
+            Some(Cursor::Reverse(cursor)) if !FORWARD => cursor.at_hand(),
+            _ => None,
         }
     }
 
-    /// Returns the last of the records that [`Cursor::at_hand`] can return before more of the index
-    /// has to be read; `None` if it can return none.
-    pub(crate) fn last_at_hand(cursor: &Option<Cursor>) -> Option<RecordAt> {
-        match cursor {
-            Some(Cursor::Leaves(cursor)) => cursor.last_at_hand(),
-            Some(Cursor::Buckets(_)) | None => None,
-        }
-    }
-
-    /// Returns the range and the direction of a cursor that goes through its range in order; `None`
-    /// for other cursors.
-    pub(crate) fn ordered_range(&self) -> Option<(&WordRange, Direction)> {
+    /// Returns the cursor if it goes through its range in order.
+    pub(crate) fn ordered(&self) -> Option<&ordered::Cursor> {
         match self {
-            Cursor::Leaves(cursor) => Some(cursor.range()),
+            Cursor::Forward(cursor) | Cursor::Reverse(cursor) => Some(cursor),
             Cursor::Buckets(_) => None,
+        }
+    }
+
+    /// Returns this fresh cursor with the other direction.
+    #[inline(always)]
+    pub(crate) fn reversed(self) -> Cursor {
+        match self {
+            Cursor::Forward(cursor) => Cursor::Reverse(cursor.reversed(Direction::Reverse)),
+            Cursor::Reverse(cursor) => Cursor::Forward(cursor.reversed(Direction::Forward)),
+            Cursor::Buckets(_) => self,
         }
     }
 
@@ -63,10 +68,11 @@ impl Cursor {
     /// record that is not wanted stays in the cursor. This function takes no records of a hash
     /// index: the caller takes them one by one.
     #[inline(always)]
-    pub(crate) fn give_while(&mut self, wanted: impl FnMut(RecordAt) -> bool) {
+    pub(crate) fn give_while<const FORWARD: bool>(&mut self, wanted: impl FnMut(RecordAt) -> bool) {
         match self {
-            Cursor::Leaves(cursor) => cursor.give_while(wanted),
-            Cursor::Buckets(_) => {}
+            Cursor::Forward(cursor) if FORWARD => cursor.give_while(wanted),
+            Cursor::Reverse(cursor) if !FORWARD => cursor.give_while(wanted),
+            _ => {}
         }
     }
 }
@@ -177,7 +183,10 @@ impl TableIndex {
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         match self {
             TableIndex::Hash(hash) => Cursor::Buckets(hash.cursor(&range)),
-            TableIndex::Ordered(ordered) => Cursor::Leaves(ordered.cursor(range, direction)),
+            TableIndex::Ordered(ordered) => match direction {
+                Direction::Forward => Cursor::Forward(ordered.cursor(range, direction)),
+                Direction::Reverse => Cursor::Reverse(ordered.cursor(range, direction)),
+            },
         }
     }
 
@@ -192,7 +201,7 @@ impl TableIndex {
             (TableIndex::Hash(hash), Cursor::Buckets(cursor)) => {
                 hash.advance(cursor, observe).map_or(Advance::End, Advance::Next)
             }
-            (TableIndex::Ordered(ordered), Cursor::Leaves(cursor)) => {
+            (TableIndex::Ordered(ordered), Cursor::Forward(cursor) | Cursor::Reverse(cursor)) => {
                 ordered.advance(cursor, observe)
             }
             _ => unreachable!("a cursor is used with the index that made it"),

@@ -16,10 +16,10 @@
 #![forbid(unsafe_code)]
 
 use super::list::DefaultProtocol;
-use crate::access::{ChangeSink, Intent, WriteSet};
+use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
-    Absence, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
-    Protocol, Seen, TableCore, Versions,
+    Absence, Applied, Backlog, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts,
+    Properties, Protocol, Seen, TableCore, Versions,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -34,14 +34,14 @@ use std::any::Any;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
-/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy). The
-/// default is `Occ`.
+/// A protocol that is chosen at run time, by [`Builder::policy`](crate::Builder::policy) or by
+/// [`AnyDatabase::choose`](crate::AnyDatabase). The default is `Occ`.
 ///
 /// Transactions are serializable as under the chosen protocol, but slower, since `Erased` calls
 /// functions through pointers. Databases of `Erased` have no [snapshots](crate::Snapshot).
 ///
 /// ```
-/// use candide::{Abort, Chosen, Database, Erased, Mvto, Record};
+/// use candide::{Chosen, Database, Erased, Mvto, Record};
 ///
 /// #[derive(Record, Clone, Copy)]
 /// struct Counter { #[key] id: u64, count: u64 }
@@ -49,9 +49,9 @@ use std::sync::Arc;
 /// let db = Database::<Erased>::builder().policy(Chosen::of::<Mvto>(())).build()?;
 /// let counters = db.table::<Counter>("counters")?;
 /// db.run(|tx| counters.insert(tx, Counter { id: 1, count: 7 }))?;
-/// assert_eq!(db.run(|tx| counters.read(tx, &1, Counter::COUNT)), Ok::<_, Abort>(7));
+/// assert_eq!(db.run(|tx| counters.read(tx, &1, Counter::COUNT)), Ok(7));
 /// assert_eq!(db.properties().name, "mvto");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), candide::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Erased;
@@ -59,7 +59,7 @@ pub struct Erased;
 /// A function that makes a database's part of a protocol.
 type Make = dyn Fn(Timestamps, &Arc<Epochs>) -> Box<dyn Base> + Send + Sync;
 
-/// A protocol and its policy, for [`Erased`] to run.
+/// A protocol and its policy, for [`Erased`] to run. `"mvcc".parse::<Chosen>()` chooses by name.
 #[derive(Clone)]
 pub struct Chosen {
     properties: Properties,
@@ -220,6 +220,12 @@ pub trait Running: Send {
     fn chain_length(&self, base: &dyn Base, at: CellAt) -> Option<usize>;
     #[doc(hidden)]
     fn mark(&mut self) -> usize;
+    #[doc(hidden)]
+    fn applied(&self) -> Applied;
+    #[doc(hidden)]
+    fn failure_since(&mut self, since: Applied) -> Result<(), Failure>;
+    #[doc(hidden)]
+    fn undo_to(&mut self, to: Applied);
     #[doc(hidden)]
     fn read_at_mark(
         &mut self,
@@ -646,6 +652,18 @@ impl<P: Protocol> Running for RunningOf<P> {
         P::InPlace::mark(&mut self.0)
     }
 
+    fn applied(&self) -> Applied {
+        P::InPlace::applied(&self.0)
+    }
+
+    fn failure_since(&mut self, since: Applied) -> Result<(), Failure> {
+        P::InPlace::failure_since(&mut self.0, since)
+    }
+
+    fn undo_to(&mut self, to: Applied) {
+        P::InPlace::undo_to(&mut self.0, to);
+    }
+
     fn read_at_mark(
         &mut self,
         context: &mut Context<'_, Erased>,
@@ -1020,6 +1038,18 @@ impl InPlace<Erased> for Erased {
 
     fn mark(attempt: &mut Box<dyn Running>) -> usize {
         attempt.mark()
+    }
+
+    fn applied(attempt: &Box<dyn Running>) -> Applied {
+        attempt.applied()
+    }
+
+    fn failure_since(attempt: &mut Box<dyn Running>, since: Applied) -> Result<(), Failure> {
+        attempt.failure_since(since)
+    }
+
+    fn undo_to(attempt: &mut Box<dyn Running>, to: Applied) {
+        attempt.undo_to(to);
     }
 
     fn read_at_mark(

@@ -1,5 +1,6 @@
 #![doc = include_str!("../../PROTOCOLS.md")]
 
+mod by_name;
 mod erased;
 pub(crate) mod list;
 pub mod mvcc;

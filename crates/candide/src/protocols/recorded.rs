@@ -6,7 +6,7 @@
 //! instruction of this file.
 //!
 //! ```
-//! use candide::{Abort, Database, Occ, Record, history::Recorded};
+//! use candide::{Database, Occ, Record, history::Recorded};
 //!
 //! #[derive(Record, Clone, Copy)]
 //! struct Counter { #[key] id: u64, count: u64 }
@@ -45,10 +45,10 @@
 
 #![forbid(unsafe_code)]
 
-use crate::access::{ChangeSink, Intent, WriteSet};
+use crate::access::{ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
-    Absence, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties, Protocol,
-    ReadView, Seen, TableCore, Versioned, Versions,
+    Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, Parts, Properties,
+    Protocol, ReadView, Seen, TableCore, Versioned, Versions,
 };
 use crate::epoch::{Epoch, Epochs, Moment};
 use crate::error::Abort;
@@ -138,9 +138,18 @@ pub struct Attempt<A> {
     begun: u64,
     reads: Vec<Noted>,
     scans: Vec<Passage>,
-    /// The units that the attempt has written, each with whether its row is there now. Empty if the
-    /// protocol has versions.
-    applied: Vec<(CellAt, bool)>,
+    /// The writes of the attempt, one after another. Empty if the protocol has versions.
+    applied: Vec<Written>,
+}
+
+/// A write of a unit that was applied at once.
+#[derive(Debug)]
+struct Written {
+    at: CellAt,
+    /// Whether the row is there afterwards.
+    present: bool,
+    /// The number of entries in the undo log afterwards.
+    entries: usize,
 }
 
 #[cfg(all(test, not(loom)))]
@@ -285,8 +294,21 @@ fn key_in(table: &TableCore, at: CellAt) -> Key {
 impl<P: Protocol> Recorded<P> {
     /// Notes a read, unless the attempt itself has written the unit in place.
     fn note(attempt: &mut Attempt<P::Attempt>, at: CellAt, seen: Seen) {
-        if !attempt.applied.iter().any(|(applied, _)| applied.address() == at.address()) {
+        if !attempt.applied.iter().any(|written| written.at.address() == at.address()) {
             attempt.reads.push(Noted::Unit(at, seen));
+        }
+    }
+
+    /// Notes a write, if the protocol has applied it at once.
+    fn note_applied(
+        context: &Context<'_, Self>,
+        attempt: &mut Attempt<P::Attempt>,
+        at: CellAt,
+        present: bool,
+    ) {
+        if !context.clock.has_versions {
+            let entries = P::InPlace::applied(&attempt.inner).entries;
+            attempt.applied.push(Written { at, present, entries });
         }
     }
 
@@ -537,11 +559,9 @@ impl<P: Protocol> Protocol for Recorded<P> {
         intent: Intent,
         op: Op,
     ) -> Result<(), Abort> {
-        if !context.clock.has_versions {
-            attempt.applied.retain(|(applied, _)| applied.address() != at.address());
-            attempt.applied.push((at, intent != Intent::Delete));
-        }
-        P::stage(&mut inner(context), &mut attempt.inner, writes, at, intent, op)
+        P::stage(&mut inner(context), &mut attempt.inner, writes, at, intent, op)?;
+        Self::note_applied(context, attempt, at, intent != Intent::Delete);
+        Ok(())
     }
 
     fn stage_new(
@@ -551,13 +571,10 @@ impl<P: Protocol> Protocol for Recorded<P> {
         cells: impl Iterator<Item = CellAt> + Clone,
         operand: u32,
     ) -> Result<(), Abort> {
-        if !context.clock.has_versions {
-            for at in cells.clone() {
-                attempt.applied.retain(|(applied, _)| applied.address() != at.address());
-                attempt.applied.push((at, true));
-            }
-        }
-        P::stage_new(&mut inner(context), &mut attempt.inner, writes, cells, operand)
+        let staged = cells.clone();
+        P::stage_new(&mut inner(context), &mut attempt.inner, writes, staged, operand)?;
+        cells.for_each(|at| Self::note_applied(context, attempt, at, true));
+        Ok(())
     }
 
     fn revalidate(
@@ -606,19 +623,23 @@ impl<P: Protocol> Protocol for Recorded<P> {
                 );
             }
             Ok(_) => {
+                // The last write of a unit counts.
                 let mut applied = std::mem::take(&mut attempt.applied);
+                let mut met = HashSet::new();
+                applied.reverse();
+                applied.retain(|written| met.insert(written.at.address()));
                 let versions = &context.clock.versions;
                 let was_there =
                     |at: CellAt| lock(versions).contains_key(&(at.table(), key_of(context, at)));
                 // A row that the transaction itself has inserted and deleted again counts as not
                 // written.
-                applied.retain(|&(at, present)| present || was_there(at));
+                applied.retain(|written| written.present || was_there(written.at));
                 let version = context.clock.tick();
                 Self::end(
                     context,
                     attempt,
                     true,
-                    applied.into_iter().map(|(at, present)| (at, version, present)),
+                    applied.into_iter().map(|Written { at, present, .. }| (at, version, present)),
                 );
             }
             // The commit validates the reads before it returns one of these outcomes, and before an
@@ -763,6 +784,19 @@ impl<P: Protocol> InPlace<Recorded<P>> for Recorded<P> {
 
     fn mark(attempt: &mut Attempt<P::Attempt>) -> usize {
         P::InPlace::mark(&mut attempt.inner)
+    }
+
+    fn applied(attempt: &Attempt<P::Attempt>) -> Applied {
+        P::InPlace::applied(&attempt.inner)
+    }
+
+    fn failure_since(attempt: &mut Attempt<P::Attempt>, since: Applied) -> Result<(), Failure> {
+        P::InPlace::failure_since(&mut attempt.inner, since)
+    }
+
+    fn undo_to(attempt: &mut Attempt<P::Attempt>, to: Applied) {
+        attempt.applied.retain(|written| written.entries <= to.entries);
+        P::InPlace::undo_to(&mut attempt.inner, to);
     }
 
     fn read_at_mark(

@@ -22,7 +22,8 @@
 //! * **SE1** Between `begin` and the end of an attempt no other transaction of the database runs.
 //! * **SE2** A linked record is a row, unless the record is in `deleted` of the running attempt.
 //! * **SE3** Undoing the log backwards restores every word and every link to its state before the
-//!   attempt.
+//!   attempt. Undoing the end of the log restores every word and every row to its state at that
+//!   moment; records that were linked since stay linked, in `deleted`.
 //!
 //! # Stamps and cuts
 //! The stamp of a commit is its number among the commits of the database, which is its version,
@@ -64,8 +65,8 @@
 
 use crate::access::{Change, ChangeKind, ChangeSink, Failure, Intent, WriteSet};
 use crate::engine::{
-    Absence, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts, Properties,
-    Protocol, Seen, TableCore,
+    Absence, Applied, Committed, Context, Due, GcOutcome, InPlace, Missing, NoVersions, Parts,
+    Properties, Protocol, Seen, TableCore,
 };
 use crate::epoch::{Epoch, Epochs};
 use crate::error::Abort;
@@ -218,6 +219,8 @@ struct Trail {
     steps: Vec<Step>,
     /// The last step of each record, by the record's address.
     last: HashMap<u64, usize, BuildHasherDefault<AddressHasher>>,
+    /// The last mark.
+    marked: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -236,6 +239,15 @@ impl Trail {
         self.steps.push(Step { place, words, before });
     }
 
+    /// Removes the last step of a record, if it belongs to the log's entry `place` or a later one.
+    fn pop(&mut self, at: CellAt, place: usize) {
+        let Some(step) = self.steps.pop_if(|step| step.place >= place) else { return };
+        match step.before {
+            Some(before) => self.last.insert(at.address(), before),
+            None => self.last.remove(&at.address()),
+        };
+    }
+
     /// Returns the steps of a record from the end of the log back to place `to`, the last step
     /// first.
     fn back(&self, at: CellAt, to: usize) -> impl Iterator<Item = Step> {
@@ -252,9 +264,12 @@ enum Undo {
     Words { at: CellAt, first: u16, count: u16, is_put: bool },
     /// Unlink the record.
     Link { at: CellAt },
-    /// Restore the existence of the row. Before, there was a row if `was_row`. Now, there is one
-    /// unless the record is in `deleted`.
-    Existence { was_row: bool },
+    /// Remove the row. The next entry is of the same record.
+    Row,
+    /// Restore the deleted row.
+    Delete { at: CellAt },
+    /// Nothing: the entry was undone, and a mark of a scan lies behind it.
+    Undone,
 }
 
 impl Parts for Serial {
@@ -350,10 +365,15 @@ impl Protocol for Serial {
         };
         if was_row != is_row {
             match is_row {
-                true => attempt.deleted.remove(at),
-                false => attempt.deleted.push(at),
+                true => {
+                    attempt.deleted.remove(at);
+                    attempt.note(at, Undo::Row);
+                }
+                false => {
+                    attempt.deleted.push(at);
+                    attempt.note(at, Undo::Delete { at });
+                }
             }
-            attempt.note(at, Undo::Existence { was_row });
         }
         if intent != Intent::Delete {
             attempt.apply(writes, at, intent, op);
@@ -514,8 +534,27 @@ impl InPlace<Serial> for Serial {
     }
 
     fn mark(attempt: &mut Attempt) -> usize {
-        attempt.trail.get_or_insert_default();
+        attempt.trail.get_or_insert_default().marked = attempt.log.len();
         attempt.log.len()
+    }
+
+    fn applied(attempt: &Attempt) -> Applied {
+        Applied { entries: attempt.log.len(), has_failed: attempt.failed.is_some() }
+    }
+
+    fn failure_since(attempt: &mut Attempt, since: Applied) -> Result<(), Failure> {
+        let Some(abort) = attempt.failed.filter(|_| !since.has_failed) else { return Ok(()) };
+        Err(attempt.panic.take().map_or(Failure::Outcome(abort), Failure::Panic))
+    }
+
+    fn undo_to(attempt: &mut Attempt, to: Applied) {
+        attempt.undo_to(to.entries);
+        if to.has_failed {
+            attempt.failures.retain(|_, &mut (_, place)| place < to.entries);
+        } else {
+            attempt.failures.clear();
+            (attempt.failed, attempt.panic) = (None, None);
+        }
     }
 
     fn read_at_mark(
@@ -605,8 +644,9 @@ impl Attempt {
                     let old = &self.words[entry.words..][..usize::from(count)];
                     self.scratch[usize::from(first)..][..old.len()].copy_from_slice(old);
                 }
-                Undo::Link { .. } => present = false,
-                Undo::Existence { was_row } => present = was_row,
+                Undo::Link { .. } | Undo::Row => present = false,
+                Undo::Delete { .. } => present = true,
+                Undo::Undone => {}
             }
         }
         present
@@ -616,20 +656,59 @@ impl Attempt {
     fn undo(&mut self, context: &mut Context<'_, Serial>) {
         while let Some(undo) = self.log.pop() {
             match undo {
-                Undo::Words { at, first, count, .. } => {
-                    let kept = self.words.len() - usize::from(count);
-                    let payload = &at.payload()[usize::from(first)..];
-                    for (word, &old) in payload.iter().zip(&self.words[kept..]) {
-                        word.store(old, Ordering::Relaxed);
-                    }
-                    self.words.truncate(kept);
-                }
+                Undo::Words { at, first, count, .. } => self.put_back(at, first, count),
                 Undo::Link { at } => unlink(context, at),
-                Undo::Existence { .. } => {}
+                Undo::Row | Undo::Delete { .. } | Undo::Undone => {}
             }
         }
         debug_assert!(self.words.is_empty(), "SE3: every word that was kept is back");
         self.clear();
+    }
+
+    /// Puts back the last `count` old words into a record, from its word `first` on.
+    fn put_back(&mut self, at: CellAt, first: u16, count: u16) {
+        let kept = self.words.len() - usize::from(count);
+        let payload = &at.payload()[usize::from(first)..];
+        for (word, &old) in payload.iter().zip(&self.words[kept..]) {
+            word.store(old, Ordering::Relaxed);
+        }
+        self.words.truncate(kept);
+    }
+
+    /// Undoes the changes from the log's entry `place` on, but leaves records linked (SE3).
+    fn undo_to(&mut self, place: usize) {
+        let (mut linked, mut last) = (Vec::new(), None);
+        while self.log.len() > place
+            && let Some(undo) = self.log.pop()
+        {
+            let at = match undo {
+                Undo::Words { at, first, count, .. } => {
+                    self.put_back(at, first, count);
+                    at
+                }
+                Undo::Link { at } => {
+                    linked.push(at);
+                    at
+                }
+                Undo::Row => {
+                    let at = last.expect("the words of a new row are logged behind it");
+                    self.deleted.push(at);
+                    at
+                }
+                Undo::Delete { at } => {
+                    self.deleted.remove(at);
+                    at
+                }
+                Undo::Undone => continue,
+            };
+            if let Some(trail) = &mut self.trail {
+                trail.pop(at, self.log.len());
+            }
+            last = Some(at);
+        }
+        let marked = self.trail.as_ref().map_or(0, |trail| trail.marked);
+        self.log.resize(marked.max(self.log.len()), Undo::Undone);
+        linked.into_iter().rev().for_each(|at| self.note(at, Undo::Link { at }));
     }
 
     /// Applies one operation. If the operation fails, the failure is kept. As under every protocol,

@@ -167,7 +167,7 @@ fn total_updaters_apply_in_the_order_of_their_timestamps_however_they_are_linked
         acting(point, meanwhile, || run(&mut first, |tx| items.update_with(tx, &1, Double)));
         assert_eq!(chain(&items), [true, true, true, false]);
         let count = db.run(|tx| items.read(tx, &1, Item::COUNT));
-        assert_eq!(count, Ok::<_, Abort>(3 * 20 + 1 + 5), "{point:?}");
+        assert_eq!(count, Ok(3 * 20 + 1 + 5), "{point:?}");
     }
 }
 
@@ -205,19 +205,19 @@ fn a_row_is_not_deleted_below_a_total_updater() {
     let rows = items.clone();
     let delete = |tx: &Tx<'_, Mvto>| items.delete(tx, &1);
     let meanwhile = move || run(&mut second, |tx| rows.update_with(tx, &1, Double));
-    assert_eq!(acting(Point::Unlocked, meanwhile, || first.run_with(ONCE(), delete)), CONFLICT);
+    assert_eq!(acting(Point::Unlocked, meanwhile, || first.with(ONCE()).run(delete)), CONFLICT);
     assert_eq!(chain(&items), [true, false]);
     run(&mut first, delete);
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(None));
+    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(None));
     assert_eq!(
-        first.run_with(ONCE(), |tx| items.update_with(tx, &1, Double)),
+        first.with(ONCE()).run(|tx| items.update_with(tx, &1, Double)),
         Err(Abort::NotFound)
     );
     // The row can be inserted again, even when no version below is left.
     for _ in 0..2 {
         run(&mut first, |tx| items.put(tx, Item::new(1, 1)));
         run(&mut first, |tx| items.update_with(tx, &1, Double));
-        assert_eq!(db.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(2));
+        assert_eq!(db.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(2));
         run(&mut first, delete);
         for _ in 0..5 {
             db.inner.engine.epochs.pass();
@@ -408,11 +408,7 @@ fn updaters_come_out_of_their_words_as_they_went_in() {
         }
         let row = db.run(|tx| shelves.read(tx, &key, Whole));
         let state = 1 << 40 | 3 << 24 | 0x1234 << 8 | 0xab;
-        assert_eq!(
-            row,
-            Ok::<_, Abort>(Shelf { shop: key.0, number: key.1, goods, state }),
-            "{splits} {packs}"
-        );
+        assert_eq!(row, Ok(Shelf { shop: key.0, number: key.1, goods, state }), "{splits} {packs}");
     }
 }
 
@@ -476,7 +472,7 @@ fn an_updater_that_breaks_its_word_has_no_effect_wherever_it_is_evaluated() {
         ("one who reads", |scene| assert_eq!(scene.row().count, 32)),
         ("a snapshot", |scene| {
             let read = |tx: &Tx<'_, Mvto>| scene.items.read(tx, &1, Item::COUNT);
-            assert_eq!(scene.db.snapshot().run(read), Ok::<_, Abort>(32));
+            assert_eq!(scene.db.snapshot().run(read), Ok(32));
         }),
         ("one who has to look at the row to change it", |scene| {
             run(&mut scene.second, |tx| {
@@ -547,7 +543,7 @@ fn an_updater_whose_transaction_can_be_told_fails_that() {
                 items.update_with(tx, &1, Breaks(how))?;
                 end(tx, items)
             };
-            assert!(catch_unwind(AssertUnwindSafe(|| first.run_with(ONCE(), &mut body))).is_err());
+            assert!(catch_unwind(AssertUnwindSafe(|| first.with(ONCE()).run(&mut body))).is_err());
             assert_eq!(chain(items), [false]);
         }
         assert_eq!(scene.row(), Item::new(1, 10));
@@ -612,7 +608,7 @@ fn an_updater_that_fails_half_way_leaves_nothing_behind() {
     run(&mut session, |tx| pairs.update(tx, &1, Pair::ONE.wrapping_add(1)));
     assert_eq!(chain_of(&pairs, 1, 0), [true, true, false]);
     let row = db.run(|tx| pairs.read(tx, &1, Whole));
-    assert_eq!(row, Ok::<_, Abort>(Pair { id: 1, one: 2, other: Touchy(2) }));
+    assert_eq!(row, Ok(Pair { id: 1, one: 2, other: Touchy(2) }));
 }
 
 #[test]
@@ -628,16 +624,13 @@ fn the_collector_in_the_background_survives_a_broken_word() {
                 items.update(tx, &1, Item::OTHER.wrapping_add(1))
             });
             assert_eq!(done, Ok(()));
-            assert_eq!(
-                session.run(|tx| items.update_with(tx, &1, Linear(1, 1))),
-                Ok::<_, Abort>(())
-            );
+            assert_eq!(session.run(|tx| items.update_with(tx, &1, Linear(1, 1))), Ok(()));
         }
         // All sessions have ended, so only the advancer collects.
         await_one_version(&db, &items);
         assert_eq!(chain(&items), [false]);
         let count = db.run(|tx| items.read(tx, &1, (Item::COUNT, Item::SMALL)));
-        assert_eq!(count, Ok::<_, Abort>((3 * round, 7)));
+        assert_eq!(count, Ok((3 * round, 7)));
     }
 }
 
@@ -683,7 +676,7 @@ fn total_updaters_of_many_threads_lose_nothing() {
         }
     });
     let row = db.run(|tx| items.read(tx, &1, Whole));
-    assert_eq!(row, Ok::<_, Abort>(Item::new(1, THREADS * ROUNDS)));
+    assert_eq!(row, Ok(Item::new(1, THREADS * ROUNDS)));
     assert!(told.into_inner() < (THREADS * ROUNDS) as u64 / 16, "none was put off");
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::hash::hash_numbers;
+use crate::error::{Abort, Error};
 use std::fmt;
 
 /// Words copied from a record, from which a value is made. A buffer may contain anything, even
@@ -54,7 +55,9 @@ impl<const N: usize> Buffer for [u64; N] {
     message = "the trait `Field` is not implemented for `{Self}`: a column cannot have this type",
     label = "not a type for columns",
     note = "columns have the integers, `f32`, `f64`, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, enums and structs \
-            of one field that derive `candide::Key`, and options and arrays of these"
+            of one field that derive `candide::Key`, and options and arrays of these",
+    note = "rows have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`, and for a type of \
+            another crate a struct of one field, such as an integer or bytes, that derives `candide::Key`"
 )]
 pub trait Field: Copy + Send + Sync + 'static {
     /// The size in bits. A field of fewer than 64 bits can share its word with other fields.
@@ -78,14 +81,26 @@ pub trait Field: Copy + Send + Sync + 'static {
 }
 
 /// A field with arithmetic and bounds at commit time: the integers of at most 64 bits.
-pub trait Number: Field + sealed::Sealed {}
+#[diagnostic::on_unimplemented(
+    message = "the type `{Self}` has no arithmetic here",
+    label = "not an integer of at most 64 bits",
+    note = "columns of integers of at most 64 bits have `add`, `sub`, `min`, `max` and sums; other columns are changed by `set` and `modify`"
+)]
+pub trait Number: Field + sealed::Sealed {
+    /// The type of a sum of many numbers: `i64` for signed numbers, `u64` for others.
+    type Sum: Number + TryFrom<i128>;
+
+    /// Returns the number itself.
+    #[doc(hidden)]
+    fn widen(self) -> i128;
+}
 
 mod sealed {
     pub trait Sealed {}
 }
 
 macro_rules! integer_fields {
-    ($($int:ident as $unsigned:ident, $bits:literal, $signed:literal;)*) => {$(
+    ($($int:ident as $unsigned:ident, $bits:literal, $signed:literal, $sum:ident;)*) => {$(
         impl Field for $int {
             const BITS: u32 = $bits;
             const SIGNED: bool = $signed;
@@ -103,23 +118,30 @@ macro_rules! integer_fields {
         }
 
         impl sealed::Sealed for $int {}
-        impl Number for $int {}
+
+        impl Number for $int {
+            type Sum = $sum;
+
+            fn widen(self) -> i128 {
+                self as i128
+            }
+        }
     )*};
 }
 
 // This is a macro, because the ten types differ only in name, and a trait cannot abstract over
 // `as`.
 integer_fields! {
-    u8 as u8, 8, false;
-    u16 as u16, 16, false;
-    u32 as u32, 32, false;
-    u64 as u64, 64, false;
-    usize as u64, 64, false;
-    i8 as u8, 8, true;
-    i16 as u16, 16, true;
-    i32 as u32, 32, true;
-    i64 as u64, 64, true;
-    isize as u64, 64, true;
+    u8 as u8, 8, false, u64;
+    u16 as u16, 16, false, u64;
+    u32 as u32, 32, false, u64;
+    u64 as u64, 64, false, u64;
+    usize as u64, 64, false, u64;
+    i8 as u8, 8, true, i64;
+    i16 as u16, 16, true, i64;
+    i32 as u32, 32, true, i64;
+    i64 as u64, 64, true, i64;
+    isize as u64, 64, true, i64;
 }
 
 macro_rules! wide_integer_fields {
@@ -451,6 +473,18 @@ impl fmt::Display for TextTooLong {
 }
 
 impl std::error::Error for TextTooLong {}
+
+impl From<TextTooLong> for Abort {
+    fn from(_: TextTooLong) -> Abort {
+        Abort::TextTooLong
+    }
+}
+
+impl From<TextTooLong> for Error {
+    fn from(TextTooLong { length, length_max }: TextTooLong) -> Error {
+        Error::TextTooLong { length, length_max }
+    }
+}
 
 impl<const N: usize> Text<N> {
     /// Returns `text` as a value of this type, if it fits.

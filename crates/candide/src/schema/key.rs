@@ -16,7 +16,8 @@ use std::fmt::{self, Debug, Formatter};
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
     note = "keys have the integers, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, options and tuples of keys of one \
-            word, or types that derive `candide::Key`"
+            word, or types that derive `candide::Key`",
+    note = "keys have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`"
 )]
 pub trait Key: Copy + Send + Sync + 'static {
     /// The key as words.
@@ -267,7 +268,7 @@ impl<const BYTES: usize> LongKey<BYTES> {
         BYTES.div_ceil(8)
     };
 
-    fn of_bytes(bytes: &[u8; BYTES], length: Option<u16>) -> LongKey<BYTES> {
+    pub(super) fn of_bytes(bytes: &[u8; BYTES], length: Option<u16>) -> LongKey<BYTES> {
         let mut words = [0; LONG_KEY_WORDS];
         let value = Bytes::new(*bytes);
         let count = Self::BYTE_WORDS;

@@ -1,5 +1,6 @@
 //! Schemas: a program's declarations of rows, keys and indexes.
 
+mod as_key;
 mod column;
 mod column_type;
 mod field;
@@ -20,6 +21,7 @@ mod unit;
 mod update;
 mod words;
 
+pub use as_key::{AsKey, AsKeys};
 pub use column::{Column, ColumnKind, Free, Indexed, KeyColumn, Projection, Updatable, Whole};
 pub use column_type::ColumnType;
 pub use field::{Buffer, Bytes, Field, Number, Text, TextTooLong};

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::field::{Bytes, Text};
-use super::key::{Key, OneWord};
+use super::key::{Key, LongKey, OneWord};
 use super::key_packing::KeyPacking;
 use super::key_words::KEY_WORDS_MAX;
 use std::ops::{
@@ -94,6 +94,12 @@ impl WordRange {
         WordRange { lower: edge(lower, 0), upper: edge(upper, u64::MAX) }
     }
 
+    /// Returns no keys, as a range of keys of `count` words.
+    pub(crate) fn nothing(count: usize) -> WordRange {
+        let edge = |included| Edge::at(&[], count, 0, included);
+        WordRange { lower: edge(true), upper: edge(false) }
+    }
+
     /// Returns the keys of `count` words between two bounds.
     #[cfg(any(test, feature = "experiments"))]
     pub(crate) fn between_words(
@@ -172,7 +178,14 @@ fn refuse_words(range: &WordRange, count: usize) -> ! {
 /// A range of keys of type `K`, as scans take it.
 ///
 /// Implemented by the ranges of the standard library (`a..b`, `a..=b`, `..`, a pair of bounds, …)
-/// and by [`Prefix`].
+/// and by [`Prefix`]. Keys of type [`Text`] also have ranges of `&str`, such as `"a".."n"`. A bound
+/// can be longer than the keys: the range contains the keys that come behind, or before, this text.
+#[diagnostic::on_unimplemented(
+    message = "the keys have the type `{K}`, and `{Self}` is not a range of them",
+    label = "expected a range of keys of type `{K}`",
+    note = "ranges are `a..b`, `a..=b`, `a..`, `..b`, `..`, a pair of `Bound`s, and `Prefix(..)` of a composite or a text",
+    note = "keys of type `Text<N>` also have ranges of `&str`"
+)]
 pub trait KeyRange<K: Key> {
     /// Returns the range in words.
     #[doc(hidden)]
@@ -186,6 +199,12 @@ pub struct Prefix<P>(pub P);
 
 /// A prefix of keys of type `K`: a tuple of the first components of a composite key, or the first
 /// bytes of a text.
+#[diagnostic::on_unimplemented(
+    message = "the keys have the type `{K}`, and do not begin with `{Self}`",
+    label = "expected the beginning of a key of type `{K}`",
+    note = "a prefix of a composite is a tuple of its first components, such as `Prefix((7,))`; a prefix of a `Text<N>` is a `&str`, \
+            one of `Bytes<N>` a `&[u8]`"
+)]
 pub trait KeyPrefix<K: Key> {
     /// Returns the range of all keys that begin with this prefix.
     #[doc(hidden)]
@@ -217,6 +236,46 @@ standard_ranges!(
     RangeToInclusive<K>,
     (Bound<K>, Bound<K>)
 );
+
+macro_rules! text_ranges {
+    ($($range:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<const N: usize> KeyRange<Text<N>> for $range {
+            fn word_range(&self) -> WordRange {
+                WordRange {
+                    lower: text_edge::<N>(self.start_bound(), true),
+                    upper: text_edge::<N>(self.end_bound(), false),
+                }
+            }
+        }
+    )*};
+}
+
+text_ranges!(
+    Range<&str>,
+    RangeInclusive<&str>,
+    RangeFrom<&str>,
+    RangeTo<&str>,
+    RangeToInclusive<&str>,
+    (Bound<&str>, Bound<&str>)
+);
+
+/// Returns the lower, or upper, end of a range of texts of at most `N` bytes.
+fn text_edge<const N: usize>(bound: Bound<&&str>, is_lower: bool) -> Edge {
+    let count = <Text<N> as Key>::WORDS;
+    let (text, included) = match bound {
+        Bound::Included(text) => (text, true),
+        Bound::Excluded(text) => (text, false),
+        Bound::Unbounded => return Edge::at(&[], count, if is_lower { 0 } else { u64::MAX }, true),
+    };
+    if let Ok(text) = Text::<N>::new(text) {
+        return Edge::at(text.words().as_ref(), count, 0, included);
+    }
+    // The bound is longer than every key. So it comes directly behind all keys that have its first
+    // `N` bytes, with zeros as padding or not, and any length.
+    let first = text.as_bytes().first_chunk().expect("a text of at most `N` bytes would fit");
+    Edge::at(LongKey::<N>::of_bytes(first, None).as_ref(), count, u64::MAX, !is_lower)
+}
 
 impl<K: Key> KeyRange<K> for RangeFull {
     fn word_range(&self) -> WordRange {
@@ -252,8 +311,7 @@ tuple_prefixes! {
 fn beginning_with_bytes(bytes: &[u8], capacity: usize, count: usize, lowest: u64) -> WordRange {
     if bytes.len() > capacity {
         // No key has this many bytes. The range returned is empty for every table.
-        let nothing = |rest| Edge::at(&[], count, rest, false);
-        return WordRange { lower: nothing(u64::MAX), upper: nothing(0) };
+        return WordRange::nothing(count);
     }
     let edge = |filler: u8, rest: u64| {
         let mut padded = [filler; KEY_WORDS_MAX * 8];
@@ -312,6 +370,29 @@ mod tests {
         assert!(
             holds(Prefix(""), text("")) && holds(Prefix(&b"x\0"[..]), Bytes::<4>::new(*b"x\0\0\0"))
         );
+    }
+
+    #[test]
+    fn ranges_of_texts_have_the_order_of_the_texts() {
+        let texts = ["", "a", "a\0", "ab", "ab\0", "abc", "abd", "b", "ä"];
+        let bounds = ["", "\0", "a", "ab", "ab\0\0", "abc", "abca", "abcdefghijklm", "b", "äöü"];
+        let edges = |text| [Bound::Included(text), Bound::Excluded(text), Bound::Unbounded];
+        for (lower, upper) in bounds.iter().flat_map(|&a| bounds.iter().map(move |&b| (a, b))) {
+            for (lower, upper) in edges(lower).iter().flat_map(|&a| edges(upper).map(|b| (a, b))) {
+                for text in texts {
+                    let key = Text::<3>::new(text).expect("it is short");
+                    let is_in_range = RangeBounds::<&str>::contains(&(lower, upper), &text);
+                    assert_eq!(
+                        holds((lower, upper), key),
+                        is_in_range,
+                        "{text:?} {lower:?} {upper:?}"
+                    );
+                }
+            }
+        }
+        let text = Text::<3>::new("abc").expect("it is short");
+        assert!(holds("a".."b", text) && holds("abc"..="abc", text) && holds("abb".., text));
+        assert!(!holds(.."abc", text) && holds(..="abc", text));
     }
 
     #[test]

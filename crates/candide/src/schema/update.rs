@@ -20,6 +20,12 @@ use std::marker::PhantomData;
 ///
 /// Implemented by column updates, which [`Column::set`], [`Column::add`] and similar functions
 /// make, and by tuples of updates. A user's own computation is an [`Updater`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an update of columns of `{R}`",
+    label = "expected an update, such as `{R}::COLUMN.set(value)` or `{R}::COLUMN.add(1)`",
+    note = "`put` replaces a whole row; `modify` takes a closure, which changes columns that the transaction reads",
+    note = "several columns are updated by a tuple of at most six updates"
+)]
 pub trait Update<R: Record>: private::Sealed {
     /// Passes the update's operations to `sink`, in order.
     #[doc(hidden)]
@@ -99,14 +105,14 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// them, as any other update does.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record};
+    /// # use candide::{Database, Record};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Page { #[key] id: u32, hits: u8 }
     /// # let db = Database::new();
     /// # let pages = db.table::<Page>("pages")?;
     /// db.run(|tx| pages.insert(tx, Page { id: 1, hits: 250 }))?;
     /// db.run(|tx| pages.update(tx, &1, Page::HITS.wrapping_add(10)))?;
-    /// assert_eq!(db.run(|tx| pages.read(tx, &1, Page::HITS)), Ok::<_, Abort>(4));
+    /// assert_eq!(db.run(|tx| pages.read(tx, &1, Page::HITS)), Ok(4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wrapping_add(self, summand: T) -> ColumnUpdate<R, T>

@@ -305,9 +305,16 @@ pub(crate) enum Mutant {
     FreedByHorizon,
     /// Indexes: uniqueness is checked at a time when some entries of the index may still be wrong.
     RefusedEarly,
-    /// Indexes: a row is refused because its key has an entry, though the entry may belong to the
-    /// row itself.
-    TwinUnobserved,
+    /// Savepoints: an item that stays keeps the operations that are undone.
+    UndoneOpKept,
+    /// Savepoints: what undone writes have assumed is not observed.
+    UndoneUnobserved,
+    /// Savepoints: effects of an undone part run after the commit.
+    UndoneEffectKept,
+    /// Unique indexes: a row that waits for a key does not get it when the key is given up.
+    WaitingForgotten,
+    /// Unique indexes: a row that waits for a key keeps waiting after it has got another one.
+    WaitingForEver,
     /// Indexes: dropping an index does not wait for transactions that the index has refused.
     DroppedAtOnce,
     /// TicToc: an attempt that reads an index may be serialized before the time at which the index
@@ -445,7 +452,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 134] = [
+    const NAMES: [(&str, Mutant); 138] = [
         ("no-fence", Mutant::NoFence),
         ("append-after-unlock", Mutant::AppendAfterUnlock),
         ("cut-after-swap", Mutant::CutAfterSwap),
@@ -533,7 +540,11 @@ mod active {
         ("undos-first", Mutant::UndosFirst),
         ("expected-as-newest", Mutant::ExpectedAsNewest),
         ("refused-early", Mutant::RefusedEarly),
-        ("twin-unobserved", Mutant::TwinUnobserved),
+        ("undone-op-kept", Mutant::UndoneOpKept),
+        ("undone-unobserved", Mutant::UndoneUnobserved),
+        ("undone-effect-kept", Mutant::UndoneEffectKept),
+        ("waiting-forgotten", Mutant::WaitingForgotten),
+        ("waiting-for-ever", Mutant::WaitingForEver),
         ("dropped-at-once", Mutant::DroppedAtOnce),
         ("index-read-early", Mutant::IndexReadEarly),
         ("parted-at-once", Mutant::PartedAtOnce),

@@ -176,7 +176,7 @@ impl<P: Protocol> Tables<P> {
             self.parcels.update(tx, &(1, 1), Parcel::WEIGHT.sub(1_000).at_least(0))
         });
         let mut other = session();
-        let disturbed = session().run_with(crate::RunOptions::new().attempts_max(1), |tx| {
+        let disturbed = session().with(crate::RunOptions::new().attempts_max(1)).run(|tx| {
             let note = self.parcels.read(tx, &(1, 200), Parcel::NOTE)?;
             self.write(tx, many)?;
             other.run(|tx| self.parcels.update(tx, &(1, 200), Parcel::NOTE.add(1)))?;
@@ -217,7 +217,7 @@ fn the_watch_sees_what_is_allocated_between_locks<P: Protocol>() {
     let table = db.table::<Item>("rows").unwrap();
     for point in [Point::Locked, Point::Validated] {
         let (put, seen) = watch(Some(point), || db.run(|tx| table.put(tx, Item::new(1, 1))));
-        assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 2 }));
+        assert_eq!((put, seen), (Ok(()), Seen { commits: 1, calls: 2 }));
     }
     // Before its first lock and after its last, a commit may allocate.
     let (put, seen) = watch(Some(Point::Copied), || {
@@ -226,5 +226,5 @@ fn the_watch_sees_what_is_allocated_between_locks<P: Protocol>() {
             table.put(tx, Item::new(1, 2))
         })
     });
-    assert_eq!((put, seen), (Ok::<_, Abort>(()), Seen { commits: 1, calls: 0 }));
+    assert_eq!((put, seen), (Ok(()), Seen { commits: 1, calls: 0 }));
 }

@@ -189,14 +189,14 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
         })
         .unwrap_or_else(|abort: Abort| panic!("{abort}"));
     let mut inner = Ok(());
-    let outer = first.run_with(once(), |tx| {
+    let outer = first.with(once()).run(|tx| {
         let seen = match whole_district {
-            true => lines.scan(tx, Prefix((1, 1)), ()).count(),
-            false => lines.scan(tx, Prefix((1, 1, 9)), ()).count(),
+            true => lines.scan(tx, Prefix((1, 1)), ()).count()?,
+            false => lines.scan(tx, Prefix((1, 1, 9)), ()).count()?,
         };
         assert_eq!(seen, if whole_district { 30 } else { 0 });
         let mut disturb = || {
-            inner = second.run_with(once(), |tx| {
+            inner = second.with(once()).run(|tx| {
                 // This read excludes a serial order of the two transactions: it does not see the
                 // first one's write.
                 beside.read(tx, &0, Item::COUNT)?;
@@ -255,7 +255,7 @@ fn a_batch_bears_that_its_rows_come_and_go_meanwhile<P: Protocol>() {
         let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
         let key = |number| (1, 1, 9, number);
         let mut insert = |used: Option<u16>| {
-            first.run_with(RunOptions::new().attempts_max(1), |tx| {
+            first.with(RunOptions::new().attempts_max(1)).run(|tx| {
                 let rows = (0..20).map(|number| {
                     if used == Some(number) {
                         run(&mut second, |tx| lines.insert(tx, line(key(number - 1), 7)));

@@ -27,7 +27,7 @@ fn loading_inside_a_transaction_that_all_others_wait_for_is_refused() {
     let rows = || (0..10).map(|id| Item::new(id, 0));
     let nested = Error::Load { rows: 0, cause: Abort::Nested };
     for _ in 0..2 {
-        let load = |_: &Tx<'_, _>| Ok::<_, Abort>(table.load(rows(), LoadOptions::new()));
+        let load = |_: &Tx<'_, _>| Ok(table.load(rows(), LoadOptions::new()));
         assert_eq!(db.run(load), Ok(Err(nested.clone())));
         assert_eq!(session.run(load), Ok(Err(nested.clone())));
     }
@@ -44,7 +44,7 @@ fn an_import_that_is_refused_says_how_many_rows_there_are() {
     // word) and the end (three words).
     let last = stream.len() - 4 * 8 - 8 * (1 + crate::schema::image_words(Item::GROUPS));
     let id = u64::from_le_bytes(stream[last..last + 8].try_into().unwrap());
-    assert_eq!(db.run(|tx| table.insert(tx, Item::new(id, 0))), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| table.insert(tx, Item::new(id, 0))), Ok(()));
     let refused = table.import(&mut stream.as_slice());
     // Each piece is imported in one transaction. Two pieces have been imported. The third contains
     // the refused row.
@@ -81,8 +81,8 @@ fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
         // read them.
         (0..3).for_each(|_| db.inner.engine.epochs.pass());
         let found = other.run(|_| {
-            session.run(|_| Ok::<_, Abort>(()))?;
-            session.run_with(RunOptions::new().attempts_max(4), |tx| {
+            session.run(|_| Ok(()))?;
+            session.with(RunOptions::new().attempts_max(4)).run(|tx| {
                 let found = table.find_many(tx, &keys)?;
                 found.iter().map(|row| row.get(Item::COUNT)).collect::<Result<Vec<_>, Abort>>()
             })

@@ -79,7 +79,7 @@ fn sessions_of_other_databases_and_transactions_around_it_are_told_apart<P: Prot
     let nested = session.run(|tx| {
         items.delete(tx, &1)?;
         items.insert(tx, Item::new(2, 0))?;
-        Ok::<_, Abort>([1, 2].map(|id| items.versions_of(&mut inner, &id)))
+        Ok([1, 2].map(|id| items.versions_of(&mut inner, &id)))
     });
     let waits_for_itself = properties::<P>().name == "global-lock";
     let wanted = if waits_for_itself { [Err(Abort::Nested); 2] } else { [Ok(Some(1)), Ok(None)] };
@@ -135,7 +135,7 @@ fn a_snapshot_keeps_what_it_sees<P: Versioned>() {
         "{}: it is there for the snapshot alone",
         P::NAME
     );
-    assert_eq!(snapshot.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(0));
+    assert_eq!(snapshot.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(0));
     run(&mut session, |tx| items.insert(tx, Item::new(1, 5)));
     collect(&db, &mut session);
     assert_eq!(versions(&items, &mut session, 1), Some(2), "{}", P::NAME);
@@ -211,7 +211,7 @@ fn what_a_commit_has_linked_is_counted_and_is_no_row_before_it_stands() {
         move || run(&mut other, |tx| rows.update(tx, &1, Item::COUNT.sub(1)))
     };
     let lost = acting(Point::Unlocked, amid, || {
-        session.run_with(ONCE(), |tx| items.modify(tx, &1, Item::COUNT, |_| ()))
+        session.with(ONCE()).run(|tx| items.modify(tx, &1, Item::COUNT, |_| ()))
     });
     assert_eq!((lost, versions(&items, &mut session, 1)), (CONFLICT, Some(3)));
 }

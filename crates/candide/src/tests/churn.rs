@@ -152,7 +152,7 @@ impl<P: Protocol> Yard<P> {
                     return Ok(Some(format!("row {key:?}, by its code {code} {by_code:?}")));
                 }
             }
-            Ok::<_, Abort>(None)
+            Ok(None)
         });
         assert_eq!(wrong, Ok(None));
     }
@@ -174,7 +174,7 @@ impl<P: Protocol> Yard<P> {
                     let rows = index.rows(tx, &shelf, ()).collect::<Result<Vec<_>, _>>()?.len();
                     found.extend((rows > 0).then_some((shelf, rows)));
                 }
-                Ok::<_, Abort>((counts, found))
+                Ok((counts, found))
             });
             let (counts, found) = counts.unwrap();
             assert_eq!(counts, found);
@@ -286,7 +286,7 @@ fn ranges_are_filled_and_emptied_at_once<P: Protocol>() {
                             .sum::<Result<usize, _>>()?;
                         let rows =
                             by_owner.rows(tx, &owner(other), ()).collect::<Result<Vec<_>, _>>()?;
-                        Ok::<_, Abort>((forward, back, rows.len()))
+                        Ok((forward, back, rows.len()))
                     });
                     let (forward, back, rows) = counts.unwrap();
                     assert_eq!((back, rows), (forward, forward));
@@ -331,7 +331,7 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
         session
             .run(|tx| parcels.insert_many(tx, (0..2_000).map(|number| rows(number + 100 * round))))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
-        assert_eq!(session.run(|tx| parcels.clear(tx)), Ok::<_, Abort>(2_000));
+        assert_eq!(session.run(|tx| parcels.clear(tx)), Ok(2_000));
         drain(&mut session, &epochs);
         reserved.push(db.memory().reserved_bytes);
     }
@@ -362,6 +362,6 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
 fn drain<P: Protocol>(session: &mut Session<P>, epochs: &crate::epoch::Epochs) {
     for _ in 0..4 {
         epochs.pass();
-        session.run(|_| Ok::<_, Abort>(())).unwrap();
+        session.run(|_| Ok(())).unwrap();
     }
 }

@@ -40,7 +40,7 @@ fn once<P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>,
 ) -> Result<(), Abort> {
-    let ended = session.run_with(ONCE(), body);
+    let ended = session.with(ONCE()).run(body);
     ended.map_err(|abort| session.last_conflict().map_or(abort, |conflict| conflict.cause))
 }
 

@@ -35,10 +35,10 @@ protocol_tests!(overlapping: write_skew_fails_one_of_the_two);
 fn write_skew_fails_one_of_the_two<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
     let mut inner = Ok(());
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         let zero = table.read(tx, &0, Item::COUNT)?;
         table.update(tx, &1, Item::COUNT.set(zero + 1))?;
-        inner = second.run_with(ONCE(), |tx| {
+        inner = second.with(ONCE()).run(|tx| {
             let one = table.read(tx, &1, Item::COUNT)?;
             table.update(tx, &0, Item::COUNT.set(one + 1))
         });
@@ -59,14 +59,14 @@ fn a_lock_between_locking_and_validating_is_respected<P: Protocol>() {
             if point == Point::Locked {
                 // The second session reads row 1, which the first has locked, and writes row 0,
                 // which the first has read.
-                inner_result.set(second.run_with(ONCE(), |tx| {
+                inner_result.set(second.with(ONCE()).run(|tx| {
                     let one = inner_table.read(tx, &1, Item::COUNT)?;
                     inner_table.update(tx, &0, Item::COUNT.set(one + 1))
                 }));
             }
         },
         || {
-            first.run_with(ONCE(), |tx| {
+            first.with(ONCE()).run(|tx| {
                 let zero = table.read(tx, &0, Item::COUNT)?;
                 table.update(tx, &1, Item::COUNT.set(zero + 1))
             })
@@ -99,7 +99,7 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
                     _ => {}
                 },
                 || {
-                    session.run_with(ONCE(), |tx| {
+                    session.with(ONCE()).run(|tx| {
                         let count = table.read(tx, &others, Item::COUNT)?;
                         table.update(tx, &mine, Item::COUNT.set(count + 1))?;
                         read.wait();
@@ -124,7 +124,7 @@ fn two_committers_that_have_locked_each_others_reads_do_not_both_commit() {
 fn deleting_and_reinserting_is_not_nothing() {
     let Scene { db, table, mut first, mut second } = scene::<Occ>();
     let epochs = db.inner.engine.epochs.clone();
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         let row = table.find(tx, &0)?;
         row.read(Item::COUNT)?;
         second.run(|tx| table.delete(tx, &0))?;
@@ -135,7 +135,7 @@ fn deleting_and_reinserting_is_not_nothing() {
     assert_eq!(outer, CONFLICT);
     // If a record is unlinked while a transaction has a handle on it, the record's memory is not
     // reused before the handle ends.
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         let row = table.find(tx, &0)?;
         second.run(|tx| table.delete(tx, &0))?;
         for key in 1_000..1_400 {
@@ -163,7 +163,7 @@ fn an_insert_of_a_row_while_its_record_is_buried_is_not_lost<P: Protocol>() {
     let (told, rows) = (Rc::new(Cell::new(None)), table.clone());
     let inserted = told.clone();
     let insert =
-        move || inserted.set(Some(second.run_with(ONCE(), |tx| rows.insert(tx, Item::new(1, 7)))));
+        move || inserted.set(Some(second.with(ONCE()).run(|tx| rows.insert(tx, Item::new(1, 7)))));
     acting(Point::Reaping, insert, || run(&mut first, |_| Ok(())));
     let is_there = run(&mut first, |tx| Ok(table.get(tx, &1, ())?.is_some()));
     assert_eq!(told.get().map(|told| told.is_ok()), Some(is_there), "{}: {told:?}", P::NAME);
@@ -192,10 +192,10 @@ fn an_update_is_evaluated_under_the_lock() {
                     .unwrap_or_else(|e: Abort| panic!("{e}"));
             }
         },
-        || first.run_with(ONCE(), |tx| table.update(tx, &0, Item::COUNT.add(1))),
+        || first.with(ONCE()).run(|tx| table.update(tx, &0, Item::COUNT.add(1))),
     );
     assert_eq!(updated, Ok(()));
-    assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(11));
+    assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok(11));
 }
 
 /// A reader is stopped after it has copied the words and before it loads the cell a second time.
@@ -213,7 +213,7 @@ fn a_torn_read_is_read_again() {
                     .unwrap_or_else(|e: Abort| panic!("{e}"));
             }
         },
-        || first.run_with(ONCE(), |tx| table.read(tx, &0, Whole)),
+        || first.with(ONCE()).run(|tx| table.read(tx, &0, Whole)),
     );
     let row = row.unwrap_or_else(|e: Abort| panic!("{e}"));
     // The transaction has committed, so both groups are from the new row.
@@ -239,5 +239,5 @@ fn versions_never_carry_and_end_with_a_refusal() {
     assert_eq!((end, commits), (Abort::VersionsExhausted, 2 * (1 << 14) - 1));
     assert_eq!((db.inner.engine.epochs.now(), db.health().epochs_used_up), (last, 1));
     // Reads still succeed, and nothing is locked.
-    assert_eq!(session.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(commits));
+    assert_eq!(session.run(|tx| table.read(tx, &0, Item::COUNT)), Ok(commits));
 }

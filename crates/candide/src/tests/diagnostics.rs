@@ -64,7 +64,7 @@ fn a_conflict_is_one_readable_line() {
         let mut session = db.session().unwrap();
         assert_eq!(session.last_conflict(), None);
         let mut line = |meet: &dyn Fn(&crate::Tx<'_, Occ>) -> Result<(), Abort>| {
-            let result = session.run_with(RunOptions::new().attempts_max(1), meet);
+            let result = session.with(RunOptions::new().attempts_max(1)).run(meet);
             assert_eq!(result, Err(Abort::AttemptsExhausted));
             session.last_conflict().unwrap().to_string()
         };
@@ -129,30 +129,26 @@ fn limits_on_retrying_at_their_edges() {
     ];
     for (options, attempts, refusal) in cases {
         let mut made = 0;
-        let hopeless = session.run_with(options, |tx| {
-            made = tx.attempt();
+        let hopeless = session.with(options).run(|tx| {
+            made = tx.attempt_number();
             table.read(tx, &1, Item::COUNT)?;
             db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
             table.update(tx, &1, Item::COUNT.add(1))
         });
         assert_eq!((hopeless, made), (Err(refusal), attempts), "{options:?}");
-        assert_eq!(
-            session.run_with(options, |tx| Ok::<_, Abort>(tx.attempt())),
-            Ok(1),
-            "{options:?}"
-        );
+        assert_eq!(session.with(options).run(|tx| Ok(tx.attempt_number())), Ok(1), "{options:?}");
     }
     // A deadline that passes inside the closure only prevents the next attempt.
     let soon = || none.deadline(Instant::now() + Duration::from_millis(2));
     let sleep = || std::thread::sleep(Duration::from_millis(4));
-    let late = session.run_with(soon(), |tx| {
+    let late = session.with(soon()).run(|tx| {
         sleep();
         table.update(tx, &1, Item::COUNT.add(1))
     });
     assert_eq!(late, Ok(()));
     let mut made = 0;
-    let late = session.run_with(soon(), |tx| {
-        made = tx.attempt();
+    let late = session.with(soon()).run(|tx| {
+        made = tx.attempt_number();
         table.read(tx, &1, Item::COUNT)?;
         db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))?;
         sleep();
@@ -160,13 +156,13 @@ fn limits_on_retrying_at_their_edges() {
     });
     assert_eq!((late, made), (Err(Abort::DeadlinePassed), 1));
     // An error of the closure is returned even after the deadline.
-    let late: Result<(), Abort> = session.run_with(none.deadline(past), |_| Err(Abort::NotFound));
+    let late: Result<(), Abort> = session.with(none.deadline(past)).run(|_| Err(Abort::NotFound));
     assert_eq!(late, Err(Abort::NotFound));
     // An attempt that gives way to the token counts as an attempt. The session does not wait for
     // the token beyond the limits.
     db.inner.engine.token.try_take(999);
     let mut blocked =
-        |options| session.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1)));
+        |options| session.with(options).run(|tx| table.update(tx, &1, Item::COUNT.add(1)));
     assert_eq!(blocked(none.attempts_max(1)), Err(Abort::AttemptsExhausted));
     assert_eq!(blocked(none.deadline(past)), Err(Abort::DeadlinePassed));
     assert_eq!(blocked(none.deadline(far)), Ok(()), "no session waits for the token for ever");
@@ -222,7 +218,7 @@ fn the_oldest_of_several_pins_is_named() {
         second.run(|_| {
             db.inner.engine.epochs.pass();
             assert_eq!(db.health().oldest_pin, Some(OldestPin { age_ms: 3, session: numbers.0 }));
-            Ok::<_, Abort>(())
+            Ok(())
         })
     }));
 }

@@ -3,7 +3,7 @@
 use crate::engine::{IndexCore, Protocol};
 use crate::index::Found;
 use crate::schema::{Unit, image_words};
-use crate::{Abort, Record, Session, Table};
+use crate::{Record, Session, Table};
 use std::collections::BTreeSet;
 
 /// The words of an entry's key and of its payload.
@@ -28,7 +28,7 @@ pub(crate) fn entries_of<P: Protocol>(session: &mut Session<P>, index: &IndexCor
                 entries.push((key.to_vec(), payload));
             }
         }
-        Ok::<_, Abort>(entries)
+        Ok(entries)
     });
     entries.unwrap()
 }

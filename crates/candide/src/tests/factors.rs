@@ -72,7 +72,7 @@ fn allocators_get_their_memory_back<P: Protocol>() {
             P::NAME
         );
         scene.insert(0..5_000);
-        let rows = run(&mut scene.session, |tx| Ok(scene.items.iter(tx, ()).count()));
+        let rows = run(&mut scene.session, |tx| scene.items.iter(tx, ()).count());
         assert_eq!(rows, 5_000);
     }
 }
@@ -122,7 +122,7 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
         let (unwound, returned) = (Cell::new(0), Cell::new(0));
         run(&mut other, |holder| {
             items.read_for_update(holder, &0, Item::COUNT)?;
-            let refused = session.run_with(ONCE(), |tx| {
+            let refused = session.with(ONCE()).run(|tx| {
                 let _witness = Witness(&unwound);
                 let read = items.read_for_update(tx, &0, Item::COUNT);
                 returned.set(returned.get() + u32::from(read.is_err()));
@@ -137,12 +137,12 @@ fn conflicts_unwind_if_they_are_to<P: Protocol>() {
         // A conflict at the commit unwinds only the commit, not the closure.
         let count = session.run(|tx| {
             let count = items.read(tx, &0, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 run(&mut other, |tx| items.update(tx, &0, Item::COUNT.add(1)));
             }
             items.update(tx, &0, Item::COUNT.set(10 * count)).map(|()| count)
         });
-        assert_eq!((count, db.stats().total_aborts()), (Ok::<_, Abort>(1), 2), "{}", P::NAME);
+        assert_eq!((count, db.stats().total_aborts()), (Ok(1), 2), "{}", P::NAME);
 
         // An abort that is no conflict is returned as before.
         let refused = session.run(|tx| items.insert(tx, Item::new(0, 0)));
@@ -160,14 +160,14 @@ fn read_of_two_times<P: Protocol>() {
         let mut other = db.session().unwrap();
         let read = session.run(|tx| {
             let first = items.read(tx, &0, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 run(&mut other, |tx| {
                     (0..2).try_for_each(|key| items.update(tx, &key, Item::COUNT.add(10)))
                 });
             }
-            Ok((first, items.read(tx, &1, Item::COUNT)?, tx.attempt()))
+            Ok((first, items.read(tx, &1, Item::COUNT)?, tx.attempt_number()))
         });
-        assert_eq!(read, Ok::<_, Abort>((10, 11, 2)), "{}", P::NAME);
+        assert_eq!(read, Ok((10, 11, 2)), "{}", P::NAME);
         assert_eq!((db.stats().total_aborts(), session.stats().commits), (1, 3), "{}", P::NAME);
     }
 }
@@ -210,7 +210,7 @@ fn components_share_words_if_they_are_to<P: Protocol>() {
         db.run(|tx| parcels.insert(tx, Parcel::new(3, 500)))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
         let found = db.run(|tx| parcels.get(tx, &(3, 500), ()));
-        assert_eq!(found, Ok::<_, Abort>(Some(())));
+        assert_eq!(found, Ok(Some(())));
     }
 }
 

@@ -63,7 +63,7 @@ fn conflicts<P: Protocol>(
     cause: Abort,
     body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>,
 ) {
-    assert_eq!(session.run_with(ONCE(), body), CONFLICT);
+    assert_eq!(session.with(ONCE()).run(body), CONFLICT);
     assert_eq!(session.last_conflict().unwrap().cause, cause);
 }
 
@@ -71,7 +71,7 @@ fn passes<P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<(), Abort>,
 ) {
-    assert_eq!(session.run_with(ONCE(), body), Ok(()));
+    assert_eq!(session.with(ONCE()).run(body), Ok(()));
 }
 
 /// Calls `act` while a transaction of another thread holds a row.
@@ -83,7 +83,7 @@ fn while_held<P: Protocol>(db: &Database<P>, table: &Table<Item, P>, key: u64, a
                 table.read_for_update(tx, &key, Item::COUNT)?;
                 held.0.send(()).unwrap();
                 receive("the end of the hold", &done.1);
-                Ok::<_, Abort>(())
+                Ok(())
             });
             assert_eq!(result, Ok(()));
         });
@@ -97,7 +97,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
     for (splitting, sorted) in [(true, false), (true, true), (false, false), (false, true)] {
         for writes in [true, false] {
             let Scene { table, mut first, mut second, .. } = scene::<P>(splitting, sorted);
-            let result = first.run_with(ONCE(), |tx| {
+            let result = first.with(ONCE()).run(|tx| {
                 assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
                 assert_eq!(locked(&table), [0]);
                 // An attempt fails if it writes the held row, reads it for update, replaces it or
@@ -126,7 +126,7 @@ fn a_held_row_keeps_writers_out_and_lets_readers_pass_under<P: Protocol>() {
                     table.update(tx, &1, Item::COUNT.add(1))
                 });
                 assert_eq!(
-                    second.run_with(ONCE(), |tx| table.insert(tx, Item::new(0, 1))),
+                    second.with(ONCE()).run(|tx| table.insert(tx, Item::new(0, 1))),
                     Err(Abort::Duplicate)
                 );
                 // A write of another group does not conflict if the table's rows have several
@@ -161,7 +161,7 @@ fn a_reader_of_a_held_row_commits_before_the_holder_and_fails_after_under<P: Pro
     // The reader begins while the row is held. It ends while the row is held, or when the row is
     // free again.
     for ends_first in [true, false] {
-        let reader = second.run_with(ONCE(), |tx| {
+        let reader = second.with(ONCE()).run(|tx| {
             let before = table.read(tx, &0, Item::COUNT)?;
             passes(&mut first, |tx| {
                 table.read_for_update(tx, &0, Item::COUNT)?;
@@ -193,7 +193,7 @@ fn a_read_that_a_lock_slips_into_is_good_under<P: Protocol>() {
                 passes(&mut second, |tx| inner.read_for_update(tx, &0, Item::COUNT).map(drop));
             }
         },
-        || first.run_with(ONCE(), |tx| table.read(tx, &0, Item::COUNT)),
+        || first.with(ONCE()).run(|tx| table.read(tx, &0, Item::COUNT)),
     );
     assert_eq!((read, entered.get()), (Ok(0), 1));
 }
@@ -215,14 +215,14 @@ fn a_holder_that_commits_stops_readers_under<P: Protocol>() {
         let outer = with_hook(
             move |point| {
                 if point == Point::Validated {
-                    inner_result.set(second.run_with(ONCE(), |tx| {
+                    inner_result.set(second.with(ONCE()).run(|tx| {
                         let zero = inner_table.read(tx, &0, Item::COUNT)?;
                         inner_table.update(tx, &2, Item::COUNT.set(zero + 1))
                     }));
                 }
             },
             || {
-                first.run_with(ONCE(), |tx| {
+                first.with(ONCE()).run(|tx| {
                     table.read_for_update(tx, &0, Item::COUNT)?;
                     let two = table.read(tx, &2, Item::COUNT)?;
                     table.update(tx, &0, Item::COUNT.set(two + 1))
@@ -230,7 +230,7 @@ fn a_holder_that_commits_stops_readers_under<P: Protocol>() {
             },
         );
         assert_eq!((outer, result.get()), (Ok(()), CONFLICT));
-        assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok::<_, Abort>(0));
+        assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok(0));
     }
 }
 
@@ -244,7 +244,7 @@ fn a_holder_that_commits_stops_readers() {
 /// Asserts that a commit also validates a read that its transaction made before it took the lock.
 fn a_lock_taken_later_does_not_make_an_earlier_read_true_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>(true, false);
-    let result = first.run_with(ONCE(), |tx| {
+    let result = first.with(ONCE()).run(|tx| {
         let before = table.read(tx, &0, Item::COUNT)?;
         passes(&mut second, |tx| table.update(tx, &0, Item::COUNT.add(10)));
         assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 10);
@@ -331,13 +331,13 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
             "doomed, and ignored",
             |scene, tx| {
                 let mut other = scene.db.session().unwrap();
-                let _ = other.run_with(ONCE(), |inner| {
+                let _ = other.with(ONCE()).run(|inner| {
                     scene.table.read_for_update(inner, &2, Item::COUNT)?;
                     assert_eq!(
                         scene.table.read_for_update(tx, &2, Item::COUNT),
                         Err(Abort::Locked)
                     );
-                    Ok::<_, Abort>(())
+                    Ok(())
                 });
                 Ok(())
             },
@@ -377,7 +377,7 @@ fn every_end_of_an_attempt_gives_back_what_it_holds_under<P: Protocol>() {
         for (splitting, sorted) in [(true, false), (true, true), (false, false)] {
             let Scene { db, table, mut first, mut second } = scene::<P>(splitting, sorted);
             let result = catch_unwind(AssertUnwindSafe(|| {
-                first.run_with(ONCE(), |tx| {
+                first.with(ONCE()).run(|tx| {
                     table.read(tx, &3, Item::COUNT)?;
                     table.read_for_update(tx, &0, Whole)?;
                     table.read_for_update(tx, &1, Item::COUNT)?;
@@ -412,7 +412,7 @@ fn an_absent_row_is_observed_and_not_locked_under<P: Protocol>() {
     passes(&mut first, |tx| table.delete(tx, &1));
     // One key has a record, and the other has none.
     for key in [1, 70] {
-        let result = first.run_with(ONCE(), |tx| {
+        let result = first.with(ONCE()).run(|tx| {
             assert_eq!(table.get_for_update(tx, &key, Item::COUNT)?, None);
             assert_eq!(locked(&table), [0; 0]);
             passes(&mut second, |tx| {
@@ -480,7 +480,7 @@ fn a_held_row_in_a_burial_queue_is_left_alone() {
 fn holders_give_way_to_the_token_under<P: Protocol>() {
     let Scene { db, table, mut first, mut second } = scene::<P>(true, false);
     let id = first.number();
-    let outer = second.run_with(ONCE(), |tx| {
+    let outer = second.with(ONCE()).run(|tx| {
         table.read_for_update(tx, &0, Item::COUNT)?;
         // The first session takes the token, as a session does that has failed too often because of
         // this transaction.
@@ -511,7 +511,7 @@ fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
     let delete =
         |_: &Conflict| db.run(|tx| table.delete(tx, &2)).unwrap_or_else(|e: Abort| panic!("{e}"));
     let mut attempts = 0;
-    let result = first.run_with(RunOptions::new().on_conflict(&delete), |tx| {
+    let result = first.with(RunOptions::new().on_conflict(&delete)).run(|tx| {
         attempts += 1;
         if attempts == 2 {
             assert_eq!(
@@ -528,7 +528,7 @@ fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
         });
         Ok(())
     });
-    assert_eq!((result, attempts), (Ok::<_, Abort>(()), 2));
+    assert_eq!((result, attempts), (Ok(()), 2));
     assert_eq!(locked(&table), [0; 0]);
     // The next transaction of the session begins without locks.
     passes(&mut first, |_| {
@@ -562,7 +562,7 @@ fn a_lock_taken_ahead_refuses_no_transaction_in_the_closure_for_good<P: Protocol
         }
         Ok(())
     });
-    assert_eq!(result, Ok::<_, Abort>(()));
+    assert_eq!(result, Ok(()));
     assert_eq!(
         attempts,
         [Ok(()), Err(Abort::Nested), Ok(())],
@@ -583,7 +583,7 @@ fn a_lock_taken_ahead_in_one_database_is_no_business_of_another<P: Protocol>() {
             let refused = second.run(|inner| table.update(inner, &0, Item::COUNT.add(1)));
             assert_eq!(refused, Err(Abort::Nested));
             let mut other_attempts = 0;
-            others = Some(other_first.run_with(RunOptions::new().attempts_max(2), |tx| {
+            others = Some(other_first.with(RunOptions::new().attempts_max(2)).run(|tx| {
                 other_attempts += 1;
                 if other_attempts == 2 {
                     assert_eq!(locked(&other.table), [1]);
@@ -604,8 +604,8 @@ fn a_lock_taken_ahead_in_one_database_is_no_business_of_another<P: Protocol>() {
         }
         Ok(())
     });
-    assert_eq!((result, attempts), (Ok::<_, Abort>(()), 3));
-    assert_eq!(others, Some(Ok::<_, Abort>(())), "it has refused nothing");
+    assert_eq!((result, attempts), (Ok(()), 3));
+    assert_eq!(others, Some(Ok(())), "it has refused nothing");
 }
 
 /// A thread that waits for a commit must sleep in the queue in which the commit wakes sleepers.
@@ -634,7 +634,7 @@ fn a_read_for_update_that_meets_a_pending_version_sleeps_for_that() {
         receive("a pending version", &linked.1);
         scope.spawn(move || {
             let read = second.run(|tx| table.read_for_update(tx, &0, Item::COUNT));
-            assert_eq!(read, Ok::<_, Abort>(1));
+            assert_eq!(read, Ok(1));
         });
         let mut places = Vec::new();
         super::waiting::eventually("a sleeper", || {
@@ -715,7 +715,7 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
                     });
                     // This is longer than the time after which a waiter is handed its lock.
                     std::thread::sleep(std::time::Duration::from_millis(1));
-                    Ok::<_, Abort>(())
+                    Ok(())
                 });
                 assert_eq!(result, Ok(()));
             });
@@ -729,7 +729,7 @@ fn a_lock_that_is_of_no_use_to_an_insert_goes_back_with_what_others_have_read() 
                 }
             };
             let result = with_hook(read_late, || {
-                first.run_with(ONCE(), |tx| {
+                first.with(ONCE()).run(|tx| {
                     table.insert(tx, Item::new(key, 0))?;
                     passes(second, |tx| table.insert(tx, Item::new(key, 0)));
                     begin.0.send(()).unwrap();

@@ -138,7 +138,7 @@ fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes<P: Protocol>() {
                 lines.insert(tx, Line { at: ahead, amount: 3 })?;
             }
         }
-        Ok::<_, Abort>(rows)
+        Ok(rows)
     });
     assert_eq!(changed, Ok(ROWS), "{}", P::NAME);
     let steps = steps() - before;
@@ -169,7 +169,7 @@ fn each_row_whose_update_fails_says_so_and_others_do_not<P: Protocol>() {
     });
     assert_eq!(ended, Err(Abort::Guard));
     let after = session.run(|tx| items.read(tx, &1, Item::COUNT));
-    assert_eq!(after, Ok::<_, Abort>(0));
+    assert_eq!(after, Ok(0));
 }
 
 protocol_tests!(all: a_row_that_is_locked_for_update_is_not_compared_with_all_others);
@@ -188,7 +188,7 @@ fn a_row_that_is_locked_for_update_is_not_compared_with_all_others<P: Protocol>(
         }
         (0..ROWS).try_for_each(|id| items.update(tx, &id, Item::COUNT.add(1)))
     });
-    assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
+    assert_eq!(updated, Ok(()), "{}", P::NAME);
     let steps = steps() - before;
     assert!(steps <= 4 * ROWS, "{}: {steps}", P::NAME);
 }
@@ -218,7 +218,7 @@ fn an_insert_of_a_key_that_was_missed_goes_through_the_reads_of_its_node<P: Prot
                 items.insert(tx, Item::new(id, 0))?;
             }
         }
-        Ok::<_, Abort>(())
+        Ok(())
     });
     assert_eq!((inserted, items.len_estimate()), (Ok(()), ROWS), "{}", P::NAME);
     let steps = steps() - before;

@@ -136,7 +136,7 @@ fn long_reports_are_recorded_as_of_their_beginning<P: Protocol>() {
     let (mut reader, mut writer) = (db.session().unwrap(), db.session().unwrap());
     run(&mut writer, |tx| items.insert(tx, Item::new(OTHER, 1)));
     let is_linked = || matches!(items.core().index.find(&[PASSING]), Found::Record(_));
-    let seen = reader.run_with(RunOptions::new().read_only(), |tx| {
+    let seen = reader.with(RunOptions::new().read_only()).run(|tx| {
         // The number of operations and epochs is large enough for the transaction to be registered.
         for _ in 0..20 {
             db.inner.engine.epochs.pass();
@@ -153,7 +153,7 @@ fn long_reports_are_recorded_as_of_their_beginning<P: Protocol>() {
             run(&mut writer, |_| Ok(()));
         }
         assert!(!is_linked(), "{}: the record is held back", P::NAME);
-        Ok::<_, Abort>((items.get(tx, &OTHER, Item::COUNT)?, items.get(tx, &PASSING, Item::COUNT)?))
+        Ok((items.get(tx, &OTHER, Item::COUNT)?, items.get(tx, &PASSING, Item::COUNT)?))
     });
     assert_eq!(seen, Ok((Some(1), None)));
     let mut judge =

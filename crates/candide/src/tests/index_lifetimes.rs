@@ -16,7 +16,7 @@ protocol_tests!(all: a_row_that_goes_while_it_is_modified_leaves_no_entries);
 fn a_row_that_goes_while_it_is_modified_leaves_no_entries<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let filed = db.table::<Filed>("filed").unwrap();
-    assert_eq!(db.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())), Ok(()));
     let mut session = db.session().unwrap();
     let changed = session.run(|tx| {
         let changed = filed.modify(tx, &(1, 7), Filed::CODE, |code| {
@@ -24,13 +24,13 @@ fn a_row_that_goes_while_it_is_modified_leaves_no_entries<P: Protocol>() {
             *code = 5;
         });
         assert_eq!(changed, Err(Abort::NotFound), "{}", P::NAME);
-        Ok::<_, Abort>(())
+        Ok(())
     });
     assert_eq!(changed, Ok(()));
     let options = crate::RunOptions::new().attempts_max(3);
     let found =
-        session.run_with(options, |tx| filed.index(Filed::BY_CODE).get(tx, &5, Filed::NOTE));
-    assert_eq!(found, Ok::<_, Abort>(None), "{}", P::NAME);
+        session.with(options).run(|tx| filed.index(Filed::BY_CODE).get(tx, &5, Filed::NOTE));
+    assert_eq!(found, Ok(None), "{}", P::NAME);
 }
 
 /// A writer that calls back at the first write after the beginning of the stream.
@@ -60,7 +60,7 @@ fn a_transaction_that_ends_during_an_export_is_counted_before_it_is_out_of_sight
     let db = Database::new();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=2_000).map(|number| Parcel::new(1, number));
-    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok(()));
     let step = Arc::new(Step::default());
     thread::scope(|scope| {
         let meet = || {
@@ -98,26 +98,26 @@ protocol_tests!(overlapping: a_refusal_to_write_rests_on_nothing);
 fn a_refusal_to_write_rests_on_nothing<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
-    assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok(()));
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let options = crate::RunOptions::new().read_only();
-    let seen = session.run_with(options, |tx| {
+    let seen = session.with(options).run(|tx| {
         let deleted = parcels.delete_if_present(tx, &(1, 7));
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             other.run(|tx| {
                 parcels.delete(tx, &(1, 7))?;
                 parcels.insert(tx, Parcel::new(1, 8))
             })?;
         }
-        Ok::<_, Abort>((deleted, parcels.get(tx, &(1, 8), Parcel::NUMBER)?))
+        Ok((deleted, parcels.get(tx, &(1, 8), Parcel::NUMBER)?))
     });
     assert_eq!(seen.unwrap().0, Err(Abort::ReadOnly), "{}", P::NAME);
-    let elsewhere = session.run_with(options, |tx| parcels.delete_if_present(tx, &(1, 9)));
+    let elsewhere = session.with(options).run(|tx| parcels.delete_if_present(tx, &(1, 9)));
     assert_eq!(elsewhere, Err(Abort::ReadOnly), "{}: whether or not it is there", P::NAME);
     for number in [8, 9] {
-        let held = session.run_with(options, |tx| {
-            parcels.get_for_update(tx, &(1, number), Parcel::NUMBER).map(drop)
-        });
+        let held = session
+            .with(options)
+            .run(|tx| parcels.get_for_update(tx, &(1, number), Parcel::NUMBER).map(drop));
         assert_eq!(held, Err(Abort::ReadOnly), "{}: whether or not it is there", P::NAME);
     }
 }
@@ -130,7 +130,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=100).map(|number| Parcel::new(1, number));
-    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok(()));
     let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
     let is_readable = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Readable));
     let by_code = || Index::<Parcel, u32, Ordered, P>::new(parcels.clone(), 0);
@@ -153,7 +153,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
         let (note, found) = session
             .run(|tx| {
                 let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     other.run(|tx| {
                         parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
                         parcels.modify(tx, &(1, 100), Parcel::CODE, |code| *code = 7)
@@ -162,7 +162,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
                     wait_until(is_readable);
                 }
                 let found = by_code().get(tx, &1_100, Parcel::NUMBER)?;
-                Ok::<_, Abort>((note, found))
+                Ok((note, found))
             })
             .unwrap();
         // One transaction has changed both values.
@@ -177,16 +177,13 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it<P: Protocol>() {
 /// Raises the read timestamp of row 1.
 fn read_across<P: Protocol>(db: &Database<P>, parcels: &Table<Parcel, P>) {
     for note in 0..50 {
-        assert_eq!(
-            db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))),
-            Ok::<_, Abort>(())
-        );
+        assert_eq!(db.run(|tx| parcels.update(tx, &(1, 3), Parcel::NOTE.set(note))), Ok(()));
     }
     let late = db.run(|tx| {
         parcels.read(tx, &(1, 1), Parcel::NOTE)?;
         parcels.update(tx, &(1, 3), Parcel::NOTE.set(50))
     });
-    assert_eq!(late, Ok::<_, Abort>(()));
+    assert_eq!(late, Ok(()));
 }
 
 /// Runs a transaction that is refused because row 2 has its code. The transaction then waits, and
@@ -197,8 +194,9 @@ fn be_refused<P: Protocol>(
     step: &Step,
 ) -> Result<Result<(), Abort>, Abort> {
     db.session().unwrap().run(|tx| {
-        let inserted = parcels.insert(tx, Parcel { code: 1_002, ..Parcel::new(1, 999) });
-        if tx.attempt() == 1 {
+        let twin = Parcel { code: 1_002, ..Parcel::new(1, 999) };
+        let inserted = tx.attempt(|tx| parcels.insert(tx, twin));
+        if tx.attempt_number() == 1 {
             step.reach(2);
             step.wait_for(4);
         }
@@ -227,7 +225,7 @@ fn look_in_between<P: Protocol>(
             other.run(|tx| parcels.update(tx, &(1, 2), Parcel::CODE.set(7)))?;
         }
         let code = parcels.read(tx, &(1, 2), Parcel::CODE)?;
-        Ok::<_, Abort>((note, code))
+        Ok((note, code))
     });
     seen.unwrap()
 }
@@ -252,7 +250,7 @@ fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P:
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=3).map(|number| Parcel::new(1, number));
-    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok(()));
     let by_code =
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
     read_across(&db, &parcels);
@@ -264,7 +262,7 @@ fn a_writer_that_a_dropped_index_refused_comes_before_what_it_would_have_seen<P:
                 parcels.read(tx, &(1, 3), Parcel::NOTE)?;
                 step.reach(1);
                 step.wait_for(2);
-                Ok::<_, Abort>(())
+                Ok(())
             });
             assert_eq!(read, Ok(()));
         });
@@ -308,7 +306,7 @@ fn a_writer_that_an_unfinished_index_refused_comes_before_what_it_would_have_see
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table_with::<Parcel>("parcels", TableOptions::default().ordered()).unwrap();
     let rows = (1..=LAST).map(|number| Parcel::new(1, number));
-    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok(()));
     read_across(&db, &parcels);
     let (step, waits) = (Arc::new(Step::default()), Arc::new(Step::default()));
     thread::scope(|scope| {
@@ -363,7 +361,7 @@ fn one_thread_alone_with_indexes_meets_no_conflict<P: Protocol>() {
         let steps: Vec<[u64; 3]> = (0..1 + below(12))
             .map(|_| [below(9), below(4), below((100 + turn).min(999))])
             .collect();
-        let done = session.run_with(crate::RunOptions::new().attempts_max(1), |tx| {
+        let done = session.with(crate::RunOptions::new().attempts_max(1)).run(|tx| {
             for &[what, district, number] in &steps {
                 let (district, number) = (district as u8, number as u16);
                 let key = (district, number);
@@ -387,7 +385,7 @@ fn one_thread_alone_with_indexes_meets_no_conflict<P: Protocol>() {
                     }
                 }
             }
-            Ok::<_, Abort>(())
+            Ok(())
         });
         assert_eq!(done, Ok(()), "{}: turn {turn}, {:?}", P::NAME, session.last_conflict());
     }
@@ -400,7 +398,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() 
     let db = Database::<P>::builder().passing_epochs().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (1..=129).map(|number| Parcel::new(1, number));
-    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok(()));
     let (indexes, step, waits) =
         (&parcels.core().indexes, Step::default(), Arc::new(Step::default()));
     let is_at = |stage| indexes.get(0).is_some_and(|index| indexes.is_at(index, stage));
@@ -411,7 +409,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() 
                 parcels.update(tx, &(1, 1), Parcel::NOTE.set(1))?;
                 step.reach(1);
                 step.wait_for(2);
-                Ok::<_, Abort>(())
+                Ok(())
             });
             assert_eq!(deleted, Ok(()));
         });
@@ -433,7 +431,7 @@ fn a_reader_of_a_new_index_sees_nothing_from_before_it_was_known<P: Protocol>() 
                 let note = parcels.read(tx, &(1, 1), Parcel::NOTE)?;
                 step.reach(2);
                 wait_until(|| is_at(Stage::Readable));
-                Ok::<_, Abort>((note, by_code.get(tx, &1_129, Parcel::NUMBER)?))
+                Ok((note, by_code.get(tx, &1_129, Parcel::NUMBER)?))
             })
             .unwrap();
         assert!(

@@ -33,7 +33,7 @@ fn a_dropped_database_is_freed_though_threads_keep_sessions_of_it() {
     eventually("the drop of the database", || weak.strong_count() == 0);
     // The stale session is dropped when this thread uses the next database.
     let db = Database::new();
-    db.run(|_| Ok::<_, Abort>(())).unwrap();
+    db.run(|_| Ok(())).unwrap();
 }
 
 protocol_tests!(
@@ -62,7 +62,7 @@ fn the_memory_limit_is_an_outcome_and_costs_nothing_else<P: Protocol>() {
             });
             updates += i64::from(inserted.is_ok() && rows > 0);
             match inserted {
-                Ok::<_, Abort>(true) => rows += 1,
+                Ok(true) => rows += 1,
                 Ok(false) => break rows,
                 // If an update makes a version, it is refused like an insert.
                 Err(Abort::MemoryLimit) if P::Versions::WORDS > 0 => break rows,
@@ -80,7 +80,7 @@ fn the_memory_limit_is_an_outcome_and_costs_nothing_else<P: Protocol>() {
             let again = || Item::new(0, 0);
             assert_eq!(db.run(|tx| table.insert(tx, again())), Err(Abort::Duplicate));
             assert_eq!(db.run(|tx| table.insert_many(tx, [again()])), Err(Abort::Duplicate));
-            assert_eq!(db.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(updates));
+            assert_eq!(db.run(|tx| table.read(tx, &0, Item::COUNT)), Ok(updates));
             // A delete frees room for a record, and room in the record's bucket.
             db.run(|tx| table.delete(tx, &0)).unwrap_or_else(|e: Abort| panic!("{e}"));
             eventually("room", || db.run(|tx| table.insert(tx, Item::new(0, 0))).is_ok());

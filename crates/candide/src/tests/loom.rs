@@ -75,7 +75,7 @@ pub(super) fn attempt<P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&crate::Tx<'_, P>) -> Result<(), Abort>,
 ) -> bool {
-    match session.run_with(RunOptions::new().attempts_max(1), body) {
+    match session.with(RunOptions::new().attempts_max(1)).run(body) {
         Ok(()) => true,
         Err(abort) => {
             assert_eq!(abort, Abort::AttemptsExhausted);
@@ -381,8 +381,8 @@ fn loom_looking_back_against_install_in_versions() {
         let snapshot = db.snapshot();
         assert!(attempt(&mut here, |tx| table.update(tx, &0, Item::OTHER.set(1))));
         let reader = thread::spawn(move || {
-            let seen = there.run_at(&snapshot, |tx| inner.get(tx, &0, Whole));
-            assert_eq!(seen, Ok::<_, Abort>(Some(Item::new(0, 0))));
+            let seen = snapshot.run_in(&mut there, |tx| inner.get(tx, &0, Whole));
+            assert_eq!(seen, Ok(Some(Item::new(0, 0))));
             drop((there, snapshot));
         });
         assert!(attempt(&mut here, |tx| table.update(
@@ -403,8 +403,8 @@ fn loom_looking_back_against_delete_in_versions() {
             (db.session().unwrap(), db.session().unwrap(), table.clone());
         let snapshot = db.snapshot();
         let reader = thread::spawn(move || {
-            let seen = there.run_at(&snapshot, |tx| inner.get(tx, &0, Whole));
-            assert_eq!(seen, Ok::<_, Abort>(Some(Item::new(0, 0))));
+            let seen = snapshot.run_in(&mut there, |tx| inner.get(tx, &0, Whole));
+            assert_eq!(seen, Ok(Some(Item::new(0, 0))));
             drop((there, snapshot));
         });
         assert!(attempt(&mut here, |tx| table.delete(tx, &0)));
@@ -498,7 +498,7 @@ fn loom_report_against_commits_by_timestamps() {
             drop(second);
         });
         let least = over.load(Ordering::Acquire) as i64;
-        let counts = mine.run_read_only(|tx| {
+        let counts = mine.read_view(|tx| {
             Ok([table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?])
         });
         let counts = counts.unwrap_or_else(|e: Abort| panic!("{e}"));
@@ -517,8 +517,8 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
     for session in [&mut mine, &mut other] {
         assert!(attempt(session, |tx| table.update(tx, &2, Item::COUNT.set(4))));
     }
-    let before = mine.run_read_only(|tx| table.read(tx, &2, Item::COUNT));
-    assert_eq!(before, Ok::<_, Abort>(4));
+    let before = mine.read_view(|tx| table.read(tx, &2, Item::COUNT));
+    assert_eq!(before, Ok(4));
     let items = table.clone();
     let writes = move || {
         let both = |tx: &Tx<'_, Mvto>| {
@@ -530,7 +530,7 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
     let items = table.clone();
     let reports = move || {
         assert!(!commits || attempt(&mut mine, |tx| items.update(tx, &2, Item::COUNT.set(5))));
-        let counts = mine.run_read_only(|tx| {
+        let counts = mine.read_view(|tx| {
             assert_eq!(
                 items.read(tx, &2, Item::COUNT)?,
                 4 + i64::from(commits),
@@ -668,7 +668,7 @@ fn loom_late_link_against_flattening_by_timestamps() {
         });
         let added = attempt(&mut mine, |tx| table.update_with(tx, &0, Linear(1, 1)));
         let read =
-            mine.run_with(RunOptions::new().attempts_max(1), |tx| table.read(tx, &0, Item::COUNT));
+            mine.with(RunOptions::new().attempts_max(1)).run(|tx| table.read(tx, &0, Item::COUNT));
         let set = late.join().unwrap();
         let last = count(&db, &table, [0])[0];
         match (set, added) {
@@ -911,10 +911,7 @@ fn loom_two_inserts_into_a_growing_table() {
             move |table, tx| add(table, tx, 1, in_full[0]),
         );
         for (id, is_added) in added.into_iter().zip([first, second]) {
-            assert_eq!(
-                db.run(|tx| table.get(tx, &id, Item::COUNT)),
-                Ok::<_, Abort>(is_added.then_some(0))
-            );
+            assert_eq!(db.run(|tx| table.get(tx, &id, Item::COUNT)), Ok(is_added.then_some(0)));
         }
     });
 }
@@ -1081,9 +1078,7 @@ fn loom_two_inserts_into_one_bucket() {
         );
         let mut session = db.session().unwrap();
         let found = session
-            .run(|tx| {
-                Ok::<_, Abort>((table.get(tx, &1, Item::COUNT)?, table.get(tx, &2, Item::COUNT)?))
-            })
+            .run(|tx| Ok((table.get(tx, &1, Item::COUNT)?, table.get(tx, &2, Item::COUNT)?)))
             .unwrap();
         assert_eq!(found, (first.then_some(1), second.then_some(2)));
     });
@@ -1529,7 +1524,7 @@ fn loom_two_inserts_of_one_unique_key() {
     explore_as_it_is(2, || {
         let (db, table) = tickets([].into_iter());
         let insert = |table: &Table<Ticket, Occ>, tx: &crate::Tx<'_, Occ>, id| {
-            match table.insert(tx, Ticket { id, seat: 7, price: 0 }) {
+            match tx.attempt(|tx| table.insert(tx, Ticket { id, seat: 7, price: 0 })) {
                 // The other insert was faster. In this test, the refusal counts as a conflict.
                 Err(Abort::NotUnique) => Ok(()),
                 result => result,

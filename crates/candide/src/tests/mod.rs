@@ -4,11 +4,15 @@
 //! and include protocols that are not public yet.
 
 #[cfg(not(any(loom, shuttle)))]
+mod aggregates;
+#[cfg(not(any(loom, shuttle)))]
 mod allocation;
 #[cfg(not(any(loom, shuttle)))]
 mod anomalies;
 #[cfg(not(any(loom, shuttle)))]
 mod batches;
+#[cfg(not(any(loom, shuttle)))]
+mod both_ends;
 #[cfg(not(any(loom, shuttle)))]
 mod bulk;
 #[cfg(not(any(loom, shuttle)))]
@@ -44,6 +48,8 @@ pub(crate) mod indexed_rows;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod interleaving;
 #[cfg(not(any(loom, shuttle)))]
+mod keys;
+#[cfg(not(any(loom, shuttle)))]
 mod life;
 mod log;
 #[cfg(not(any(loom, shuttle)))]
@@ -66,6 +72,8 @@ mod random_transactions;
 mod refusals;
 pub(crate) mod rows;
 #[cfg(not(any(loom, shuttle)))]
+mod savepoints;
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) mod seats;
 #[cfg(shuttle)]
 mod shuttle;
@@ -85,6 +93,8 @@ mod timelines;
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod transactions;
+#[cfg(not(any(loom, shuttle)))]
+mod unique_keys;
 #[cfg(not(any(loom, shuttle)))]
 mod versions;
 #[cfg(not(any(loom, shuttle)))]

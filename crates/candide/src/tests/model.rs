@@ -273,7 +273,7 @@ fn compare<P: Protocol>(
     let result = session.run(|tx| {
         shown.clear();
         shown.extend(script.iter().map(|&(operation, key)| perform(table, tx, operation, key)));
-        Ok::<(), Abort>(())
+        Ok(())
     });
     assert_eq!(shown, expected, "{script:?}");
     assert_eq!(result, outcome, "{script:?}");

@@ -30,13 +30,13 @@ protocol_tests!(concurrent: a_transaction_within_one_that_others_give_way_to_is_
 fn a_transaction_within_one_that_others_give_way_to_is_refused<P: Protocol>() {
     let Scene { items, sessions: [mut outer, mut inner, _], .. } = scene::<P>();
     let attempts = Cell::new(0);
-    let ended = outer.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
+    let ended = outer.with(MANY.attempts_max(ATTEMPTS_MAX)).run(|tx| {
         attempts.set(attempts.get() + 1);
         let count = items.read(tx, &1, Item::COUNT)?;
         // The inner transaction blocks the enclosing one, until other transactions give way to the
         // enclosing one.
         let options = MANY.attempts_max(ATTEMPTS_MAX);
-        inner.run_with(options, |tx| items.update(tx, &1, Item::COUNT.add(1)))?;
+        inner.with(options).run(|tx| items.update(tx, &1, Item::COUNT.add(1)))?;
         items.update(tx, &1, Item::COUNT.set(count + 1))
     });
     assert_eq!(ended, Err(Abort::Nested), "{}", P::NAME);
@@ -44,7 +44,7 @@ fn a_transaction_within_one_that_others_give_way_to_is_refused<P: Protocol>() {
     // The refused transaction leaves no effect.
     for session in [&mut outer, &mut inner] {
         let added = session.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
-        assert_eq!(added, Ok::<_, Abort>(()), "{}", P::NAME);
+        assert_eq!(added, Ok(()), "{}", P::NAME);
     }
 }
 
@@ -59,7 +59,7 @@ fn a_transaction_within_one_that_holds_its_row_is_refused<P: Protocol>() {
     let ended = outer.run(|tx| {
         items.read_for_update(tx, &1, Item::COUNT)?;
         let mut update = |id: u64| {
-            inner.run_with(MANY.attempts_max(ATTEMPTS_MAX), |tx| {
+            inner.with(MANY.attempts_max(ATTEMPTS_MAX)).run(|tx| {
                 tried.set(tried.get() + 1);
                 items.update(tx, &id, Item::COUNT.add(1))
             })
@@ -74,11 +74,11 @@ fn a_transaction_within_one_that_holds_its_row_is_refused<P: Protocol>() {
         );
         items.update(tx, &1, Item::COUNT.add(1))
     });
-    assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
+    assert_eq!(ended, Ok(()), "{}", P::NAME);
     assert!(tried.get() <= 3, "{}: {} attempts", P::NAME, tried.get());
     let updated = inner.run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
-    assert_eq!(updated, Ok::<_, Abort>(()), "{}", P::NAME);
-    assert_eq!(outer.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(2));
+    assert_eq!(updated, Ok(()), "{}", P::NAME);
+    assert_eq!(outer.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(2));
 }
 
 protocol_tests!(overlapping: a_transaction_does_without_the_turn_of_the_one_around_it);
@@ -102,7 +102,7 @@ fn a_transaction_does_without_the_turn_of_the_one_around_it<P: Protocol>() {
         disturb()?;
         items.update(tx, &1, Item::COUNT.set(count + 1))
     });
-    assert_eq!((ended, attempts, inner_attempts), (Ok::<_, Abort>(()), 2, 2), "{}", P::NAME);
+    assert_eq!((ended, attempts, inner_attempts), (Ok(()), 2, 2), "{}", P::NAME);
     let entered = db.inner.engine.parking.entered();
     assert_eq!(entered, 0, "{}: it has slept until the transaction around it is over", P::NAME);
 }
@@ -124,7 +124,7 @@ fn a_transaction_within_one_that_holds_its_row_is_refused_without_sleeping<P: Pr
         );
         Ok(())
     });
-    assert_eq!(ended, Ok::<_, Abort>(()), "{}", P::NAME);
+    assert_eq!(ended, Ok(()), "{}", P::NAME);
     assert_eq!(
         db.inner.engine.parking.entered(),
         0,

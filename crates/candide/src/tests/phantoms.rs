@@ -13,15 +13,15 @@ use crate::{Abort, Database, Error, IndexOptions, Prefix, RunOptions, Session, T
 use std::ops::Bound;
 
 /// A table of parcels in district 1, another table with one row, and two sessions.
-struct Scene<P: Protocol> {
-    db: Database<P>,
-    parcels: Table<Parcel, P>,
+pub(super) struct Scene<P: Protocol> {
+    pub(super) db: Database<P>,
+    pub(super) parcels: Table<Parcel, P>,
     beside: Table<Item, P>,
-    first: Session<P>,
+    pub(super) first: Session<P>,
     second: Session<P>,
 }
 
-fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
+pub(super) fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scene<P> {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let (parcels, beside) =
         (db.table::<Parcel>("parcels").unwrap(), db.table::<Item>("beside").unwrap());
@@ -42,10 +42,10 @@ const ONCE: fn() -> RunOptions<'static> = || RunOptions::new().attempts_max(1);
 const CONFLICT: Result<(), Abort> = Err(Abort::AttemptsExhausted);
 
 /// An action of one of the two transactions on the parcels.
-type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;
+pub(super) type Act<P> = fn(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Reads a scan to its end, or to its first error.
-fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abort> {
+pub(super) fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abort> {
     scan.try_for_each(|row| row.map(drop))
 }
 
@@ -53,17 +53,17 @@ fn drain<T>(mut scan: impl Iterator<Item = Result<T, Abort>>) -> Result<(), Abor
 /// runs `disturb` and commits, and the first one commits a write. If `in_a_circle`, the second one
 /// has read the row that the first one writes. Then no serial order of the two exists if `disturb`
 /// changes what `look` saw.
-fn both_commit<P: Protocol>(
+pub(super) fn both_commit<P: Protocol>(
     scene: &mut Scene<P>,
     in_a_circle: bool,
-    look: Act<P>,
-    disturb: Act<P>,
+    mut look: impl FnMut(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>,
+    mut disturb: impl FnMut(&Table<Parcel, P>, &Tx<'_, P>) -> Result<(), Abort>,
 ) -> bool {
     let Scene { parcels, beside, first, second, .. } = scene;
     let mut inner = Ok(());
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         look(parcels, tx)?;
-        inner = second.run_with(ONCE(), |tx| {
+        inner = second.with(ONCE()).run(|tx| {
             if in_a_circle {
                 beside.read(tx, &0, Item::COUNT)?;
             }
@@ -78,7 +78,7 @@ fn both_commit<P: Protocol>(
 }
 
 /// Asserts that `disturb` invalidates `look`.
-fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
+pub(super) fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
     let numbers = || numbers.iter().copied();
     assert!(!both_commit(&mut scene::<P>(numbers()), true, look, disturb), "{}", P::NAME);
     if P::NAME == Occ::NAME {
@@ -92,7 +92,7 @@ fn is_noticed<P: Protocol>(numbers: &[u16], look: Act<P>, disturb: Act<P>) {
 }
 
 /// Asserts that `disturb` does not invalidate `look`.
-fn is_not_noticed<P: Protocol>(
+pub(super) fn is_not_noticed<P: Protocol>(
     numbers: impl IntoIterator<Item = u16>,
     look: Act<P>,
     disturb: Act<P>,
@@ -100,7 +100,11 @@ fn is_not_noticed<P: Protocol>(
     assert!(both_commit(&mut scene::<P>(numbers), false, look, disturb), "{}", P::NAME);
 }
 
-fn insert<P: Protocol>(table: &Table<Parcel, P>, tx: &Tx<'_, P>, number: u16) -> Result<(), Abort> {
+pub(super) fn insert<P: Protocol>(
+    table: &Table<Parcel, P>,
+    tx: &Tx<'_, P>,
+    number: u16,
+) -> Result<(), Abort> {
     table.insert(tx, Parcel::new(1, number))
 }
 
@@ -192,7 +196,7 @@ fn both_ways_lead_over_the_same_rows() {
                 assert_eq!(forward, (lower..upper).collect::<Vec<_>>());
                 assert_eq!(back, forward);
             }
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
 }
@@ -221,9 +225,9 @@ fn own_splits_keep_a_scan_and_others_inserts_spoil_it<P: Protocol>() {
     // Another session inserts before the transaction's own split.
     let Scene { parcels, mut first, mut second, beside, .. } = scene::<P>(TENS);
     let mut inner = Ok(());
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         drain(parcels.scan(tx, Prefix((1,)), ()))?;
-        inner = second.run_with(ONCE(), |tx| {
+        inner = second.with(ONCE()).run(|tx| {
             beside.read(tx, &0, Item::COUNT)?;
             insert(&parcels, tx, 115)
         });
@@ -242,8 +246,8 @@ fn an_uncommitted_insert_is_an_absence_that_a_scan_observes<P: Protocol>() {
     let circle = |reverse: bool| {
         let Scene { parcels, beside, mut first, mut second, .. } = scene::<P>([10, 20, 30]);
         let mut inner = Ok(());
-        let outer = first.run_with(ONCE(), |scanner| {
-            inner = second.run_with(ONCE(), |inserter| {
+        let outer = first.with(ONCE()).run(|scanner| {
+            inner = second.with(ONCE()).run(|inserter| {
                 insert(&parcels, inserter, 15)?;
                 beside.read(inserter, &0, Item::COUNT)?;
                 let numbers: Result<Vec<_>, Abort> = match reverse {
@@ -285,9 +289,9 @@ fn a_row_that_comes_again_among_others_that_have_gone_is_noticed<P: Protocol>() 
             };
             let Scene { parcels, beside, mut first, mut second, .. } = some_gone();
             let mut inner = Ok(());
-            let outer = first.run_with(ONCE(), |tx| {
+            let outer = first.with(ONCE()).run(|tx| {
                 look(&parcels, tx)?;
-                inner = second.run_with(ONCE(), |tx| {
+                inner = second.with(ONCE()).run(|tx| {
                     beside.read(tx, &0, Item::COUNT)?;
                     insert(&parcels, tx, back)
                 });
@@ -346,10 +350,10 @@ fn filed_scene<P: Protocol>() -> FiledScene<P> {
 }
 
 /// An action of one of the two transactions on filed parcels.
-type FiledAct<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
+pub(super) type FiledAct<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 /// Asserts that `disturb` invalidates `look`. `look` reads by indexes.
-fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
+pub(super) fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
     for in_a_circle in [true, false] {
         if !in_a_circle && P::NAME != Occ::NAME {
             continue;
@@ -357,9 +361,9 @@ fn is_noticed_by_index<P: Protocol>(look: FiledAct<P>, disturb: FiledAct<P>) {
         let FiledScene { filed, scene } = filed_scene::<P>();
         let Scene { mut first, mut second, beside, .. } = scene;
         let mut inner = Ok(());
-        let outer = first.run_with(ONCE(), |tx| {
+        let outer = first.with(ONCE()).run(|tx| {
             look(&filed, tx)?;
-            inner = second.run_with(ONCE(), |tx| {
+            inner = second.with(ONCE()).run(|tx| {
                 if in_a_circle {
                     beside.read(tx, &0, Item::COUNT)?;
                 }
@@ -422,7 +426,8 @@ fn a_reader_by_an_index_does_not_notice_other_columns<P: Protocol>() {
     let FiledScene { filed, scene } = filed_scene::<P>();
     let Scene { mut first, mut second, beside, .. } = scene;
     first
-        .run_with(ONCE(), |tx| {
+        .with(ONCE())
+        .run(|tx| {
             filed.index(Filed::BY_CODE).read(tx, &1_002, Filed::NOTE)?;
             drain(filed.index(Filed::BY_PLACE).scan(tx, .., Filed::NOTE))?;
             second
@@ -443,10 +448,10 @@ fn a_unique_key_is_given_to_one_of_two<P: Protocol>() {
         let FiledScene { filed, scene } = filed_scene::<P>();
         let Scene { mut first, mut second, .. } = scene;
         let mut inner = Ok(());
-        let outer = first.run_with(ONCE(), |tx| {
+        let outer = first.with(ONCE()).run(|tx| {
             change(&filed, tx)?;
             inner =
-                second.run_with(ONCE(), |tx| filed.insert(tx, Filed { number: 8, ..another() }));
+                second.with(ONCE()).run(|tx| filed.insert(tx, Filed { number: 8, ..another() }));
             Ok(())
         });
         assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
@@ -465,7 +470,7 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>()
     let FiledScene { filed, scene } = filed_scene::<P>();
     let Scene { mut first, mut second, beside, .. } = scene;
     let by_code = filed.index(Filed::BY_CODE);
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         let row = by_code.find(tx, &1_002)?.expect("it is there");
         second.run(|tx| {
             beside.read(tx, &0, Item::COUNT)?;
@@ -477,7 +482,7 @@ fn a_row_that_goes_while_an_index_leads_to_it_is_never_half_there<P: Protocol>()
     assert_eq!(outer, CONFLICT);
     // Rows are deleted in the middle of a scan that has already read their leaf. The scan does not
     // return the deleted rows, or the transaction fails.
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         let by_place = filed.index(Filed::BY_PLACE);
         let mut scan = by_place.rows(tx, &(1, 0), Filed::NOTE);
         let (key, _) = scan.next().expect("there is one")?;
@@ -519,7 +524,7 @@ fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
             parcels.delete(tx, &(1, 20))?;
             parcels.delete(tx, &(1, 4))?;
             assert!(!maker.is_finished(), "it waits for transactions that began before");
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
     maker.expect("made by the first attempt").join().unwrap();
@@ -552,7 +557,7 @@ fn a_unique_index_that_cannot_be_leaves_nothing<P: Protocol>() {
         .unwrap_or_else(|e: Abort| panic!("{e}"));
     let by_code = make().unwrap();
     assert_entries_match_rows(&mut first, &parcels);
-    assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok::<_, Abort>(2));
+    assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok(2));
 }
 
 /// Returns the number of entries of an index, whether or not the index can be read.
@@ -565,7 +570,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
     let Scene { db, parcels, mut first, .. } = scene::<P>(0..40);
     let make = || parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered());
     let old = make().unwrap();
-    assert_eq!(first.run(|tx| Ok::<_, Abort>(old.rows(tx, &1, ()).count())), Ok(40));
+    assert_eq!(first.run(|tx| old.rows(tx, 1, ()).count()), Ok(40));
     parcels.drop_index("by_shelf").unwrap();
     let refused = first.run(|tx| {
         assert_eq!(old.find(tx, &1).map(drop), Err(Abort::NoIndex));
@@ -588,7 +593,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
         })
         .unwrap_or_else(|e: Abort| panic!("{e}"));
     let new = make().unwrap();
-    assert_eq!(first.run(|tx| Ok::<_, Abort>(new.rows(tx, &1, ()).count())), Ok(38));
+    assert_eq!(first.run(|tx| new.rows(tx, 1, ()).count()), Ok(38));
     assert_entries_match_rows(&mut first, &parcels);
 }
 
@@ -598,7 +603,7 @@ fn a_scan_gives_nothing_after_an_error() {
     let Scene { db, parcels, mut first, .. } = scene::<Occ>(0..3);
     let by_shelf =
         parcels.create_index("by_shelf", Parcel::SHELF, IndexOptions::ordered()).unwrap();
-    let outer: Result<(), Abort> = first.run_with(ONCE(), |tx| {
+    let outer: Result<(), Abort> = first.with(ONCE()).run(|tx| {
         let mut scan = parcels.scan(tx, .., Parcel::WEIGHT);
         let mut rows = by_shelf.rows(tx, &1, Parcel::WEIGHT);
         scan.next().expect("there is one")?;
@@ -623,8 +628,8 @@ fn an_update_that_is_refused_leaves_nothing_behind() {
         .run(|tx| {
             let update = (Parcel::WEIGHT.add(1), Parcel::SHELF.set(5), Parcel::NOTE.set(3));
             assert_eq!(parcels.update(tx, &(1, 0), update), Err(Abort::Indexed));
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
-    assert_eq!(first.run(|tx| parcels.read(tx, &(1, 0), Whole)), Ok::<_, Abort>(Parcel::new(1, 0)));
+    assert_eq!(first.run(|tx| parcels.read(tx, &(1, 0), Whole)), Ok(Parcel::new(1, 0)));
 }

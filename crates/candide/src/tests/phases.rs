@@ -69,7 +69,7 @@ fn a_row_never_has_the_same_version_twice() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     // A session that has no version yet replaces the row that was read, in the same epoch in which
     // the row was inserted.
-    let lost = first.run_with(ONCE(), |tx| {
+    let lost = first.with(ONCE()).run(|tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
         run(&mut second, |tx| table.update(tx, &0, Item::COUNT.add(10)));
         table.update(tx, &0, Item::COUNT.set(count + 1))
@@ -127,7 +127,7 @@ fn what_was_searched_in_vain_is_observed_as_it_was_then_under<P: Protocol>() {
         };
         let mut first = scene.db.session().unwrap();
         let looked = acting(Point::Searched, fill, || {
-            first.run_with(ONCE(), |tx| {
+            first.with(ONCE()).run(|tx| {
                 let found = look(&scene, &parcels, tx)?;
                 Ok((found, scene.table.read(tx, &0, Item::COUNT)?))
             })
@@ -148,7 +148,7 @@ fn what_was_searched_in_vain_is_observed_as_it_was_then() {
 
 fn an_attempt_that_does_not_validate_has_stored_nothing_under<P: Protocol>() {
     let Scene { table, mut first, mut second, .. } = scene::<P>();
-    let failed = first.run_with(ONCE(), |tx| {
+    let failed = first.with(ONCE()).run(|tx| {
         let count = table.read(tx, &0, Item::COUNT)?;
         table.update(tx, &0, Item::COUNT.set(count + 5))?;
         table.update(tx, &1, Item::COUNT.add(5))?;
@@ -178,7 +178,7 @@ fn a_row_whose_words_are_being_stored_is_not_read() {
     let (inner, seen) = (table.clone(), Rc::new(Cell::new(None)));
     let result = seen.clone();
     let read =
-        move || result.set(Some(second.run_with(ONCE(), |tx| inner.read(tx, &0, Item::COUNT))));
+        move || result.set(Some(second.with(ONCE()).run(|tx| inner.read(tx, &0, Item::COUNT))));
     acting(Point::Installing, read, || {
         run(&mut first, |tx| table.update(tx, &0, Item::COUNT.add(1)))
     });
@@ -216,7 +216,7 @@ fn an_updater_that_fails_leaves_no_half_of_its_commit<P: Protocol>() {
         for failing in [1, 2] {
             let Scene { table, mut first, mut second, .. } = scene::<P>();
             let ended = catch_unwind(AssertUnwindSafe(|| {
-                first.run_with(ONCE(), |tx| {
+                first.with(ONCE()).run(|tx| {
                     table.update(tx, &(3 - failing), Item::COUNT.add(5))?;
                     table.update_with(tx, &failing, end)
                 })

@@ -29,6 +29,16 @@ enum Turn {
     Panic,
 }
 
+/// Whether operations are a part of their transaction, and what becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    None,
+    /// A part that is undone if one of its operations fails.
+    Undoable,
+    /// A part that is undone.
+    Undone,
+}
+
 /// The number of operations; the first number drawn for an operation is below it.
 const OPERATIONS: u64 = 26;
 /// The numbers of the operations that only read.
@@ -71,9 +81,9 @@ impl<P: Protocol> Mix<P> {
         // A transaction that fails this often has met a defect.
         let options = RunOptions::new().attempts_max(20_000);
         if random.below(8) == 0 {
-            self.play(random, most, a_read, |body| session.run_with(options.read_only(), body));
+            self.play(random, most, a_read, |body| session.with(options.read_only()).run(body));
         } else {
-            self.play(random, most, any, |body| session.run_with(options, body));
+            self.play(random, most, any, |body| session.with(options).run(body));
         }
     }
 
@@ -94,10 +104,18 @@ impl<P: Protocol> Mix<P> {
             _ => Turn::Commit,
         };
         let stops = random.below(4) == 0;
+        let parts: Vec<_> = (0..script.len())
+            .map(|_| match random.below(6) {
+                0 => Part::Undone,
+                1 | 2 => Part::Undoable,
+                _ => Part::None,
+            })
+            .collect();
         let mut body = |tx: &Tx<'_, Recorded<P>>| {
-            for operation in &script {
-                match self.carry_out(tx, *operation) {
-                    Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique) if !stops => {}
+            for (operations, part) in script.chunks(2).zip(&parts) {
+                match self.carry_out_part(tx, operations, *part) {
+                    Err(Abort::NotFound | Abort::Duplicate | Abort::NotUnique | Abort::Guard)
+                        if !stops => {}
                     done => done?,
                 }
             }
@@ -114,6 +132,29 @@ impl<P: Protocol> Mix<P> {
             Ok(Err(abort)) => panic!("{}: {abort}", P::NAME),
             Err(panic) if panic.is::<Turn>() => {}
             Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// Carries out operations, as a part of the transaction if `part` says so.
+    fn carry_out_part(
+        &self,
+        tx: &Tx<'_, Recorded<P>>,
+        operations: &[(u64, u64, u64)],
+        part: Part,
+    ) -> Result<(), Abort> {
+        let carry_out = |tx: &Tx<'_, Recorded<P>>| {
+            operations.iter().try_for_each(|operation| self.carry_out(tx, *operation))
+        };
+        match part {
+            Part::None => carry_out(tx),
+            Part::Undoable => tx.attempt(carry_out),
+            Part::Undone => {
+                let undone = tx.attempt(|tx| {
+                    tx.attempt(carry_out)?;
+                    Err::<(), _>(Abort::Indexed)
+                });
+                if undone == Err(Abort::Indexed) { Ok(()) } else { undone }
+            }
         }
     }
 
@@ -140,7 +181,7 @@ impl<P: Protocol> Mix<P> {
             6 => items.modify(tx, &key, Item::OTHER, |other| *other += 1),
             7 => items.delete(tx, &key),
             8 => items.get_for_update(tx, &key, Whole).map(drop),
-            9 => items.iter(tx, ()).try_for_each(|row| row.map(drop)),
+            9 => items.iter(tx, ()).for_each(drop),
             10 => parcels.get(tx, &parcel, Parcel::WEIGHT).map(drop),
             11 => parcels.get(tx, &parcel, (Parcel::NOTE, Parcel::COUNT)).map(drop),
             12 => parcels.insert(tx, row),
@@ -159,10 +200,10 @@ impl<P: Protocol> Mix<P> {
             20 => {
                 parcels.scan_rev(tx, range, Parcel::COUNT).take(1).try_for_each(|row| row.map(drop))
             }
-            21 => parcels.scan(tx, parcel..parcel, ()).try_for_each(|row| row.map(drop)),
+            21 => parcels.scan(tx, parcel..parcel, ()).for_each(drop),
             22 => by_code.get(tx, &(other as u32), Parcel::NOTE).map(drop),
             23 => by_place.scan(tx, .., Parcel::WEIGHT).take(3).try_for_each(|row| row.map(drop)),
-            24 => by_place.rows(tx, &((other % 2) as u8, 0), ()).try_for_each(|row| row.map(drop)),
+            24 => by_place.rows(tx, &((other % 2) as u8, 0), ()).for_each(drop),
             _ => {
                 thread::yield_now();
                 Ok(())
@@ -180,7 +221,7 @@ impl<P: Versioned> Mix<P> {
         random: &mut Random,
         most: u64,
     ) {
-        self.play(random, most, a_read, |body| session.run_at(snapshot, body));
+        self.play(random, most, a_read, |body| snapshot.run_in(session, body));
     }
 }
 

@@ -19,10 +19,7 @@ fn row(number: u16, code: u32) -> Parcel {
 fn two_rows<P: Protocol>() -> (Database<P>, Table<Parcel, P>) {
     let db = Database::<P>::builder().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
-    assert_eq!(
-        db.run(|tx| parcels.insert_many(tx, [row(1, 100), row(2, 200)])),
-        Ok::<_, Abort>(())
-    );
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, [row(1, 100), row(2, 200)])), Ok(()));
     (db, parcels)
 }
 
@@ -84,12 +81,12 @@ fn a_row_is_not_refused_for_a_key_of_its_own<P: Protocol>() {
     let hook = move |point| {
         if point == Point::Installing {
             let once = RunOptions::new().attempts_max(1);
-            let inserted = second.run_with(once, |tx| own.insert(tx, Parcel::new(1, 7).into()));
+            let inserted = second.with(once).run(|tx| own.insert(tx, Parcel::new(1, 7).into()));
             noted.lock().unwrap().push(inserted);
         }
     };
     let inserted = with_hook(hook, || first.run(|tx| filed.insert(tx, Parcel::new(1, 7).into())));
-    assert_eq!(inserted, Ok::<_, Abort>(()));
+    assert_eq!(inserted, Ok(()));
     let outcomes = outcomes.lock().unwrap();
     assert!(
         outcomes.len() > 3 && !outcomes.contains(&Err(Abort::NotUnique)),
@@ -113,7 +110,7 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
                 parcels.put(tx, row(1, 102))?;
                 step.reach(1);
                 step.wait_for(2);
-                Ok::<_, Abort>(())
+                Ok(())
             });
             assert_eq!(put, Ok(()));
         });
@@ -124,7 +121,7 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
                 .session()
                 .unwrap()
                 .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code = 101));
-            assert_eq!(changed, Ok::<_, Abort>(()));
+            assert_eq!(changed, Ok(()));
             step.reach(2);
         });
         // This transaction begins before the wrong entry is removed, and cannot move on in time
@@ -134,14 +131,14 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
             let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
             let inserted = session.run(|tx| {
                 parcels.read(tx, &(1, 2), Parcel::NOTE)?;
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     other.run(|tx| parcels.update(tx, &(1, 2), Parcel::NOTE.set(5)))?;
                     step.reach(4);
                     wait_until(is_enforced);
                 }
                 parcels.insert(tx, row(3, 101))
             });
-            assert_eq!(inserted, Ok::<_, Abort>(()), "no row has this code");
+            assert_eq!(inserted, Ok(()), "no row has this code");
         });
         step.wait_for(1);
         let (own, mut is_first) = (step.clone(), true);
@@ -172,8 +169,8 @@ fn assert_refused_with_reason<P: Protocol>(
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (inserted, codes) = session
         .run(|tx| {
-            let inserted = parcels.insert(tx, row(3, 200));
-            if tx.attempt() == 1 {
+            let inserted = tx.attempt(|tx| parcels.insert(tx, row(3, 200)));
+            if tx.attempt_number() == 1 {
                 refused();
                 // If the change of the index does not wait, the index is no longer maintained.
                 wait_until(|| waits.has_reached(2) || parcels.core().indexes.kept().count() == 0);
@@ -184,8 +181,8 @@ fn assert_refused_with_reason<P: Protocol>(
             }
             let codes = parcels
                 .iter(tx, Parcel::CODE)
-                .map(|row| Ok::<_, Abort>(row?.1))
-                .collect::<Result<Vec<_>, _>>()?;
+                .map(|row| Ok(row?.1))
+                .collect::<Result<Vec<_>, Abort>>()?;
             Ok((inserted, codes))
         })
         .unwrap();
@@ -206,7 +203,7 @@ fn an_index_that_is_dropped_is_kept_for_writers_it_has_refused<P: Protocol>() {
                 parcels.read(tx, &(1, 1), Parcel::NOTE)?;
                 step.reach(1);
                 step.wait_for(2);
-                Ok::<_, Abort>(())
+                Ok(())
             });
             assert_eq!(read, Ok(()));
         });
@@ -224,9 +221,9 @@ protocol_tests!(overlapping: an_index_that_could_not_be_made_is_kept_for_writers
 fn an_index_that_could_not_be_made_is_kept_for_writers_it_has_refused<P: Protocol>() {
     let (db, parcels) = two_rows::<P>();
     let rows = (10..300).map(|number| row(number, 1_000 + u32::from(number)));
-    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| parcels.insert_many(tx, rows.clone())), Ok(()));
     // The row whose entry is made last has the code of another row.
-    assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| parcels.insert(tx, row(300, 1_299))), Ok(()));
     let (indexes, step) = (&parcels.core().indexes, Arc::new(Step::default()));
     let waits = Arc::new(Step::default());
     thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! Rows of tables whose indexes tests create while they run.
 
-use crate::{Abort, Index, Ordered, Protocol, RunOptions, Session, Table, Whole};
+use crate::{Index, Ordered, Protocol, RunOptions, Session, Table, Whole};
 use candide_derive::Record;
 
 /// A row with a key of two words, and three groups.
@@ -42,7 +42,7 @@ pub(crate) fn check_index<P: Protocol>(
     table: &Table<Seat, P>,
     index: &Index<Seat, u64, Ordered, P>,
 ) {
-    let checked = session.run_with(RunOptions::new().attempts_max(50), |tx| {
+    let checked = session.with(RunOptions::new().attempts_max(50)).run(|tx| {
         let indexed: Result<Vec<_>, _> =
             index.scan(tx, .., Whole).map(|row| row.map(|row| row.1)).collect();
         let mut rows = table
@@ -51,7 +51,7 @@ pub(crate) fn check_index<P: Protocol>(
             .collect::<Result<Vec<_>, _>>()?;
         rows.sort_by_key(|row| row.owner);
         assert_eq!(indexed?, rows);
-        Ok::<_, Abort>(())
+        Ok(())
     });
     assert_eq!(checked, Ok(()), "the index cannot be read");
 }

@@ -268,7 +268,7 @@ fn ranges_and_indexes_are_of_the_same_moment<P: Chained>() {
     let colour = rows[1].1.colour;
     let by_present =
         |tx: &crate::Tx<'_, P>| too_young.rows(tx, &colour, ()).collect::<Result<Vec<_>, _>>();
-    let found = ok(db.run_read_only(by_present));
+    let found = ok(db.read_view(by_present));
     assert!(!found.is_empty() && found == ok(db.run(by_present)));
 }
 
@@ -302,8 +302,8 @@ fn rows_come_in_parts_by_indexes_and_of_hashed_tables_too<P: Chained>() {
             _ => parcels.modify(tx, &(1, number), Parcel::CODE, |code| *code += 1 << 20),
         }));
         ok(session.run(|tx| match number % 3 {
-            0 => items.delete(tx, &number.into()),
-            1 => items.update(tx, &number.into(), Item::COUNT.add(1)),
+            0 => items.delete(tx, u64::from(number)),
+            1 => items.update(tx, u64::from(number), Item::COUNT.add(1)),
             _ => items.insert(tx, Item::new(u64::from(number) + 1_000, 1)),
         }));
     }
@@ -360,7 +360,7 @@ fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
     let snapshot = db.snapshot();
     let attempts = std::cell::Cell::new(0);
     let refused = |tx: &crate::Tx<'_, P>| {
-        attempts.set(tx.attempt());
+        attempts.set(tx.attempt_number());
         assert_eq!(items.insert(tx, Item::new(9, 0)), Err(Abort::ReadOnly));
         assert_eq!(items.put(tx, Item::new(1, 7)), Err(Abort::ReadOnly));
         assert_eq!(items.update(tx, &1, Item::COUNT.add(1)), Err(Abort::ReadOnly));
@@ -370,18 +370,18 @@ fn a_transaction_that_only_reads_writes_nothing<P: Chained>() {
         items.read(tx, &1, Item::COUNT)
     };
     assert_eq!((snapshot.run(refused), attempts.get()), (Ok(0), 1));
-    assert_eq!((session.run_at(&snapshot, refused), attempts.get()), (Ok(0), 1));
-    assert_eq!((session.run_read_only(refused), attempts.get()), (Ok(0), 1));
+    assert_eq!((snapshot.run_in(&mut session, refused), attempts.get()), (Ok(0), 1));
+    assert_eq!((session.read_view(refused), attempts.get()), (Ok(0), 1));
     assert!(matches!(items.core().index.find(&[9]), Found::Nothing { .. }));
     let other = Database::<P>::builder().build().unwrap();
-    assert_eq!(session.run_at(&other.snapshot(), |_| Ok(())), Err(Abort::ForeignTable));
+    assert_eq!(other.snapshot().run_in(&mut session, |_| Ok(())), Err(Abort::ForeignTable));
     // Afterwards the session writes as before, even after a closure has panicked.
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        session.run_at(&snapshot, |_| -> Result<(), Abort> { panic!("deliberate") })
+        snapshot.run_in(&mut session, |_| -> Result<(), Abort> { panic!("deliberate") })
     }));
     assert!(panicked.is_err());
     add(&mut session, &items, 1);
-    assert_eq!(ok(session.run_read_only(|tx| items.read(tx, &1, Item::COUNT))), 1);
+    assert_eq!(ok(session.read_view(|tx| items.read(tx, &1, Item::COUNT))), 1);
     assert_eq!(count(&snapshot, &items, 1), Some(0));
 }
 

@@ -42,7 +42,7 @@ fn overtaken<P: Protocol>(
     other: &mut Session<P>,
 ) -> Result<(), Abort> {
     table.read(tx, &0, Item::COUNT)?;
-    if tx.attempt() == 1 {
+    if tx.attempt_number() == 1 {
         run(other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
     }
     table.read(tx, &1, Item::COUNT).map(drop)
@@ -53,13 +53,13 @@ fn a_reader_that_is_overtaken_is_counted_if_that_was_asked_for<P: Protocol>() {
     for (counts, read_only) in [(true, false), (true, true), (false, false), (false, true)] {
         let Scene { table, mut first, mut second, .. } = scene::<P>(counts);
         let options = if read_only { RunOptions::new().read_only() } else { RunOptions::new() };
-        first.run_with(options, |tx| overtaken(tx, &table, &mut second)).unwrap();
+        first.with(options).run(|tx| overtaken(tx, &table, &mut second)).unwrap();
         let expected = u64::from(counts && commits_stale::<P>());
         let stats = first.stats();
         assert_eq!(stats.stale_commits, expected, "{} {counts} {read_only}", P::NAME);
         assert_eq!(stats.retries, 0, "{}", P::NAME);
         // The count is of single transactions.
-        first.run_with(options, |tx| table.read(tx, &0, Item::COUNT)).unwrap();
+        first.with(options).run(|tx| table.read(tx, &0, Item::COUNT)).unwrap();
         assert_eq!(first.stats().stale_commits, expected, "{} {counts} {read_only}", P::NAME);
     }
 }
@@ -69,13 +69,13 @@ fn a_reader_of_an_old_version_is_counted<P: Protocol>() {
     for read_only in [false, true] {
         let Scene { table, mut first, mut second, .. } = scene::<P>(true);
         let options = if read_only { RunOptions::new().read_only() } else { RunOptions::new() };
-        let seen = first.run_with(options, |tx| {
+        let seen = first.with(options).run(|tx| {
             let before = table.read(tx, &0, Item::COUNT)?;
             run(&mut second, |tx| {
                 table.update(tx, &0, Item::COUNT.add(1))?;
                 table.update(tx, &1, Item::COUNT.add(1))
             });
-            Ok::<_, Abort>((before, table.read(tx, &1, Item::COUNT)?))
+            Ok((before, table.read(tx, &1, Item::COUNT)?))
         });
         assert_eq!(seen, Ok((0, 0)), "{}", P::NAME);
         assert_eq!(first.stats().stale_commits, 1, "{} {read_only}", P::NAME);

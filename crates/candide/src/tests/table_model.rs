@@ -11,16 +11,16 @@ use super::entries::assert_entries_match_rows;
 use super::indexed_rows::{Filed, Parcel};
 use super::properties;
 use crate::engine::Protocol;
-use crate::index::Direction;
 use crate::protocols::{Occ, Recorded};
 use crate::sync::Random;
 use crate::sync::size::{Sample, is_short};
 use crate::{
     Abort, Column, ColumnKind, Database, Error, Free, Hashed, Index, IndexKind, IndexOptions,
-    IndexScan, Indexed, Ordered, Prefix, Projection, Record, Refused, RunOptions, Scan, Session,
-    Table, TableOptions, Tx, Updater, Whole,
+    Indexed, Ordered, Prefix, Projection, Record, Refused, RunOptions, Session, Table,
+    TableOptions, Tx, Updater, Whole,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter::Rev;
 use std::marker::PhantomData;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -63,24 +63,24 @@ trait Goods: Record<Key = Key> + From<Parcel> + Into<Parcel> {
     }
 
     /// Returns a scan of a range of keys; `None` if the type has no such scans.
-    fn range<'t, P: Protocol, Pr: Projection<Self>>(
+    fn range<'t, P: Protocol, Pr: Projection<Self> + 'static>(
         _: &'t Table<Self, P>,
         _: &'t Tx<'_, P>,
         _: &Source,
-        _: Direction,
+        _: Order,
         _: Pr,
-    ) -> Option<Scan<'t, Self, P, Pr>> {
+    ) -> Option<Rows<'t, Pr::Value>> {
         None
     }
 
     /// Returns a scan of a range of codes; `None` if the index has no such scans.
-    fn codes<'t, P: Protocol, Pr: Projection<Self>>(
+    fn codes<'t, P: Protocol, Pr: Projection<Self> + 'static>(
         _: &'t Index<Self, u32, Self::ByCode, P>,
         _: &'t Tx<'_, P>,
         _: (Bound<u32>, Bound<u32>),
-        _: Direction,
+        _: Order,
         _: Pr,
-    ) -> Option<IndexScan<'t, Self, u32, Self::ByCode, P, Pr>> {
+    ) -> Option<Rows<'t, Pr::Value>> {
         None
     }
 
@@ -109,44 +109,38 @@ impl Goods for Parcel {
         Some(table.update(tx, key, (Parcel::WEIGHT.add(1), Parcel::CODE.set(code))))
     }
 
-    fn range<'t, P: Protocol, Pr: Projection<Self>>(
+    fn range<'t, P: Protocol, Pr: Projection<Self> + 'static>(
         table: &'t Table<Self, P>,
         tx: &'t Tx<'_, P>,
         source: &Source,
-        direction: Direction,
+        order: Order,
         projection: Pr,
-    ) -> Option<Scan<'t, Self, P, Pr>> {
-        match (*source, direction) {
-            (Source::Range(Bound::Included(lower), Bound::Excluded(upper)), Direction::Forward) => {
-                Some(table.scan(tx, lower..upper, projection))
+    ) -> Option<Rows<'t, Pr::Value>> {
+        match (*source, order) {
+            (Source::Range(Bound::Included(lower), Bound::Excluded(upper)), Order::Forward) => {
+                Some(Box::new(table.scan(tx, lower..upper, projection)))
             }
-            (Source::Range(lower, upper), Direction::Forward) => {
-                Some(table.scan(tx, (lower, upper), projection))
-            }
-            (Source::Range(lower, upper), Direction::Reverse) => {
-                Some(table.scan_rev(tx, (lower, upper), projection))
-            }
-            (Source::District(district), Direction::Forward) => {
-                Some(table.scan(tx, Prefix((district,)), projection))
-            }
-            (Source::District(district), Direction::Reverse) => {
-                Some(table.scan_rev(tx, Prefix((district,)), projection))
-            }
+            (Source::Range(lower, upper), _) => Some(order.of(
+                || table.scan(tx, (lower, upper), projection),
+                || table.scan_rev(tx, (lower, upper), projection),
+            )),
+            (Source::District(district), _) => Some(order.of(
+                || table.scan(tx, Prefix((district,)), projection),
+                || table.scan_rev(tx, Prefix((district,)), projection),
+            )),
             _ => None,
         }
     }
 
-    fn codes<'t, P: Protocol, Pr: Projection<Self>>(
+    fn codes<'t, P: Protocol, Pr: Projection<Self> + 'static>(
         index: &'t Index<Self, u32, Ordered, P>,
         tx: &'t Tx<'_, P>,
         range: (Bound<u32>, Bound<u32>),
-        direction: Direction,
+        order: Order,
         projection: Pr,
-    ) -> Option<IndexScan<'t, Self, u32, Ordered, P, Pr>> {
-        Some(match direction {
-            Direction::Forward => index.scan(tx, range, projection),
-            Direction::Reverse => index.scan_rev(tx, range, projection),
-        })
+    ) -> Option<Rows<'t, Pr::Value>> {
+        let forward = || index.scan(tx, range, projection);
+        Some(order.of(forward, || index.scan_rev(tx, range, projection)))
     }
 
     fn indexes<P: Protocol>(table: &Table<Self, P>) -> Result<Indexes<Self, P>, Error> {
@@ -294,10 +288,48 @@ enum Source {
     Shelf(u8),
 }
 
+/// The order in which a scan's rows are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Forward,
+    /// By `scan_rev`.
+    Reverse,
+    /// From both ends: the bits say which rows are taken from the end, by turns of eight.
+    BothEnds(u8),
+}
+
+/// The rows of a scan.
+type Rows<'t, V> = Box<dyn Iterator<Item = Result<(Key, V), Abort>> + 't>;
+
+impl Order {
+    /// Returns the rows of one of two scans in this order.
+    fn of<'t, V, I: DoubleEndedIterator<Item = Result<(Key, V), Abort>> + 't>(
+        self,
+        forward: impl FnOnce() -> I,
+        reverse: impl FnOnce() -> Rev<I>,
+    ) -> Rows<'t, V> {
+        let bits = match self {
+            Order::Forward => return Box::new(forward()),
+            Order::Reverse => return Box::new(reverse()),
+            Order::BothEnds(bits) => bits,
+        };
+        let (mut scan, mut turn) = (forward(), 0);
+        Box::new(std::iter::from_fn(move || {
+            turn += 1;
+            if Order::is_back(bits, turn) { scan.next_back() } else { scan.next() }
+        }))
+    }
+
+    /// Returns whether the row of this turn, counted from one, is taken from the end.
+    fn is_back(bits: u8, turn: u32) -> bool {
+        bits.rotate_right(turn) & 1 != 0
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
     source: Source,
-    reverse: bool,
+    order: Order,
     look: Look,
 }
 
@@ -563,7 +595,7 @@ impl Model {
 
     /// Returns the rows of a scan that is made now.
     fn reading(&self, rules: Rules, reading: Reading, at_most: usize) -> Expected {
-        let Reading { source, reverse, look } = reading;
+        let Reading { source, order, look } = reading;
         let wanted = |row: &&Parcel| match source {
             Source::All => true,
             Source::Range(lower, upper) => is_between(row.key(), lower, upper),
@@ -582,8 +614,18 @@ impl Model {
         if let Source::Codes(..) = source {
             rows.sort_by_key(|row| row.code);
         }
-        if reverse {
-            rows.reverse();
+        match order {
+            Order::Forward => {}
+            Order::Reverse => rows.reverse(),
+            Order::BothEnds(bits) => {
+                let mut left = VecDeque::from(std::mem::take(&mut rows));
+                while let Some(row) = match Order::is_back(bits, rows.len() as u32 + 1) {
+                    true => left.pop_back(),
+                    false => left.pop_front(),
+                } {
+                    rows.push(row);
+                }
+            }
         }
         let read = |row: &&Parcel| {
             let seen = self.failure(rules, row.key(), look.groups()).map(|()| look.at(row));
@@ -772,7 +814,7 @@ impl<G: Goods, P: Protocol> WithProjection<G> for GetByCode<'_, '_, G, P> {
 struct OpenScan<'a, 't, G: Goods, P: Protocol> {
     stage: &'a Stage<'t, G, P>,
     source: Source,
-    direction: Direction,
+    order: Order,
 }
 
 impl<'t, G: Goods, P: Protocol> WithProjection<G> for OpenScan<'_, 't, G, P> {
@@ -783,51 +825,54 @@ impl<'t, G: Goods, P: Protocol> WithProjection<G> for OpenScan<'_, 't, G, P> {
         projection: Pr,
         see: fn(Pr::Value) -> Seen,
     ) -> Open<'t> {
-        let OpenScan { stage: &Stage { table, indexes, tx, .. }, source, direction } = self;
+        let OpenScan { stage: &Stage { table, indexes, tx, .. }, source, order } = self;
         let see =
             move |row: Result<(Key, Pr::Value), Abort>| row.map(|(key, value)| (key, see(value)));
         let indexes = || indexes.expect("no others are read then");
-        match (source, direction) {
-            (Source::All, _) => Box::new(table.iter(tx, projection).map(see)),
-            (Source::Code(code), _) => {
-                Box::new(indexes().by_code.rows(tx, &code, projection).map(see))
-            }
-            (Source::Codes(lower, upper), _) => {
-                let scan = G::codes(&indexes().by_code, tx, (lower, upper), direction, projection);
+        match source {
+            Source::All => Box::new(table.iter(tx, projection).map(see)),
+            Source::Code(code) => Box::new(indexes().by_code.rows(tx, code, projection).map(see)),
+            Source::Codes(lower, upper) => {
+                let scan = G::codes(&indexes().by_code, tx, (lower, upper), order, projection);
                 Box::new(scan.expect("is ordered").map(see))
             }
-            (Source::Colour(colour), _) => {
-                Box::new(indexes().by_colour.rows(tx, &colour, projection).map(see))
+            Source::Colour(colour) => {
+                Box::new(indexes().by_colour.rows(tx, colour, projection).map(see))
             }
-            (Source::Place(place), Direction::Forward) => {
-                Box::new(indexes().by_place.rows(tx, &place, projection).map(see))
+            Source::Place(place) => {
+                let by_place = &indexes().by_place;
+                let rows = order.of(
+                    || by_place.rows(tx, place, projection),
+                    || by_place.scan_rev(tx, place..=place, projection),
+                );
+                Box::new(rows.map(see))
             }
-            (Source::Place(place), _) => {
-                Box::new(indexes().by_place.scan_rev(tx, place..=place, projection).map(see))
+            Source::Places(lower, upper) => {
+                let by_place = &indexes().by_place;
+                let rows = order.of(
+                    || by_place.scan(tx, (lower, upper), projection),
+                    || by_place.scan_rev(tx, (lower, upper), projection),
+                );
+                Box::new(rows.map(see))
             }
-            (Source::Places(lower, upper), Direction::Forward) => {
-                Box::new(indexes().by_place.scan(tx, (lower, upper), projection).map(see))
+            Source::Shelf(shelf) => {
+                let by_place = &indexes().by_place;
+                let rows = order.of(
+                    || by_place.scan(tx, Prefix((shelf,)), projection),
+                    || by_place.scan_rev(tx, Prefix((shelf,)), projection),
+                );
+                Box::new(rows.map(see))
             }
-            (Source::Places(lower, upper), _) => {
-                Box::new(indexes().by_place.scan_rev(tx, (lower, upper), projection).map(see))
-            }
-            (Source::Shelf(shelf), Direction::Forward) => {
-                Box::new(indexes().by_place.scan(tx, Prefix((shelf,)), projection).map(see))
-            }
-            (Source::Shelf(shelf), _) => {
-                Box::new(indexes().by_place.scan_rev(tx, Prefix((shelf,)), projection).map(see))
-            }
-            (Source::Range(..) | Source::District(_), _) => Box::new(
-                G::range(table, tx, &source, direction, projection).expect("has ranges").map(see),
+            Source::Range(..) | Source::District(_) => Box::new(
+                G::range(table, tx, &source, order, projection).expect("has ranges").map(see),
             ),
         }
     }
 }
 
 impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
-    fn scan(&self, Reading { source, reverse, look }: Reading) -> Open<'t> {
-        let direction = if reverse { Direction::Reverse } else { Direction::Forward };
-        look.with(OpenScan { stage: self, source, direction })
+    fn scan(&self, Reading { source, order, look }: Reading) -> Open<'t> {
+        look.with(OpenScan { stage: self, source, order })
     }
 
     fn update(&self, key: &Key, blind: Blind) -> Result<(), Abort> {
@@ -864,17 +909,22 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
     }
 
     fn upsert(&self, row: G, blind: Blind) -> Result<bool, Abort> {
-        let Stage { table, tx, .. } = *self;
+        let Stage { table, tx, indexes, .. } = *self;
         match blind {
-            Blind::Weight(weight) => table.upsert(tx, row, G::WEIGHT.add(weight)),
-            Blind::Note(note) => table.upsert(tx, row, G::NOTE.max(note)),
-            Blind::Three(weight, note) => {
+            Blind::Weight(weight) if indexes.is_none() => {
+                table.upsert(tx, row, G::WEIGHT.add(weight))
+            }
+            Blind::Note(note) => tx.attempt(|tx| table.upsert(tx, row, G::NOTE.max(note))),
+            Blind::Three(weight, note) if indexes.is_none() => {
                 table.upsert(tx, row, (G::WEIGHT.add(weight), G::NOTE.set(note)))
             }
-            Blind::Guarded(weight) => table.upsert(tx, row, G::WEIGHT.sub(weight).at_least(0)),
-            Blind::Count(count) => table.upsert(tx, row, G::COUNT.add(count)),
-            Blind::Double | Blind::Scale(..) => {
-                let inserted = table.insert_if_absent(tx, row)?;
+            Blind::Guarded(weight) if indexes.is_none() => {
+                table.upsert(tx, row, G::WEIGHT.sub(weight).at_least(0))
+            }
+            Blind::Count(count) if indexes.is_none() => table.upsert(tx, row, G::COUNT.add(count)),
+            // The insertion alone is a part, since a part ends in the failure of its updates.
+            _ => {
+                let inserted = tx.attempt(|tx| table.insert_if_absent(tx, row))?;
                 if !inserted {
                     self.update(&row.key(), blind)?;
                 }
@@ -931,14 +981,19 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
             Operation::GetForUpdate(key, look) => {
                 Shown::Row(look.with(Get { stage: self, key, for_update: true }))
             }
-            Operation::Insert(row) => Shown::Done(table.insert(tx, row.into())),
+            // What may meet a unique key of another row is a part of its own, so that it is refused
+            // at once.
+            Operation::Insert(row) => Shown::Done(tx.attempt(|tx| table.insert(tx, row.into()))),
             Operation::InsertIfAbsent(row) => {
-                Shown::Whether(table.insert_if_absent(tx, row.into()))
+                Shown::Whether(tx.attempt(|tx| table.insert_if_absent(tx, row.into())))
             }
-            Operation::InsertMany(ref rows) => {
-                Shown::Done(table.insert_many(tx, rows.iter().map(|&row| G::from(row))))
-            }
-            Operation::Put(row) => Shown::Done(table.put(tx, row.into())),
+            Operation::InsertMany(ref rows) => Shown::Done(match self.indexes {
+                None => table.insert_many(tx, rows.iter().map(|&row| G::from(row))),
+                Some(_) => rows.chunks(1).try_for_each(|row| {
+                    tx.attempt(|tx| table.insert_many(tx, row.iter().map(|&row| G::from(row))))
+                }),
+            }),
+            Operation::Put(row) => Shown::Done(tx.attempt(|tx| table.put(tx, row.into()))),
             Operation::Upsert(row, blind) => Shown::Whether(self.upsert(row.into(), blind)),
             Operation::Update(key, blind) => Shown::Done(self.update(&key, blind)),
             Operation::UpdateIfPresent(key, blind) => {
@@ -948,15 +1003,16 @@ impl<'t, G: Goods, P: Protocol> Stage<'t, G, P> {
                 Shown::Done(G::set_code(table, tx, &key, code).expect("left out otherwise"))
             }
             Operation::Modify(key, change) => {
-                Shown::Done(table.find(tx, &key).and_then(|row| Self::modify(&row, change)))
+                let found = table.find(tx, &key);
+                Shown::Done(found.and_then(|row| tx.attempt(|_| Self::modify(&row, change))))
             }
             Operation::ModifyIfPresent(key, change) => {
-                Shown::Whether(self.modify_if_present(&key, change))
+                Shown::Whether(tx.attempt(|_| self.modify_if_present(&key, change)))
             }
             Operation::ModifyByCode(code, change) => {
                 let by_code = &self.indexes.expect("left out otherwise").by_code;
                 let found = by_code.find(tx, &code).and_then(|row| row.ok_or(Abort::NotFound));
-                Shown::Done(found.and_then(|row| Self::modify(&row, change)))
+                Shown::Done(found.and_then(|row| tx.attempt(|_| Self::modify(&row, change))))
             }
             Operation::GetByCode(code, look) => {
                 Shown::Row(look.with(GetByCode { stage: self, code }))
@@ -1050,7 +1106,7 @@ impl<G: Goods, P: Protocol> Bench<G, P> {
         // changes observed nodes, once.
         let attempts_max = if rules.in_order && !rules.indexed { 1 } else { 8 };
         let result = catch_unwind(AssertUnwindSafe(|| {
-            session.run_with(RunOptions::new().attempts_max(attempts_max), |tx| {
+            session.with(RunOptions::new().attempts_max(attempts_max)).run(|tx| {
                 shown.clear();
                 let mut stage = Stage { table, indexes: indexes.as_ref(), tx, open: Vec::new() };
                 for (operation, expected) in script.iter().zip(&expected) {
@@ -1211,8 +1267,12 @@ fn a_reading(random: &mut Random, rules: Rules) -> Reading {
         source => source,
     };
     let is_one_way = matches!(source, Source::All | Source::Code(_) | Source::Colour(_));
-    let reverse = !is_one_way && random.below(2) == 0;
-    Reading { source, reverse, look: LOOKS[below(random, LOOKS.len())] }
+    let order = match random.below(4) {
+        1 if !is_one_way => Order::Reverse,
+        2 | 3 if !is_one_way => Order::BothEnds(random.below(256) as u8),
+        _ => Order::Forward,
+    };
+    Reading { source, order, look: LOOKS[below(random, LOOKS.len())] }
 }
 
 fn a_blind_update(random: &mut Random) -> Blind {
@@ -1382,16 +1442,18 @@ fn all_short_sequences<G: Goods, P: Protocol>(setting: Setting, longest: u32) {
         Operation::Clear,
     ];
     let mut bench = Bench::<G, P>::new(setting);
-    let open = |source, reverse, look| Operation::Open(Reading { source, reverse, look });
+    let open = |source, order, look| Operation::Open(Reading { source, order, look });
     let all = if G::NAMES_INDEXES {
         Source::All
     } else {
         Source::Range(Bound::Unbounded, Bound::Unbounded)
     };
-    let mut scans = vec![open(all, false, Look::Whole)];
+    let mut scans = vec![open(all, Order::Forward, Look::Whole)];
     if setting.indexed {
-        scans.push(open(Source::Places(Bound::Unbounded, Bound::Unbounded), true, Look::Count));
-        scans.push(open(Source::Code(row.code), false, Look::Note));
+        let places = Source::Places(Bound::Unbounded, Bound::Unbounded);
+        scans.push(open(places, Order::Reverse, Look::Count));
+        scans.push(open(places, Order::BothEnds(0b0110), Look::Whole));
+        scans.push(open(Source::Code(row.code), Order::Forward, Look::Note));
     }
     let (mut script, mut sample) = (Vec::new(), Sample::one_in(4));
     for length in 1..=longest {

@@ -113,7 +113,7 @@ fn what_is_read_as_words_is_observed<P: Protocol>() {
     run(&mut session, |tx| (0..3).try_for_each(|id| items.insert(tx, Item::new(id, 10))));
     for (read, is_there) in [(1, true), (7, false)] {
         for scanning in [false, true] {
-            let ended = session.run_with(ONCE(), |tx| {
+            let ended = session.with(ONCE()).run(|tx| {
                 if scanning {
                     let range = [Bound::Included(read), Bound::Included(read + 1)];
                     scan::<Item, P>(words, tx, range, 9)?;

@@ -32,7 +32,7 @@ fn once<T, P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
 ) -> Result<T, Abort> {
-    let ended = session.run_with(RunOptions::new().attempts_max(1), body);
+    let ended = session.with(RunOptions::new().attempts_max(1)).run(body);
     ended.map_err(|abort| session.last_conflict().map_or(abort, |conflict| conflict.cause))
 }
 

@@ -11,5 +11,5 @@ pub(crate) fn run<T, P: Protocol>(
     session: &mut Session<P>,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>,
 ) -> T {
-    session.run_with(ONCE(), body).unwrap_or_else(|e| panic!("{}: {e}", P::NAME))
+    session.with(ONCE()).run(body).unwrap_or_else(|e| panic!("{}: {e}", P::NAME))
 }

@@ -59,7 +59,7 @@ fn database(splitting: bool) -> (Database<Mvcc>, Items) {
         .unwrap();
     let items = db.table::<Item>("items").unwrap();
     let filled = db.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-    assert_eq!(filled, Ok::<_, Abort>(()));
+    assert_eq!(filled, Ok(()));
     (db, items)
 }
 
@@ -82,10 +82,10 @@ fn overtaken<T>(
     let (mut overtaken, mut other) = (db.session().unwrap(), db.session().unwrap());
     let result = overtaken.run(|tx| {
         early(tx)?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             overtaking(&mut other);
         }
-        late(tx).map(|value| (tx.attempt(), value))
+        late(tx).map(|value| (tx.attempt_number(), value))
     });
     result.unwrap_or_else(|abort| panic!("{abort}"))
 }
@@ -104,7 +104,7 @@ fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
     let mut session = db.session().unwrap();
     assert_eq!(
         session.run(|tx| (1..=2).try_for_each(|id| items.insert(tx, Item::new(id, 0)))),
-        Ok::<_, Abort>(())
+        Ok(())
     );
     (db, items, session)
 }
@@ -113,12 +113,12 @@ fn by_hand() -> (Database<Mvcc>, Items, Session<Mvcc>) {
 fn collect(db: &Database<Mvcc>, session: &mut Session<Mvcc>) {
     for _ in 0..3 {
         db.inner.engine.epochs.pass();
-        assert_eq!(session.run(|_| Ok::<_, Abort>(())), Ok(()));
+        assert_eq!(session.run(|_| Ok(())), Ok(()));
     }
 }
 
 fn add(session: &mut Session<Mvcc>, items: &Items, id: u64) {
-    assert_eq!(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))), Ok::<_, Abort>(()));
+    assert_eq!(session.run(|tx| items.update(tx, &id, Item::COUNT.add(1))), Ok(()));
 }
 
 #[test]
@@ -139,8 +139,8 @@ fn a_transaction_that_only_reads_sees_the_time_it_began_and_never_fails() {
         &db,
         |tx| both(tx).map(drop),
         |other| {
-            assert_eq!(other.run(|tx| items.delete(tx, &1)), Ok::<_, Abort>(()));
-            assert_eq!(other.run(|tx| items.insert(tx, Item::new(3, 3))), Ok::<_, Abort>(()));
+            assert_eq!(other.run(|tx| items.delete(tx, &1)), Ok(()));
+            assert_eq!(other.run(|tx| items.insert(tx, Item::new(3, 3))), Ok(()));
             add(other, &items, 2);
         },
         |tx| {
@@ -161,7 +161,7 @@ fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
         &db,
         |tx| items.get(tx, &9, Item::COUNT).map(|found| assert_eq!(found, None)),
         |other| {
-            assert_eq!(other.run(|tx| items.insert(tx, Item::new(9, 0))), Ok::<_, Abort>(()));
+            assert_eq!(other.run(|tx| items.insert(tx, Item::new(9, 0))), Ok(()));
             add(other, &items, 1);
         },
         |tx| Ok((items.get(tx, &9, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?)),
@@ -171,7 +171,7 @@ fn a_look_at_a_key_that_comes_meanwhile_stays_what_it_was() {
     let (attempts, ()) = overtaken(
         &db,
         |tx| items.get(tx, &10, Item::COUNT).map(drop),
-        |other| assert_eq!(other.run(|tx| items.insert(tx, Item::new(10, 0))), Ok::<_, Abort>(())),
+        |other| assert_eq!(other.run(|tx| items.insert(tx, Item::new(10, 0))), Ok(())),
         |tx| items.update(tx, &1, Item::COUNT.add(1)),
     );
     assert_eq!(attempts, 2);
@@ -214,11 +214,11 @@ fn a_newer_time_is_not_taken_past_what_a_write_assumes() {
                 items.delete(tx, &1)?;
                 items.update(tx, &2, Item::COUNT.set(100))
             });
-            assert_eq!(swapped, Ok::<_, Abort>(()));
+            assert_eq!(swapped, Ok(()));
         },
         |tx| {
             let count = items.read(tx, &2, Item::COUNT)?;
-            seen_by.borrow_mut().push((tx.attempt(), count));
+            seen_by.borrow_mut().push((tx.attempt_number(), count));
             Ok(())
         },
     );
@@ -254,7 +254,7 @@ fn of_two_that_write_what_the_other_has_read_one_starts_over() {
                 items.read(tx, &2, Item::COUNT)?;
                 items.update(tx, &1, Item::COUNT.set(1))
             });
-            assert_eq!(skewed, Ok::<_, Abort>(()));
+            assert_eq!(skewed, Ok(()));
         },
         |tx| items.update(tx, &2, Item::COUNT.set(1)),
     );
@@ -269,34 +269,34 @@ fn a_commit_stops_readers_that_might_have_to_see_it_and_no_others() {
     let hook = move |point| {
         if point == Point::Validated {
             let once = RunOptions::new().attempts_max(1);
-            let read = later.run_with(once, |tx| own.read(tx, &1, Item::COUNT).map(drop));
+            let read = later.with(once).run(|tx| own.read(tx, &1, Item::COUNT).map(drop));
             assert_eq!(
                 (read, later.last_conflict().unwrap().cause),
                 (Err(Abort::AttemptsExhausted), Abort::Locked)
             );
-            let write = later.run_with(once, |tx| own.update(tx, &1, Item::COUNT.add(1)));
+            let write = later.with(once).run(|tx| own.update(tx, &1, Item::COUNT.add(1)));
             assert_eq!(
                 (write, later.last_conflict().unwrap().cause),
                 (Err(Abort::AttemptsExhausted), Abort::Locked)
             );
-            assert_eq!(later.run_with(once, |tx| own.read(tx, &1, Item::FIRST)), Ok::<_, Abort>(1));
+            assert_eq!(later.with(once).run(|tx| own.read(tx, &1, Item::FIRST)), Ok(1));
         }
     };
     let written = with_hook(hook, || writer.run(|tx| items.update(tx, &1, Item::COUNT.add(1))));
-    assert_eq!((written, writer.stats().retries), (Ok::<_, Abort>(()), 0));
+    assert_eq!((written, writer.stats().retries), (Ok(()), 0));
     assert_eq!(counts(&db, &items), [Some(1), Some(0)]);
 }
 
 #[test]
 fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
     let (db, items) = database(true);
-    assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok(()));
     let (mut reader, mut other) = (db.session().unwrap(), db.session().unwrap());
     let (own, mut moves) = (items.clone(), 0);
     let mut add_to = move |ids: &[u64]| {
         let added =
             other.run(|tx| ids.iter().try_for_each(|id| own.update(tx, id, Item::COUNT.add(1))));
-        assert_eq!(added, Ok::<_, Abort>(()));
+        assert_eq!(added, Ok(()));
     };
     let mut first = db.session().unwrap();
     let seen = with_hook(
@@ -315,16 +315,12 @@ fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
         || {
             reader.run(|tx| {
                 let one = items.read(tx, &1, Item::COUNT)?;
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     first.run(|tx| {
                         [2, 3].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.add(1)))
                     })?;
                 }
-                Ok::<_, Abort>((
-                    one,
-                    items.read(tx, &2, Item::COUNT)?,
-                    items.read(tx, &3, Item::COUNT)?,
-                ))
+                Ok((one, items.read(tx, &2, Item::COUNT)?, items.read(tx, &3, Item::COUNT)?))
             })
         },
     );
@@ -334,7 +330,7 @@ fn a_reader_that_moves_on_to_still_newer_versions_misses_none_in_between() {
 #[test]
 fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
     let (db, items) = database(true);
-    assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| items.insert(tx, Item::new(3, 0))), Ok(()));
     let (mut session, mut first, mut second) =
         (db.session().unwrap(), db.session().unwrap(), db.session().unwrap());
     let (own, mut is_first) = (items.clone(), true);
@@ -345,7 +341,7 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
                 own.insert(tx, Item::new(1, 7))?;
                 own.update(tx, &3, Item::COUNT.set(1))
             });
-            assert_eq!(back, Ok::<_, Abort>(()));
+            assert_eq!(back, Ok(()));
         }
     };
     let mut seen = Vec::new();
@@ -353,14 +349,14 @@ fn what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to() {
         session.run(|tx| {
             let three = items.read(tx, &3, Item::COUNT)?;
             let has_one = items.update_if_present(tx, &1, Item::COUNT.add(1))?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 first.run(|tx| {
                     items.delete(tx, &1)?;
                     items.update(tx, &2, Item::COUNT.set(100))
                 })?;
             }
             seen.push((has_one, items.read(tx, &2, Item::COUNT)?, three));
-            Ok::<_, Abort>(())
+            Ok(())
         })
     });
     assert_eq!(done, Ok(()));
@@ -393,7 +389,7 @@ fn what_was_not_there_at_a_time_does_not_come_to_be_there_at_that_time() {
             let before = items.read(tx, &1, Item::COUNT)?;
             steps.1.wait();
             steps.2.wait();
-            Ok::<_, Abort>((tx.attempt(), before, items.read(tx, &1, Item::COUNT)?))
+            Ok((tx.attempt_number(), before, items.read(tx, &1, Item::COUNT)?))
         })
     });
     assert_eq!(seen, Ok((1, 0, 0)));
@@ -422,7 +418,7 @@ fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
             snapshots::collect(&db, &mut session);
         }
         assert_eq!(snapshots::versions(&db, &items, 1), 6, "the reader began before all of them");
-        Ok::<_, Abort>((before, items.read(tx, &1, Item::COUNT)?))
+        Ok((before, items.read(tx, &1, Item::COUNT)?))
     });
     assert_eq!(seen, Ok((0, 0)));
     snapshots::collect(&db, &mut session);
@@ -438,7 +434,7 @@ fn versions_stay_under<P: Chained>(of_the_epoch: usize) {
         assert_eq!(snapshots::versions(&db, &items, 1), 4 + of_the_epoch);
         items.read(tx, &1, Item::COUNT)
     });
-    assert_eq!(seen, Ok::<_, Abort>(8));
+    assert_eq!(seen, Ok(8));
     snapshots::collect(&db, &mut session);
     assert_eq!((snapshots::versions(&db, &items, 1), db.memory().garbage), (1, 0));
 }
@@ -453,11 +449,11 @@ fn a_deleted_row_is_buried_when_no_reader_can_come_to_see_it() {
             .unwrap();
         let items = db.table::<Item>("items").unwrap();
         let (mut session, mut reader) = (db.session().unwrap(), db.session().unwrap());
-        assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 5))), Ok::<_, Abort>(()));
+        assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 5))), Ok(()));
         let is_linked = || matches!(items.core().index.find(&[1]), Found::Record(_));
         let seen = reader.run(|tx| {
             items.read(tx, &1, Item::COUNT)?;
-            assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok::<_, Abort>(()));
+            assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok(()));
             collect(&db, &mut session);
             assert!(is_linked());
             items.get(tx, &1, Item::COUNT)
@@ -467,15 +463,15 @@ fn a_deleted_row_is_buried_when_no_reader_can_come_to_see_it() {
         (0..3).for_each(|_| collect(&db, &mut session));
         assert!(!is_linked());
         assert_eq!(db.memory().garbage, 0);
-        assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 6))), Ok::<_, Abort>(()));
-        assert_eq!(session.run(|tx| items.get(tx, &1, Item::COUNT)), Ok::<_, Abort>(Some(6)));
+        assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 6))), Ok(()));
+        assert_eq!(session.run(|tx| items.get(tx, &1, Item::COUNT)), Ok(Some(6)));
     }
 }
 
 #[test]
 fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
     let (db, items, mut session) = by_hand();
-    assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok::<_, Abort>(()));
+    assert_eq!(session.run(|tx| items.delete(tx, &1)), Ok(()));
     let mut reader = db.session().unwrap();
     let (own, epochs_of) = (items.clone(), db.clone());
     let looked = reader.run(|tx| {
@@ -485,7 +481,7 @@ fn a_lookup_of_a_row_that_is_buried_meanwhile_finds_none() {
         assert!(Tid(record.cell_word(0).load(Ordering::Acquire)).has(Tid::QUEUED));
         items.get(tx, &1, Item::COUNT)
     });
-    assert_eq!((looked, reader.stats().retries), (Ok::<_, Abort>(None), 0));
+    assert_eq!((looked, reader.stats().retries), (Ok(None), 0));
 }
 
 protocol_tests!(versioned: memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing);
@@ -497,7 +493,7 @@ fn memory_is_flat_under_steady_updates_and_versions_not_made_cost_nothing<P: Cha
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
     let filled = session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-    assert_eq!(filled, Ok::<_, Abort>(()));
+    assert_eq!(filled, Ok(()));
     let mut round = |updates: bool| {
         for id in 0..ROWS {
             let done = session.run(|tx| {
@@ -531,7 +527,7 @@ fn a_limit_on_memory_is_an_outcome_and_nothing_is_lost() {
     let db = Database::<Mvcc>::builder().memory_limit(limit).manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let mut session = db.session().unwrap();
-    assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 0))), Ok::<_, Abort>(()));
+    assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 0))), Ok(()));
     let mut count = 0;
     let refused = loop {
         match session.run(|tx| items.update(tx, &1, Item::COUNT.add(1))) {
@@ -541,11 +537,11 @@ fn a_limit_on_memory_is_an_outcome_and_nothing_is_lost() {
     };
     assert_eq!(refused, Abort::MemoryLimit);
     assert!(db.memory().reserved_bytes <= limit && count > 1_000);
-    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(count));
+    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(count));
     // After the next epoch updates succeed.
     collect(&db, &mut session);
     add(&mut session, &items, 1);
-    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(count + 1));
+    assert_eq!(session.run(|tx| items.read(tx, &1, Item::COUNT)), Ok(count + 1));
 }
 
 #[test]
@@ -563,7 +559,7 @@ fn two_threads_lose_no_increment() {
                             items.update(tx, &keys[0], Item::COUNT.add(1))?;
                             items.modify(tx, &keys[1], Item::COUNT, |count| *count += 1)
                         });
-                        assert_eq!(added, Ok::<_, Abort>(()));
+                        assert_eq!(added, Ok(()));
                     }
                 });
             }

@@ -6,7 +6,7 @@ use crate::experiments::Waiting;
 use crate::protocols::Occ;
 use crate::sync::Duration;
 use crate::sync::size::share;
-use crate::{Abort, Database, Error};
+use crate::{Database, Error};
 
 /// The number of threads. It is greater than the number of cores.
 const THREADS: u64 = 4;
@@ -26,7 +26,7 @@ fn a_row_that_all_threads_change_loses_no_update_whatever_the_waits<P: Protocol>
         let db = Database::<P>::builder().waiting(waiting).build().unwrap();
         assert_eq!(db.inner.engine.options.waiting, waiting);
         let items = db.table::<Item>("items").unwrap();
-        assert_eq!(db.run(|tx| items.insert(tx, Item::new(1, 0))), Ok::<_, Abort>(()));
+        assert_eq!(db.run(|tx| items.insert(tx, Item::new(1, 0))), Ok(()));
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| {
@@ -38,14 +38,14 @@ fn a_row_that_all_threads_change_loses_no_update_whatever_the_waits<P: Protocol>
                             std::thread::yield_now();
                             items.update(tx, &1, Item::COUNT.set(count + 1))
                         });
-                        assert_eq!(added, Ok::<_, Abort>(()));
+                        assert_eq!(added, Ok(()));
                     }
                 });
             }
         });
         let count = db.run(|tx| items.read(tx, &1, Item::COUNT));
         let expected = (THREADS * share(TRANSACTIONS)) as i64;
-        assert_eq!(count, Ok::<_, Abort>(expected), "{}, {waiting:?}", P::NAME);
+        assert_eq!(count, Ok(expected), "{}, {waiting:?}", P::NAME);
     }
 }
 

@@ -9,12 +9,16 @@ use std::fmt;
 
 /// A conflict between two transactions, and where it occurred.
 ///
-/// As text it is one line: `read_changed on accounts.balance, key 7`.
+/// As text it is one line: `read_changed on accounts.balance, key 7`; or, if the transaction has a
+/// [name](crate::RunOptions::named), `pay: read_changed on accounts.balance, key 7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
     /// The kind of conflict.
     pub cause: Abort,
+    /// The name of the transaction that had the conflict, if it has
+    /// [one](crate::RunOptions::named).
+    pub transaction: Option<&'static str>,
     /// The table's name; `None` if the conflict was about no table: the transaction gave way to
     /// another transaction that had failed too often.
     pub table: Option<String>,
@@ -36,10 +40,11 @@ impl Conflict {
     /// Looks up the names of the table and the key that `note` holds.
     #[cold]
     pub(crate) fn named(engine: &Common, note: ConflictNote) -> Conflict {
-        let ConflictNote { cause, table, unit, key, .. } = note;
+        let ConflictNote { cause, transaction, table, unit, key, .. } = note;
         let Some(table) = table.map(|number| engine.table(number)) else {
             return Conflict {
                 cause,
+                transaction,
                 table: None,
                 group: None,
                 key: None,
@@ -55,6 +60,7 @@ impl Conflict {
             key.as_ref().map(|words| Shown { words, show: table.show_key.get() }.to_string());
         Conflict {
             cause,
+            transaction,
             table: Some(table.name.to_string()),
             group: unit.map(group),
             key,
@@ -66,6 +72,9 @@ impl Conflict {
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(transaction) = self.transaction {
+            write!(f, "{transaction}: ")?;
+        }
         f.write_str(self.cause.name())?;
         let Some(table) = &self.table else { return Ok(()) };
         write!(f, " on {table}")?;

@@ -21,6 +21,7 @@ pub(super) fn conflict(engine: &Common, note: ConflictNote, attempt: u32) {
         target: TARGET,
         Level::DEBUG,
         cause = conflict.cause.name(),
+        transaction = conflict.transaction,
         table = conflict.table.as_deref(),
         group = conflict.group,
         key = conflict.key_text.as_deref(),
@@ -31,12 +32,13 @@ pub(super) fn conflict(engine: &Common, note: ConflictNote, attempt: u32) {
 
 /// Reports that a session has taken the token after `conflicts` conflicts in one transaction.
 #[cold]
-pub(super) fn token_taken(session: u64, conflicts: u32) {
+pub(super) fn token_taken(session: u64, conflicts: u32, transaction: Option<&'static str>) {
     event!(
         target: "candide::token",
         Level::WARN,
         session,
         conflicts,
+        transaction,
         "others give way to a transaction that has met {conflicts} conflicts"
     );
 }

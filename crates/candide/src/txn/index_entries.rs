@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::index_scratch::{Change, IndexScratch};
+use super::index_scratch::{Change, Home, IndexScratch};
 use super::{InsertTarget, State};
 use crate::access::Intent;
 use crate::engine::{Engine, IndexCore, Missing, Protocol, Stage, TableCore};
@@ -17,9 +17,6 @@ type Image<'a> = Option<&'a [u64]>;
 
 impl<P: Protocol> State<P> {
     /// Stages the entries of an inserted row. `image` are the row's words outside its key.
-    ///
-    /// # Errors
-    /// [`Abort::NotUnique`], before anything is staged.
     #[inline(never)]
     pub(crate) fn add_entries(
         &mut self,
@@ -71,8 +68,8 @@ impl<P: Protocol> State<P> {
     /// an index (zeros if the row does not exist), and changes them as the row will be changed.
     ///
     /// # Errors
-    /// [`Abort::NotFound`] if `must_exist` is set and the row does not exist, or
-    /// [`Abort::NotUnique`]. In both cases nothing has been staged.
+    /// [`Abort::NotFound`] if `must_exist` is set and the row does not exist. Nothing has been
+    /// staged then.
     #[inline(never)]
     pub(crate) fn change_row(
         &mut self,
@@ -139,8 +136,7 @@ impl<P: Protocol> State<P> {
     ) -> Result<(), Abort> {
         keys.clear();
         changes.clear();
-        // Everything that may be refused comes first: a link may reach the memory limit, and a
-        // unique key may be taken.
+        // Everything that may be refused comes first: a link may reach the memory limit.
         for index in table.indexes.kept() {
             let mut key = |image: &[u64]| {
                 let begin = keys.len();
@@ -166,24 +162,30 @@ impl<P: Protocol> State<P> {
             if let Some((begin, end)) = change.old {
                 self.delete_entry(engine, table, index, &keys[begin..end], primary)?;
             }
-            if let Some(record) = change.new {
-                let is_enforced = index.unique && table.indexes.is_at(index, Stage::Enforced);
-                let intent = if is_enforced { Intent::Insert } else { Intent::Put };
-                self.stage_entry(engine, index, record, primary, intent)?;
+            match change.new {
+                Some((record, Home::Free)) => {
+                    let is_enforced = index.unique && table.indexes.is_at(index, Stage::Enforced);
+                    let intent = if is_enforced { Intent::Insert } else { Intent::Put };
+                    self.stage_entry(engine, index, record, primary, intent)?;
+                }
+                Some((record, Home::Taken)) => {
+                    self.deferred.push(record, primary);
+                    self.note_deferred();
+                }
+                None => {}
             }
         }
         Ok(())
     }
 
-    /// Returns the record for a new entry. Returns an error if the index is unique and already has
-    /// an entry with this key.
+    /// Returns the record for a new entry, and whether the entry can be written there.
     fn place_entry(
         &mut self,
         engine: &Engine<P>,
         table: &TableCore,
         index: &IndexCore,
         key: &[u64],
-    ) -> Result<RecordAt, Abort> {
+    ) -> Result<(RecordAt, Home), Abort> {
         let InsertTarget { record, is_new } = self.record_for(engine, &index.entries, key)?;
         let first = index.entries.layout.at(record, Unit::ROW);
         if index.unique && table.indexes.is_at(index, Stage::Enforced) {
@@ -193,17 +195,18 @@ impl<P: Protocol> State<P> {
                 self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
             }
             if !is_new && !self.can_insert(engine, first)? {
-                return Err(Abort::NotUnique);
+                return Ok((record, Home::Taken));
             }
         }
         if !is_new {
             self.make_room(engine, &index.entries)?;
         }
-        Ok(record)
+        Ok((record, Home::Free))
     }
 
     /// Stages the removal of the entry with this key, if it exists and belongs to the row with key
-    /// `primary`. (In an index that can be read, the entry always exists and belongs to that row.)
+    /// `primary`. (In an index that can be read, the entry always exists and belongs to that row,
+    /// unless that row waits for the entry.) If another row waits for the entry, stages its entry.
     fn delete_entry(
         &mut self,
         engine: &Engine<P>,
@@ -223,6 +226,11 @@ impl<P: Protocol> State<P> {
                 );
             }
         };
+        let some_wait = !self.deferred.is_empty();
+        if some_wait && self.deferred.give_up(record, primary) {
+            self.note_deferred();
+            return Ok(());
+        }
         let at = index.entries.layout.at(record, Unit::ROW);
         if !self.can_delete(engine, at)? {
             return Ok(());
@@ -236,7 +244,12 @@ impl<P: Protocol> State<P> {
                 return Ok(());
             }
         }
-        self.stage(engine, at, Intent::Delete, Op::DELETE)
+        self.stage(engine, at, Intent::Delete, Op::DELETE)?;
+        if some_wait && let Some(waiting) = self.deferred.next(record) {
+            self.note_deferred();
+            self.stage_entry(engine, index, record, &waiting, Intent::Put)?;
+        }
+        Ok(())
     }
 
     /// Stages the deletion of a unit, if its row exists.

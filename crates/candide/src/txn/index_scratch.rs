@@ -22,5 +22,15 @@ pub(crate) struct Change {
     pub(super) number: usize,
     /// The range, in `keys`, of the key of the entry to be removed.
     pub(super) old: Option<(usize, usize)>,
-    pub(super) new: Option<RecordAt>,
+    /// The record of the new entry, and whether the entry waits for another row.
+    pub(super) new: Option<(RecordAt, Home)>,
+}
+
+/// The state of a record that is to hold an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    /// The entry can be written.
+    Free,
+    /// The record holds the entry of another row, in a unique index.
+    Taken,
 }

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::options::RunOptions;
 use super::session_log::SessionLog;
 use super::state::Unwound;
 use super::tx::{Effects, Tx};
@@ -18,7 +19,7 @@ use crate::index::Found;
 use crate::log::{Level, Log};
 use crate::record::PlacedUnit;
 use crate::schema::Words;
-use crate::stats::Counters;
+use crate::stats::{Counters, NamedCount, Names, NamesByAddress, SessionNames};
 use crate::sync::{
     Duration, Instant, MODELLED, Mutex, Patience, Point, Random, Turn, Turns, Wait, Waited, Wish,
     lock, pass, patience, sleep, thread,
@@ -39,147 +40,6 @@ const TOKEN_WAIT_MAX: Duration = Duration::from_millis(100);
 /// pause.
 const SPUN_MAX: Duration = Duration::from_micros(20);
 
-/// Options of a transaction: limits on retrying, a callback for conflicts, and whether it only
-/// reads.
-#[derive(Clone, Copy, Default)]
-pub struct RunOptions<'a> {
-    attempts_max: Option<u32>,
-    deadline: Option<Instant>,
-    on_conflict: Option<&'a dyn Fn(&Conflict)>,
-    read_only: bool,
-    level: Option<Level>,
-}
-
-impl std::fmt::Debug for RunOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunOptions")
-            .field("attempts_max", &self.attempts_max)
-            .field("deadline", &self.deadline)
-            .field("read_only", &self.read_only)
-            .field("level", &self.level)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<'a> RunOptions<'a> {
-    /// Returns options without limits: conflicts are retried until the transaction commits.
-    pub const fn new() -> RunOptions<'a> {
-        RunOptions {
-            attempts_max: None,
-            deadline: None,
-            on_conflict: None,
-            read_only: false,
-            level: None,
-        }
-    }
-
-    /// Makes the transaction read-only: each operation that would write or lock returns
-    /// [`Abort::ReadOnly`]. Under protocols with [versions](crate::Versioned) the transaction sees
-    /// the database as it was when the transaction began, runs once, and meets no conflict. A
-    /// transaction that takes longer than some milliseconds is registered like a
-    /// [`Snapshot`](crate::Snapshot) and reported by
-    /// [`Health::oldest_snapshot`](crate::Health::oldest_snapshot). Memory that other transactions
-    /// free is not reused until the transaction ends; for long reports, a snapshot read in parts is
-    /// therefore better. Under other protocols a read-only transaction is retried like any other.
-    ///
-    /// ```
-    /// # use candide::{Abort, Database, Mvcc, Record, RunOptions};
-    /// # #[derive(Record, Clone, Copy)]
-    /// # struct Counter { #[key] id: u32, hits: u64 }
-    /// # let db = Database::<Mvcc>::builder().build()?;
-    /// # let counters = db.table::<Counter>("counters")?;
-    /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
-    /// let options = RunOptions::new().read_only();
-    /// assert_eq!(db.run_with(options, |tx| counters.read(tx, &7, Counter::HITS)), Ok::<_, Abort>(0));
-    /// assert_eq!(db.run_with(options, |tx| counters.delete(tx, &7)), Err(Abort::ReadOnly));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn read_only(self) -> RunOptions<'a> {
-        RunOptions { read_only: true, ..self }
-    }
-
-    /// Sets the level of durability for which the call waits, in a database that is
-    /// [open](crate::Database::open). By default that is the level of
-    /// [`LogOptions::acknowledge`](crate::LogOptions::acknowledge). In a database without a log,
-    /// the option has no effect.
-    #[must_use]
-    pub fn acknowledge(self, level: Level) -> RunOptions<'a> {
-        RunOptions { level: Some(level), ..self }
-    }
-
-    /// Returns the read view of a transaction with these options.
-    #[inline(always)]
-    pub(crate) fn read_view(&self) -> ReadView {
-        if self.read_only { ReadView::AtBegin } else { ReadView::Current }
-    }
-
-    /// Gives up with [`Abort::AttemptsExhausted`] after `attempts` attempts have ended in
-    /// conflicts. At least one attempt is made, even if `attempts` is zero.
-    #[must_use]
-    pub fn attempts_max(self, attempts: u32) -> RunOptions<'a> {
-        RunOptions { attempts_max: Some(attempts), ..self }
-    }
-
-    /// Gives up with [`Abort::DeadlinePassed`] if an attempt ends in a conflict after `deadline`,
-    /// or if `deadline` passes while the transaction waits for a global lock. A running attempt is
-    /// not interrupted, and commits if it can, even after the deadline. If the deadline has already
-    /// passed, one attempt is made nevertheless, unless another transaction has the global lock. An
-    /// attempt waits at most 20 ms for one row. If the limit on attempts is reached as well,
-    /// [`Abort::AttemptsExhausted`] is returned.
-    #[must_use]
-    pub fn deadline(self, deadline: Instant) -> RunOptions<'a> {
-        RunOptions { deadline: Some(deadline), ..self }
-    }
-
-    /// Calls `tell` right after every attempt that has ended in a conflict, the last one included.
-    /// The call comes before the pause and before the limits are checked. Nothing is locked or
-    /// pinned meanwhile. So `tell` may use the database, but not this session:
-    /// [`Database::run`](crate::Database::run), which would need the session, returns
-    /// [`Abort::Nested`]. If `tell` panics, the transaction ends in that panic, without effect.
-    /// `tell` should be short: after 32 conflicts of a transaction, other transactions give way to
-    /// this one for at most 100 ms, and the time of `tell` counts. Without conflicts this option
-    /// costs nothing.
-    ///
-    /// ```
-    /// # use candide::{Abort, Database, Record, RunOptions};
-    /// # use std::cell::RefCell;
-    /// # use std::collections::HashMap;
-    /// # #[derive(Record, Clone, Copy)]
-    /// # struct Counter { #[key] id: u32, hits: u64 }
-    /// # let db = Database::new();
-    /// # let counters = db.table::<Counter>("counters")?;
-    /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
-    /// # let mut other = db.session()?;
-    /// let causes = RefCell::new(HashMap::new());
-    /// let count = |conflict: &candide::Conflict| {
-    ///     *causes.borrow_mut().entry((conflict.table.clone(), conflict.group)).or_insert(0) += 1;
-    /// };
-    /// db.run_with(RunOptions::new().on_conflict(&count), |tx| {
-    ///     let hits = counters.read(tx, &7, Counter::HITS)?;
-    ///     # if tx.attempt() < 3 { other.run(|tx| counters.update(tx, &7, Counter::HITS.add(1)))?; }
-    ///     counters.update(tx, &7, Counter::HITS.set(hits * 10))
-    /// })?;
-    /// println!("{:?}", causes.borrow()); // {(Some("counters"), Some("row")): 2}
-    /// # assert_eq!(causes.into_inner(), HashMap::from([((Some("counters".to_string()), Some("row")), 2)]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn on_conflict(self, tell: &'a dyn Fn(&Conflict)) -> RunOptions<'a> {
-        RunOptions { on_conflict: Some(tell), ..self }
-    }
-
-    /// Returns the error that ends the transaction after `failed` conflicts; `None` if no limit is
-    /// reached.
-    fn refusal(&self, failed: u32) -> Option<Abort> {
-        if self.attempts_max.is_some_and(|attempts_max| failed >= attempts_max) {
-            return Some(Abort::AttemptsExhausted);
-        }
-        let passed = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        passed.then_some(Abort::DeadlinePassed)
-    }
-}
-
 /// The part of a session that other threads may access.
 #[derive(Debug)]
 pub(crate) struct SessionShared<B> {
@@ -190,6 +50,8 @@ pub(crate) struct SessionShared<B> {
     /// report.
     pub(crate) garbage: Mutex<Garbage<B>>,
     pub(crate) counters: Counters,
+    /// The counts of transactions with a name.
+    pub(crate) names: SessionNames,
 }
 
 /// The working parts of a session, without its reference to the database.
@@ -201,6 +63,7 @@ pub(crate) struct TxnRunner<P: Protocol> {
     /// While it is unchanged, nothing new can be collected; zero if the last collection was not
     /// finished.
     collected_at: u64,
+    names: NamesByAddress,
 }
 
 /// The engine's verdict on an attempt.
@@ -229,7 +92,39 @@ impl<P: Protocol> TxnRunner<P> {
         let locks = public.counters.locks().clone();
         let worker = Worker::new(engine.id, id, public.slot.clone(), locks);
         let state = RefCell::new(State::new(engine, worker));
-        TxnRunner { state, public, has_garbage: false, collected_at: 0 }
+        let names = NamesByAddress::default();
+        TxnRunner { state, public, has_garbage: false, collected_at: 0, names }
+    }
+
+    /// Runs a transaction as [`TxnRunner::run`] does, and counts it under its name.
+    #[inline(always)]
+    pub(crate) fn run_counted<T, E: From<Abort>>(
+        &mut self,
+        engine: &Engine<P>,
+        options: &RunOptions<'_>,
+        read_view: ReadView,
+        effects: &Effects,
+        body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut naming = Naming { core: self, engine, name: options.name, end: NamedCount::Error };
+        let result = naming.core.run(engine, options, read_view, effects, body);
+        if result.is_ok() {
+            naming.end = NamedCount::Commit;
+        }
+        result
+    }
+
+    /// Counts a transaction called `name`.
+    #[inline(never)]
+    fn count_named(&mut self, engine: &Engine<P>, name: &'static str, what: NamedCount) {
+        self.names.count(&engine.names, &self.public.names, name, what);
+    }
+
+    /// Leaves the counts by name to `names`, when the session ends.
+    pub(crate) fn leave_names(&self, names: &Names) {
+        if !self.names.is_empty() {
+            names.keep(&self.public.names);
+        }
     }
 
     /// Runs `body` until an attempt commits, or ends in a validated error or panic. After a commit,
@@ -380,6 +275,9 @@ impl<P: Protocol> TxnRunner<P> {
     ) -> Option<Abort> {
         let state = self.state.get_mut();
         state.note_conflict(cause);
+        if let Some(note) = &mut state.last_conflict {
+            note.transaction = options.name;
+        }
         #[cfg(feature = "tracing")]
         if let Some(note) = state.last_conflict {
             super::events::conflict(engine, note, failed);
@@ -396,11 +294,14 @@ impl<P: Protocol> TxnRunner<P> {
             return Some(Abort::Nested);
         }
         self.public.counters.retried();
+        if let Some(name) = options.name {
+            self.count_named(engine, name, NamedCount::Retry);
+        }
         if cause == Abort::Yielded {
             self.wait_for_token(engine, options);
             return None;
         }
-        let conflicts = starvation.record_conflict();
+        let conflicts = starvation.record_conflict(options);
         let state = self.state.get_mut();
         // No lock keeps new rows away, so an attempt that met one pauses.
         let waits_for_locks = !state.worker.local.wanted.is_empty() && cause != Abort::Phantom;
@@ -509,6 +410,7 @@ impl<P: Protocol> TxnRunner<P> {
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, engine: &Engine<P>, verdict: &Verdict) {
+        self.state.get_mut().deferred.clear();
         self.end(engine, |counters| match verdict {
             Verdict::Stands | Verdict::Panic(_) => counters.user_error(),
             Verdict::Outcome(abort) | Verdict::Conflict(abort) => counters.aborted(*abort),
@@ -612,6 +514,24 @@ fn end_unacknowledged<T, E: From<Abort>>(
     Err(abort.into())
 }
 
+/// A guard that counts a transaction under its name, if it has one, when the transaction ends, also
+/// by a panic.
+struct Naming<'a, P: Protocol> {
+    core: &'a mut TxnRunner<P>,
+    engine: &'a Engine<P>,
+    name: Option<&'static str>,
+    end: NamedCount,
+}
+
+impl<P: Protocol> Drop for Naming<'_, P> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(name) = self.name {
+            self.core.count_named(self.engine, name, self.end);
+        }
+    }
+}
+
 /// The count of a transaction's conflicts. The guard takes the token once there are too many
 /// conflicts, and releases the token when the transaction ends.
 struct StarvationGuard<'a> {
@@ -636,7 +556,8 @@ impl StarvationGuard<'_> {
         }
     }
 
-    fn record_conflict(&mut self) -> u32 {
+    #[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "for an event"))]
+    fn record_conflict(&mut self, options: &RunOptions<'_>) -> u32 {
         self.conflicts += 1;
         if self.conflicts >= TOKEN_ATTEMPTS && self.engine.token.try_take(self.session) {
             Held::Token(self.engine.id).note();
@@ -645,7 +566,7 @@ impl StarvationGuard<'_> {
                 self.engine.epochs.tick_between_passes();
             }
             #[cfg(feature = "tracing")]
-            super::events::token_taken(self.session, self.conflicts);
+            super::events::token_taken(self.session, self.conflicts, options.name);
         }
         self.conflicts
     }

@@ -90,31 +90,11 @@ impl<P: Protocol> State<P> {
             return Ok(false);
         }
         self.make_room(engine, table)?;
-        if !table.indexes.is_empty() && !self.enter_unless_there(engine, table, record, image)? {
-            return Ok(false);
+        if !table.indexes.is_empty() {
+            self.add_entries(engine, table, record, image)?;
         }
         self.stage_image(engine, table, record, image, Intent::Insert)?;
         Ok(true)
-    }
-
-    /// Stages the entries of a row that seems to be absent. Returns whether the row is absent.
-    #[inline(never)]
-    pub(crate) fn enter_unless_there(
-        &mut self,
-        engine: &Engine<P>,
-        table: &TableCore,
-        record: RecordAt,
-        image: &[u64],
-    ) -> Result<bool, Abort> {
-        let entered = self.add_entries(engine, table, record, image);
-        // The absence of the row was not observed, since the commit checks the absence anyway. But
-        // `NotUnique` may end the transaction before that, although the entry with this key may
-        // belong to this very row.
-        let is_refused = entered == Err(Abort::NotUnique) && !mutant(Mutant::TwinUnobserved);
-        if is_refused && self.is_there(engine, table.layout.first_of(record))? {
-            return Ok(false);
-        }
-        entered.map(|()| true)
     }
 
     /// Inserts a row, or replaces the row with the same key.

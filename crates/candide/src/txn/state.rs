@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::deferred::Deferred;
 use super::index_scratch::IndexScratch;
 use super::session_log::{NOW, SEEN, SessionLog};
 use crate::access::{self, Intent, WriteSet};
@@ -50,17 +51,21 @@ pub(crate) struct State<P: Protocol> {
     /// The last conflict in which an attempt of this session ended.
     pub(crate) last_conflict: Option<ConflictNote>,
     /// The conflict that dooms this attempt.
-    doomed: Option<Abort>,
+    pub(super) doomed: Option<Abort>,
     /// The outcome of a pending update that was returned to the closure. The attempt can only end
-    /// in this outcome.
-    failed: Option<Abort>,
+    /// in this outcome. [`Abort::NotUnique`] if none was returned and there are `deferred` entries.
+    pub(super) failed: Option<Abort>,
+    /// The number of the operation to which `failed` belongs, or [`AT_COMMIT`].
+    pub(super) failed_at: u32,
+    /// The rows that wait for another row to give up its key; empty outside of an attempt.
+    pub(super) deferred: Deferred,
     scratch: Vec<u64>,
     pub(super) index_scratch: IndexScratch,
     /// The number of operations that the attempt will have made at the next revalidation.
     operations: u32,
     /// The number of operations until the next revalidation; one if the attempt is doomed, so that
     /// each further operation returns the conflict.
-    until_look: u32,
+    pub(super) until_look: u32,
     /// The session's end of the log; `None` if the database has no log.
     pub(crate) log: Option<Box<SessionLog>>,
     /// The number of units that the attempt has noted as held.
@@ -68,6 +73,9 @@ pub(crate) struct State<P: Protocol> {
     /// Whether conflicts unwind the stack.
     unwinds: bool,
 }
+
+/// The number behind those of all operations: that of an outcome which only the commit returns.
+pub(super) const AT_COMMIT: u32 = u32::MAX;
 
 /// The panic payload of a conflict that unwinds the stack.
 pub(super) struct Unwound(pub(super) Abort);
@@ -101,6 +109,8 @@ impl<P: Protocol> State<P> {
             last_conflict: None,
             doomed: None,
             failed: None,
+            failed_at: AT_COMMIT,
+            deferred: Deferred::default(),
             scratch: Vec::new(),
             index_scratch: IndexScratch::default(),
             operations: FIRST_REVALIDATION,
@@ -402,7 +412,7 @@ impl<P: Protocol> State<P> {
     /// short.
     #[cold]
     #[inline(never)]
-    fn read_own(
+    pub(super) fn read_own(
         &mut self,
         engine: &Engine<P>,
         index: usize,
@@ -432,8 +442,8 @@ impl<P: Protocol> State<P> {
                 copy(Words::Own(&image));
                 Ok(true)
             }
-            Err((_, abort)) => {
-                self.failed.get_or_insert(abort);
+            Err((number, abort)) => {
+                self.note_failure(number, abort);
                 Err(abort)
             }
         });
@@ -693,7 +703,25 @@ impl<P: Protocol> State<P> {
         } else {
             // Part of an operation has been staged. The transaction must not commit without the
             // rest.
-            *self.failed.get_or_insert(abort)
+            self.note_failure(self.writes.next_operation(), abort);
+            self.failed.unwrap_or(abort)
+        }
+    }
+
+    /// Notes that the operation with this number has failed. The first failure in program order
+    /// counts.
+    fn note_failure(&mut self, number: u32, abort: Abort) {
+        if self.failed.is_none() || number < self.failed_at {
+            (self.failed, self.failed_at) = (Some(abort), number);
+        }
+    }
+
+    /// Makes sure that a commit ends in an outcome exactly if an operation has failed or there are
+    /// deferred entries. Called after each change of these.
+    pub(super) fn note_deferred(&mut self) {
+        if self.failed.is_none() || self.failed_at == AT_COMMIT {
+            self.failed = (!self.deferred.is_empty()).then_some(Abort::NotUnique);
+            self.failed_at = AT_COMMIT;
         }
     }
 
@@ -941,7 +969,8 @@ impl<P: Protocol> State<P> {
     #[inline]
     pub(crate) fn commit(&mut self, engine: &Engine<P>) -> Result<Committed, Abort> {
         if self.doomed.is_some() || self.failed.is_some() {
-            return Err(self.commit_error(engine)?.expect("a failed attempt has an outcome"));
+            let outcome = self.end_without_effect(engine, true)?;
+            return Err(outcome.expect("a failed attempt has an outcome"));
         }
         if self.log.is_some() {
             return self.commit_logged(engine);
@@ -1007,6 +1036,16 @@ impl<P: Protocol> State<P> {
     /// # Errors
     /// A conflict: the closure must run again.
     pub(crate) fn commit_error(&mut self, engine: &Engine<P>) -> Result<Option<Abort>, Abort> {
+        self.end_without_effect(engine, false)
+    }
+
+    /// Does the work of [`State::commit_error`]. Also returns an outcome that comes only at the end
+    /// of the closure, if `at_commit`: if the closure has returned a value.
+    fn end_without_effect(
+        &mut self,
+        engine: &Engine<P>,
+        at_commit: bool,
+    ) -> Result<Option<Abort>, Abort> {
         if let Some(abort) = self.doomed {
             self.abort(engine);
             return Err(abort);
@@ -1031,7 +1070,8 @@ impl<P: Protocol> State<P> {
         self.note_seen();
         // Updaters may run only now, on validated words.
         let outcome = applied.or_else(|| writes.first_failure(&mut images));
-        Ok(outcome.or(self.failed))
+        let counts = at_commit || self.failed_at != AT_COMMIT;
+        Ok(outcome.or(self.failed.filter(|_| counts)))
     }
 
     /// Ends the attempt without effect.

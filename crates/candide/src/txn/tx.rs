@@ -3,17 +3,25 @@
 #![forbid(unsafe_code)]
 
 use super::conflict::Conflict;
+use super::savepoint::Savepoint;
 use super::state::State;
 use crate::engine::{Engine, Protocol};
 use crate::error::Abort;
 use crate::protocols::DefaultProtocol;
+use crate::sync::{Mutant, mutant};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A running transaction, the argument of the closure of [`Session::run`](crate::Session::run).
 ///
 /// A `Tx` belongs to one attempt and one thread: it is neither `Send` nor `Sync`, so it cannot be
 /// held across an `.await`. Every operation takes the `Tx` by shared reference. None of its
 /// internals are borrowed while user code runs.
+#[doc(alias = "transaction")]
+#[doc(alias = "atomically")]
+#[doc(alias = "begin")]
+#[doc(alias = "commit")]
+#[doc(alias = "rollback")]
 pub struct Tx<'s, P: Protocol = DefaultProtocol> {
     pub(crate) engine: &'s Engine<P>,
     pub(crate) state: &'s RefCell<State<P>>,
@@ -42,6 +50,19 @@ impl Effects {
     pub(crate) fn discard(&self) -> impl Sized {
         self.0.take()
     }
+
+    fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// Returns the effects from number `first` on, which a part of the transaction has left that is
+    /// undone. The caller drops them.
+    fn discard_from(&self, first: usize) -> impl Sized + use<> {
+        match mutant(Mutant::UndoneEffectKept) {
+            true => Vec::new(),
+            false => self.0.borrow_mut().split_off(first),
+        }
+    }
 }
 
 impl<'s, P: Protocol> Tx<'s, P> {
@@ -56,8 +77,95 @@ impl<'s, P: Protocol> Tx<'s, P> {
 
     /// Returns the number of this attempt, counted from one.
     #[inline]
-    pub fn attempt(&self) -> u32 {
+    pub fn attempt_number(&self) -> u32 {
         self.state.borrow().attempt_number
+    }
+
+    /// Runs a part of the transaction that is undone if it fails: if `part` returns an error, what
+    /// it has written is undone, with entries of indexes and calls of
+    /// [`on_commit`](Tx::on_commit), and the transaction goes on. If `part` returns a value, its
+    /// writes belong to the transaction like any others. Parts can be nested.
+    ///
+    /// The outcomes that otherwise come only at the end of the transaction come at the end of the
+    /// part, as its error, if they are due to writes of the part: [`Abort::Guard`] and
+    /// [`Abort::Overflow`] of updates (for which the rows that they change are observed, as by a
+    /// read), and [`Abort::NotUnique`]. So here they can be handled as values. The caller's other
+    /// writes are not examined.
+    ///
+    /// ```
+    /// # use candide::{Abort, Database, Record};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # struct Account { #[key] id: u32, cents: i64 }
+    /// let db = Database::new();
+    /// let accounts = db.table::<Account>("accounts")?;
+    /// let account = |id, cents| Account { id, cents };
+    /// db.run(|tx| accounts.insert_many(tx, [account(1, 50), account(2, 80), account(3, 0)]))?;
+    /// // Account 3 gets 70 from the first account that has as much.
+    /// let payer = db.run(|tx| {
+    ///     for id in [1, 2] {
+    ///         let paid = tx.attempt(|tx| {
+    ///             accounts.update(tx, &3, Account::CENTS.add(70))?;
+    ///             accounts.update(tx, &id, Account::CENTS.sub(70).at_least(0))
+    ///         });
+    ///         match paid {
+    ///             Ok(()) => return Ok(Some(id)),
+    ///             Err(Abort::Guard) => {} // account 3 is as it was
+    ///             Err(other) => return Err(other),
+    ///         }
+    ///     }
+    ///     Ok(None)
+    /// })?;
+    /// assert_eq!(payer, Some(2));
+    /// assert_eq!(db.run(|tx| accounts.read(tx, &3, Account::CENTS)), Ok::<_, Abort>(70));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// What a part has read stays observed after the part is undone, and so does what its writes
+    /// have assumed, such as that a row exists. So the error of a part is true in the serial order,
+    /// and another transaction that makes it untrue makes the attempt repeat. Locks stay until the
+    /// transaction ends ([`Table::get_for_update`](crate::Table::get_for_update)), and memory that
+    /// was reserved for the undone writes until then, too.
+    ///
+    /// A conflict dooms the whole attempt, whatever the part makes of it: the operations after the
+    /// part return the conflict. If `part` or an updater panics, the part is undone, and the panic
+    /// goes on. A scan that an undone part has made, and left to its caller, shows the rows as they
+    /// were before the part.
+    ///
+    /// # Errors
+    /// The error of `part`, which has been undone. Also [`Abort::Guard`], [`Abort::Overflow`],
+    /// [`Abort::NotUnique`] or [`Abort::MemoryLimit`], if a write of the part has failed in this
+    /// way; conflicts.
+    pub fn attempt<T, E: From<Abort>>(
+        &self,
+        part: impl FnOnce(&Tx<'s, P>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (savepoint, effects) = self.begin_part();
+        // Rows' own code and the part's may panic, but what the transaction keeps is in order
+        // between two operations.
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let value = part(self)?;
+            self.end_part(&savepoint)?;
+            Ok(value)
+        }));
+        if !matches!(result, Ok(Ok(_))) {
+            self.undo_part(&savepoint, effects);
+        }
+        result.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Begins a part. Returns its savepoint, and the number of effects before it.
+    fn begin_part(&self) -> (Savepoint, usize) {
+        (self.state.borrow_mut().savepoint(), self.effects.len())
+    }
+
+    fn end_part(&self, savepoint: &Savepoint) -> Result<(), Abort> {
+        self.state.borrow_mut().complete(self.engine, savepoint)
+    }
+
+    fn undo_part(&self, savepoint: &Savepoint, effects: usize) {
+        self.state.borrow_mut().undo(self.engine, savepoint);
+        // Dropped last, when nothing is borrowed: it is the user's.
+        drop(self.effects.discard_from(effects));
     }
 
     /// Returns the conflict of the previous attempt, so that a closure can adapt. For example, it
@@ -78,17 +186,17 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// checks that they are still current.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record, TicToc};
+    /// # use candide::{Database, Record, TicToc};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Counter { #[key] id: u32, hits: u64 }
-    /// let db = Database::<TicToc>::builder().build()?;
+    /// let db = Database::<TicToc>::default();
     /// let counters = db.table::<Counter>("counters")?;
     /// db.run(|tx| (0..2).try_for_each(|id| counters.insert(tx, Counter { id, hits: 0 })))?;
     /// db.run(|tx| {
     ///     let hits = (counters.read(tx, &0, Counter::HITS)?, counters.read(tx, &1, Counter::HITS)?);
     ///     tx.validate()?;
     ///     assert_eq!(hits.0, hits.1, "transactions count both");
-    ///     Ok::<_, Abort>(())
+    ///     Ok(())
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -11,9 +11,11 @@ use common as tests;
 #[macro_use]
 mod protocol_tests;
 
+mod api;
 mod bulk;
 mod common;
 mod durable;
+mod first_attempts;
 mod indexes;
 mod isolation;
 mod memory;

@@ -175,7 +175,7 @@ impl Tables {
             .run(|tx| {
                 (0..ACCOUNTS).try_fold(0, |sum, id| {
                     let account = self.accounts.get(tx, &id, Whole)?;
-                    Ok::<_, Abort>(sum + account.map_or(0, |account| account.amount))
+                    Ok(sum + account.map_or(0, |account| account.amount))
                 })
             })
             .map_err(|abort: Abort| abort.to_string())?;

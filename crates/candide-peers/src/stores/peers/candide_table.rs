@@ -159,7 +159,7 @@ impl<P: Protocol, V: Value> Sessions<'_, P, V> {
     ) -> (Pending<W::Output, Stopped>, u64) {
         let Sessions { session, tables } = self;
         let mut attempts = 0;
-        let pending = session.run_logged(|tx| {
+        let pending = session.try_run_logged(|tx| {
             attempts += 1;
             work.run(&mut Running { tx, tables })
         });
@@ -172,7 +172,7 @@ impl<P: Protocol, V: Value> Sessions<'_, P, V> {
     ) -> Result<Done<T>, Failure> {
         let Sessions { session, tables } = self;
         let mut attempts = 0;
-        let end = session.run(|tx| {
+        let end = session.try_run(|tx| {
             attempts += 1;
             body(&mut Running { tx, tables })
         });

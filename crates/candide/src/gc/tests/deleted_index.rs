@@ -326,10 +326,7 @@ fn the_first_row_of_a_queue_is_found_at_once() {
             let seen = |tx: &Tx<'_, Mvcc>| {
                 let forward = parcels.scan(tx, (0, from).., Parcel::WEIGHT).take(most);
                 let back = parcels.scan_rev(tx, ..(0, from), Parcel::WEIGHT).take(most);
-                Ok::<_, Abort>((
-                    forward.collect::<Result<Vec<_>, _>>()?,
-                    back.collect::<Result<Vec<_>, _>>()?,
-                ))
+                Ok((forward.collect::<Result<Vec<_>, _>>()?, back.collect::<Result<Vec<_>, _>>()?))
             };
             let (forward, back) = ok(snapshot.run(seen));
             assert!(
@@ -347,7 +344,7 @@ fn the_first_row_of_a_queue_is_found_at_once() {
         }
     }
     store.assert_seen(&snapshot, &all, &mut random);
-    ok(session.run_read_only(|tx| store.assert_rows(tx, &now, &mut random)));
+    ok(session.read_view(|tx| store.assert_rows(tx, &now, &mut random)));
     // All rows are deleted.
     ok(session.run(|tx| now.keys().try_for_each(|key| parcels.delete(tx, key))));
     now.clear();

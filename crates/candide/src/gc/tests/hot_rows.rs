@@ -78,7 +78,7 @@ fn a_long_report_holds_back_memory_and_no_version_but_its_own<P: Chained>() {
     // The row is in the queue of the reader's session, which will collect nothing for a long time.
     add(&mut reader, &items, 1);
     let snapshot = db.snapshot();
-    ok(reader.run_at(&snapshot, |tx| {
+    ok(snapshot.run_in(&mut reader, |tx| {
         assert_eq!(items.read(tx, &1, Item::COUNT)?, 1);
         for round in 0..2_000 {
             add(&mut writer, &items, 1);
@@ -131,7 +131,7 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
     ok(writer.run(|tx| items.insert(tx, Item::new(100, 3))));
     for ends in [true, false] {
         let before = count(&db.snapshot(), &items, 1);
-        let ended = reader.run_read_only(|tx| {
+        let ended = reader.read_view(|tx| {
             assert_eq!(items.get(tx, &1, Item::COUNT)?, before);
             // A younger snapshot is opened, so that the reader's view is not the last one of the
             // list.
@@ -166,7 +166,7 @@ fn a_long_transaction_that_only_reads_holds_back_no_more_than_a_snapshot<P: Chai
     }
     // After a panic, the reader's view is not registered any more, either.
     let unwound = catch_unwind(AssertUnwindSafe(|| {
-        reader.run_read_only(|tx| {
+        reader.read_view(|tx| {
             for _ in 0..200 {
                 items.get(tx, &1, Item::COUNT)?;
                 epochs.pass();
@@ -188,7 +188,7 @@ protocol_tests!(versioned: short_transactions_that_only_read_write_nothing_that_
 fn short_transactions_that_only_read_write_nothing_that_others_look_at<P: Chained>() {
     let (db, items, mut session) = by_hand::<P>();
     let mut read = |passes: u64| {
-        ok(session.run_read_only(|tx| {
+        ok(session.read_view(|tx| {
             (0..passes).for_each(|_| db.inner.engine.epochs.pass());
             for _ in 0..1_000 {
                 items.get(tx, &1, Item::COUNT)?;

@@ -178,6 +178,12 @@ impl Values {
         is_twig
     }
 
+    /// Replaces all values by `value`, as one that has been taken.
+    fn take_only(&mut self, value: Value) {
+        self.words[..2].copy_from_slice(&[value.word(), 0]);
+        (self.next, self.count) = (1, 1);
+    }
+
     /// Removes all values.
     fn clear(&mut self) {
         (self.next, self.count, self.words[0]) = (0, 0, 0);
@@ -403,6 +409,29 @@ impl Cursor {
     /// Returns the range that the cursor goes through, and its direction.
     pub(crate) fn range(&self) -> (&WordRange, Direction) {
         (&self.range, self.direction)
+    }
+
+    /// Returns whether no step has been taken yet. Then nothing has been loaded or observed.
+    pub(crate) fn is_fresh(&self) -> bool {
+        !self.has_begun
+    }
+
+    /// Returns this fresh cursor with the other direction.
+    #[inline(always)]
+    pub(crate) fn reversed(self, direction: Direction) -> Cursor {
+        debug_assert!(self.is_fresh(), "a cursor that has begun keeps its direction");
+        Cursor { direction, ..self }
+    }
+
+    /// Returns the record that the last step has returned; `None` before the first step, and after
+    /// the end.
+    pub(crate) fn last_returned(&self) -> Option<RecordAt> {
+        // Every record that is returned was taken from the hand just before.
+        let taken = match (self.hand.next, &self.frame) {
+            (next, Some(frame)) if next < ROOM => next.min(usize::from(frame.taken)),
+            (next, _) => next,
+        };
+        Value::record(self.hand.words[taken.checked_sub(1)?])
     }
 
     /// Takes the next record if it is at hand: in a leaf that has been observed, all of whose
@@ -642,10 +671,8 @@ impl OrderedIndex {
                 Some((spot, value)) => {
                     observe(spot.leaf.handle(), spot.version);
                     let Value::Record(record) = value else { return None };
-                    return cursor
-                        .range
-                        .holds(record, depth, lower_cuts, upper_cuts)
-                        .then_some(record);
+                    let is_in_range = cursor.range.holds(record, depth, lower_cuts, upper_cuts);
+                    return is_in_range.then(|| cursor.hand.take_only(value)).map(|()| record);
                 }
                 None => {
                     spin.wait();

@@ -6,7 +6,7 @@
 //! after it began, even if it is going to fail. A transaction that only reads is not validated, and
 //! writes nothing that other sessions read; concurrent writes do not make it fail, unless a commit
 //! in its way takes too long, or an ordered index is restructured under its scan. In a snapshot,
-//! and under `run_read_only`, it waits instead.
+//! and under `read_view`, it waits instead.
 //!
 //! # Source
 //! Timestamps are those of MSTO [HU20], section 2.4, after Cicada [LI17]: one counter, and one draw

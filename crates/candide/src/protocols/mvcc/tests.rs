@@ -230,8 +230,8 @@ fn thinning_a_chain_is_in_the_way_of_writers_only() {
     let (there, rows) = (snapshot.clone(), items.clone());
     let meanwhile = move || {
         assert_eq!(count(&there, &rows, 1), Some(0));
-        assert_eq!(other.run_with(ONCE(), |tx| rows.get(tx, &1, Item::COUNT)), Ok(Some(5)));
-        assert_eq!(other.run_with(ONCE(), |tx| rows.update(tx, &1, Item::COUNT.add(1))), CONFLICT);
+        assert_eq!(other.with(ONCE()).run(|tx| rows.get(tx, &1, Item::COUNT)), Ok(Some(5)));
+        assert_eq!(other.with(ONCE()).run(|tx| rows.update(tx, &1, Item::COUNT.add(1))), CONFLICT);
         assert_eq!(other.last_conflict().map(|conflict| conflict.cause), Some(Abort::Locked));
     };
     acting(Point::Pruning, meanwhile, || ok(session.run(|_| Ok(()))));

@@ -4,7 +4,7 @@
 //! # Guarantee
 //! Strictly serializable, in the order of timestamps. Not opaque: before an attempt fails, it may
 //! have read values that were committed at different times, but never a torn value. In a snapshot,
-//! and under `run_read_only`, a transaction sees the database as it was at one moment, and never
+//! and under `read_view`, a transaction sees the database as it was at one moment, and never
 //! fails. The only words that it writes and other sessions read are the rows that it makes from
 //! deltas.
 //!
@@ -577,7 +577,7 @@ impl Absence for Mvto {
     }
 }
 
-/// Begins an attempt in a snapshot or under `run_read_only`. Under the latter, waits until no
+/// Begins an attempt in a snapshot or under `read_view`. Under the latter, waits until no
 /// commit at the attempt's time or before is going on.
 #[cold]
 fn look_back(context: &mut Context<'_, Mvto>, attempt: &mut Attempt) {

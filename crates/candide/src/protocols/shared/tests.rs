@@ -50,7 +50,7 @@ fn told_nothing<T>(
     mut last: impl FnMut(&Tx<'_, Occ>) -> Result<T, Abort>,
 ) {
     let mut told = false;
-    let result = reader.run_with(ONCE(), |tx| {
+    let result = reader.with(ONCE()).run(|tx| {
         before(tx)?;
         last(tx)?;
         told = true;
@@ -81,7 +81,7 @@ fn a_closure_never_sees_two_rows_of_different_times() {
 fn without_opacity_it_does_and_the_attempt_fails_all_the_same() {
     let Scene { db, items, mut reader, mut writer } = scene_of(false);
     let seen = Cell::new((0, 0));
-    let result = reader.run_with(ONCE(), |tx| {
+    let result = reader.with(ONCE()).run(|tx| {
         let first = count(tx, &items, 0)?;
         set(&mut writer, &items, &[0, 1], 1);
         seen.set((first, count(tx, &items, 1)?));
@@ -186,12 +186,12 @@ fn a_row_held_for_update_and_one_read_before_are_of_one_time() {
 #[test]
 fn own_writes_and_held_rows_stand_in_no_ones_way() {
     let Scene { items, mut reader, mut writer, .. } = scene();
-    let sums = reader.run_with(ONCE(), |tx| {
+    let sums = reader.with(ONCE()).run(|tx| {
         items.update(tx, &0, Item::COUNT.add(1))?;
         items.insert(tx, Item::new(9, 5))?;
         let held = items.read_for_update(tx, &2, Item::COUNT)?;
         set(&mut writer, &items, &[1, 3], 1);
-        Ok::<_, Abort>((held, count(tx, &items, 1)?, count(tx, &items, 0)?, count(tx, &items, 9)?))
+        Ok((held, count(tx, &items, 1)?, count(tx, &items, 0)?, count(tx, &items, 9)?))
     });
     assert_eq!(sums, Ok((0, 1, 1, 5)));
 }
@@ -244,7 +244,7 @@ fn validation_notices_half_a_commit<P: Protocol>() {
     run(&mut writer, |tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
     let (half, done) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (writer, seen) = (RefCell::new(Some(writer)), Cell::new(None));
-    let result = reader.run_with(ONCE(), |tx| {
+    let result = reader.with(ONCE()).run(|tx| {
         let first = items.read(tx, &0, Item::COUNT)?;
         items.update(tx, &0, Item::COUNT.add(1))?;
         half_a_commit(writer.take().expect("once"), &items, [&half, &done]);
@@ -289,13 +289,14 @@ fn the_cell_that_makes_the_view_move_is_looked_at_again() {
         db.inner.engine.epochs.pass();
     };
     let see = |tx: &Tx<'_, Occ>| {
-        Ok((count(tx, &items, 0)?, count(tx, &items, 1)?, count(tx, &items, 2)?))
+        let counts = (count(tx, &items, 0)?, count(tx, &items, 1)?, count(tx, &items, 2)?);
+        Ok::<_, Abort>(counts)
     };
     let seen = acting(Point::Moving, change, || {
         let seen = Cell::new(None);
-        let result = reader.run_with(ONCE(), |tx| {
+        let result = reader.with(ONCE()).run(|tx| {
             seen.set(Some(see(tx)?));
-            Ok::<_, Abort>(())
+            Ok(())
         });
         (result, seen.get())
     });
@@ -315,11 +316,11 @@ fn the_epoch_of_a_look_is_one_from_before_it() {
     };
     let seen = acting(Point::Looked, change, || {
         let seen = Cell::new(None);
-        let result = reader.run_with(ONCE(), |tx| {
+        let result = reader.with(ONCE()).run(|tx| {
             seen.set(Some([count(tx, &items, 0)?, count(tx, &items, 1)?, 0]));
             let third = count(tx, &items, 2)?;
             seen.set(seen.get().map(|[first, second, _]| [first, second, third]));
-            Ok::<_, Abort>(())
+            Ok(())
         });
         (result, seen.get())
     });

@@ -206,7 +206,7 @@ fn enter<'scope, P: Protocol, R: Row>(
         let until = Rc::new(Cell::new(None));
         let hook = hook(say.clone(), orders.clone(), until.clone());
         let ended = with_hook(hook, || {
-            session.run_with(RunOptions::new().attempts_max(1), |tx| {
+            session.with(RunOptions::new().attempts_max(1)).try_run(|tx| {
                 say(Said::Ready(None));
                 act(table, tx, &orders, &until, &say)
             })

@@ -6,8 +6,8 @@ use crate::engine::Protocol;
 use crate::schema::packing::{Packing, Size};
 use crate::schema::{ColumnType, WordRange};
 use crate::{
-    Abort, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix,
-    KeyRange, Ordered, Prefix, Record, Whole,
+    Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix, KeyRange,
+    Ordered, Prefix, Record, Whole,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -79,25 +79,15 @@ fn a_range_of_other_words_is_refused<P: Protocol>() {
     for words in [0, 1, 3, 9, 40] {
         let (range, message) =
             (OfWords(words), format!("edges of {words} and {words} words for keys of 2"));
-        refused(&message, || {
-            session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, range, Whole).count()))
-        });
-        refused(&message, || {
-            session.run(|tx| Ok::<_, Abort>(pairs.scan(tx, Prefix(range), ()).count()))
-        });
-        refused(&message, || {
-            session.run(|tx| Ok::<_, Abort>(pairs.scan_rev(tx, range, Pair::VALUE).count()))
-        });
+        refused(&message, || session.run(|tx| pairs.scan(tx, range, Whole).count()));
+        refused(&message, || session.run(|tx| pairs.scan(tx, Prefix(range), ()).count()));
+        refused(&message, || session.run(|tx| Ok(pairs.scan_rev(tx, range, Pair::VALUE).count())));
     }
     for words in [0, 2, 9, 40] {
         let (range, message) =
             (OfWords(words), format!("edges of {words} and {words} words for keys of 1"));
-        refused(&message, || {
-            session.run(|tx| Ok::<_, Abort>(by_value.scan(tx, range, Whole).count()))
-        });
-        refused(&message, || {
-            session.run(|tx| Ok::<_, Abort>(by_value.scan_rev(tx, range, ()).count()))
-        });
+        refused(&message, || session.run(|tx| by_value.scan(tx, range, Whole).count()));
+        refused(&message, || session.run(|tx| Ok(by_value.scan_rev(tx, range, ()).count())));
     }
     let found = commits(&mut session, |tx| {
         pairs.scan(tx, OfWords(2), Whole).collect::<Result<Vec<_>, _>>()

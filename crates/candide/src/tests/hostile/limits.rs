@@ -114,12 +114,12 @@ impl<P: Protocol> LimitedStore<P> {
     /// Deletes all rows, which needs no memory. Then all memory of rows must become free.
     fn clear(&mut self) {
         for key in std::mem::take(&mut self.rows).into_keys() {
-            assert_eq!(self.session.run(|tx| self.parcels.delete(tx, &key)), Ok::<_, Abort>(()));
+            assert_eq!(self.session.run(|tx| self.parcels.delete(tx, &key)), Ok(()));
         }
         // At a time, a session examines only a few hundred entries of its garbage.
         for _ in 0..100 {
             self.db.inner.engine.epochs.pass();
-            self.session.run(|_| Ok::<_, Abort>(())).unwrap();
+            self.session.run(|_| Ok(())).unwrap();
             if self.db.memory().garbage == 0 {
                 break;
             }
@@ -256,7 +256,7 @@ fn deletes_past_the_limit_leave_no_room_for_inserts<P: Protocol>() {
         // used up.
         let id = number % 7;
         match session.run(|tx| items.insert(tx, Item::new(id, 1))) {
-            Ok(()) => assert_eq!(session.run(|tx| items.delete(tx, &id)), Ok::<_, Abort>(())),
+            Ok(()) => assert_eq!(session.run(|tx| items.delete(tx, &id)), Ok(())),
             Err(abort) => {
                 assert_eq!(abort, Abort::MemoryLimit);
                 refused += 1;
@@ -267,7 +267,7 @@ fn deletes_past_the_limit_leave_no_room_for_inserts<P: Protocol>() {
     assert!(refused > 0 || P::Versions::WORDS == 0, "a megabyte was enough under {}", P::NAME);
     for _ in 0..1_000 {
         db.inner.engine.epochs.pass();
-        session.run(|_| Ok::<_, Abort>(())).unwrap();
+        session.run(|_| Ok(())).unwrap();
     }
-    assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 1))), Ok::<_, Abort>(()));
+    assert_eq!(session.run(|tx| items.insert(tx, Item::new(1, 1))), Ok(()));
 }

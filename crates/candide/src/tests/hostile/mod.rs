@@ -200,7 +200,7 @@ impl<P: Protocol> Scene<P> {
         between(tx)?;
         assert_eq!(parcels.insert(tx, Parcel::new(1, 4)), Err(Abort::Duplicate));
         assert_eq!(
-            filed.insert(tx, Filed { number: 90, ..Parcel::new(1, 4).into() }),
+            tx.attempt(|tx| filed.insert(tx, Filed { number: 90, ..Parcel::new(1, 4).into() })),
             Err(Abort::NotUnique)
         );
         between(tx)?;
@@ -301,7 +301,7 @@ fn commits<T, P: Protocol>(
     let options = RunOptions::new().attempts_max(50);
     let mut committed = None;
     eventually("a later transaction commits", || {
-        match session.run_with(options, &mut body) {
+        match session.with(options).run(&mut body) {
             Ok(value) => committed = Some(value),
             Err(Abort::AttemptsExhausted) => {}
             Err(abort) => panic!("a later transaction: {abort}"),

@@ -200,7 +200,7 @@ fn the_panic_of_an_updater_is_not_lost_behind_an_error<P: Protocol>() {
         ("what a read says", |scene, tx| {
             scene.parcels.read(tx, &BYSTANDER, Parcel::COUNT).map(drop)
         }),
-        ("a scan", |scene, tx| scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(drop))),
+        ("a scan", |scene, tx| scene.parcels.scan(tx, .., Whole).for_each(drop)),
     ];
     for (what, end) in ends {
         demand_panic(what, || {
@@ -236,7 +236,7 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
                 scene.parcels.update(tx, &(1, 11), Parcel::NOTE.add(1))?;
                 scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1))
             });
-            assert_eq!(changed, Ok::<_, Abort>(()));
+            assert_eq!(changed, Ok(()));
             has_changed.set(true);
             if scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)? == before {
                 Ok(())
@@ -246,7 +246,7 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
         };
         let mut session = scene.db.session().unwrap();
         let stopped = session.run(|tx| {
-            attempts.set(tx.attempt());
+            attempts.set(tx.attempt_number());
             scene.script(tx, &between).and(Err(Abort::NotFound))
         });
         assert_eq!(stopped, Err::<(), _>(Abort::NotFound), "{step}");
@@ -255,7 +255,7 @@ fn a_panic_of_a_doomed_attempt_is_never_seen<P: Protocol>() {
         scene.assert_unharmed(&scene.rows(), &step);
     }
     let note = scene.db.run(|tx| scene.parcels.read(tx, &(1, 11), Parcel::NOTE));
-    assert_eq!(note, Ok::<_, Abort>(places as u64));
+    assert_eq!(note, Ok(places as u64));
 }
 
 protocol_tests!(all: a_panic_that_the_closure_catches_takes_nothing_along);
@@ -280,7 +280,7 @@ fn a_panic_that_the_closure_catches_takes_nothing_along<P: Protocol>() {
                 .map(|number| if number < 62 { Parcel::new(1, number) } else { deliberate() });
             scene.parcels.insert_many(tx, rows)
         });
-        fall(&|| scene.parcels.scan(tx, .., Whole).try_for_each(|row| row.map(|_| deliberate())));
+        fall(&|| scene.parcels.scan(tx, .., Whole).for_each(|_| deliberate()));
         scene.parcels.delete(tx, &(1, 61))?;
         scene.parcels.modify(tx, &(1, 60), Parcel::WEIGHT, |weight| *weight = 0)
     });
@@ -314,7 +314,7 @@ fn an_effect_that_panics_comes_too_late_to_harm<P: Protocol>() {
                     tx.on_commit(move || drop(bomb));
                 }
                 tx.on_commit(move || after.set(after.get() + 10));
-                Ok::<_, Abort>(())
+                Ok(())
             })
         });
         // The transaction had committed. The effect registered later was dropped without running.
@@ -348,7 +348,7 @@ fn a_report_of_a_conflict_that_panics_does_no_harm<P: Protocol>() {
             }
         };
         demand_panic("a report", || {
-            session.run_with(RunOptions::new().on_conflict(&tell), |tx| {
+            session.with(RunOptions::new().on_conflict(&tell)).run(|tx| {
                 let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
                 // The other transaction runs on another thread. On this thread it might wait for
                 // the transaction that encloses it.
@@ -378,12 +378,12 @@ fn a_result_whose_drop_panics_does_no_harm<P: Protocol>() {
     demand_panic("the drop of a result", || {
         scene.db.run(|tx| {
             let note = scene.parcels.read(tx, &BYSTANDER, Parcel::NOTE)?;
-            if tx.attempt() > 1 {
+            if tx.attempt_number() > 1 {
                 return Ok(None);
             }
             scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.set(note + 10))?;
             other.run(|tx| scene.parcels.update(tx, &BYSTANDER, Parcel::NOTE.add(1)))?;
-            Ok::<_, Abort>(Some(Bomb))
+            Ok(Some(Bomb))
         })
     });
     drop(other);

@@ -45,10 +45,10 @@ fn a_thread_that_unwinds_leaves_nothing_of_its_transaction<P: Protocol>() {
             let mut session = db.session().unwrap();
             let changed = session
                 .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
-            assert_eq!(changed, Ok::<_, Abort>(()));
+            assert_eq!(changed, Ok(()));
             let changed = session
                 .run(|tx| parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code ^= 1 << 20));
-            assert_eq!(changed, Ok::<_, Abort>(()));
+            assert_eq!(changed, Ok(()));
             deliberate()
         }));
         scene.assert_unharmed(&rows, "a thread that unwound after a transaction");
@@ -75,9 +75,8 @@ fn a_session_survives_the_threads_that_panic_with_it<P: Protocol>() {
             assert!(panicking.join().is_err());
         });
         let mut session = session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let there = session.run(|tx| {
-            Ok::<_, Abort>((scene.parcels.get(tx, &(6, 1), ())?, scene.filed.get(tx, &(1, 1), ())?))
-        });
+        let there = session
+            .run(|tx| Ok((scene.parcels.get(tx, &(6, 1), ())?, scene.filed.get(tx, &(1, 1), ())?)));
         assert_eq!(there, Ok((None, Some(()))));
     }
     drop(session);
@@ -100,8 +99,8 @@ fn a_forgotten_session_holds_nothing_back<P: Protocol>() {
                 std::mem::forget(scan);
                 parcels.put(tx, Parcel { weight: 0, ..Parcel::new(6, number) })
             });
-            assert_eq!(put, Ok::<_, Abort>(()));
-            assert_eq!(session.run(|tx| parcels.delete(tx, &(6, number))), Ok::<_, Abort>(()));
+            assert_eq!(put, Ok(()));
+            assert_eq!(session.run(|tx| parcels.delete(tx, &(6, number))), Ok(()));
             if number % 2 == 0 {
                 let _: Result<(), Abort> = session.run(|tx| {
                     // The scan and the box are forgotten, so the closure's code never drops them.
@@ -135,9 +134,9 @@ struct LastWill<P: Protocol> {
 impl<P: Protocol> Drop for LastWill<P> {
     fn drop(&mut self) {
         let add = |tx: &crate::Tx<'_, P>| self.parcels.update(tx, &(1, 1), Parcel::NOTE.add(1));
-        assert_eq!(self.session.get_mut().run(add), Ok::<_, Abort>(()));
+        assert_eq!(self.session.get_mut().run(add), Ok(()));
         if !self.db.properties().one_session {
-            assert_eq!(self.db.run(add), Ok::<_, Abort>(()));
+            assert_eq!(self.db.run(add), Ok(()));
         }
     }
 }

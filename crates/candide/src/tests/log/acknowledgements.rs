@@ -105,7 +105,7 @@ fn every_end_rests_on_what_it_tells<P: Protocol>() {
     let looks: [Look<P>; 13] = [
         (|items, tx| items.get(tx, &1, Item::COUNT).map(drop), Ok(())),
         (|items, tx| items.get_for_update(tx, &1, Item::COUNT).map(drop), Ok(())),
-        (|items, tx| items.iter(tx, Item::COUNT).try_for_each(|row| row.map(drop)), Ok(())),
+        (|items, tx| items.iter(tx, Item::COUNT).for_each(drop), Ok(())),
         (|items, tx| items.insert(tx, Item::new(1, 0)), Err(Abort::Duplicate)),
         (|items, tx| items.insert_if_absent(tx, Item::new(1, 0)).map(drop), Ok(())),
         // The closure's own error and panic, after a read.
@@ -167,7 +167,7 @@ fn the_absence_of_a_row_rests_on_its_delete<P: Protocol>() {
         (|items, tx| items.get(tx, &1, Item::COUNT).map(drop), Ok(())),
         (|items, tx| items.read(tx, &1, Item::COUNT).map(drop), Err(Abort::NotFound)),
         (|items, tx| items.get_for_update(tx, &1, Item::COUNT).map(drop), Ok(())),
-        (|items, tx| items.iter(tx, ()).try_for_each(|row| row.map(drop)), Ok(())),
+        (|items, tx| items.iter(tx, ()).for_each(drop), Ok(())),
         (|items, tx| items.delete_if_present(tx, &1).map(drop), Ok(())),
         (|items, tx| items.update(tx, &1, Item::COUNT.add(1)), Err(Abort::NotFound)),
     ];
@@ -206,7 +206,8 @@ fn a_refusal_by_an_index_rests_on_the_absence_of_the_row<P: Protocol>() {
         run(&mut session, |tx| filed.delete(tx, &(1, 2)));
         let stamp = session.rests_on();
         assert!(logged.durable() < stamp);
-        let refused = run(&mut session, |tx| match filed.insert(tx, row(2, 10)) {
+        let insert = |tx: &Tx<'_, P>| tx.attempt(|tx| filed.insert(tx, row(2, 10)));
+        let refused = run(&mut session, |tx| match insert(tx) {
             Err(abort @ (Abort::NotUnique | Abort::Duplicate)) => Ok(abort),
             other => panic!("{other:?}"),
         });
@@ -235,8 +236,8 @@ fn a_snapshot_rests_on_what_was_there_when_it_was_opened<P: Versioned>() {
     let snapshot = scene.logged.db.snapshot();
     let new = scene.write(|items, tx| items.update(tx, &1, Item::COUNT.set(1)));
     let (items, reader) = (scene.items.clone(), scene.other.as_mut().expect("there are two"));
-    let seen = reader.run_at(&snapshot, |tx| items.get(tx, &1, Item::COUNT));
-    assert_eq!(seen, Ok::<_, Abort>(Some(0)));
+    let seen = snapshot.run_in(reader, |tx| items.get(tx, &1, Item::COUNT));
+    assert_eq!(seen, Ok(Some(0)));
     let rests_on = reader.rests_on();
     assert!((old..new).contains(&rests_on), "{}: {rests_on}, not {old} to {new}", P::NAME);
 }
@@ -257,7 +258,7 @@ fn an_index_without_an_entry_rests_on_its_delete() {
         logged.db.inner.engine.epochs.pass();
         run(&mut writer, |_| Ok(()));
     }
-    let rows = run(&mut reader, |tx| Ok(by_place.rows(tx, &(1, 0), ()).count()));
+    let rows = run(&mut reader, |tx| by_place.rows(tx, (1, 0), ()).count());
     assert_eq!(rows, 0);
     assert!(stamp <= reader.rests_on());
 }

@@ -163,6 +163,30 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
             all.filed.put(tx, Filed { weight: 3, ..Parcel::new(2, 3).into() })?;
             all.filed.modify(tx, &(2, 1), Filed::COUNT, |count| *count = -5)
         },
+        // Rows that exchange their unique keys.
+        |all, tx| {
+            all.parcels.modify(tx, &(1, 0), Parcel::CODE, |code| *code = 1_001)?;
+            all.parcels.modify(tx, &(1, 1), Parcel::CODE, |code| *code = 7)?;
+            all.filed.insert(tx, Filed { code: 2_001, ..Parcel::new(2, 8).into() })?;
+            all.filed.delete(tx, &(2, 1))
+        },
+        // Parts that are undone, after other changes of the same rows and before some.
+        |all, tx| {
+            all.items.update(tx, &1, Item::COUNT.add(1))?;
+            all.items.insert(tx, Item::new(40, 1))?;
+            undone(tx, |tx| {
+                all.items.update(tx, &1, (Item::COUNT.add(7), Item::OTHER.set(7)))?;
+                all.items.update_with(tx, &2, Triple)?;
+                all.items.delete(tx, &40)?;
+                all.items.delete(tx, &4)?;
+                all.items.insert(tx, Item::new(41, 1))?;
+                all.items.insert(tx, Item::new(42, 1))?;
+                all.parcels.modify(tx, &(1, 3), Parcel::CODE, |code| *code = 77)
+            })?;
+            all.items.insert(tx, Item::new(42, 2))?;
+            tx.attempt(|tx| all.items.update(tx, &40, Item::COUNT.add(5)))
+        },
+        |all, tx| undone(tx, |tx| all.items.put(tx, Item::new(43, 1))),
         // Keys that the table keeps packed.
         |all, tx| {
             (0..5).try_for_each(|number| {
@@ -197,6 +221,17 @@ fn script<P: Protocol>() -> Vec<Play<P>> {
         |_, _| Ok(()),
         |all, tx| all.items.update_if_present(tx, &99, Item::COUNT.add(1)).map(drop),
     ]
+}
+
+/// Makes changes in a part that is undone.
+fn undone<P: Protocol>(
+    tx: &Tx<'_, P>,
+    part: impl FnOnce(&Tx<'_, P>) -> Result<(), Abort>,
+) -> Result<(), Abort> {
+    match tx.attempt(|tx| part(tx).and(Err::<(), _>(Abort::Indexed))) {
+        Err(Abort::Indexed) => Ok(()),
+        other => other,
+    }
 }
 
 /// Returns transactions that end without effect.

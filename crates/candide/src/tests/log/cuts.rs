@@ -11,7 +11,7 @@ use crate::engine::Protocol;
 use crate::log::Cuts;
 use crate::protocols::{Occ, Recorded, TicToc};
 use crate::sync::Point;
-use crate::{Abort, Database, Session, Table, Tx};
+use crate::{Database, Session, Table, Tx};
 use candide_check::Verdict;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -61,7 +61,7 @@ fn overtaken<P: Protocol>(at: Point) -> (Logged<Recorded<P>>, Story, bool) {
     let comes = came.clone();
     let meanwhile = move || {
         // Under a policy that locks what is read, this may fail.
-        let _ = second.run_with(ONCE(), |tx| rows.update(tx, &1, Item::COUNT.add(10)));
+        let _ = second.with(ONCE()).run(|tx| rows.update(tx, &1, Item::COUNT.add(10)));
         let (cut, witness) = &mut *comes.borrow_mut();
         witness.note(&mut second);
         *cut = cuts.cut();
@@ -70,14 +70,14 @@ fn overtaken<P: Protocol>(at: Point) -> (Logged<Recorded<P>>, Story, bool) {
         let count = items.read(tx, &1, Item::COUNT)?;
         items.update(tx, &2, Item::COUNT.set(count))
     };
-    let copied = acting(at, meanwhile, || first.run_with(ONCE(), copy));
+    let copied = acting(at, meanwhile, || first.with(ONCE()).run(copy));
     witness.note(&mut first);
     let (cut, other) = came.take();
     logged.log.round(&Taken(cut.expect("it was taken")));
     logged.settle();
     Replay::of(&logged).assert_is(&logged);
     let story = Story::of(&logged, [witness, other]);
-    (logged, story, copied == Ok::<_, Abort>(()))
+    (logged, story, copied == Ok(()))
 }
 
 protocol_tests!(overlapping: a_prefix_has_no_commit_without_those_that_have_not_seen_it);

@@ -149,7 +149,7 @@ fn a_full_disk_loses_nothing_and_goes_on_when_there_is_room<P: Protocol>() {
     // The refusal tells nothing about rows. So it need not wait for room.
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
     let read = scene.session.run(|tx| scene.items.get(tx, &1, Item::COUNT));
-    assert_eq!(read, Ok::<_, Abort>(Some(1)), "{}: reads go on", P::NAME);
+    assert_eq!(read, Ok(Some(1)), "{}: reads go on", P::NAME);
     assert!(scene.logged.durable() < stamps[0]);
     scene.logged.disk.fail_by(None);
     assert_eq!(scene.logged.round(), Round::Written);
@@ -195,7 +195,7 @@ fn after_a_failure_nothing_is_written_or_acknowledged<P: Protocol>() {
     assert_eq!(scene.session.rests_on(), 0, "{}", P::NAME);
     // What is not durable is not shown to callers that wait for it.
     let durable = RunOptions::new().acknowledge(Level::Durable);
-    let read = scene.session.run_with(durable, |tx| scene.items.get(tx, &1, Item::COUNT));
+    let read = scene.session.with(durable).run(|tx| scene.items.get(tx, &1, Item::COUNT));
     assert_eq!(read, Err(Abort::LogFailed), "{}", P::NAME);
     assert_eq!(scene.logged.round(), Round::Ended, "{}: a failed log stays so", P::NAME);
     assert_eq!(scene.recovered(), [0], "{}", P::NAME);
@@ -224,8 +224,8 @@ fn a_call_returns_when_its_commit_is_durable() {
     let logger = logged.log.start(Box::new(logged.cuts()));
     for id in 0..20 {
         let durable = RunOptions::new().acknowledge(Level::Durable);
-        let inserted = session.run_with(durable, |tx| items.insert(tx, Item::new(id, 1)));
-        assert_eq!(inserted, Ok::<_, Abort>(()));
+        let inserted = session.with(durable).run(|tx| items.insert(tx, Item::new(id, 1)));
+        assert_eq!(inserted, Ok(()));
         assert_eq!(Replay::of(&logged).rows.len() as u64, id + 1);
     }
     logged.log.progress.stop();

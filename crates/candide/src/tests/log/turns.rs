@@ -8,7 +8,7 @@ use crate::engine::Protocol;
 use crate::log::Round;
 use crate::sync::{AtomicBool, Ordering, Point, with_hook};
 use crate::tests::waiting::eventually;
-use crate::{Abort, Database, Table};
+use crate::{Database, Table};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn a_commit_that_gets_no_lock_does_not_keep_its_turn<P: Protocol>() {
             assert!(log.is_free(), "{}: a turn is taken at {point:?}", P::NAME);
             made.set(made.get() + u32::from(log.round(&cuts) == Round::Written));
         };
-        let update = || third.run_with(ONCE(), |tx| items.update(tx, &1, Item::COUNT.add(1)));
+        let update = || third.with(ONCE()).run(|tx| items.update(tx, &1, Item::COUNT.add(1)));
         assert_eq!(with_hook(visit, update), CONFLICT, "{}", P::NAME);
         assert!(logged.log.is_free(), "{}: a turn is kept", P::NAME);
         logged.settle();
@@ -82,7 +82,7 @@ fn a_round_is_made_while_others_wait_for_a_lock<P: Protocol>() {
         eventually("the other transaction", || has_come.load(Ordering::Relaxed));
         logged.settle();
         assert!(logged.durable() >= second.rests_on(), "{}", P::NAME);
-        Ok::<_, Abort>(())
+        Ok(())
     });
     assert_eq!(held, Ok(()));
     assert_eq!(waiter.expect("it was begun").join().unwrap(), Ok(()));

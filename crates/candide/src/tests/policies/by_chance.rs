@@ -87,10 +87,10 @@ fn never_both(at: Point, first: Body, second: Body) {
         let noted = ended.clone();
         let hook = move |point| {
             if point == at {
-                noted.set(Some(inner.borrow_mut().run_with(ONCE(), |tx| second(&rows, tx))));
+                noted.set(Some(inner.borrow_mut().with(ONCE()).run(|tx| second(&rows, tx))));
             }
         };
-        let outer = with_hook(hook, || outer.run_with(ONCE(), |tx| first(&table, tx)));
+        let outer = with_hook(hook, || outer.with(ONCE()).run(|tx| first(&table, tx)));
         let ends = [Some(outer), ended.get()];
         assert!(!ends.iter().all(|end| *end == Some(Ok(()))), "both commit in round {round}");
         commits += u32::from(ends.contains(&Some(Ok(()))));

@@ -31,7 +31,7 @@ fn a_table_without_room_keeps_its_policy() {
         assert!(matches!(error, Error::PolicyWithoutRoom { wanted, .. } if wanted == policy));
         assert_eq!((table.policy(), flags(&table, 0)), (Policy::Optimistic, 0), "{policy}");
         let updated = session.run(|tx| table.update(tx, &0, Item::COUNT.add(1)));
-        assert_eq!(updated, Ok::<_, Abort>(()), "{policy}");
+        assert_eq!(updated, Ok(()), "{policy}");
     }
     assert_eq!(table.set_policy(Policy::Optimistic), Ok(()));
 }
@@ -114,7 +114,7 @@ fn a_lock_that_is_granted_too_late_is_given_back() {
             let updated = waiter.run(|tx| {
                 table.update(tx, &0, Item::COUNT.add(1))?;
                 second = Some(Lock::of(&cell(table, 0)).word().is_written());
-                Ok::<_, Abort>(())
+                Ok(())
             });
             assert_eq!(updated, Ok(()));
             second
@@ -144,9 +144,8 @@ fn policies_change_under_transactions() {
                     let (from, to) = (random.below(ROWS), random.below(ROWS));
                     let moved = session.run(|tx| match round % 3 {
                         0 => {
-                            let sum = (0..ROWS).try_fold(0, |sum, id| {
-                                Ok::<_, Abort>(sum + table.read(tx, &id, Item::COUNT)?)
-                            });
+                            let sum = (0..ROWS)
+                                .try_fold(0, |sum, id| Ok(sum + table.read(tx, &id, Item::COUNT)?));
                             sum.map(|sum| assert_eq!(sum, 0))
                         }
                         1 => {
@@ -160,7 +159,7 @@ fn policies_change_under_transactions() {
                             table.update(tx, &to, Item::COUNT.add(1))
                         }
                     });
-                    assert_eq!(moved, Ok::<_, Abort>(()));
+                    assert_eq!(moved, Ok(()));
                 }
             })
         };

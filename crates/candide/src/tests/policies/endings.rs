@@ -24,7 +24,7 @@ fn use_rows(table: &Table<Item, Occ>, tx: &Tx<'_, Occ>) -> Result<(), Abort> {
     table.delete(tx, &6)?;
     table.insert(tx, Item::new(20, 1))?;
     table.get(tx, &30, Item::COUNT)?;
-    table.iter(tx, Item::COUNT).try_for_each(|row| row.map(drop))
+    table.iter(tx, Item::COUNT).for_each(drop)
 }
 
 /// A transaction that ends in a way of its own, with what it returns; `None` if it panics.
@@ -60,9 +60,7 @@ const ENDINGS: [Ending; 8] = [
         use_rows(table, tx)?;
         table.update_with(tx, &7, Breaks)
     }),
-    ("reads alone", Some(Ok(())), |table, tx| {
-        table.iter(tx, Item::COUNT).try_for_each(|row| row.map(drop))
-    }),
+    ("reads alone", Some(Ok(())), |table, tx| table.iter(tx, Item::COUNT).for_each(drop)),
 ];
 
 #[test]
@@ -72,7 +70,7 @@ fn every_end_of_an_attempt_releases_all_second_words() {
             let when = format!("{policy}, after {what}");
             let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
             let ended =
-                catch_unwind(AssertUnwindSafe(|| session.run_with(ONCE(), |tx| body(&table, tx))));
+                catch_unwind(AssertUnwindSafe(|| session.with(ONCE()).run(|tx| body(&table, tx))));
             match ended {
                 Ok(ended) => assert_eq!(Some(ended), wanted, "{when}"),
                 Err(panic) => assert!(panic.is::<Deliberate>() && wanted.is_none(), "{when}"),
@@ -92,7 +90,7 @@ fn an_attempt_that_meets_a_conflict_releases_all_second_words() {
     for policy in locking() {
         let Scene { table, sessions: [mut session, mut other, _], .. } = scene(policy);
         // The transaction of the same thread does without the lock.
-        let ended = session.run_with(ONCE(), |tx| {
+        let ended = session.with(ONCE()).run(|tx| {
             table.read(tx, &7, Item::COUNT)?;
             use_rows(&table, tx)?;
             run(&mut other, |tx| table.update(tx, &7, Item::COUNT.add(1)));
@@ -104,7 +102,7 @@ fn an_attempt_that_meets_a_conflict_releases_all_second_words() {
         let (rows, mut killer) = (table.clone(), other);
         let delete = move || run(&mut killer, |tx| rows.delete(tx, &7));
         let ended = acting(Point::Unlocked, delete, || {
-            session.run_with(ONCE(), |tx| {
+            session.with(ONCE()).run(|tx| {
                 table.update(tx, &7, Item::COUNT.add(1))?;
                 use_rows(&table, tx)
             })
@@ -160,7 +158,7 @@ fn a_record_that_dies_under_a_lock_is_given_back() {
             run(&mut other, |tx| table.delete(tx, &0));
             (0..3).for_each(|_| epochs.pass());
             let at = cell(&table, 0);
-            let ended = session.run_with(ONCE(), |tx| {
+            let ended = session.with(ONCE()).run(|tx| {
                 let row = table.find(tx, &0)?;
                 if looks_first {
                     assert_eq!(row.get(Item::COUNT)?, None);
@@ -203,7 +201,7 @@ fn sessions_without_a_desk_commit() {
         for _ in 0..3 {
             run(&mut first, |tx| use_rows(&table, tx));
             assert_free(&table, policy.name());
-            let ended = second.run_with(ONCE(), |tx| {
+            let ended = second.with(ONCE()).run(|tx| {
                 table.read(tx, &0, Item::COUNT)?;
                 table.update(tx, &1, Item::COUNT.add(1))?;
                 Err(Abort::NotFound)

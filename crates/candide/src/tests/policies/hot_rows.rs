@@ -5,7 +5,7 @@ use super::{Scene, assert_free, scene, with_locks};
 use crate::sync::size::is_short;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Random, with_patience};
 use crate::tests::hostile::Watchdog;
-use crate::{Abort, Database, LoadOptions, MoccOptions, Policies, Policy, RunOptions, Table};
+use crate::{Database, LoadOptions, MoccOptions, Policies, Policy, RunOptions, Table};
 
 /// The number of hot rows.
 const HOT: u64 = 4;
@@ -33,7 +33,7 @@ fn move_counts(policies: Policies, threads: u64, rounds: u64) {
                         table.update(tx, &from, Item::COUNT.set(count - 1))?;
                         table.modify(tx, &to, Item::COUNT, |count| *count += 1)
                     });
-                    assert_eq!(moved, Ok::<_, Abort>(()), "{name}");
+                    assert_eq!(moved, Ok(()), "{name}");
                 }
             });
         }
@@ -87,7 +87,7 @@ fn a_long_transaction_commits_beside_many_short_ones() {
                             table.read(tx, &other, Item::COUNT)?;
                             table.update(tx, &one, Item::COUNT.add(1))
                         });
-                        assert_eq!(updated, Ok::<_, Abort>(()), "{policy}");
+                        assert_eq!(updated, Ok(()), "{policy}");
                         updates.fetch_add(1, Ordering::Relaxed);
                     }
                 };
@@ -101,8 +101,8 @@ fn a_long_transaction_commits_beside_many_short_ones() {
                 let options = RunOptions::new().attempts_max(ATTEMPTS_MAX);
                 let before = updates.load(Ordering::Relaxed);
                 let mut attempts = 0;
-                let ended = session.run_with(options, |tx| {
-                    attempts = tx.attempt();
+                let ended = session.with(options).run(|tx| {
+                    attempts = tx.attempt_number();
                     for id in 0..LONG {
                         match id % 2 {
                             0 => table.read(tx, &id, Item::COUNT).map(drop)?,
@@ -120,7 +120,7 @@ fn a_long_transaction_commits_beside_many_short_ones() {
             done.store(true, Ordering::Relaxed);
             println!("{policy}: {ends:?}");
             for (ended, attempts, _) in ends {
-                assert_eq!(ended, Ok::<_, Abort>(()), "{policy}, after {attempts} attempts");
+                assert_eq!(ended, Ok(()), "{policy}, after {attempts} attempts");
             }
         });
         assert_free(&table, policy.name());

@@ -7,7 +7,7 @@ use super::{Scene, Stuck, assert_free, cell, scene};
 use crate::protocols::Occ;
 use crate::protocols::policies::{FLAGS, Lock, LockWord, Mode, RASK};
 use crate::sync::{Ordering, Point};
-use crate::{Abort, Database, LockStats, MoccOptions, Policies, Policy, Table, TableOptions};
+use crate::{Database, LockStats, MoccOptions, Policies, Policy, Table, TableOptions};
 use std::cell::Cell;
 
 /// Returns the policy `mocc`, under which rows are hot from this temperature on.
@@ -55,7 +55,7 @@ pub(super) fn in_order(table: &Table<Item>) -> [u64; 8] {
 /// Runs an attempt that fails because row 0 changes after it was read.
 fn fail(scene: &mut Scene) {
     let Scene { table, sessions: [session, other, _], .. } = scene;
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         table.read(tx, &0, Item::COUNT)?;
         run(other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
         table.update(tx, &1, Item::COUNT.add(1))
@@ -121,7 +121,7 @@ fn a_transaction_without_conflicts_looks_at_no_temperature_and_takes_no_lock() {
         run(&mut session, |tx| {
             table.read(tx, &0, Item::COUNT)?;
             table.update(tx, &0, Item::COUNT.add(1))?;
-            table.iter(tx, Item::COUNT).try_for_each(|row| row.map(drop))
+            table.iter(tx, Item::COUNT).for_each(drop)
         });
         assert!(db.inner.engine.temperatures.is_unused(), "{policy}");
         assert_eq!(db.stats().locks, LockStats::default(), "{policy}");
@@ -143,7 +143,7 @@ fn the_next_attempt_locks_what_would_have_spared_the_conflict() {
         let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
         let policy = table.policy();
         let ended = session.run(|tx| {
-            if tx.attempt() == 2 {
+            if tx.attempt_number() == 2 {
                 assert_eq!(locked(&table, 0), (1, false), "{policy}: the read that has failed");
                 assert_eq!(locked(&table, 1), (0, true), "{policy}: the write");
                 let readers = u64::from(locks_all);
@@ -152,12 +152,12 @@ fn the_next_attempt_locks_what_would_have_spared_the_conflict() {
             table.read(tx, &0, Item::COUNT)?;
             table.read(tx, &2, Item::COUNT)?;
             table.update(tx, &1, Item::COUNT.add(1))?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
             }
             Ok(())
         });
-        assert_eq!(ended, Ok::<_, Abort>(()));
+        assert_eq!(ended, Ok(()));
         let locks = db.stats().locks;
         assert_eq!(locks.retrospective, if locks_all { 3 } else { 2 }, "{policy}: {locks:?}");
         assert_eq!(locks.taken, locks.retrospective, "{policy}");
@@ -173,7 +173,7 @@ fn rows_that_vanish_are_left_out_of_the_list() {
             let Scene { db, table, sessions: [mut session, mut other, _] } = scene(policy);
             let ended = session.run(|tx| {
                 table.get(tx, &0, Item::COUNT)?;
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     run(&mut other, |tx| table.delete(tx, &0));
                     if is_reaped {
                         (0..4).for_each(|_| db.inner.engine.epochs.pass());
@@ -182,7 +182,7 @@ fn rows_that_vanish_are_left_out_of_the_list() {
                 }
                 table.update(tx, &1, Item::COUNT.add(1))
             });
-            assert_eq!(ended, Ok::<_, Abort>(()), "{policy}, {is_reaped}");
+            assert_eq!(ended, Ok(()), "{policy}, {is_reaped}");
             let locks = db.stats().locks;
             assert!((1..=2).contains(&locks.retrospective), "{policy}, {is_reaped}: {locks:?}");
             assert_free(&table, policy.name());
@@ -195,10 +195,10 @@ fn a_transaction_forgets_its_list_when_it_ends() {
     let Scene { db, table, sessions: [mut session, mut other, _] } = scene(Policy::Mocc);
     let mut conflict_once = |session: &mut crate::Session<Occ>, give_up: bool| {
         let options = if give_up { ONCE() } else { crate::RunOptions::new() };
-        session.run_with(options, |tx| {
+        session.with(options).run(|tx| {
             table.read(tx, &0, Item::COUNT)?;
             table.update(tx, &1, Item::COUNT.add(1))?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
             }
             Ok(())
@@ -301,7 +301,7 @@ fn commit_writes_in_order(kind: Kind) {
     let keys = in_order(table);
     let mut session = db.session().unwrap();
     let write_both = |session: &mut crate::Session<Occ>, is_free: bool| {
-        session.run_with(ONCE(), |tx| {
+        session.with(ONCE()).run(|tx| {
             table.read(tx, &keys[5], Item::COUNT)?;
             table.update(tx, &keys[5], Item::COUNT.add(1))?;
             assert_eq!(locked(table, keys[5]), (0, true), "it was read");
@@ -356,7 +356,7 @@ fn wait_in_vain(kind: Kind) {
     let (db, table) = (&scene.db, &scene.table);
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let goes_on = Cell::new(false);
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         table.read(tx, &0, Item::COUNT)?;
         // The transaction of the same thread does without the lock.
         run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
@@ -404,13 +404,13 @@ fn a_hot_write_skew_is_seen_at_validation() {
             let (rows, ended) = (table.clone(), std::rc::Rc::new(Cell::new(None)));
             let noted = ended.clone();
             let second = move || {
-                noted.set(Some(inner.run_with(ONCE(), |tx| {
+                noted.set(Some(inner.with(ONCE()).run(|tx| {
                     let one = rows.read(tx, &1, Item::COUNT)?;
                     rows.update(tx, &0, Item::COUNT.set(one + 1))
                 })));
             };
             let first = acting(Point::Validated, second, || {
-                outer.run_with(ONCE(), |tx| {
+                outer.with(ONCE()).run(|tx| {
                     let zero = table.read(tx, &0, Item::COUNT)?;
                     table.update(tx, &1, Item::COUNT.set(zero + 1))
                 })
@@ -477,11 +477,11 @@ fn a_transaction_commits_beside_a_lock_that_is_never_released() {
         let scene = scene(kind(0));
         let stuck = Stuck::on(&scene, 0, Mode::Write);
         let options = crate::RunOptions::new().attempts_max(64);
-        let ended = scene.db.session().unwrap().run_with(options, |tx| {
+        let ended = scene.db.session().unwrap().with(options).run(|tx| {
             let count = scene.table.read(tx, &0, Item::COUNT)?;
             scene.table.update(tx, &0, Item::COUNT.set(count + 1))
         });
-        assert_eq!(ended, Ok::<_, Abort>(()));
+        assert_eq!(ended, Ok(()));
         drop(stuck);
         assert_free(&scene.table, "at the end");
     }
@@ -492,15 +492,15 @@ fn a_transaction_commits_beside_a_lock_that_is_never_released() {
 fn a_transaction_writes_what_another_one_of_its_thread_has_locked() {
     for kind in KINDS {
         let Scene { table, sessions: [mut outer, mut inner, _], .. } = scene(kind(0));
-        let ended = outer.run_with(ONCE(), |tx| {
+        let ended = outer.with(ONCE()).run(|tx| {
             let count = table.read(tx, &0, Item::COUNT)?;
             table.update(tx, &0, Item::COUNT.set(count + 1))?;
             assert_eq!(locked(&table, 0), (0, true));
-            let ended = inner.run_with(ONCE(), |tx| {
+            let ended = inner.with(ONCE()).run(|tx| {
                 let count = table.read(tx, &0, Item::COUNT)?;
                 table.update(tx, &0, Item::COUNT.set(count + 1))
             });
-            assert_eq!(ended, Ok::<_, Abort>(()));
+            assert_eq!(ended, Ok(()));
             Ok(())
         });
         assert_eq!(ended, CONFLICT, "row 0 has changed");

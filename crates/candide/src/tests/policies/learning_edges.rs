@@ -41,7 +41,7 @@ fn an_attempt_with_a_request_in_a_queue_does_not_sleep_for_a_cell() {
     keys.sort_unstable_by_key(|&key| cell(&cold, key).address());
     let stuck = Stuck::on(&scene, 0, Mode::Write);
     let (at, slept) = (cell(&cold, keys[1]), Cell::new(0));
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         cold.read_for_update(tx, &keys[0], Item::COUNT)?;
         scene.table.read(tx, &0, Item::COUNT)?;
         let before = db.inner.engine.parking.entered();
@@ -98,7 +98,7 @@ fn an_attempt_that_does_not_commit_says_nothing_about_its_reads() {
         let Scene { table, sessions: [mut session, ..], .. } = scene(kind(0));
         let mut change = |ended: Result<(), Abort>| {
             let was_written = Cell::new(false);
-            let result = session.run_with(ONCE(), |tx| {
+            let result = session.with(ONCE()).run(|tx| {
                 table.read(tx, &0, Item::COUNT)?;
                 was_written.set(locked(&table, 0) == (0, true));
                 table.update(tx, &0, Item::COUNT.add(1))?;
@@ -138,7 +138,7 @@ fn the_rows_of_a_page_stay_hot_together() {
 #[test]
 fn reads_of_a_row_in_one_attempt_raise_its_temperature_once() {
     let Scene { table, sessions: [mut session, mut other, _], .. } = scene(mocc(5));
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         (0..400).try_for_each(|_| table.read(tx, &0, Item::COUNT).map(drop))?;
         run(&mut other, |tx| table.update(tx, &0, Item::COUNT.add(1)));
         table.update(tx, &1, Item::COUNT.add(1))
@@ -206,7 +206,7 @@ fn restoring_canonical_mode_looks_at_each_lock_a_few_times() {
     let keys = insert_many(&scene, COUNT as u64);
     let stuck = Stuck::on(&scene, keys[COUNT / 2], Mode::Write);
     let taken = Cell::new(0);
-    let ended = scene.db.session().unwrap().run_with(ONCE(), |tx| {
+    let ended = scene.db.session().unwrap().with(ONCE()).run(|tx| {
         let others = keys.iter().filter(|&&key| key != keys[COUNT / 2]);
         for key in others {
             scene.table.read(tx, key, Item::COUNT)?;
@@ -231,8 +231,7 @@ fn sum(table: &Table<Item>, tx: &Tx<'_, Occ>, is_scan: bool) -> Result<i64, Abor
     if is_scan {
         return table.iter(tx, Item::COUNT).try_fold(0, |sum, row| Ok(sum + row?.1));
     }
-    let count = |key| Ok::<_, Abort>(table.get(tx, &key, Item::COUNT)?.unwrap_or(0));
-    (0..ROWS).try_fold(0, |sum, key| Ok(sum + count(key)?))
+    (0..ROWS).try_fold(0, |sum, key| Ok(sum + table.get(tx, &key, Item::COUNT)?.unwrap_or(0)))
 }
 
 /// Moves counts, checks their sum, deletes or inserts a row, fails, or panics, as chance says. All
@@ -271,7 +270,7 @@ fn act(
             if let Some(inner) = inner {
                 let mut seed = Random::seeded(random.next());
                 let options = crate::RunOptions::new().attempts_max(3);
-                let _any = inner.run_with(options, |tx| act(table, tx, &mut seed, None));
+                let _any = inner.with(options).run(|tx| act(table, tx, &mut seed, None));
             }
             table.read(tx, &from, Item::COUNT)?;
             table.update(tx, &from, Item::OTHER.add(1))?;
@@ -407,13 +406,13 @@ fn a_commit_keeps_the_lock_that_its_request_was_granted_meanwhile() {
     run(&mut session, change);
     let mut stuck = Some(Stuck::on(&scene, many[0], Mode::Write));
     let before = db.stats().locks;
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         many[1..].iter().try_for_each(|key| table.read(tx, key, Item::COUNT).map(drop))?;
         change(tx)?;
         drop(stuck.take());
         Ok(())
     });
-    assert_eq!((ended, db.stats().locks.since(before).died), (Ok::<_, Abort>(()), 0));
+    assert_eq!((ended, db.stats().locks.since(before).died), (Ok(()), 0));
     assert_free(table, "at the end");
 }
 

@@ -50,7 +50,7 @@ fn while_open(
     std::thread::scope(|scope| {
         let act = &act;
         scope.spawn(move || {
-            let _ = db.session().unwrap().run_with(ONCE(), |tx| {
+            let _ = db.session().unwrap().with(ONCE()).run(|tx| {
                 let acted = act(tx);
                 begun.0.send(()).unwrap();
                 let _ = done.1.recv();
@@ -77,9 +77,9 @@ fn spawn_older<'s>(
     let (open, go) = mpsc::channel::<()>();
     let older = scope.spawn(move || {
         let mut session = db.session().unwrap();
-        let _ = session.run_with(RunOptions::new().attempts_max(attempts), |tx| {
+        let _ = session.with(RunOptions::new().attempts_max(attempts)).run(|tx| {
             rows.read(tx, &7, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 say.send(()).unwrap();
                 let _ = go.recv();
             }
@@ -110,7 +110,7 @@ fn a_dreadlock_reader_that_turns_writer_waits_for_the_other_reader() {
             &db,
             |tx| rows.read(tx, &0, Item::COUNT).map(drop),
             || {
-                let _ = session.run_with(ONCE(), |tx| {
+                let _ = session.with(ONCE()).run(|tx| {
                     if reads_first {
                         rows.read(tx, &0, Item::COUNT)?;
                     }
@@ -130,7 +130,7 @@ fn a_doomed_attempt_ends_at_its_next_lock() {
     let rows = table(&db, "rows", Policy::Swiss);
     let mut session = db.session().unwrap();
     let mut second = Ok(());
-    let _ = session.run_with(ONCE(), |tx| {
+    let _ = session.with(ONCE()).run(|tx| {
         rows.update(tx, &0, Item::COUNT.set(1))?;
         let at = cell(&rows, 0);
         let owner = Lock::of(&at).word().owner();
@@ -154,7 +154,7 @@ fn a_commit_that_owns_a_cell_does_not_sleep() {
         let writer = scope.spawn(move || {
             let mut first = true;
             let mut session = db.session().unwrap();
-            session.run_with(RunOptions::new().attempts_max(3), |tx| {
+            session.with(RunOptions::new().attempts_max(3)).run(|tx| {
                 rows.read(tx, &5, Item::COUNT)?;
                 plain.update(tx, &0, Item::COUNT.set(1))?;
                 rows.insert(tx, Item::new(9, 0))?;
@@ -162,7 +162,7 @@ fn a_commit_that_owns_a_cell_does_not_sleep() {
                     say.send(()).unwrap();
                     let _ = go.recv();
                 }
-                Ok::<(), Abort>(())
+                Ok(())
             })
         });
         receive("the insert", &linked);
@@ -195,7 +195,7 @@ fn no_two_attempts_sleep_for_one_another() {
     std::thread::scope(|scope| {
         let (db, plain, rows) = (&db, &plain, &rows);
         let older = scope.spawn(move || {
-            let _ = db.session().unwrap().run_with(ONCE(), |tx| {
+            let _ = db.session().unwrap().with(ONCE()).run(|tx| {
                 rows.read(tx, &5, Item::COUNT)?;
                 plain.read_for_update(tx, &0, Item::COUNT)?;
                 say_held.send(()).unwrap();
@@ -205,7 +205,7 @@ fn no_two_attempts_sleep_for_one_another() {
         });
         receive("the older one", &held);
         let younger = scope.spawn(move || {
-            let _ = db.session().unwrap().run_with(ONCE(), |tx| {
+            let _ = db.session().unwrap().with(ONCE()).run(|tx| {
                 rows.update(tx, &0, Item::COUNT.set(1))?;
                 say_locked.send(()).unwrap();
                 plain.read_for_update(tx, &0, Item::COUNT).map(drop)
@@ -252,7 +252,7 @@ fn is_seen_to_leave_the_wish() -> bool {
                     std::thread::yield_now();
                 }
                 let entered = parking.entered();
-                let died = session.run_with(ONCE(), |tx| rows.update(tx, &0, Item::COUNT.set(2)));
+                let died = session.with(ONCE()).run(|tx| rows.update(tx, &0, Item::COUNT.set(2)));
                 let is_wanted = Lock::of(&at).word().is_wanted();
                 is_seen = sleeps() && parking.entered() == entered;
                 assert!(
@@ -340,7 +340,7 @@ fn an_attempt_that_gets_a_desk_late_keeps_its_locks() {
     let taken: Vec<u16> = std::iter::from_fn(|| desks.join(true)).collect();
     let mut session = db.session().unwrap();
     let mut again = Ok(());
-    let _ = session.run_with(ONCE(), |tx| {
+    let _ = session.with(ONCE()).run(|tx| {
         rows.update(tx, &0, Item::COUNT.set(1))?;
         desks.leave(taken[0]);
         rows.update(tx, &1, Item::COUNT.set(1))?;

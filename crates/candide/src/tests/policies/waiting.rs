@@ -15,7 +15,7 @@ use std::sync::Barrier;
 fn update(scene: &Scene, passes: bool) -> LockStats {
     let (table, mut session) = (&scene.table, scene.db.session().unwrap());
     let before = scene.db.stats().locks;
-    let ended = session.run_with(ONCE(), |tx| table.update(tx, &0, Item::COUNT.add(1)));
+    let ended = session.with(ONCE()).run(|tx| table.update(tx, &0, Item::COUNT.add(1)));
     assert_eq!(ended, if passes { Ok(()) } else { CONFLICT }, "{}", table.policy());
     scene.db.stats().locks.since(before)
 }
@@ -41,7 +41,7 @@ fn a_reader_that_meets_a_writer_s_lock_waits_aborts_or_does_without() {
         let scene = scene(policy);
         let _stuck = Stuck::on(&scene, 0, Mode::Write);
         let mut session = scene.db.session().unwrap();
-        let ended = session.run_with(ONCE(), |tx| scene.table.read(tx, &0, Item::COUNT).map(drop));
+        let ended = session.with(ONCE()).run(|tx| scene.table.read(tx, &0, Item::COUNT).map(drop));
         let locks = scene.db.stats().locks;
         let (passes, forgone) = match policy {
             Policy::Swiss | Policy::Adaptive => (true, 0),
@@ -63,7 +63,7 @@ fn an_attempt_gives_up_its_lock_for_reading_before_it_waits_to_write() {
         let (table, mut session) = (&scene.table, scene.db.session().unwrap());
         let readers = || Lock::of(&cell(table, 0)).word().readers();
         let counted = Cell::new((0, 0));
-        let ended = session.run_with(ONCE(), |tx| {
+        let ended = session.with(ONCE()).run(|tx| {
             table.read(tx, &0, Item::COUNT)?;
             let before = readers();
             let ended = table.update(tx, &0, Item::COUNT.add(1));
@@ -112,7 +112,7 @@ fn a_circle_is_seen_before_the_wait() {
     let scene = scene(Policy::Dreadlock);
     let stuck = Stuck::on(&scene, 0, Mode::Write);
     let (table, mut session) = (&scene.table, scene.db.session().unwrap());
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         table.update(tx, &1, Item::COUNT.add(1))?;
         let me = Lock::of(&cell(table, 1)).word().owner();
         scene.db.inner.engine.desks.desk(stuck.desk).set_waits_for(class_of(me));
@@ -143,7 +143,7 @@ fn an_age_is_kept_by_attempts_and_not_by_runs() {
                 }
                 table.update(tx, &1, Item::COUNT.add(1))
             });
-            assert_eq!(ended, Ok::<_, Abort>(()), "{policy}");
+            assert_eq!(ended, Ok(()), "{policy}");
             assert_eq!(ages.len(), 4, "{policy}: attempts");
             assert!(ages.iter().all(|age| *age == ages[0] && *age > 0), "{policy}: {ages:?}");
         }
@@ -172,7 +172,7 @@ fn a_transaction_within_one_that_locks_its_rows_does_without_locks() {
     {
         let Scene { db, table, sessions: [mut outer, mut inner, _] } = scene(outer_policy);
         let attempts = Cell::new(0);
-        let ended = outer.run_with(ONCE(), |tx| {
+        let ended = outer.with(ONCE()).run(|tx| {
             table.read(tx, &0, Item::COUNT)?;
             table.update(tx, &1, Item::COUNT.add(1))?;
             table.set_policy(inner_policy).unwrap();
@@ -183,7 +183,7 @@ fn a_transaction_within_one_that_locks_its_rows_does_without_locks() {
                 table.read(tx, &2, Item::COUNT)?;
                 table.update(tx, &2, Item::COUNT.add(1))
             });
-            assert_eq!(ended, Ok::<_, Abort>(()), "{inner_policy} in {outer_policy}");
+            assert_eq!(ended, Ok(()), "{inner_policy} in {outer_policy}");
             Ok(())
         });
         let when = format!("{inner_policy} in {outer_policy}");
@@ -216,15 +216,15 @@ fn meet<const N: usize>(
                     let (table, met, first, second) = (&table, &met, &first, &second);
                     scope.spawn(move || {
                         let options = RunOptions::new().attempts_max(ATTEMPTS_MAX);
-                        let ended = session.run_with(options, |tx| {
+                        let ended = session.with(options).run(|tx| {
                             let begun = first(table, tx, number);
-                            if tx.attempt() == 1 {
+                            if tx.attempt_number() == 1 {
                                 met.wait();
                             }
                             begun?;
                             second(table, tx, number)
                         });
-                        assert_eq!(ended, Ok::<_, Abort>(()), "{name}");
+                        assert_eq!(ended, Ok(()), "{name}");
                     });
                 }
             });

@@ -2,7 +2,6 @@
 
 use super::super::rows::Item;
 use super::stage::{Actor, Scene};
-use crate::Abort;
 use crate::engine::Protocol;
 
 /// The number of rounds that the logger makes beside other threads.
@@ -73,7 +72,7 @@ pub(super) fn cut_skew<P: Protocol>() -> Scene<P> {
         for _ in 0..2 {
             me.run(|tx| {
                 (0..2).try_for_each(|id| items.read(tx, &id, Item::COUNT).map(drop))?;
-                Ok::<_, Abort>(())
+                Ok(())
             });
             me.note();
         }

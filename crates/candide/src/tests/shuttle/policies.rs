@@ -142,7 +142,11 @@ pub(super) fn killed_late<P: Protocol>() -> Scene<P> {
             for own in FIRST..FIRST + TURNS {
                 me.run(|tx| items.update(tx, &0, Item::COUNT.add(1)));
                 me.run(|tx| {
-                    assert_eq!(tx.attempt(), 1, "the request was for the transaction before");
+                    assert_eq!(
+                        tx.attempt_number(),
+                        1,
+                        "the request was for the transaction before"
+                    );
                     items.update(tx, &own, Item::COUNT.add(1))
                 });
             }
@@ -211,8 +215,7 @@ pub(super) fn hot_transfer<P: Protocol>() -> Scene<P> {
         .after(|me| {
             let items = me.items();
             let sum = me.run(|tx| {
-                (0..3)
-                    .try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.read(tx, &id, Item::COUNT)?))
+                (0..3).try_fold(0, |sum, id| Ok(sum + items.read(tx, &id, Item::COUNT)?))
             });
             assert_eq!(sum, 0);
             me.expect_free();

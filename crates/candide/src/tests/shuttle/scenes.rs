@@ -29,9 +29,7 @@ pub(super) fn moves<P: Protocol>() -> Scene<P> {
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
         let sum = me.run(|tx| {
-            (0..3).try_fold(0, |sum, id| {
-                Ok::<_, Abort>(sum + items.get(tx, &id, Item::COUNT)?.unwrap_or(0))
-            })
+            (0..3).try_fold(0, |sum, id| Ok(sum + items.get(tx, &id, Item::COUNT)?.unwrap_or(0)))
         });
         assert_eq!(sum, 30);
     }
@@ -192,9 +190,8 @@ pub(super) fn holders<P: Protocol>() -> Scene<P> {
     }
     fn sum<P: Protocol>(me: &mut Actor<'_, P>) {
         let items = me.items();
-        let sum = me.run(|tx| {
-            (0..3).try_fold(0, |sum, id| Ok::<_, Abort>(sum + items.read(tx, &id, Item::COUNT)?))
-        });
+        let sum =
+            me.run(|tx| (0..3).try_fold(0, |sum, id| Ok(sum + items.read(tx, &id, Item::COUNT)?)));
         assert_eq!(sum, 30);
     }
     Scene::new("holders")
@@ -237,7 +234,7 @@ pub(super) fn phantom<P: Protocol>() -> Scene<P> {
         .part(fill)
         .after(|me| {
             let parcels = me.parcels();
-            let rows = me.run(|tx| Ok(parcels.scan(tx, GAP.0..GAP.1, ()).count()));
+            let rows = me.run(|tx| parcels.scan(tx, GAP.0..GAP.1, ()).count());
             assert_eq!(rows, 1, "the range was empty for one only");
         })
 }

@@ -259,18 +259,18 @@ pub(super) fn values<P: Versioned>() -> Scene<P> {
             };
             let options = RunOptions::new().attempts_max(20_000);
             let result = match looks {
-                0 => me.session.run_with(options.read_only(), body),
+                0 => me.session.with(options.read_only()).run(body),
                 1 => {
                     let snapshot = me.stage.db.snapshot();
                     let taken = me.log().moment();
                     me.pass();
-                    let result = me.session.run_at(&snapshot, &mut body);
+                    let result = snapshot.run_in(&mut me.session, &mut body);
                     assert_eq!(result, Ok(()));
                     let played = Played { steps, seen, refused: false, begun, ended: taken };
                     me.log().played.push(played);
                     continue;
                 }
-                _ => me.session.run_with(options, body),
+                _ => me.session.with(options).run(body),
             };
             let refused = match result {
                 Ok(()) => false,

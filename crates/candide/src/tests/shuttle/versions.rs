@@ -44,9 +44,8 @@ pub(super) fn snapshots<P: Versioned>() -> Scene<P> {
         let (items, snapshot) = (me.items(), me.stage.db.snapshot());
         let mut seen = None;
         for _ in 0..3 {
-            let counts = me
-                .session
-                .run_at(&snapshot, |tx| counts(&items, tx))
+            let counts = snapshot
+                .run_in(&mut me.session, |tx| counts(&items, tx))
                 .unwrap_or_else(|abort| panic!("{abort}"));
             assert_whole(&counts);
             assert_eq!(
@@ -86,8 +85,8 @@ pub(super) fn parked<P: Versioned>() -> Scene<P> {
         for _ in 0..2 {
             let snapshot = me.stage.db.snapshot();
             let mut look = || {
-                me.session
-                    .run_at(&snapshot, |tx| counts(&items, tx))
+                snapshot
+                    .run_in(&mut me.session, |tx| counts(&items, tx))
                     .unwrap_or_else(|abort| panic!("{abort}"))
             };
             let seen = look();
@@ -161,9 +160,9 @@ pub(super) fn stowed<P: Versioned>() -> Scene<P> {
                             );
                         }
                     }
-                    Ok::<_, Abort>(forward)
+                    Ok(forward)
                 };
-                me.session.run_at(snapshot, look).unwrap_or_else(|abort| panic!("{abort}"))
+                snapshot.run_in(&mut me.session, look).unwrap_or_else(|abort| panic!("{abort}"))
             };
             let seen = look(&snapshot);
             assert_eq!(seen.len(), 3, "of different times: {seen:?}");
@@ -230,9 +229,8 @@ pub(super) fn pruned<P: Versioned>() -> Scene<P> {
                 let rows = |tx: &crate::Tx<'_, Recorded<P>>| {
                     (0..2).map(|id| items.get(tx, &id, Whole)).collect()
                 };
-                let rows: Vec<_> = me
-                    .session
-                    .run_at(snapshot, rows)
+                let rows: Vec<_> = snapshot
+                    .run_in(&mut me.session, rows)
                     .unwrap_or_else(|abort: Abort| panic!("{abort}"));
                 assert_eq!(
                     rows.iter().flatten().map(|row| row.count).sum::<i64>(),
@@ -288,7 +286,7 @@ pub(super) fn hot<P: Versioned>() -> Scene<P> {
     fn look<P: Versioned>(me: &mut Actor<'_, P>) {
         let (items, stage) = (me.items(), me.stage);
         for _ in 0..2 {
-            let looked = me.session.run_at(&stage.db.snapshot(), |tx| {
+            let looked = stage.db.snapshot().run_in(&mut me.session, |tx| {
                 let seen = counts(&items, tx)?;
                 assert_whole(&seen);
                 for _ in 0..3 {
@@ -330,7 +328,7 @@ pub(super) fn reports<P: Versioned>() -> Scene<P> {
         let items = me.items();
         for _ in 0..2 {
             let mut runs = 0;
-            let counts = me.session.run_read_only(|tx| {
+            let counts = me.session.read_view(|tx| {
                 runs += 1;
                 counts(&items, tx)
             });

@@ -87,7 +87,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
     let scene = Scene::<P>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     for step in &script.before {
-        let ended = other.run_with(ONCE(), |tx| step(&scene, tx));
+        let ended = other.with(ONCE()).run(|tx| step(&scene, tx));
         assert!(matches!(ended, Ok(()) | Err(Abort::NotFound)), "{}: {ended:?}", script.name);
     }
     // The records of absent rows are removed when the next transaction of their session ends. This
@@ -96,7 +96,7 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
     scene.age_item_1(&mut session);
     let attempts = session.run(|tx| {
         let old = scene.items.read(tx, &1, Item::COUNT)?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             run(&mut other, |tx| {
                 (script.miss)(&scene, tx)?;
                 scene.overwrite_item_1(tx)
@@ -105,8 +105,8 @@ fn slips_below<P: Protocol>(script: &Script<P>) -> bool {
             run(&mut other, |tx| (script.make)(&scene, tx));
         }
         (script.see)(&scene, tx)?;
-        assert_eq!(old == 0, tx.attempt() == 1);
-        Ok::<_, Abort>(tx.attempt())
+        assert_eq!(old == 0, tx.attempt_number() == 1);
+        Ok(tx.attempt_number())
     });
     attempts == Ok(1)
 }
@@ -174,7 +174,7 @@ fn scanned_range<P: Protocol>() -> Script<P> {
         name: "a range that was empty",
         before: vec![|scene, tx| fill(scene, tx, [1, 20].into_iter())],
         miss: |scene, tx| {
-            assert_eq!(scene.parcels.scan(tx, (1, 5)..(1, 15), ()).count(), 0);
+            assert_eq!(scene.parcels.scan(tx, (1, 5)..(1, 15), ()).count()?, 0);
             Ok(())
         },
         between: vec![],
@@ -189,7 +189,7 @@ fn scanned_table<P: Protocol>() -> Script<P> {
     Script {
         name: "a table without order that was gone through",
         miss: |scene, tx| {
-            assert_eq!(scene.items.iter(tx, ()).count(), 3);
+            assert_eq!(scene.items.iter(tx, ()).count()?, 3);
             Ok(())
         },
         ..missed_key()
@@ -251,7 +251,7 @@ fn split_leaf<P: Protocol>() -> Script<P> {
         name: "one of many leaves, divided",
         before: vec![|scene, tx| fill(scene, tx, (10..=600).step_by(10))],
         miss: |scene, tx| {
-            assert_eq!(scene.parcels.scan(tx, (1, 251)..=(1, 259), ()).count(), 0);
+            assert_eq!(scene.parcels.scan(tx, (1, 251)..=(1, 259), ()).count()?, 0);
             Ok(())
         },
         between: vec![|scene, tx| {
@@ -335,15 +335,14 @@ fn ordered_index<P: Protocol>() -> Script<P> {
     Script {
         name: "a range of an index without entries",
         miss: |scene, tx| {
-            assert_eq!(scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).count(), 0);
+            assert_eq!(
+                scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).count()?,
+                0
+            );
             Ok(())
         },
         see: |scene, tx| {
-            scene
-                .filed
-                .index(Filed::BY_PLACE)
-                .scan(tx, (1, -1)..(1, 1), ())
-                .try_for_each(|row| row.map(drop))
+            scene.filed.index(Filed::BY_PLACE).scan(tx, (1, -1)..(1, 1), ()).for_each(drop)
         },
         ..unique_index()
     }
@@ -420,7 +419,7 @@ fn no_holder_commits_below_a_reader_of_its_row() {
     let scene = Scene::<TicToc>::new();
     let [mut t1, mut t2, mut t3] = [(); 3].map(|()| scene.session());
     scene.age_item_1(&mut t1);
-    let ended = t3.run_with(ONCE(), |tx| {
+    let ended = t3.with(ONCE()).run(|tx| {
         assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
         run(&mut t2, |tx| {
             scene.items.read_for_update(tx, &2, Item::COUNT)?;
@@ -441,10 +440,10 @@ fn no_update_slips_below_an_outcome_that_it_would_have_changed() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         scene.items.read(tx, &1, Item::COUNT)?;
         run(&mut other, |tx| scene.overwrite_item_1(tx));
-        let refused = other.run_with(ONCE(), |tx| {
+        let refused = other.with(ONCE()).run(|tx| {
             scene.items.read(tx, &1, Item::COUNT)?;
             scene.items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
         });
@@ -461,7 +460,7 @@ fn no_insert_slips_below_one_that_was_taken_back() {
     let scene = Scene::<TicToc>::new();
     let (mut session, mut other) = (scene.session(), scene.session());
     scene.age_item_1(&mut session);
-    let ended = session.run_with(ONCE(), |tx| {
+    let ended = session.with(ONCE()).run(|tx| {
         scene.items.read(tx, &1, Item::COUNT)?;
         run(&mut other, |tx| scene.overwrite_item_1(tx));
         run(&mut other, |tx| {
@@ -505,7 +504,7 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
         });
         scene.pass();
         let mut w = Some(w);
-        t.run_with(ONCE(), |tx| {
+        t.with(ONCE()).run(|tx| {
             assert_eq!(scene.items.read(tx, &2, Item::COUNT)?, 0);
             goes_on.wait();
             w.take().expect("one attempt").join().unwrap();
@@ -524,7 +523,7 @@ fn a_reader_that_misses_a_key_comes_after_the_delete() {
 /// Runs a transaction that reads item 1 as it was and then item 3. The caller lets another
 /// transaction run at a point of the commit.
 fn read_old_and_new(scene: &Scene<TicToc>, session: &mut Session<TicToc>) -> Result<(), Abort> {
-    session.run_with(ONCE(), |tx| {
+    session.with(ONCE()).run(|tx| {
         assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
         scene.items.read(tx, &3, Item::COUNT).map(drop)
     })
@@ -551,7 +550,7 @@ fn a_version_that_is_about_to_be_replaced_is_not_extended() {
     let result = std::thread::scope(|scope| {
         let (scene, read, its_end, its_turn) = (&scene, &read, ended.clone(), validated.clone());
         let reader = scope.spawn(move || {
-            let result = session.run_with(ONCE(), |tx| {
+            let result = session.with(ONCE()).run(|tx| {
                 assert_eq!(scene.items.read(tx, &1, Item::COUNT)?, 0);
                 scene.items.read(tx, &3, Item::COUNT)?;
                 read.wait();
@@ -588,7 +587,7 @@ fn a_value_is_that_of_the_timestamps_it_is_read_with() {
         });
     };
     let seen = acting(Point::Copied, both, || {
-        session.run_with(ONCE(), |tx| {
+        session.with(ONCE()).run(|tx| {
             Ok([scene.items.read(tx, &1, Item::COUNT)?, scene.items.read(tx, &2, Item::COUNT)?])
         })
     });
@@ -603,11 +602,11 @@ fn attempts_after_overwrite<P: Protocol>(prepare: fn(&Scene<P>, &mut Session<P>)
     prepare(&scene, &mut other);
     let attempts = session.run(|tx| {
         scene.items.read(tx, &1, Item::COUNT)?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             run(&mut other, |tx| scene.overwrite_item_1(tx));
         }
         scene.items.update(tx, &2, Item::COUNT.add(1))?;
-        Ok::<_, Abort>(tx.attempt())
+        Ok(tx.attempt_number())
     });
     attempts.unwrap()
 }
@@ -629,7 +628,7 @@ fn a_reader_of_a_row_that_was_overwritten_since_may_come_first() {
 fn a_row_that_was_deleted_while_its_record_was_queued_is_not_buried_early() {
     let scene = Scene::<Recorded<TicToc>>::new();
     let [mut failing, mut other, mut r] = [(); 3].map(|()| scene.session());
-    let failed = failing.run_with(ONCE(), |tx| {
+    let failed = failing.with(ONCE()).run(|tx| {
         scene.items.insert(tx, Item::new(9, 1))?;
         Err::<(), _>(Abort::NotFound)
     });

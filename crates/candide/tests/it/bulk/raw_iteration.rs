@@ -108,7 +108,7 @@ fn raw_iteration_within_raw_iteration_is_refused() {
     thread::spawn(move || {
         let db = Database::new();
         let parcels = db.table::<Parcel>("parcels").unwrap();
-        assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok::<_, Abort>(()));
+        assert_eq!(db.run(|tx| parcels.insert(tx, Parcel::new(1, 7))), Ok(()));
         let mut inner = None;
         let outer =
             parcels.for_each_quiescent(|_| inner = Some(parcels.for_each_quiescent(|_| ())));

@@ -151,7 +151,7 @@ fn a_table_in_use_is_not_exported() {
     let mut session = db.session().unwrap();
     let inside = session.run(|tx| {
         table.read(tx, &1, Whole)?;
-        Ok::<_, Abort>(table.export(&mut Vec::new()))
+        Ok(table.export(&mut Vec::new()))
     });
     assert!(matches!(inside, Ok(Err(StreamError::Refused(Error::NotQuiescent)))));
     assert_eq!(table.export(&mut Vec::new()).unwrap(), 3);

@@ -32,7 +32,7 @@ fn a_result_is_pending_until_it_is_durable<P: Protocol>() {
     let items = db.table::<Item>("items").unwrap();
     let written = db.run_logged(|tx| {
         items.insert(tx, Item::new(1, 5))?;
-        Ok::<_, Abort>(17)
+        Ok(17)
     });
     assert_eq!(written.peek(), Ok(&17));
     assert!(!written.is_at(Level::Written));
@@ -93,7 +93,7 @@ fn a_pending_result_is_a_future_and_takes_a_callback() {
         assert!(rows as u64 >= id, "rows {rows}, id {id}");
     }
     let many: Vec<_> =
-        (20..60).map(|id| db.run_logged(move |tx| Ok::<_, Abort>((tx.attempt(), id)))).collect();
+        (20..60).map(|id| db.run_logged(move |tx| Ok((tx.attempt_number(), id)))).collect();
     for (pending, id) in many.into_iter().zip(20..) {
         assert_eq!(block_on(pending), Ok((1, id)));
     }
@@ -124,7 +124,7 @@ fn the_level_is_that_of_the_call_or_else_of_the_database() {
     insert(&db, &items, 1, 5).unwrap();
     assert_eq!(contents(&open_items::<Occ>(&crashed(&disk)).1).len(), 0);
     let durable = RunOptions::new().acknowledge(Level::Durable);
-    db.run_with(durable, |tx| items.insert(tx, Item::new(2, 5))).unwrap();
+    db.with(durable).run(|tx| items.insert(tx, Item::new(2, 5))).unwrap();
     assert_eq!(contents(&open_items::<Occ>(&crashed(&disk)).1).len(), 2);
     insert(&db, &items, 3, 5).unwrap();
     db.sync().unwrap();

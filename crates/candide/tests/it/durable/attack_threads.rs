@@ -45,7 +45,7 @@ fn changes_of_many_threads_are_repeated_in_their_order<P: Protocol>() {
                                     other => other?,
                                 }
                             }
-                            Ok::<(), Abort>(())
+                            Ok(())
                         };
                         let pending = match &mut session {
                             Some(session) => session.run_logged(body),

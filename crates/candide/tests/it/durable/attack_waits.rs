@@ -65,7 +65,7 @@ fn a_full_disk_ends_a_checkpoint_and_a_sync() {
     });
     for what in ["a sync", "a checkpoint", "a backup"] {
         let ended = receive(what, &receiver);
-        assert_eq!(ended, Err(Error::Refused(Abort::DiskFull)), "{what}");
+        assert_eq!(ended, Err(Error::Transaction(Abort::DiskFull)), "{what}");
     }
     disk.set_quota(None);
     eventually("there is room", || db.sync().is_ok());
@@ -135,7 +135,7 @@ fn a_call_that_is_wanted_after_the_end_of_the_database_is_made_at_once() {
     insert(&db, &items, 1, 5).unwrap();
     disk.fail(1, Fault::SyncLoses);
     let lost = db.run_logged(|tx| items.insert(tx, Item::new(2, 5)));
-    assert_eq!(db.sync(), Err(Error::Refused(Abort::LogFailed)));
+    assert_eq!(db.sync(), Err(Error::Transaction(Abort::LogFailed)));
     drop((db, items));
     let (sender, receiver) = channel();
     lost.on_durable(move |result| sender.send((result, thread::current().id())).unwrap());
@@ -188,7 +188,7 @@ fn two_databases_wait_for_each_other_inside_closures_and_effects() {
                     insert(&two, &of_two, 3, 5).unwrap();
                     insert(&one, &of_one, 3, 5).unwrap();
                 });
-                Ok::<_, Abort>(())
+                Ok(())
             })
             .unwrap();
             sender.send(ended).unwrap();

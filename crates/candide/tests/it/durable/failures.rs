@@ -22,8 +22,8 @@ fn a_failed_sync_ends_all_writing_and_no_reading<P: Protocol>() {
     }
     // What rests on durable commits only is still shown; the row that may be lost is not.
     let memory = candide::RunOptions::new().acknowledge(Level::Memory);
-    let row = db.run_with(memory, |tx| items.get(tx, &1, Whole));
-    assert_eq!(row, Ok::<_, Abort>(Some(Item::new(1, 5))));
+    let row = db.with(memory).run(|tx| items.get(tx, &1, Whole));
+    assert_eq!(row, Ok(Some(Item::new(1, 5))));
     assert!(db.sync().is_err());
     drop((db, items));
     let (_db, items) = open_items::<P>(&disk);

@@ -114,7 +114,7 @@ fn a_database_is_in_the_directory_of_its_name() {
     drop((db, items));
     let db = Database::open(&path).unwrap();
     let items = db.table::<Item>("items").unwrap();
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(Some(Item::new(1, 1))));
     let backup = directory.join("copy.candide");
     db.backup(&backup).unwrap();
     drop((db, items));

@@ -175,7 +175,7 @@ fn a_new_name_is_refused_within_a_transaction_and_a_known_one_is_not<P: Protocol
     let known = db.sequence("known").unwrap();
     ok(db.run(|tx| {
         let refused = db.sequence("new").map(|_| ());
-        assert_eq!(refused, Err(Error::Refused(Abort::Nested)), "{}", P::NAME);
+        assert_eq!(refused, Err(Error::Transaction(Abort::Nested)), "{}", P::NAME);
         let again = db.sequence("known").unwrap();
         assert_eq!((known.next(tx), again.next(tx)), (Ok(1), Ok(2)), "{}", P::NAME);
         Ok(())

@@ -38,6 +38,35 @@ fn declared_indexes_are_made_again<P: Protocol>() {
     assert_eq!(of_one.len(), 6);
 }
 
+protocol_tests!(all: exchanged_keys_and_undone_parts_are_recovered_as_they_stand);
+
+fn exchanged_keys_and_undone_parts_are_recovered_as_they_stand<P: Protocol>() {
+    let disk = SimDisk::new();
+    let db = open::<P>(&disk).unwrap();
+    let cars = db.table::<Car>("cars").unwrap();
+    let car = |id, plate| Car { id, owner: 1, plate };
+    db.run(|tx| cars.insert_many(tx, (1..=3).map(|id| car(id, id)))).unwrap();
+    db.run(|tx| {
+        cars.modify(tx, &1, Car::PLATE, |plate| *plate = 2)?;
+        cars.modify(tx, &2, Car::PLATE, |plate| *plate = 1)?;
+        let refused = tx.attempt(|tx| {
+            cars.delete(tx, &1)?;
+            cars.insert(tx, car(4, 3))
+        });
+        assert_eq!(refused, Err(Abort::NotUnique));
+        cars.insert(tx, car(4, 4))
+    })
+    .unwrap();
+    drop((db, cars));
+    let db = open::<P>(&disk).unwrap();
+    let cars = db.table::<Car>("cars").unwrap();
+    let by_plate = cars.index(Car::BY_PLATE);
+    let plates = [1, 2, 3, 4].map(|plate| db.run(|tx| by_plate.read(tx, &plate, Car::ID)));
+    assert_eq!(plates, [Ok(2), Ok(1), Ok(3), Ok(4)]);
+    let rows = db.run(|tx| cars.iter(tx, ()).collect::<Result<Vec<_>, Abort>>());
+    assert_eq!(rows.map(|rows| rows.len()), Ok(4));
+}
+
 #[test]
 fn a_table_with_another_row_type_is_refused_and_stays() {
     #[derive(Record, Clone, Copy)]
@@ -55,7 +84,7 @@ fn a_table_with_another_row_type_is_refused_and_stays() {
     assert!(matches!(&refused, Error::Schema { table, .. } if table == "items"), "{refused}");
     assert!(refused.to_string().contains("groups"), "{refused}");
     let items = db.table::<Item>("items").unwrap();
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(Some(Item::new(1, 1))));
 }
 
 #[test]
@@ -76,9 +105,8 @@ fn a_volatile_table_is_empty_again() {
     .unwrap();
     drop((db, durable, volatile));
     let (db, durable, volatile) = open_both();
-    let (kept, gone) = db
-        .run(|tx| Ok::<_, Abort>((durable.get(tx, &1, Whole)?, volatile.get(tx, &1, Whole)?)))
-        .unwrap();
+    let (kept, gone) =
+        db.run(|tx| Ok((durable.get(tx, &1, Whole)?, volatile.get(tx, &1, Whole)?))).unwrap();
     assert_eq!((kept, gone), (Some(Item::new(1, 1)), None));
 }
 
@@ -95,5 +123,5 @@ fn tables_that_are_not_named_stay_in_the_files() {
         db.checkpoint().unwrap();
     }
     let (db, items) = open_items::<Occ>(&disk);
-    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok::<_, Abort>(Some(Item::new(1, 1))));
+    assert_eq!(db.run(|tx| items.get(tx, &1, Whole)), Ok(Some(Item::new(1, 1))));
 }

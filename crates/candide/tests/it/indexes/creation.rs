@@ -59,7 +59,7 @@ fn a_row_changed_while_its_index_is_built_leaves_no_wrong_entry<P: Protocol>() {
                         }
                     }
                 }
-                if tx.attempt() == 1 {
+                if tx.attempt_number() == 1 {
                     may_go_on.send(()).unwrap();
                     built.recv().unwrap();
                 }
@@ -68,7 +68,7 @@ fn a_row_changed_while_its_index_is_built_leaves_no_wrong_entry<P: Protocol>() {
             builder.join().unwrap()
         });
         let index = index.unwrap();
-        let read = reader.run_with(RunOptions::new().attempts_max(50), |tx| {
+        let read = reader.with(RunOptions::new().attempts_max(50)).run(|tx| {
             let rows: Result<Vec<_>, _> =
                 index.scan(tx, .., Seat::OWNER).map(|row| row.map(|row| row.1)).collect();
             rows
@@ -93,7 +93,7 @@ fn an_index_may_be_made_of_the_primary_key_alone<P: Protocol>() {
         ok(db.run(|tx| table.delete(tx, &(2, 6))));
         let by_seat = table.create_index("by_seat", Seat::SEAT, IndexOptions::ordered()).unwrap();
         let seats = |expected: &[(u64, u64)]| {
-            let found = db.run_with(RunOptions::new().attempts_max(20), |tx| {
+            let found = db.with(RunOptions::new().attempts_max(20)).run(|tx| {
                 let keys: Result<Vec<_>, _> =
                     by_seat.scan(tx, .., ()).map(|row| row.map(|row| row.0)).collect();
                 keys
@@ -193,7 +193,7 @@ fn an_index_that_can_be_read_is_right_however_it_came<P: Protocol>() {
         for _ in 0..share(18) {
             let index =
                 table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered()).unwrap();
-            let checked = session.run_with(RunOptions::new().attempts_max(3_000), |tx| {
+            let checked = session.with(RunOptions::new().attempts_max(3_000)).run(|tx| {
                 let indexed: Result<Vec<_>, _> = index.scan(tx, .., Seat::OWNER).collect();
                 let rows: Result<Vec<_>, _> = table.scan(tx, .., Seat::OWNER).collect();
                 let (indexed, mut rows) = (indexed?, rows?);

@@ -34,7 +34,7 @@ fn no_duplicate_slips_into_a_unique_index_that_is_being_made() {
         for _ in 0..share(150) {
             match table.create_index("by_owner", Seat::OWNER, IndexOptions::ordered().unique()) {
                 Ok(index) => {
-                    let checked = session.run_with(RunOptions::new().attempts_max(3_000), |tx| {
+                    let checked = session.with(RunOptions::new().attempts_max(3_000)).run(|tx| {
                         let indexed: Result<Vec<_>, _> = index.scan(tx, .., Seat::OWNER).collect();
                         let rows: Result<Vec<_>, _> = table.scan(tx, .., Seat::OWNER).collect();
                         let (indexed, mut rows) = (indexed?, rows?);

@@ -12,7 +12,7 @@ fn effects_run_once_after_the_commit() {
     let effects = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     session
         .run(|tx| {
-            let (effects, attempt) = (effects.clone(), tx.attempt());
+            let (effects, attempt) = (effects.clone(), tx.attempt_number());
             tx.on_commit(move || effects.borrow_mut().push(attempt));
             let count = table.read(tx, &1, Item::COUNT)?;
             if attempt < 3 {
@@ -38,8 +38,8 @@ fn an_effect_may_run_a_transaction<P: Protocol>() {
         tx.on_commit(move || {
             db.run(|tx| table.insert(tx, Item::new(2, 2))).unwrap_or_else(|e: Abort| panic!("{e}"))
         });
-        Ok::<_, Abort>(())
+        Ok(())
     })
     .unwrap();
-    assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok::<_, Abort>(2));
+    assert_eq!(db.run(|tx| table.read(tx, &2, Item::COUNT)), Ok(2));
 }

@@ -42,7 +42,7 @@ fn a_loop_over_a_scan_that_skips_errors_ends<P: Protocol>() {
     let (db, table) = scene::<P>();
     ok(db.run(|tx| (0..40).try_for_each(|id| table.insert(tx, seat(0, id, 0)))));
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
-    let result = first.run_with(ONCE(), |tx| {
+    let result = first.with(ONCE()).run(|tx| {
         let mut scan = table.scan(tx, .., Seat::OWNER);
         scan.next().unwrap()?;
         second.run(|tx| {
@@ -237,7 +237,7 @@ fn scans_count_what_moves<P: Protocol>() {
                             table.delete(tx, &key)?;
                             table.insert(tx, seat(number % 3, key.1, 7))?;
                         }
-                        Ok::<_, Abort>(())
+                        Ok(())
                     });
                     match moved {
                         Ok(()) | Err(Abort::Duplicate) => {}
@@ -251,7 +251,7 @@ fn scans_count_what_moves<P: Protocol>() {
         while counted < share(500) && rounds < 5_000 {
             rounds += 1;
             let counts: Result<[u64; 4], Abort> =
-                session.run_with(RunOptions::new().attempts_max(200), |tx| {
+                session.with(RunOptions::new().attempts_max(200)).run(|tx| {
                     let count = |rows: &mut dyn Iterator<Item = Result<(), Abort>>| {
                         let mut count = 0;
                         for row in rows {
@@ -289,7 +289,7 @@ fn a_scan_of_a_hash_table_bears_its_own_growth<P: Protocol>() {
     let coat = |id| Coat { id, owner: 1, price: 2 };
     ok(db.run(|tx| (0..50).try_for_each(|id| table.insert(tx, coat(id)))));
     let mut session = db.session().unwrap();
-    let seen = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+    let seen = session.with(RunOptions::new().attempts_max(1)).run(|tx| {
         let mut seen = Vec::new();
         for row in table.iter(tx, Coat::ID) {
             let id = row?.1;
@@ -299,7 +299,7 @@ fn a_scan_of_a_hash_table_bears_its_own_growth<P: Protocol>() {
             table.insert(tx, coat((id + 1) % 50))?;
         }
         seen.sort_unstable();
-        Ok::<_, Abort>(seen)
+        Ok(seen)
     });
     assert_eq!(seen, Ok((0..50).collect()), "{}", P::NAME);
     assert_eq!(

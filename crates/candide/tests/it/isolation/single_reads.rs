@@ -27,7 +27,7 @@ fn a_foreign_table_is_refused_and_what_is_not_committed_is_not_read<P: Protocol>
     // The read runs inside another session's transaction, which has written and not committed.
     let within = session.run(|tx| {
         items.update(tx, &1, Item::COUNT.add(1))?;
-        Ok::<_, Abort>(items.get_now(&mut inner, &1, Item::COUNT))
+        Ok(items.get_now(&mut inner, &1, Item::COUNT))
     });
     let waits_for_itself = properties::<P>().name == "global-lock";
     assert_eq!(

@@ -30,7 +30,8 @@ fn own_inserts_keep_own_absent_reads_and_others_spoil_them() {
     // The transaction's own inserts do not invalidate its reads of absent keys, neither of the same
     // key nor of another key in the same bucket.
     first
-        .run_with(ONCE(), |tx| {
+        .with(ONCE())
+        .run(|tx| {
             for key in 100..130 {
                 assert_eq!(table.get(tx, &key, Item::COUNT)?, None);
             }
@@ -39,13 +40,13 @@ fn own_inserts_keep_own_absent_reads_and_others_spoil_them() {
         .unwrap();
     // But a commit by another session that inserts such a key invalidates the read, even if the
     // first transaction has linked the key's record.
-    let overwritten = first.run_with(ONCE(), |tx| {
+    let overwritten = first.with(ONCE()).run(|tx| {
         assert_eq!(table.get(tx, &200, Item::COUNT)?, None);
         table.put(tx, Item::new(200, 1))?;
         second.run(|tx| table.insert(tx, Item::new(200, 7)))
     });
     assert_eq!(overwritten, CONFLICT);
-    assert_eq!(second.run(|tx| table.read(tx, &200, Item::COUNT)), Ok::<_, Abort>(7));
+    assert_eq!(second.run(|tx| table.read(tx, &200, Item::COUNT)), Ok(7));
 }
 
 #[test]
@@ -54,10 +55,10 @@ fn an_uncommitted_record_is_an_absence_that_is_observed() {
     // Transaction A inserts key k, so k's record is linked. Transaction B finds k absent and writes
     // row z. A has read the old z, so A must not commit as well.
     let mut inner = Ok(());
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         table.insert(tx, Item::new(50, 1))?;
         let z = table.read(tx, &0, Item::COUNT)?;
-        inner = second.run_with(ONCE(), |tx| {
+        inner = second.with(ONCE()).run(|tx| {
             assert_eq!(table.get(tx, &50, Item::COUNT)?, None);
             table.update(tx, &0, Item::COUNT.set(z + 1))
         });
@@ -65,7 +66,7 @@ fn an_uncommitted_record_is_an_absence_that_is_observed() {
     });
     assert!(outer == CONFLICT || inner == CONFLICT, "{outer:?} {inner:?}");
     // The other way round: a transaction that found k absent commits only if k is not inserted.
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         assert_eq!(table.get(tx, &60, Item::COUNT)?, None);
         db.run(|tx| table.insert(tx, Item::new(60, 1)))?;
         table.update(tx, &1, Item::COUNT.add(1))
@@ -74,7 +75,7 @@ fn an_uncommitted_record_is_an_absence_that_is_observed() {
     // The same holds for the record of a deleted row.
     db.run(|tx| table.insert(tx, Item::new(70, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
     db.run(|tx| table.delete(tx, &70)).unwrap_or_else(|e: Abort| panic!("{e}"));
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         assert_eq!(table.get(tx, &70, Item::COUNT)?, None);
         db.run(|tx| table.insert(tx, Item::new(70, 1)))?;
         table.update(tx, &1, Item::COUNT.add(1))
@@ -89,7 +90,7 @@ fn a_delete_is_seen_by_readers_of_every_group() {
         |table: &Table<Item, Occ>, tx: &Tx<'_, Occ>| table.put(tx, Item::new(0, 9)),
     ] {
         let Scene { table, mut first, mut second, .. } = scene::<Occ>();
-        let outer = first.run_with(ONCE(), |tx| {
+        let outer = first.with(ONCE()).run(|tx| {
             table.read(tx, &0, Item::OTHER)?;
             second.run(|tx| change(&table, tx))?;
             table.update(tx, &1, Item::COUNT.add(1))
@@ -99,7 +100,8 @@ fn a_delete_is_seen_by_readers_of_every_group() {
     // But an update of another group does not conflict.
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     first
-        .run_with(ONCE(), |tx| {
+        .with(ONCE())
+        .run(|tx| {
             table.read(tx, &0, Item::OTHER)?;
             second.run(|tx| table.update(tx, &0, Item::COUNT.add(1)))?;
             table.update(tx, &1, Item::COUNT.add(1))
@@ -112,13 +114,13 @@ fn existence_is_checked_when_an_update_commits() {
     // A blind update observes nothing, but its row must exist when the update commits. An insert's
     // row must not exist when the insert commits.
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         table.update(tx, &0, Item::COUNT.add(1))?;
         second.run(|tx| table.delete(tx, &0))
     });
     assert_eq!(outer, CONFLICT);
     assert_eq!(first.run(|tx| table.update(tx, &0, Item::COUNT.add(1))), Err(Abort::NotFound));
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         table.insert(tx, Item::new(0, 5))?;
         second.run(|tx| table.insert(tx, Item::new(0, 6)))
     });
@@ -134,9 +136,9 @@ fn what_is_shown_to_the_caller_is_true() {
     for kind in 0..3 {
         let attempts = Cell::new(0);
         let result = first.run(|tx| {
-            attempts.set(tx.attempt());
+            attempts.set(tx.attempt_number());
             let zero = table.read(tx, &0, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 second.run(|tx| {
                     table.update(tx, &0, Item::COUNT.add(1))?;
                     table.update(tx, &1, Item::COUNT.add(1))
@@ -157,9 +159,9 @@ fn what_is_shown_to_the_caller_is_true() {
     // An error also depends on the row that an update found.
     let attempts = Cell::new(0);
     let result: Result<(), Abort> = first.run(|tx| {
-        attempts.set(tx.attempt());
+        attempts.set(tx.attempt_number());
         let there = table.update_if_present(tx, &2, Item::COUNT.add(1))?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             second.run(|tx| table.delete(tx, &2))?;
         }
         Err(if there { Abort::Duplicate } else { Abort::NotFound })
@@ -181,14 +183,14 @@ fn a_loop_on_inconsistent_values_ends<P: Protocol>() {
     first
         .run(|tx| {
             let zero = table.read(tx, &0, Item::COUNT)?;
-            if tx.attempt() == 1 {
+            if tx.attempt_number() == 1 {
                 second.run(|tx| {
                     table.update(tx, &0, Item::COUNT.add(1))?;
                     table.update(tx, &1, Item::COUNT.add(1))
                 })?;
             }
             while table.read(tx, &1, Item::COUNT)? != zero {}
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
 }
@@ -230,7 +232,8 @@ fn a_panic_leaves_the_database_as_if_the_transaction_had_never_been<P: Protocol>
     // No row is locked, no row has changed, and both sessions can continue.
     for session in [&mut second, &mut first] {
         session
-            .run_with(ONCE(), |tx| {
+            .with(ONCE())
+            .run(|tx| {
                 for key in 0..4 {
                     assert_eq!(table.read(tx, &key, Whole)?, Item::new(key, 0));
                 }
@@ -249,13 +252,14 @@ fn blind_updates_do_not_conflict_and_none_is_lost() {
     let Scene { table, mut first, mut second, .. } = scene::<Occ>();
     let (inner_table, other) = (table.clone(), RefCell::new(Some(())));
     first
-        .run_with(ONCE(), |tx| {
+        .with(ONCE())
+        .run(|tx| {
             table.update(tx, &0, Item::COUNT.add(1))?;
             if other.take().is_some() {
                 second.run(|tx| inner_table.update(tx, &0, Item::COUNT.add(10)))?;
             }
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
-    assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok::<_, Abort>(11));
+    assert_eq!(first.run(|tx| table.read(tx, &0, Item::COUNT)), Ok(11));
 }

@@ -58,7 +58,7 @@ fn a_queue_has_a_flat_footprint<P: Protocol>() {
             // A busy machine may not have let the advancer run. The test waits here, so that the
             // amount of garbage does not depend on this.
             eventually("the bound", || {
-                db.memory().garbage < 750 || session.run(|_| Ok::<_, Abort>(())).is_err()
+                db.memory().garbage < 750 || session.run(|_| Ok(())).is_err()
             });
         }
         if key == share(20_000) {
@@ -115,7 +115,7 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
     })
     .join()
     .unwrap();
-    assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(2));
+    assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok(2));
     db.run(|tx| table.delete(tx, &1)).unwrap_or_else(|e: Abort| panic!("{e}"));
     eventually("freeing behind idle and dead sessions", || db.memory().garbage == 0);
     drop(idle);

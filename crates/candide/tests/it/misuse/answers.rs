@@ -67,10 +67,10 @@ fn misuse_is_answered_precisely_and_changes_nothing<P: Protocol>() {
         db.run(|tx| table.put(tx, Item::new(2, 1)))
     });
     assert_eq!(nested, Err(Abort::Nested));
-    assert_eq!(db.run(|tx| table.get(tx, &1, Item::COUNT)), Ok::<_, Abort>(None));
-    assert_eq!(other.run(|tx| foreign.get(tx, &1, Item::COUNT)), Ok::<_, Abort>(Some(1)));
+    assert_eq!(db.run(|tx| table.get(tx, &1, Item::COUNT)), Ok(None));
+    assert_eq!(other.run(|tx| foreign.get(tx, &1, Item::COUNT)), Ok(Some(1)));
 
-    let running = db.run(|_| Ok::<_, Abort>(table.for_each_quiescent(|_| {})));
+    let running = db.run(|_| Ok(table.for_each_quiescent(|_| {})));
     assert_eq!(running, Ok(Err(Error::NotQuiescent)));
 }
 
@@ -79,9 +79,9 @@ fn a_serial_database_has_one_session() {
     let db = builder::<Serial>().build().unwrap();
     let session = db.session().unwrap();
     assert_eq!(db.session().unwrap_err(), Error::SecondSession { protocol: "serial" });
-    assert_eq!(db.run(|_| Ok::<_, Abort>(())), Err(Abort::Nested));
+    assert_eq!(db.run(|_| Ok(())), Err(Abort::Nested));
     drop(session);
-    db.run(|_| Ok::<_, Abort>(())).unwrap();
+    db.run(|_| Ok(())).unwrap();
     drop(db.session().unwrap());
     // Two sessions are allowed under another policy.
     let db = builder::<Serial>().policy(Exclusion::GlobalLock).build().unwrap();
@@ -185,14 +185,11 @@ fn text_keys_are_found_and_never_truncated() {
         for (value, name) in (0..).zip(names) {
             table.insert(tx, Named { name: Text::new(name).unwrap(), value })?;
         }
-        Ok::<_, Abort>(())
+        Ok(())
     })
     .unwrap();
     for (value, name) in (0..).zip(names) {
-        assert_eq!(
-            db.run(|tx| table.read(tx, &Text::new(name).unwrap(), Named::VALUE)),
-            Ok::<_, Abort>(value)
-        );
+        assert_eq!(db.run(|tx| table.read(tx, &Text::new(name).unwrap(), Named::VALUE)), Ok(value));
     }
     let error = Text::<12>::new("exactly13byte").unwrap_err();
     assert_eq!(error.to_string(), "a text of 13 bytes does not fit into Text<12>");
@@ -217,12 +214,12 @@ fn an_index_of_another_database_is_refused_as_such<P: Protocol>() {
     let (db, other) = (builder::<P>().build().unwrap(), builder::<P>().build().unwrap());
     let parcels = other.table::<Parcel>("parcels").unwrap();
     for number in 1..10 {
-        assert_eq!(other.run(|tx| parcels.insert(tx, Parcel::new(1, number))), Ok::<_, Abort>(()));
+        assert_eq!(other.run(|tx| parcels.insert(tx, Parcel::new(1, number))), Ok(()));
     }
     let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
     for options in [RunOptions::new(), RunOptions::new().read_only()] {
         let found =
-            db.run_with(options.attempts_max(3), |tx| by_code.get(tx, &1_001, Parcel::NUMBER));
+            db.with(options.attempts_max(3)).run(|tx| by_code.get(tx, &1_001, Parcel::NUMBER));
         assert_eq!(found, Err(Abort::ForeignTable), "{}", P::NAME);
     }
 }

@@ -22,12 +22,12 @@ fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
     let caught = catch_unwind(AssertUnwindSafe(|| {
-        db.run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb))
+        db.try_run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb))
             .is_ok()
     }));
     assert!(caught.is_err());
-    assert_eq!(db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))), Ok::<_, Abort>(()));
-    assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok::<_, Abort>(1));
+    assert_eq!(db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))), Ok(()));
+    assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok(1));
     // A panic of an updater ends the transaction, even if the closure catches the panic.
     let caught = catch_unwind(AssertUnwindSafe(|| {
         db.run(|tx| {
@@ -36,7 +36,7 @@ fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol
         })
     }));
     assert!(caught.is_err());
-    assert_eq!(db.run(|tx| table.read(tx, &1, Item::OTHER)), Ok::<_, Abort>(100));
+    assert_eq!(db.run(|tx| table.read(tx, &1, Item::OTHER)), Ok(100));
 }
 
 /// An updater that always panics.

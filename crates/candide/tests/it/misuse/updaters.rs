@@ -41,8 +41,8 @@ fn an_updater_is_held_to_being_total<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("items").unwrap();
     let count = || db.run(|tx| table.read(tx, &1, Item::COUNT));
-    assert_eq!(db.run(|tx| table.insert(tx, Item::new(1, 0))), Ok::<_, Abort>(()));
-    assert_eq!(db.run(|tx| table.update_with(tx, &1, Bold(7))), Ok::<_, Abort>(()));
+    assert_eq!(db.run(|tx| table.insert(tx, Item::new(1, 0))), Ok(()));
+    assert_eq!(db.run(|tx| table.update_with(tx, &1, Bold(7))), Ok(()));
     let bold =
         || catch_unwind(AssertUnwindSafe(|| db.run(|tx| table.update_with(tx, &1, Bold(7)))));
     let looks = || {
@@ -66,6 +66,6 @@ fn an_updater_is_held_to_being_total<P: Protocol>() {
         assert!(
             panic.downcast_ref::<&str>().is_some_and(|message| message.contains("declared total"))
         );
-        assert_eq!(count(), Ok::<_, Abort>(7));
+        assert_eq!(count(), Ok(7));
     }
 }

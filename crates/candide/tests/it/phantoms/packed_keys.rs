@@ -29,9 +29,9 @@ fn districts_are_apart<P: Protocol>(
             orders.insert_many(tx, in_next.iter().map(|&number| order(2, number)))
         })
         .unwrap_or_else(|e: Abort| panic!("{e}"));
-    let outer = first.run_with(ONCE(), |tx| {
+    let outer = first.with(ONCE()).run(|tx| {
         let rows = match reverse {
-            false => orders.scan(tx, Prefix((1, 1)), Order::LINES).count(),
+            false => orders.scan(tx, Prefix((1, 1)), Order::LINES).count()?,
             true => orders.scan_rev(tx, Prefix((1, 1)), Order::LINES).count(),
         };
         assert_eq!(rows, 3);

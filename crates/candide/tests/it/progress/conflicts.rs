@@ -25,7 +25,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
                 }
                 _ => drop(table.read(tx, &0, Item::COUNT)?),
             }
-            match tx.attempt() {
+            match tx.attempt_number() {
                 1 => db.run(|tx| table.update(tx, &0, Item::COUNT.add(1)))?,
                 2 => {
                     table.read(tx, &1, Item::COUNT)?;
@@ -45,7 +45,7 @@ fn a_closure_sees_why_its_last_attempt_failed() {
         // The session keeps the conflict; the next transaction begins without one.
         assert_eq!(session.last_conflict().unwrap().key, Some(vec![1]));
     }
-    assert_eq!(db.run(|tx| Ok::<_, Abort>(tx.last_conflict())), Ok(None));
+    assert_eq!(db.run(|tx| Ok(tx.last_conflict())), Ok(None));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_conflict_names_the_key_however_the_table_keeps_it() {
         let parcels = db.table_with::<Parcel>("parcels", options).unwrap();
         unwrap(db.run(|tx| parcels.insert(tx, Parcel::new(3, 500))));
         let mut session = db.session().unwrap();
-        let met = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+        let met = session.with(RunOptions::new().attempts_max(1)).run(|tx| {
             parcels.read(tx, &(3, 500), Parcel::NOTE)?;
             db.run(|tx| parcels.update(tx, &(3, 500), Parcel::NOTE.add(1)))?;
             parcels.update(tx, &(3, 500), Parcel::NOTE.add(1))
@@ -83,7 +83,7 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
             // transaction.
             let mut other = db.session().unwrap();
             unwrap(other.run(|tx| table.update(tx, &0, Item::COUNT.add(1))));
-            let nested = db.run(|_| Ok::<_, Abort>(()));
+            let nested = db.run(|_| Ok(()));
             assert_eq!(nested, if cached { Err(Abort::Nested) } else { Ok(()) });
             told.borrow_mut().push(conflict.key.clone().unwrap());
         };
@@ -100,15 +100,15 @@ fn every_conflict_is_told_at_once_and_before_the_refusal() {
             table.update(tx, &id, Item::OTHER.add(1))
         };
         let end = if cached {
-            db.run_with(options, &mut body)
+            db.with(options).run(&mut body)
         } else {
-            session.run_with(options, &mut body)
+            session.with(options).run(&mut body)
         };
         assert_eq!(end, Err(Abort::AttemptsExhausted));
         assert_eq!(told.take(), [[0], [1], [2]]);
         assert_eq!(unwrap(db.run(|tx| table.read(tx, &0, Item::COUNT))), 4);
         // Without a conflict the callback is not called.
-        unwrap(db.run_with(options, |tx| table.update(tx, &1, Item::COUNT.add(1))));
+        unwrap(db.with(options).run(|tx| table.update(tx, &1, Item::COUNT.add(1))));
         assert_eq!(told.take(), Vec::<Vec<u64>>::new());
     }
 }

@@ -18,7 +18,7 @@ fn causes(
     body: &dyn Fn(&Tx<'_, Occ>) -> Result<(), Abort>,
 ) -> Stats {
     let before = session.stats();
-    let ended = session.run_with(RunOptions::new().attempts_max(2), body);
+    let ended = session.with(RunOptions::new().attempts_max(2)).run(body);
     assert_eq!(ended, Err(expected));
     let mut after = session.stats();
     after.aborts.iter_mut().zip(before.aborts).for_each(|(count, before)| *count -= before);
@@ -206,7 +206,7 @@ fn sets_of_failed_attempts_are_not_counted<P: Protocol>() {
     run(&mut other, |tx| items.insert(tx, Item::new(1, 0)));
     unwrap(session.run(|tx| {
         let count = items.read(tx, &1, Item::COUNT)?;
-        if tx.attempt() == 1 {
+        if tx.attempt_number() == 1 {
             other.run(|tx| items.update(tx, &1, Item::COUNT.add(1)))?;
         }
         items.update(tx, &1, Item::COUNT.set(count + 10))

@@ -20,7 +20,7 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
         let rows = |tx: &Tx<'_, P>| (0..4).try_for_each(|id| table.put(tx, Item::new(id, 0)));
         db.run(|tx| rows(tx)).unwrap_or_else(|e: Abort| panic!("{e}"));
         let run = |body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>| {
-            db.run_with(ONCE(), body).unwrap_or_else(|e: Abort| panic!("{e}"))
+            db.with(ONCE()).run(body).unwrap_or_else(|e: Abort| panic!("{e}"))
         };
         let count = |key: u64| {
             db.run(|tx| table.get(tx, &key, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"))
@@ -176,7 +176,7 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
             }
         });
         let count = db.run(|tx| table.read(tx, &0, Item::COUNT));
-        assert_eq!(count, Ok::<_, Abort>((THREADS * ROUNDS) as i64));
+        assert_eq!(count, Ok((THREADS * ROUNDS) as i64));
         *aborts = db.stats().total_aborts();
     }
     let [plain, locking] = aborts;

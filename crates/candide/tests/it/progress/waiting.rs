@@ -12,7 +12,7 @@ fn attempts_and_deadlines_end_retrying() {
     db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let mut hopeless = |options: RunOptions<'_>| {
-        session.run_with(options, |tx| {
+        session.with(options).run(|tx| {
             // The deadline passes before other transactions give way.
             std::thread::sleep(Duration::from_millis(1));
             table.read(tx, &1, Item::COUNT)?;
@@ -42,7 +42,7 @@ fn a_thread_that_would_wait_for_itself_is_told() {
     let (mut outer, mut inner) = (db.session().unwrap(), db.session().unwrap());
     let result: Result<(), Abort> = outer.run(|_| inner.run(|_| Ok(())));
     assert_eq!(result, Err(Abort::Nested));
-    outer.run(|_| Ok::<_, Abort>(())).unwrap();
+    outer.run(|_| Ok(())).unwrap();
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn threads_that_would_wait_for_one_another_are_told() {
                     if !std::mem::replace(&mut met, true) {
                         both.wait();
                     }
-                    inner.run(|_| Ok::<_, Abort>(()))
+                    inner.run(|_| Ok(()))
                 });
                 send.send(result).unwrap();
             });
@@ -80,15 +80,12 @@ fn a_deadline_passes_while_another_transaction_has_the_database_to_itself() {
             let send = send.clone();
             scope.spawn(move || {
                 let options = RunOptions::new().deadline(Instant::now());
-                send.send(db.run_with(options, |_| Ok::<_, Abort>(()))).unwrap();
+                send.send(db.with(options).run(|_| Ok(()))).unwrap();
             });
-            Ok::<_, Abort>(receive("the deadline", &ended.1))
+            Ok(receive("the deadline", &ended.1))
         });
         assert_eq!(refused, Ok(Err(Abort::DeadlinePassed)));
         // One attempt is made even after the deadline.
-        assert_eq!(
-            db.run_with(RunOptions::new().deadline(Instant::now()), |_| Ok::<_, Abort>(())),
-            Ok(())
-        );
+        assert_eq!(db.with(RunOptions::new().deadline(Instant::now())).run(|_| Ok(())), Ok(()));
     });
 }

@@ -39,7 +39,7 @@ fn transfers_conserve_money_and_never_overdraw<P: Protocol>() {
                             assert!(count >= 0);
                             sum += count;
                         }
-                        Ok::<_, Abort>(sum)
+                        Ok(sum)
                     });
                     assert_eq!(sum, Ok(100 * ACCOUNTS as i64));
                 } else if round % 5 == 1 {
@@ -49,14 +49,14 @@ fn transfers_conserve_money_and_never_overdraw<P: Protocol>() {
                             table.modify(tx, &from, Item::COUNT, |count| *count -= amount)?;
                             table.modify(tx, &to, Item::COUNT, |count| *count += amount)?;
                         }
-                        Ok::<_, Abort>(())
+                        Ok(())
                     });
                     assert_eq!(moved, Ok(()));
                 } else {
                     let moved = session.run(|tx| {
                         table.update(tx, &from, Item::COUNT.sub(amount).at_least(0))?;
                         table.update(tx, &to, Item::COUNT.add(amount))?;
-                        Ok::<_, Abort>(())
+                        Ok(())
                     });
                     assert!(matches!(moved, Ok(()) | Err(Abort::Guard)), "{moved:?}");
                 }
@@ -86,7 +86,7 @@ fn no_increment_is_lost<P: Protocol>() {
                     // The update is of the other group of the same rows. The transactions above do
                     // not use that group.
                     rows[0].update((Item::OTHER.add(1), Item::SMALL.set(3)))?;
-                    Ok::<_, Abort>(())
+                    Ok(())
                 })
                 .unwrap();
         }
@@ -117,10 +117,7 @@ fn rows_that_move_between_tables_are_always_in_one<P: Protocol>() {
             let key = random.below(KEYS);
             if random.below(3) == 0 {
                 let found = session.run(|tx| {
-                    Ok::<_, Abort>((
-                        tables[0].get(tx, &key, Whole)?,
-                        tables[1].get(tx, &key, Item::OTHER)?,
-                    ))
+                    Ok((tables[0].get(tx, &key, Whole)?, tables[1].get(tx, &key, Item::OTHER)?))
                 });
                 let (left, right) = found.unwrap();
                 assert_eq!(
@@ -228,7 +225,7 @@ fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
             let mut attempts = 0;
             session
                 .run(|tx| {
-                    attempts = tx.attempt();
+                    attempts = tx.attempt_number();
                     let mut sum = 0;
                     for key in 0..ROWS {
                         sum += table.read(tx, &key, Item::COUNT)?;

@@ -1,11 +1,11 @@
 //! Scans of ordered tables while neighbouring leaves are removed and other leaves take over their
 //! keys.
 
+use crate::Database;
 use crate::engine::Protocol;
 use crate::tests::indexed_rows::Parcel;
 use crate::tests::rows::Item;
 use crate::tests::transactions::{ONCE, run};
-use crate::{Abort, Database};
 
 /// The number of rows in a leaf, and of leaves below an inner node, after ascending inserts.
 const LEAF: u16 = 14;
@@ -45,11 +45,11 @@ fn a_scan_does_not_go_twice_through_what_a_leaf_inherits<P: Protocol>() {
         // It can be reaped, but has not been.
         db.inner.engine.epochs.pass();
 
-        let scanned = first.run_with(ONCE(), |tx| {
+        let scanned = first.with(ONCE()).run(|tx| {
             beside.update(tx, &0, Item::COUNT.add(1))?;
-            let mut scan = match backwards {
-                false => parcels.scan(tx, .., ()),
-                true => parcels.scan_rev(tx, ..(1, 20 * node), ()),
+            let mut scan: Box<dyn Iterator<Item = _>> = match backwards {
+                false => Box::new(parcels.scan(tx, .., ())),
+                true => Box::new(parcels.scan_rev(tx, ..(1, 20 * node), ())),
             };
             let mut numbers = vec![scan.next().expect("there are rows")?.0.1];
             let linked = parcels.len_estimate();
@@ -59,7 +59,7 @@ fn a_scan_does_not_go_twice_through_what_a_leaf_inherits<P: Protocol>() {
             for row in scan {
                 numbers.push(row?.0.1);
             }
-            Ok::<_, Abort>(numbers)
+            Ok(numbers)
         });
         let numbers = scanned.unwrap_or_else(|abort| panic!("{}: {abort}", P::NAME));
         let new = numbers.iter().filter(|&&number| number == 10 * last + 5).count();

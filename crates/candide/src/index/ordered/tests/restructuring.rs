@@ -54,12 +54,12 @@ fn no_insert_enters_a_range_that_was_scanned<P: Protocol>() {
         let reverse = below(2) == 0;
         let limit = if below(3) == 0 { below(4) as usize } else { usize::MAX };
         let (mut noticed, mut entered) = (false, None);
-        let outer = first.run_with(ONCE(), |tx| {
-            let scan = match (whole_hall, reverse) {
-                (true, false) => table.scan(tx, Prefix((hall,)), ()),
-                (true, true) => table.scan_rev(tx, Prefix((hall,)), ()),
-                (false, false) => table.scan(tx, (hall, from)..=(hall, to), ()),
-                (false, true) => table.scan_rev(tx, (hall, from)..=(hall, to), ()),
+        let outer = first.with(ONCE()).run(|tx| {
+            let scan: Box<dyn Iterator<Item = _>> = match (whole_hall, reverse) {
+                (true, false) => Box::new(table.scan(tx, Prefix((hall,)), ())),
+                (true, true) => Box::new(table.scan_rev(tx, Prefix((hall,)), ())),
+                (false, false) => Box::new(table.scan(tx, (hall, from)..=(hall, to), ())),
+                (false, true) => Box::new(table.scan_rev(tx, (hall, from)..=(hall, to), ())),
             };
             let (mut lowest, mut highest) = if whole_hall { (0, seats) } else { (from, to) };
             let seen: Result<Vec<_>, _> =
@@ -186,7 +186,7 @@ fn one_thread_alone_meets_no_conflict<P: Protocol>() {
     let coat = |id| Coat { id, owner: 1, price: 2 };
     let mut session = db.session().unwrap();
     for id in 0..5_000 {
-        let inserted = session.run_with(RunOptions::new().attempts_max(1), |tx| {
+        let inserted = session.with(RunOptions::new().attempts_max(1)).run(|tx| {
             // Its own key, and some that are in other buckets.
             for other in (id..id + 1_000).step_by(97) {
                 assert_eq!(table.get(tx, &other, Coat::ID)?, None);
@@ -285,7 +285,7 @@ fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
                     ok(session.run(|tx| {
                         for &(what, key, owner) in &steps {
                             let row = Seat { price: owner as i64, ..seat(key.0, key.1, owner) };
-                            let done = match what {
+                            let done = tx.attempt(|tx| match what {
                                 0 => table.delete_if_present(tx, &key).map(drop),
                                 1 => table.insert_if_absent(tx, row).map(drop),
                                 2 => table.put(tx, row),
@@ -293,31 +293,28 @@ fn a_unique_index_is_one_to_one_under_contention<P: Protocol>() {
                                     .modify_if_present(tx, &key, Seat::OWNER, |old| *old = owner)
                                     .map(drop),
                                 4 => {
-                                    // The row that has the value gives it away, by a third
-                                    // value.
+                                    // The row that has the value exchanges it.
                                     let holder = unique.find(tx, &owner)?.map(|row| *row.key());
                                     match (holder, table.get(tx, &key, Seat::OWNER)?) {
                                         (Some(holder), Some(mine)) if holder != key => {
                                             table.modify(tx, &holder, Seat::OWNER, |old| {
-                                                *old = 1_000 + thread
+                                                *old = mine
                                             })?;
-                                            table.modify(tx, &key, Seat::OWNER, |old| {
-                                                *old = owner
-                                            })?;
-                                            table
-                                                .modify(tx, &holder, Seat::OWNER, |old| *old = mine)
+                                            table.modify(tx, &key, Seat::OWNER, |old| *old = owner)
                                         }
                                         _ => Ok(()),
                                     }
                                 }
                                 _ => {
-                                    // Its row is deleted, and another one takes the value.
-                                    if let Some(row) = unique.find(tx, &owner)? {
-                                        row.delete()?;
+                                    // Another row takes the value, and then its row is deleted.
+                                    let holder = unique.find(tx, &owner)?;
+                                    table.put(tx, row)?;
+                                    match holder {
+                                        Some(holder) if *holder.key() != key => holder.delete(),
+                                        _ => Ok(()),
                                     }
-                                    table.put(tx, row)
                                 }
-                            };
+                            });
                             match done {
                                 Ok(()) | Err(Abort::NotUnique) => {}
                                 Err(abort) => return Err(abort),
@@ -360,7 +357,7 @@ impl<K, I, P: Protocol> Index<Seat, K, I, P> {
         let mut way = crate::api::Way::new(tx, entries, range, crate::index::Direction::Forward);
         let state = &mut *tx.state.borrow_mut();
         let mut count = 0;
-        while let Some(entry) = way.next(tx, state, entries)? {
+        while let Some(entry) = way.next::<true, P>(tx, state, entries)? {
             let at = entries.layout.at(entry, crate::schema::Unit::ROW);
             count += usize::from(state.read_at_mark(tx.engine, at, way.mark(), |_| {})?);
         }

@@ -20,7 +20,7 @@ fn database() -> (Database<Mvto>, Items) {
     let db = Database::<Mvto>::builder().manual_epochs(10).build().unwrap();
     let items = db.table::<Item>("items").unwrap();
     let filled = db.run(|tx| (0..2).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-    assert_eq!(filled, Ok::<_, Abort>(()));
+    assert_eq!(filled, Ok(()));
     (db, items)
 }
 
@@ -54,9 +54,9 @@ fn a_write_below_a_reader_starts_over() {
             });
         };
         let lost = acting(Point::Unlocked, meanwhile, || {
-            first.run_with(ONCE(), |tx| {
-                items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1)))
-            })
+            first
+                .with(ONCE())
+                .run(|tx| items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1))))
         });
         assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
         assert_eq!(counts(&db, &items), [0, if writes { 5 } else { 0 }]);
@@ -75,11 +75,11 @@ fn a_row_that_was_missing_is_not_inserted_below_a_reader_that_missed_it() {
         });
     };
     let lost = acting(Point::Unlocked, meanwhile, || {
-        first.run_with(ONCE(), |tx| items.insert(tx, Item::new(9, 9)))
+        first.with(ONCE()).run(|tx| items.insert(tx, Item::new(9, 9)))
     });
     assert_eq!((lost, first.last_conflict().unwrap().cause), (CONFLICT, Abort::ReadChanged));
     // Now the key has a record, and the record's chain is empty.
-    assert_eq!(first.run(|tx| items.insert(tx, Item::new(9, 9))), Ok::<_, Abort>(()));
+    assert_eq!(first.run(|tx| items.insert(tx, Item::new(9, 9))), Ok(()));
 }
 
 /// A reader reads and commits after the writer has checked for readers, and before it has linked
@@ -91,7 +91,7 @@ fn a_read_just_before_a_version_is_linked_below_is_noticed() {
     let rows = items.clone();
     let meanwhile = move || assert_eq!(run(&mut second, |tx| rows.read(tx, &0, Item::COUNT)), 0);
     let lost = acting(Point::Linking, meanwhile, || {
-        first.run_with(ONCE(), |tx| {
+        first.with(ONCE()).run(|tx| {
             items.update(tx, &0, (Item::COUNT.set(1), Item::SMALL.set(1), Item::FLAG.set(true)))
         })
     });
@@ -105,7 +105,7 @@ fn a_read_just_before_a_version_is_linked_below_is_noticed() {
 fn what_was_read_is_held_against_the_time_of_the_commit() {
     let (db, items) = database();
     let (mut first, mut second) = (db.session().unwrap(), db.session().unwrap());
-    let lost = first.run_with(ONCE(), |tx| {
+    let lost = first.with(ONCE()).run(|tx| {
         assert_eq!(items.read(tx, &0, Item::COUNT)?, 0);
         // This commit has a later timestamp than the time at which the first transaction reads.
         run(&mut second, |tx| items.update(tx, &0, Item::COUNT.set(7)));
@@ -126,7 +126,7 @@ fn what_slips_in_below_a_commit_fails_it() {
             drawn.send(()).unwrap();
             may_go.recv().unwrap();
         };
-        acting(Point::Unlocked, wait, || slipping.run_with(ONCE(), |tx| add(tx, &rows, 0)))
+        acting(Point::Unlocked, wait, || slipping.with(ONCE()).run(|tx| add(tx, &rows, 0)))
             == Ok(())
     });
     has_drawn.recv().unwrap();
@@ -142,11 +142,11 @@ fn what_slips_in_below_a_commit_fails_it() {
             assert!(slips.take().unwrap().join().unwrap(), "nothing is in its way");
         };
         let committed =
-            acting(Point::Following, slip, || middle.run_with(ONCE(), |tx| add(tx, &rows, 0)));
+            acting(Point::Following, slip, || middle.with(ONCE()).run(|tx| add(tx, &rows, 0)));
         result.send(committed == Ok(())).unwrap();
     };
     let late =
-        acting(Point::Unlocked, meanwhile, || late.run_with(ONCE(), |tx| add(tx, &items, 0)))
+        acting(Point::Unlocked, meanwhile, || late.with(ONCE()).run(|tx| add(tx, &items, 0)))
             == Ok(());
     let added = 1 + i64::from(late) + i64::from(of_middle.recv().unwrap());
     assert_eq!(counts(&db, &items), [added, 0]);
@@ -207,7 +207,7 @@ fn a_snapshot_is_not_opened_amid_a_commit_that_belongs_to_it() {
 #[test]
 fn a_reader_does_not_begin_amid_a_commit_that_belongs_to_it() {
     looks_amid_a_commit(|db, items, mut between| {
-        db.run_read_only(|tx| {
+        db.read_view(|tx| {
             let first = items.read(tx, &0, Item::COUNT)?;
             between();
             Ok([first, items.read(tx, &1, Item::COUNT)?])
@@ -225,13 +225,13 @@ fn a_transaction_that_turns_out_to_have_only_read_is_validated_against_commits_t
     let meanwhile = move || {
         let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &0, Item::COUNT).map(drop);
         assert_eq!(
-            reader.run_with(ONCE(), read),
+            reader.with(ONCE()).run(read),
             CONFLICT,
             "it waits for what is pending, for a moment"
         );
         let other =
             |tx: &Tx<'_, Mvto>| rows.get(tx, &7, Item::COUNT).map(|found| assert_eq!(found, None));
-        assert_eq!(reader.run_with(ONCE(), other), Ok(()), "what is not written does not wait");
+        assert_eq!(reader.with(ONCE()).run(other), Ok(()), "what is not written does not wait");
     };
     acting(Point::Locked, meanwhile, || run(&mut writer, |tx| add_to_both(tx, &items)));
     assert_eq!(counts(&db, &items), [1, 1]);
@@ -245,10 +245,7 @@ fn sessions_that_are_gone_leave_their_places_to_others() {
         sessions
             .iter_mut()
             .for_each(|session| run(session, |tx| items.update(tx, &0, Item::COUNT.add(1))));
-        assert_eq!(
-            sessions[3].run_read_only(|tx| items.read(tx, &0, Item::COUNT)),
-            Ok::<_, Abort>(4 * round)
-        );
+        assert_eq!(sessions[3].read_view(|tx| items.read(tx, &0, Item::COUNT)), Ok(4 * round));
     }
     assert!(db.inner.engine.clock.parts() <= 6, "{}", db.inner.engine.clock.parts());
 }
@@ -292,10 +289,7 @@ fn more_sessions_than_there_are_numbers_for_lose_nothing() {
                 let mut sessions: Vec<_> = (0..SESSIONS).map(|_| db.session().unwrap()).collect();
                 for _ in 0..ROUNDS {
                     for session in &mut sessions {
-                        assert_eq!(
-                            session.run(|tx| add(tx, items, thread % 2)),
-                            Ok::<_, Abort>(())
-                        );
+                        assert_eq!(session.run(|tx| add(tx, items, thread % 2)), Ok(()));
                     }
                 }
                 all.wait();

@@ -93,7 +93,7 @@ fn updates_are_put_off_until_the_row_is_read() {
     });
     assert_eq!(chain(&items)[..2], [false, false]);
     let row = db.run(|tx| items.read(tx, &1, Whole));
-    assert_eq!(row, Ok::<_, Abort>(Item { count: 6, small: 1, flag: true, ..Item::new(1, 0) }));
+    assert_eq!(row, Ok(Item { count: 6, small: 1, flag: true, ..Item::new(1, 0) }));
 }
 
 #[test]
@@ -112,11 +112,7 @@ fn updates_of_one_row_apply_in_the_order_of_their_timestamps_however_they_are_li
         );
         assert_eq!(chain(&items), [true, true, false], "{linked_late}");
         let row = db.run(|tx| items.read(tx, &1, Whole));
-        assert_eq!(
-            row,
-            Ok::<_, Abort>(Item { count: 105, small: 1, ..Item::new(1, 0) }),
-            "{point:?}"
-        );
+        assert_eq!(row, Ok(Item { count: 105, small: 1, ..Item::new(1, 0) }), "{point:?}");
     }
 }
 
@@ -133,16 +129,16 @@ fn no_version_is_linked_below_one_that_was_read() {
             // value computed from the count.
             let read = |tx: &Tx<'_, Mvto>| rows.read(tx, &1, Item::COUNT);
             let counted = match reader {
-                0 => second.run_with(ONCE(), read),
+                0 => second.with(ONCE()).run(read),
                 1 => return run(&mut second, |tx| rows.update(tx, &1, Item::COUNT.add(1))),
-                _ => other.run_with(ONCE(), |tx| {
-                    rows.modify(tx, &1, Item::COUNT, |count| *count += 1).map(|()| 15)
-                }),
+                _ => other
+                    .with(ONCE())
+                    .run(|tx| rows.modify(tx, &1, Item::COUNT, |count| *count += 1).map(|()| 15)),
             };
             *sees.borrow_mut() = counted.unwrap();
         };
         let refused = acting(Point::Unlocked, meanwhile, || {
-            first.run_with(ONCE(), |tx| double_up(tx, &items))
+            first.with(ONCE()).run(|tx| double_up(tx, &items))
         });
         assert_eq!(refused, CONFLICT, "{reader}");
         assert_eq!(first.last_conflict().unwrap().cause, Abort::ReadChanged);
@@ -157,7 +153,7 @@ fn a_reader_waits_for_versions_that_are_pending_below() {
     let (rows, other) = (items.clone(), db.clone());
     let meanwhile = move || {
         run(&mut second, |tx| add(tx, &rows, 5));
-        let read = other.run_with(ONCE(), |tx| rows.read(tx, &1, Item::COUNT).map(drop));
+        let read = other.with(ONCE()).run(|tx| rows.read(tx, &1, Item::COUNT).map(drop));
         assert_eq!(read, CONFLICT, "whether the first stands is not known");
         assert_eq!(chain(&rows), [true, true, false]);
     };
@@ -176,7 +172,7 @@ fn what_fails_leaves_the_deltas_above_it_as_they_are() {
         Point::Validated,
         move || run(&mut second, |tx| add(tx, &rows, 5)),
         || {
-            first.run_with(ONCE(), |tx| {
+            first.with(ONCE()).run(|tx| {
                 double_up(tx, &items)?;
                 items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
             })
@@ -195,7 +191,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
     let refused = acting(
         Point::Unlocked,
         move || run(&mut second, |tx| add(tx, &rows, 5)),
-        || first.run_with(ONCE(), delete),
+        || first.with(ONCE()).run(delete),
     );
     assert_eq!(refused, CONFLICT);
     assert_eq!(count(&db, &items), 15);
@@ -207,7 +203,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
         move || run(&mut second, |tx| rows.delete(tx, &1)),
         || {
             first.run(|tx| {
-                *attempts.borrow_mut() = tx.attempt();
+                *attempts.borrow_mut() = tx.attempt_number();
                 add(tx, &items, 5)
             })
         },
@@ -220,7 +216,7 @@ fn a_row_is_not_deleted_below_a_delta_that_rests_on_it() {
 fn an_update_does_not_rest_on_a_row_that_is_being_deleted() {
     let Scene { items, mut first, mut second, .. } = scene();
     let rows = items.clone();
-    let meanwhile = move || assert_eq!(second.run_with(ONCE(), |tx| add(tx, &rows, 5)), CONFLICT);
+    let meanwhile = move || assert_eq!(second.with(ONCE()).run(|tx| add(tx, &rows, 5)), CONFLICT);
     acting(Point::Validated, meanwhile, || run(&mut first, |tx| items.delete(tx, &1)));
     assert_eq!(run(&mut first, |tx| items.get(tx, &1, Item::COUNT)), None);
 }
@@ -249,7 +245,7 @@ fn deltas_do_not_pile_up_on_a_pending_version() {
     let Scene { db, items, mut first, mut second } = scene();
     let rows = items.clone();
     let meanwhile = move || {
-        let attempts = (0..DELTAS_MAX).map(|_| second.run_with(ONCE(), |tx| add(tx, &rows, 1)));
+        let attempts = (0..DELTAS_MAX).map(|_| second.with(ONCE()).run(|tx| add(tx, &rows, 1)));
         // The last update would have to wait for the row below.
         assert_eq!(attempts.filter(|outcome| *outcome == CONFLICT).count(), 1);
     };
@@ -274,7 +270,7 @@ fn snapshots_between_deltas_see_their_own() {
         |snapshot: &crate::Snapshot<Mvto>| snapshot.run(|tx| items.read(tx, &1, Item::COUNT));
     for collected in [false, true] {
         for (snapshot, wanted) in snapshots.iter().rev().step_by(2) {
-            assert_eq!(look(snapshot), Ok::<_, Abort>(*wanted), "{collected}");
+            assert_eq!(look(snapshot), Ok(*wanted), "{collected}");
         }
         for _ in 0..3 {
             db.inner.engine.epochs.pass();
@@ -282,7 +278,7 @@ fn snapshots_between_deltas_see_their_own() {
         }
     }
     for (snapshot, wanted) in &snapshots {
-        assert_eq!(look(snapshot), Ok::<_, Abort>(*wanted));
+        assert_eq!(look(snapshot), Ok(*wanted));
     }
     assert_eq!(chain(&items).len(), snapshots.len() + 1, "what the snapshots see, and the newest");
     drop(snapshots);

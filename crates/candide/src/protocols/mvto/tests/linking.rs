@@ -36,7 +36,7 @@ fn a_guard_on_a_row_that_goes_is_asked_of_the_row() {
     for (count, outcome) in [(3, Err(Abort::Guard)), (5, Ok(()))] {
         let Scene { items, mut first, .. } = scene();
         run(&mut first, |tx| items.update(tx, &1, Item::COUNT.set(count)));
-        let deleted = first.run_with(ONCE(), |tx| {
+        let deleted = first.with(ONCE()).run(|tx| {
             items.update(tx, &1, Item::COUNT.sub(5).at_least(0))?;
             items.delete(tx, &1)
         });
@@ -67,7 +67,7 @@ fn a_transaction_that_only_reads_fails_on_rows_of_different_times() {
         });
         has_drawn.recv().unwrap();
         let mut looks = 0;
-        let read = first.run_with(ONCE(), |tx| {
+        let read = first.with(ONCE()).run(|tx| {
             let before = items.read(tx, &1, Item::COUNT)?;
             go.send(()).unwrap();
             is_done.recv().unwrap();
@@ -94,14 +94,14 @@ fn a_writer_whose_rows_are_read_again_and_again_gets_through() {
             // With timestamps from the clock, a reader that begins in the tick of the writer's
             // timestamp reads at an earlier time.
             std::thread::sleep(Duration::from_micros(1));
-            let read = second.run_with(ONCE(), |tx| rows.read(tx, &1, Item::COUNT));
+            let read = second.with(ONCE()).run(|tx| rows.read(tx, &1, Item::COUNT));
             assert!(matches!(read, Ok(10) | Err(Abort::AttemptsExhausted)), "{read:?}");
         }
     };
     let mut attempts = 0;
     let written = with_hook(read_each_time, || {
-        first.run_with(RunOptions::new().attempts_max(100), |tx| {
-            attempts = tx.attempt();
+        first.with(RunOptions::new().attempts_max(100)).run(|tx| {
+            attempts = tx.attempt_number();
             items.update(tx, &1, Item::COUNT.set(1))
         })
     });
@@ -129,7 +129,7 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
     rows.sort_unstable();
     assert_eq!(rows, [1, 2]);
     // But if the transaction writes, its reads have to be valid at its timestamp.
-    let refused = first.run_with(ONCE(), |tx| {
+    let refused = first.with(ONCE()).run(|tx| {
         let fourth = items.get(tx, &4, ())?;
         run(&mut second, |tx| items.insert(tx, Item::new(4, 10)));
         items.update(tx, &1, Item::COUNT.set(if fourth.is_some() { 1 } else { 0 }))
@@ -142,7 +142,7 @@ fn a_transaction_that_only_reads_is_not_disturbed_by_later_commits() {
 #[test]
 fn a_holder_of_a_row_is_not_shown_an_old_version_of_it() {
     let Scene { items, mut first, mut second } = scene();
-    let refused = first.run_with(ONCE(), |tx| {
+    let refused = first.with(ONCE()).run(|tx| {
         items.read(tx, &1, Item::COUNT)?;
         run(&mut second, |tx| {
             [1, 2].iter().try_for_each(|id| items.update(tx, id, Item::COUNT.set(5)))
@@ -175,7 +175,7 @@ fn looks_at_the_buried<P: Protocol>(looks_before: bool) {
     // The record can be reaped, but has not been reaped yet.
     (0..3).for_each(|_| db.inner.engine.epochs.pass());
     let linked = items.len_estimate();
-    let seen = first.run_with(ONCE(), |tx| {
+    let seen = first.with(ONCE()).run(|tx| {
         let gone = items.find(tx, &2)?;
         db.inner.engine.epochs.pass();
         run(&mut second, |_| Ok(()));

@@ -72,11 +72,11 @@ fn a_snapshot_keeps_a_delta_from_being_merged() {
     for how in 0..3 {
         update(&mut first, &items, how);
         collect(&db, &mut first);
-        assert_eq!(snapshot.run(read), Ok::<_, Abort>(10), "{how}");
+        assert_eq!(snapshot.run(read), Ok(10), "{how}");
     }
     drop(snapshot);
     collect(&db, &mut first);
-    assert_eq!((chain(&items), db.run(read)), (vec![false], Ok::<_, Abort>(13)));
+    assert_eq!((chain(&items), db.run(read)), (vec![false], Ok(13)));
 }
 
 /// A transaction queues the row and fails. Another one has drawn an earlier timestamp, and links
@@ -98,7 +98,7 @@ fn a_row_is_not_changed_under_a_reader_from_before_the_delta() {
         acting(Point::Unlocked, wait, || update(&mut second, &rows, 0));
     });
     has_drawn.recv().unwrap();
-    let refused = first.run_with(ONCE(), |tx| {
+    let refused = first.with(ONCE()).run(|tx| {
         items.update(tx, &1, Item::COUNT.wrapping_add(100))?;
         items.update(tx, &2, Item::COUNT.sub(1).at_least(0))
     });
@@ -106,7 +106,7 @@ fn a_row_is_not_changed_under_a_reader_from_before_the_delta() {
     let epochs = &db.inner.engine.epochs;
     epochs.pass();
     let mut late = Some(late);
-    let read = reader.run_with(ONCE(), |tx| {
+    let read = reader.with(ONCE()).run(|tx| {
         let at = cell(&items);
         let seen = at.newest_linked(at.chain_word()).expect("it was inserted");
         let was = seen.stamp();

@@ -1,0 +1,66 @@
+//! Databases whose protocol is chosen at run time.
+
+#![forbid(unsafe_code)]
+
+use super::database::Database;
+use super::session::Session;
+use super::table::Table;
+use crate::error::Error;
+use crate::protocols::{Chosen, Erased};
+
+/// A database whose protocol is chosen at run time, by name, for a whole program.
+///
+/// ```
+/// use candide::{AnyDatabase, AnyTable, Error, Record};
+///
+/// #[derive(Record, Clone, Copy)]
+/// struct Account { #[key] id: u64, cents: i64 }
+///
+/// struct Bank {
+///     db: AnyDatabase,
+///     accounts: AnyTable<Account>,
+/// }
+///
+/// fn open(protocol: &str) -> Result<Bank, Error> {
+///     let db = AnyDatabase::choose(protocol)?;
+///     let accounts = db.table("accounts")?;
+///     Ok(Bank { db, accounts })
+/// }
+///
+/// let Bank { db, accounts } = open("mvcc")?; // from a configuration file, or a command line
+/// assert_eq!(db.properties().name, "mvcc");
+/// db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
+/// assert_eq!(db.read_view(|tx| accounts.read(tx, &1, Account::CENTS)), Ok(50));
+/// let error = open("mvvc").err().expect("a typo").to_string();
+/// assert!(error.starts_with("no protocol is called \"mvvc\"; there are occ, 2pl-no-wait, "));
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// Other options are those of the builder:
+/// `AnyDatabase::builder().policy("mvcc".parse::<Chosen>()?)` (see [`Chosen`]).
+///
+/// # Costs
+/// Transactions are compiled once, for [`Erased`]. Each step that a protocol takes (to begin, to
+/// read a group, to stage a write, to validate and commit) is a call through a table of functions,
+/// which the compiler cannot inline: some 60 instructions more for a read. Tables, indexes and
+/// rows are the same, and so are the guarantees. There are no [snapshots](crate::Snapshot) as
+/// values; [`Database::read_view`] reads in a snapshot if the chosen protocol has any.
+pub type AnyDatabase = Database<Erased>;
+
+/// A table of an [`AnyDatabase`].
+pub type AnyTable<R> = Table<R, Erased>;
+
+/// A session of an [`AnyDatabase`].
+pub type AnySession = Session<Erased>;
+
+impl Database<Erased> {
+    /// Makes a database under the protocol, or the policy of a protocol, that is called `name`,
+    /// with the defaults of all other options.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] if there is none. The error lists the names.
+    #[inline]
+    pub fn choose(name: &str) -> Result<AnyDatabase, Error> {
+        Database::builder().policy(name.parse::<Chosen>()?).build()
+    }
+}

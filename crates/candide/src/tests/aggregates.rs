@@ -1,0 +1,196 @@
+//! Tests of what tables, indexes and scans say about many rows at once, and of what a transaction
+//! has observed by it.
+
+use super::indexed_rows::{Filed, Parcel};
+use super::phantoms::{Act, Scene, insert, is_not_noticed, is_noticed, scene};
+use super::snapshots::ok;
+use crate::engine::Protocol;
+use crate::{Abort, Database, IndexOptions, Prefix, Whole};
+use candide_derive::Record;
+
+protocol_tests!(all: rows_are_counted_and_summed_as_the_transaction_sees_them);
+fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let filed = db.table::<Filed>("filed").unwrap();
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+    let by_colour =
+        parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
+    ok(db.run(|tx| {
+        assert!(parcels.is_empty(tx)? && filed.is_empty(tx)?);
+        assert_eq!((parcels.len(tx)?, parcels.sum(tx, Parcel::WEIGHT)?), (0, 0));
+        parcels.insert_many(tx, (0..50).map(|number| Parcel::new(1, number)))?;
+        filed.insert_many(tx, (0..50).map(|number| Parcel::new(1, number).into()))?;
+        Ok::<_, Abort>(())
+    }));
+    ok(db.run(|tx| {
+        // Own writes count, wherever they are asked for.
+        parcels.delete(tx, (1, 3))?;
+        parcels.insert(tx, Parcel { weight: -7, ..Parcel::new(2, 1) })?;
+        parcels.update(tx, (1, 4), Parcel::WEIGHT.add(5))?;
+        filed.delete(tx, (1, 3))?;
+        assert_eq!((parcels.len(tx)?, filed.len(tx)?), (50, 49));
+        assert!(!parcels.is_empty(tx)? && !filed.is_empty(tx)?);
+        assert_eq!((parcels.count(tx, ..)?, parcels.count(tx, (1, 2)..(1, 5))?), (50, 2));
+        assert_eq!(parcels.count(tx, Prefix((2,)))?, 1);
+        assert_eq!(parcels.sum(tx, Parcel::WEIGHT)?, 49 * 10 + 5 - 7);
+        assert_eq!(parcels.scan(tx, (1, 2)..(1, 5), Parcel::WEIGHT).sum()?, 25);
+        assert_eq!(filed.sum(tx, Filed::SHELF)?, 49u64);
+        assert_eq!(by_code.count(tx, 1_000..1_010)?, 9);
+        assert_eq!(by_code.scan(tx, 1_000..1_010, Parcel::WEIGHT).sum()?, 95);
+        assert_eq!(by_colour.rows(tx, 1, Parcel::NOTE).count()?, 50);
+        assert_eq!(by_colour.rows(tx, 2, Parcel::NOTE).count()?, 0);
+        assert!(by_code.contains(tx, 1_004)? && !by_code.contains(tx, 1_003)?);
+        assert!(parcels.contains(tx, (2, 1))? && !parcels.contains(tx, (1, 3))?);
+        Ok::<_, Abort>(())
+    }));
+}
+
+protocol_tests!(all: rows_are_folded_one_by_one);
+fn rows_are_folded_one_by_one<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let filed = db.table::<Filed>("filed").unwrap();
+    ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
+    ok(db.run(|tx| filed.insert_many(tx, (0..40).map(|number| Parcel::new(1, number).into()))));
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+    ok(db.run(|tx| {
+        let numbers = |mut seen: Vec<u16>, (key, ()): ((u8, u16), ())| {
+            seen.push(key.1);
+            seen
+        };
+        assert!(parcels.fold(tx, (), Vec::new(), numbers)?.into_iter().eq(0..40));
+        assert!(
+            parcels
+                .scan(tx, (1, 5)..(1, 9), ())
+                .fold(Vec::new(), numbers)?
+                .iter()
+                .eq(&[5, 6, 7, 8])
+        );
+        assert!(by_code.scan(tx, 1_005..1_007, ()).fold(Vec::new(), numbers)? == [5, 6]);
+        let mut total = 0;
+        parcels.for_each(tx, Parcel::WEIGHT, |(_, weight)| total += weight)?;
+        filed.for_each(tx, Whole, |(_, row)| total += row.weight)?;
+        by_code.scan(tx, .., Parcel::WEIGHT).for_each(|(_, weight)| total += weight)?;
+        assert_eq!(total, 3 * 400);
+        assert_eq!(parcels.scan(tx, (1, 30).., ()).first()?, Some(((1, 30), ())));
+        assert_eq!(parcels.scan(tx, ..(1, 30), ()).last()?, Some(((1, 29), ())));
+        assert_eq!(parcels.scan(tx, Prefix((2,)), ()).last()?, None);
+        assert_eq!(by_code.scan(tx, .., Parcel::CODE).first()?, Some(((1, 0), 1_000)));
+        assert_eq!(by_code.scan(tx, .., Parcel::CODE).last()?, Some(((1, 39), 1_039)));
+        Ok::<_, Abort>(())
+    }));
+}
+
+#[derive(Debug, PartialEq)]
+enum Refusal {
+    Heavy(u16),
+    Engine(Abort),
+}
+
+impl From<Abort> for Refusal {
+    fn from(abort: Abort) -> Refusal {
+        Refusal::Engine(abort)
+    }
+}
+
+protocol_tests!(all: a_closure_over_rows_may_fail_with_an_error_of_its_own);
+fn a_closure_over_rows_may_fail_with_an_error_of_its_own<P: Protocol>() {
+    let db = Database::<P>::builder().build().unwrap();
+    let parcels = db.table::<Parcel>("parcels").unwrap();
+    let by_code = parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered()).unwrap();
+    ok(db.run(|tx| parcels.insert_many(tx, (0..40).map(|number| Parcel::new(1, number)))));
+    ok(db.run(|tx| {
+        let mut seen = 0;
+        let mut each = |((_, number), weight): ((u8, u16), i64)| {
+            seen += weight;
+            if number == 20 { Err(Refusal::Heavy(number)) } else { Ok(()) }
+        };
+        let mut scan = parcels.scan(tx, .., Parcel::WEIGHT);
+        assert_eq!(scan.try_for_each(&mut each), Err(Refusal::Heavy(20)));
+        // The scan goes on behind the row that was refused.
+        assert_eq!(scan.try_for_each(&mut each), Ok(()));
+        let refused = by_code.scan(tx, 1_020.., Parcel::WEIGHT).try_for_each(&mut each);
+        assert_eq!(refused, Err(Refusal::Heavy(20)));
+        assert_eq!(seen, 410);
+        Ok::<_, Abort>(())
+    }));
+}
+
+protocol_tests!(overlapping: a_count_is_true_in_the_serial_order);
+fn a_count_is_true_in_the_serial_order<P: Protocol>() {
+    let tens: Vec<u16> = (1..200).map(|number| 10 * number).collect();
+    let looks: [Act<P>; 5] = [
+        |parcels, tx| parcels.len(tx).map(|rows| assert_eq!(rows, 199)),
+        |parcels, tx| parcels.count(tx, Prefix((1,))).map(|rows| assert_eq!(rows, 199)),
+        |parcels, tx| parcels.sum(tx, Parcel::SHELF).map(|sum| assert_eq!(sum, 199)),
+        |parcels, tx| parcels.contains(tx, (1, 1_005)).map(|is_there| assert!(!is_there)),
+        |parcels, tx| parcels.for_each(tx, (), drop),
+    ];
+    for look in looks {
+        is_noticed::<P>(&tens, look, |parcels, tx| insert(parcels, tx, 1_005));
+    }
+    // The search for any row ends at the first one.
+    let is_empty: Act<P> = |parcels, tx| parcels.is_empty(tx).map(|is_empty| assert!(!is_empty));
+    is_not_noticed::<P>(tens.iter().copied(), is_empty, |parcels, tx| insert(parcels, tx, 1_005));
+    is_noticed::<P>(&tens, is_empty, |parcels, tx| parcels.delete(tx, (1, 10)));
+    let is_empty: Act<P> = |parcels, tx| parcels.is_empty(tx).map(|is_empty| assert!(is_empty));
+    is_noticed::<P>(&[], is_empty, |parcels, tx| insert(parcels, tx, 1_005));
+}
+
+#[test]
+fn a_doomed_transaction_counts_nothing() {
+    let Scene { db, parcels, mut first, .. } = scene::<crate::Occ>(0..10);
+    let other = Database::<crate::Occ>::builder().build().unwrap();
+    let foreign = other.table::<Parcel>("parcels").unwrap();
+    ok(first.run(|tx| {
+        assert_eq!(foreign.len(tx), Err(Abort::ForeignTable));
+        assert_eq!(foreign.is_empty(tx), Err(Abort::ForeignTable));
+        assert_eq!(foreign.contains(tx, (1, 1)), Err(Abort::ForeignTable));
+        assert_eq!(foreign.scan(tx, .., ()).count(), Err(Abort::ForeignTable));
+        assert_eq!(foreign.scan(tx, .., Parcel::WEIGHT).sum(), Err(Abort::ForeignTable));
+        assert_eq!(foreign.fold(tx, (), 0, |sum, _| sum + 1), Err(Abort::ForeignTable));
+        assert_eq!(foreign.for_each(tx, (), drop), Err(Abort::ForeignTable));
+        assert_eq!(foreign.scan(tx, .., ()).last(), Err(Abort::ForeignTable));
+        assert_eq!(parcels.len(tx)?, 10);
+        Ok::<_, Abort>(())
+    }));
+    drop(db);
+}
+
+/// A row with a column of each kind of number.
+#[derive(Debug, Clone, Copy, Record)]
+#[record(crate = crate, ordered)]
+struct Sizes {
+    #[key]
+    id: u32,
+    large: u64,
+    small: i8,
+    least: i64,
+    size: usize,
+}
+
+/// A sum overflows if the result does, whatever the order of the rows and however small the
+/// column's type.
+#[test]
+fn a_sum_overflows_only_if_its_result_does() {
+    let db = Database::new();
+    let sizes = db.table::<Sizes>("sizes").unwrap();
+    let row = |id, large, least| Sizes { id, large, small: i8::MIN, least, size: usize::MAX };
+    ok(db.run(|tx| {
+        sizes.insert(tx, row(1, u64::MAX - 5, i64::MAX))?;
+        sizes.insert(tx, row(2, 5, i64::MAX))?;
+        sizes.insert(tx, row(3, 0, i64::MIN))?;
+        assert_eq!(sizes.sum(tx, Sizes::LARGE)?, u64::MAX);
+        assert_eq!(sizes.sum(tx, Sizes::SMALL)?, -3 * 128);
+        assert_eq!(sizes.sum(tx, Sizes::LEAST)?, i64::MAX - 1);
+        assert_eq!(sizes.scan(tx, ..3, Sizes::LEAST).sum(), Err(Abort::Overflow));
+        assert_eq!(sizes.sum(tx, Sizes::SIZE), Err(Abort::Overflow));
+        sizes.insert(tx, row(4, 1, i64::MIN))?;
+        assert_eq!(sizes.sum(tx, Sizes::LARGE), Err(Abort::Overflow));
+        // An overflow is an outcome of the operation; the transaction can go on.
+        assert_eq!(sizes.sum(tx, Sizes::LEAST)?, -2);
+        sizes.delete(tx, 4)
+    }));
+    assert_eq!(db.run(|tx| sizes.sum(tx, Sizes::SIZE)), Err(Abort::Overflow));
+}
