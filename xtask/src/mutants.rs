@@ -87,6 +87,7 @@ const CHECKS: &[Check] = &[
         "limit-raised-at-draw",
         "tests::log::sequences::a_limit_of_a_transaction_without_effect_is_not_used",
     ),
+    check("limit-undone", "tests::log::sequences::a_limit_stays_staged_when_a_part_is_undone"),
     check(
         "view-unmoved",
         "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",

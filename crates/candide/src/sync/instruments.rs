@@ -116,6 +116,8 @@ pub(crate) enum Mutant {
     LimitRaisedAtCommit,
     /// Sequences: a limit is used as soon as a transaction has staged it.
     LimitRaisedAtDraw,
+    /// Sequences: a limit that was staged in a part of a transaction is undone with the part.
+    LimitUndone,
     /// Views: a version from the base's epoch or later is accepted although the view has not moved
     /// on.
     ViewUnmoved,
@@ -450,7 +452,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 137] = [
+    const NAMES: [(&str, Mutant); 138] = [
         ("no-fence", Mutant::NoFence),
         ("append-after-unlock", Mutant::AppendAfterUnlock),
         ("cut-after-swap", Mutant::CutAfterSwap),
@@ -470,6 +472,7 @@ mod active {
         ("full-unheard", Mutant::FullUnheard),
         ("limit-raised-at-commit", Mutant::LimitRaisedAtCommit),
         ("limit-raised-at-draw", Mutant::LimitRaisedAtDraw),
+        ("limit-undone", Mutant::LimitUndone),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
         ("new-unlooked", Mutant::NewUnlooked),
