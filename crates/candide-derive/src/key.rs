@@ -2,7 +2,7 @@
 
 use crate::attributes::{Errors, TypeOptions, literal, moved, without_self};
 use proc_macro2::{Ident, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Fields, Member, Path, Token, Type, Variant};
@@ -83,7 +83,7 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
     // A tuple struct is shown with its name, too, because only the name may distinguish two
     // identifiers.
     let name = literal(ident);
-    let header = header(path, "Key", ident);
+    let (header, as_key) = (header(path, "Key", ident), as_key(path, ident));
     let prefixes = (1..components.len()).map(|length| prefix(path, ident, &components[..length]));
     let field = match &components[..] {
         [component] => newtype_field(path, ident, component),
@@ -114,8 +114,24 @@ fn of_struct(path: &Path, ident: &Ident, fields: &Fields, errors: &mut Errors) -
             }
         }
 
+        #as_key
         #(#prefixes)*
         #field
+    }
+}
+
+/// A key is given as itself.
+fn as_key(path: &Path, ident: &Ident) -> TokenStream {
+    quote! {
+        #[automatically_derived]
+        impl #path::AsKey<#ident> for #ident {
+            type Given = #ident;
+
+            #[inline(always)]
+            fn into_key(self) -> ::core::option::Option<#ident> {
+                ::core::option::Option::Some(self)
+            }
+        }
     }
 }
 
@@ -148,19 +164,22 @@ fn count(components: &[Component]) -> TokenStream {
     if components.is_empty() { quote!(0) } else { quote!(#(#counts)+*) }
 }
 
-/// The tuple of the first components as a beginning of the key.
+/// The tuple of the first components, each given as by a lookup, as a beginning of the key.
 fn prefix(path: &Path, ident: &Ident, first: &[Component]) -> TokenStream {
-    let (types, count) = (first.iter().map(|component| component.ty), count(first));
-    let parts = (0..)
-        .map(syn::Index::from)
-        .zip(first)
-        .map(|(number, first)| first.words(quote!(&self.#number)));
+    let types: Vec<&Type> = first.iter().map(|component| component.ty).collect();
+    let given: Vec<Ident> =
+        (0..first.len()).map(|number| format_ident!("__Given{number}")).collect();
+    let numbers: Vec<syn::Index> = (0..first.len()).map(syn::Index::from).collect();
     quote! {
         #[automatically_derived]
-        impl #path::KeyPrefix<#ident> for (#(#types,)*) {
+        impl<#(#given),*> #path::KeyPrefix<#ident> for (#(#given,)*)
+        where
+            #(#given: #path::AsKey<#types> + ::core::marker::Copy),*
+        {
             fn word_range(&self) -> #path::derived::WordRange {
-                let __words: [::core::primitive::u64; #count] = #path::derived::join(0, [#(#parts),*]);
-                #path::derived::WordRange::beginning_with(&__words, <#ident as #path::Key>::WORDS)
+                #path::derived::Beginning::of_words(<#ident as #path::Key>::WORDS)
+                    #(.and::<#types, _>(self.#numbers))*
+                    .range()
             }
         }
     }
@@ -219,6 +238,7 @@ fn of_enum(
     let bits = (u64::BITS - last.leading_zeros()).max(1);
     let name = literal(ident);
     let (key_header, field_header) = (header(path, "Key", ident), header(path, "Field", ident));
+    let as_key = as_key(path, ident);
     let names: Vec<&Ident> = variants.iter().map(|variant| &variant.ident).collect();
     let texts = names.iter().map(|name| literal(name));
     let positions: Vec<u64> = (0..).take(names.len()).collect();
@@ -275,6 +295,8 @@ fn of_enum(
                 #path::derived::show_variant(&[#(#texts),*], __words, __f)
             }
         }
+
+        #as_key
 
         #[automatically_derived]
         #field_header {

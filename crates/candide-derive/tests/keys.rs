@@ -140,4 +140,5 @@ fn tuples_of_first_components_are_prefixes() {
         Name::WORDS,
     );
     assert_eq!(KeyRange::<Name>::word_range(&Prefix(last)), all);
+    assert_eq!(KeyRange::<Name>::word_range(&Prefix(("smith",))), all);
 }

@@ -4,12 +4,14 @@
 
 use super::database::Database;
 use super::index::Index;
+use super::log_options::LogOptions;
 use super::sequence::Sequence;
 use super::session::Session;
 use super::table::Table;
 use crate::error::Error;
 use crate::protocols::{Chosen, Erased};
 use crate::txn::Tx;
+use std::path::Path;
 
 /// A database whose protocol is chosen at run time, by name, for a whole program.
 ///
@@ -39,8 +41,9 @@ use crate::txn::Tx;
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Other options are those of the builder:
-/// `AnyDatabase::builder().policy("mvcc".parse::<Chosen>()?)` (see [`Chosen`]).
+/// [`AnyDatabase::open_as`](Database::open_as) opens one in a directory. Other options are those of
+/// the builder: `AnyDatabase::builder().policy("mvcc".parse::<Chosen>()?)` (see [`Chosen`]), and
+/// `build()`, or `open(path, LogOptions::new())`.
 ///
 /// # Costs
 /// Transactions are compiled once, for [`Erased`]. Each step that a protocol takes (to begin, to
@@ -74,5 +77,16 @@ impl Database<Erased> {
     #[inline]
     pub fn choose(name: &str) -> Result<AnyDatabase, Error> {
         Database::builder().policy(name.parse::<Chosen>()?).build()
+    }
+
+    /// Opens the database in the directory `path`, as [`Database::open`] does, under the protocol,
+    /// or the policy of a protocol, that is called `name`. It need not be that of the last opening.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] if there is no such protocol; [`Error::Open`] with the reasons of
+    /// [`Database::open`].
+    pub fn open_as(name: &str, path: impl AsRef<Path>) -> Result<AnyDatabase, Error> {
+        let builder = Database::builder().policy(name.parse::<Chosen>()?);
+        Ok(builder.open(path, LogOptions::new())?)
     }
 }

@@ -3,77 +3,86 @@
 #![forbid(unsafe_code)]
 
 use super::field::{Bytes, Text};
-use super::key::Key;
+use super::key::{AsKey, Key};
+use super::key_joint::Before;
 use std::borrow::Borrow;
 
-/// What a lookup takes as a key of type `K`: the key itself or a reference to it.
-///
-/// A key of type [`Text`] is also given as `&str` or `String`, and a key of type [`Bytes`] as `[u8;
-/// N]` or `&[u8]`. In a pair, in an option, and once in a tuple of three, a text is given as
-/// `&str`, too: `(7, "Porto")`. A text that is longer than the key's type allows, and a slice of
-/// another length than the key's, are keys that no row can have: a lookup finds no row, and
-/// observes nothing, since no transaction can ever insert one.
-///
-/// ```
-/// use candide::{Database, Record, Text, Whole};
-///
-/// #[derive(Record, Clone, Copy, Debug, PartialEq)]
-/// struct City {
-///     #[key]
-///     name: Text<16>,
-///     inhabitants: u64,
-/// }
-///
-/// let db = Database::new();
-/// let cities = db.table::<City>("cities")?;
-/// let porto = City { name: Text::new("Porto")?, inhabitants: 231_800 };
-/// db.run(|tx| {
-///     cities.insert(tx, porto)?;
-///     assert_eq!(cities.get(tx, "Porto", City::INHABITANTS)?, Some(231_800));
-///     assert_eq!(cities.get(tx, porto.name, Whole)?, Some(porto));
-///     assert_eq!(cities.get(tx, porto.name, Whole)?, Some(porto));
-///     assert!(!cities.contains(tx, "Llanfairpwllgwyngyll")?, "20 bytes do not fit into 16");
-///     Ok(())
-/// })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// A type of the program's own can be given as a key, too:
-///
-/// ```
-/// use candide::AsKey;
-///
-/// struct AccountNumber(u64);
-///
-/// impl AsKey<u64> for AccountNumber {
-///     type Given = u64;
-///
-///     fn into_key(self) -> Option<u64> {
-///         Some(self.0)
-///     }
-/// }
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "the key has the type `{K}`, and `{Self}` cannot stand for it",
-    label = "expected a key of type `{K}`, by value or by reference",
-    note = "a key is given by value or by reference: `get(tx, 7, ..)`, `get(tx, &7, ..)`, `get(tx, (1, 2), ..)`",
-    note = "a key of type `Text<N>` is also given as `&str` or `String`, a key of type `Bytes<N>` as `[u8; N]` or `&[u8]`"
-)]
-pub trait AsKey<K: Key> {
-    /// `K`, or a reference to it.
-    type Given: Borrow<K>;
+macro_rules! own_keys {
+    ($($key:ty),*) => {$(
+        impl AsKey<$key> for $key {
+            type Given = $key;
 
-    /// Returns the key; `None` if no row can have this key.
-    fn into_key(self) -> Option<Self::Given>;
+            #[inline(always)]
+            fn into_key(self) -> Option<$key> {
+                Some(self)
+            }
+        }
+    )*};
 }
 
-impl<K: Key> AsKey<K> for K {
-    type Given = K;
+own_keys!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, bool, char);
+
+impl<const N: usize> AsKey<Text<N>> for Text<N> {
+    type Given = Text<N>;
 
     #[inline(always)]
-    fn into_key(self) -> Option<K> {
+    fn into_key(self) -> Option<Text<N>> {
         Some(self)
     }
+}
+
+impl<const N: usize> AsKey<Bytes<N>> for Bytes<N> {
+    type Given = Bytes<N>;
+
+    #[inline(always)]
+    fn into_key(self) -> Option<Bytes<N>> {
+        Some(self)
+    }
+}
+
+// Not from every `Option<X>` where `X: AsKey<K>`: the type of a mere `None` would be unknown.
+impl<K: Key> AsKey<Option<K>> for Option<K>
+where
+    [u64; 1]: Before<K::Words>,
+{
+    type Given = Option<K>;
+
+    #[inline(always)]
+    fn into_key(self) -> Option<Option<K>> {
+        Some(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize> AsKey<Option<Text<N>>> for Option<&str> {
+    type Given = Option<Text<N>>;
+
+    #[inline]
+    fn into_key(self) -> Option<Option<Text<N>>> {
+        self.map(Text::new).transpose().ok()
+    }
+}
+
+macro_rules! tuples_as_keys {
+    ($($($given:ident as $name:ident $index:tt),+;)*) => {$(
+        impl<$($name: Key,)+ $($given: AsKey<$name>),+> AsKey<($($name,)+)> for ($($given,)+)
+        where
+            ($($name,)+): Key,
+        {
+            type Given = ($($name,)+);
+
+            #[inline(always)]
+            fn into_key(self) -> Option<($($name,)+)> {
+                Some(($(*self.$index.into_key()?.borrow(),)+))
+            }
+        }
+    )*};
+}
+
+tuples_as_keys! {
+    X as A 0, Y as B 1;
+    X as A 0, Y as B 1, Z as C 2;
+    X as A 0, Y as B 1, Z as C 2, W as D 3;
 }
 
 impl<'a, K: Key> AsKey<K> for &'a K {
@@ -111,36 +120,6 @@ macro_rules! text_keys {
 }
 
 text_keys!(&str, &&str, String, &String);
-
-/// Where a key is an option or a tuple, its texts are given as `&str`.
-macro_rules! keys_with_texts {
-    ($(<$($name:ident),*; $($size:ident),+> $key:ty = $given:ty: |$from:pat_param| $into:expr;)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<$($name: Key,)* $(const $size: usize),+> AsKey<$key> for $given
-        where
-            $key: Key,
-        {
-            type Given = $key;
-
-            #[inline]
-            fn into_key(self) -> Option<$key> {
-                let $from = self;
-                Some($into)
-            }
-        }
-    )*};
-}
-
-keys_with_texts! {
-    <; N> Option<Text<N>> = Option<&str>: |text| text.map(Text::new).transpose().ok()?;
-    <A; N> (A, Text<N>) = (A, &str): |(a, text)| (a, Text::new(text).ok()?);
-    <B; N> (Text<N>, B) = (&str, B): |(text, b)| (Text::new(text).ok()?, b);
-    <; N, M> (Text<N>, Text<M>) = (&str, &str):
-        |(one, other)| (Text::new(one).ok()?, Text::new(other).ok()?);
-    <A, B; N> (A, B, Text<N>) = (A, B, &str): |(a, b, text)| (a, b, Text::new(text).ok()?);
-    <A, C; N> (A, Text<N>, C) = (A, &str, C): |(a, text, c)| (a, Text::new(text).ok()?, c);
-    <B, C; N> (Text<N>, B, C) = (&str, B, C): |(text, b, c)| (Text::new(text).ok()?, b, c);
-}
 
 #[diagnostic::do_not_recommend]
 impl<const N: usize> AsKey<Bytes<N>> for [u8; N] {
@@ -256,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_in_tuples_are_given_as_slices() {
+    fn components_are_given_as_keys_are() {
         let text = Text::<3>::new("abc").unwrap();
         assert_eq!(key::<(u8, Text<3>)>((7, "abc")), Some((7, text)));
         assert_eq!(key::<(Text<3>, u8)>(("abc", 7)), Some((text, 7)));
@@ -269,6 +248,12 @@ mod tests {
         assert_eq!(key::<Option<Text<3>>>(None::<&str>), Some(None));
         assert_eq!(key::<Option<Text<3>>>(Some("abcd")), None);
         assert_eq!(key::<(u8, Text<3>)>((7, "abcd")), None);
+        assert_eq!(key::<(u8, Option<Text<3>>)>((&7, Some("abc"))), Some((7, Some(text))));
+        assert_eq!(
+            key::<((u8, Text<3>), Bytes<2>)>(((7, "abc".to_string()), b"ab")),
+            Some(((7, text), Bytes::new(*b"ab")))
+        );
+        assert_eq!(key::<(u8, Option<u16>)>((7, None)), Some((7, None)));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::key_joint::{Before, ZeroWords};
 use super::key_text::{MORE, Shown, show_bytes, show_components};
 use super::key_words::{KEY_WORDS_MAX, KeyWords};
 use super::packing::join;
+use std::borrow::Borrow;
 use std::fmt::{self, Debug, Formatter};
 
 /// A type that a primary key, or the key of a secondary index, can have.
@@ -14,7 +15,7 @@ use std::fmt::{self, Debug, Formatter};
 /// A key is encoded as a fixed number of words. Comparing keys word by word gives the order of the
 /// keys. Each component of a composite key begins a word of its own. `#[derive(Key)]` implements
 /// this trait for enums without fields, and for structs, whose components may have any number of
-/// words.
+/// words; a hand-written implementation comes with one of [`AsKey<Self>`](AsKey).
 #[diagnostic::on_unimplemented(
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
@@ -22,7 +23,7 @@ use std::fmt::{self, Debug, Formatter};
             that derive `candide::Key`",
     note = "keys have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`"
 )]
-pub trait Key: Copy + Send + Sync + 'static {
+pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     /// The key as words.
     type Words: AsRef<[u64]> + Copy;
     /// The number of words.
@@ -47,6 +48,68 @@ pub trait Key: Copy + Send + Sync + 'static {
     fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show_words::<Self>(words, f)
     }
+}
+
+/// What a lookup takes as a key of type `K`: the key itself or a reference to it.
+///
+/// A key of type [`Text`] is also given as `&str` or `String`, and a key of type [`Bytes`] as `[u8;
+/// N]` or `&[u8]`. In a pair, in an option, and once in a tuple of three, a text is given as
+/// `&str`, too: `(7, "Porto")`. A text that is longer than the key's type allows, and a slice of
+/// another length than the key's, are keys that no row can have: a lookup finds no row, and
+/// observes nothing, since no transaction can ever insert one.
+///
+/// ```
+/// use candide::{Database, Record, Text, Whole};
+///
+/// #[derive(Record, Clone, Copy, Debug, PartialEq)]
+/// struct City {
+///     #[key]
+///     name: Text<16>,
+///     inhabitants: u64,
+/// }
+///
+/// let db = Database::new();
+/// let cities = db.table::<City>("cities")?;
+/// let porto = City { name: Text::new("Porto")?, inhabitants: 231_800 };
+/// db.run(|tx| {
+///     cities.insert(tx, porto)?;
+///     assert_eq!(cities.get(tx, "Porto", City::INHABITANTS)?, Some(231_800));
+///     assert_eq!(cities.get(tx, porto.name, Whole)?, Some(porto));
+///     assert_eq!(cities.get(tx, porto.name, Whole)?, Some(porto));
+///     assert!(!cities.contains(tx, "Llanfairpwllgwyngyll")?, "20 bytes do not fit into 16");
+///     Ok(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A type of the program's own can be given as a key, too:
+///
+/// ```
+/// use candide::AsKey;
+///
+/// struct AccountNumber(u64);
+///
+/// impl AsKey<u64> for AccountNumber {
+///     type Given = u64;
+///
+///     fn into_key(self) -> Option<u64> {
+///         Some(self.0)
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the key has the type `{K}`, and `{Self}` cannot stand for it",
+    label = "expected a key of type `{K}`, by value or by reference",
+    note = "a key is given by value or by reference: `get(tx, 7, ..)`, `get(tx, &7, ..)`, `get(tx, (1, 2), ..)`",
+    note = "a hand-written `Key` also implements `AsKey<Self>`, with `Given = Self` and `Some(self)`",
+    note = "a key of type `Text<N>` is also given as `&str` or `String`, a key of type `Bytes<N>` as `[u8; N]` or `&[u8]`"
+)]
+pub trait AsKey<K: Key> {
+    /// `K`, or a reference to it.
+    type Given: Borrow<K>;
+
+    /// Returns the key; `None` if no row can have this key.
+    fn into_key(self) -> Option<Self::Given>;
 }
 
 impl<'a> Shown<'a> {

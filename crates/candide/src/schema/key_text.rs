@@ -82,7 +82,7 @@ pub(crate) fn show_bytes(
 
 #[cfg(test)]
 mod tests {
-    use crate::{Bytes, Key, Text};
+    use crate::{AsKey, Bytes, Key, Text};
 
     #[derive(Clone, Copy, candide_derive::Key)]
     #[key(crate = crate)]
@@ -106,6 +106,14 @@ mod tests {
     /// A hand-written key type that does not implement `show`.
     #[derive(Clone, Copy)]
     struct Plain;
+
+    impl AsKey<Plain> for Plain {
+        type Given = Self;
+
+        fn into_key(self) -> Option<Self> {
+            Some(self)
+        }
+    }
 
     impl Key for Plain {
         type Words = [u64; 2];

@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use super::key::{Key, joined_widths};
+use super::key::{AsKey, Key, joined_widths};
 use super::key_joint::Before;
 use super::key_text::{Show, show_components};
-use super::range::{KeyPrefix, WordRange};
+use super::range::{Beginning, KeyPrefix, WordRange};
 use std::fmt;
 
 /// A composite, ordered by its first component, then by the second.
@@ -66,52 +66,28 @@ longer_tuples! {
     A 0, B 1, C 2 and D 3;
 }
 
-impl<A: Key, B: Key> KeyPrefix<(A, B)> for (A,)
-where
-    (A, B): Key,
-{
-    fn word_range(&self) -> WordRange {
-        WordRange::beginning_with(self.0.words().as_ref(), <(A, B)>::WORDS)
-    }
-}
-
-impl<A: Key, B: Key, C: Key> KeyPrefix<(A, B, C)> for (A,)
-where
-    (A, B, C): Key,
-{
-    fn word_range(&self) -> WordRange {
-        WordRange::beginning_with(self.0.words().as_ref(), <(A, B, C)>::WORDS)
-    }
-}
-
-impl<A: Key, B: Key, C: Key, D: Key> KeyPrefix<(A, B, C, D)> for (A,)
-where
-    (A, B, C, D): Key,
-{
-    fn word_range(&self) -> WordRange {
-        WordRange::beginning_with(self.0.words().as_ref(), <(A, B, C, D)>::WORDS)
-    }
-}
-
 macro_rules! tuple_prefixes {
-    ($($($name:ident),+ of $($rest:ident),+;)*) => {$(
-        impl<$($name: Key,)+ $($rest: Key),+> KeyPrefix<($($name,)+ $($rest,)+)> for ($($name,)+)
+    ($($($given:ident as $name:ident $index:tt),+ of $($rest:ident),+;)*) => {$(
+        impl<$($name: Key,)+ $($rest: Key,)+ $($given: AsKey<$name> + Copy),+>
+            KeyPrefix<($($name,)+ $($rest,)+)> for ($($given,)+)
         where
-            ($($name,)+): Key,
             ($($name,)+ $($rest,)+): Key,
         {
             fn word_range(&self) -> WordRange {
-                let count = <($($name,)+ $($rest,)+)>::WORDS;
-                WordRange::beginning_with(self.words().as_ref(), count)
+                let beginning = Beginning::of_words(<($($name,)+ $($rest,)+)>::WORDS);
+                beginning$(.and::<$name, _>(self.$index))+.range()
             }
         }
     )*};
 }
 
 tuple_prefixes! {
-    A, B of C;
-    A, B of C, D;
-    A, B, C of D;
+    X as A 0 of B;
+    X as A 0 of B, C;
+    X as A 0, Y as B 1 of C;
+    X as A 0 of B, C, D;
+    X as A 0, Y as B 1 of C, D;
+    X as A 0, Y as B 1, Z as C 2 of D;
 }
 
 #[cfg(test)]
@@ -198,6 +174,9 @@ mod tests {
         assert!(
             holds(Prefix((1u8,)), (1u8, x, 2u8, y)) && !holds(Prefix((1u8,)), (2u8, x, 2u8, y))
         );
+        assert!(holds(Prefix(("x",)), (x, 7u8)) && !holds(Prefix(("x",)), (y, 7u8)));
+        assert!(holds(Prefix((1, "x", Some(2))), (1u8, x, Some(2u16), 0u64)));
+        assert!(!holds(Prefix(("longer than 9 bytes",)), (text("longer th"), 7u8)));
         assert!(holds((1u8, x)..(1, y), (1, x)) && !holds((1u8, x)..(1, y), (1, y)));
     }
 

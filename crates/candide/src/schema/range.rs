@@ -3,9 +3,10 @@
 #![forbid(unsafe_code)]
 
 use super::field::{Bytes, Text};
-use super::key::{Key, words_of_bytes};
+use super::key::{AsKey, Key, words_of_bytes};
 use super::key_packing::KeyPacking;
 use super::key_words::KEY_WORDS_MAX;
+use std::borrow::Borrow;
 use std::ops::{
     Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
 };
@@ -184,7 +185,7 @@ fn refuse_words(range: &WordRange, count: usize) -> ! {
     message = "the keys have the type `{K}`, and `{Self}` is not a range of them",
     label = "expected a range of keys of type `{K}`",
     note = "ranges are `a..b`, `a..=b`, `a..`, `..b`, `..`, a pair of `Bound`s, and `Prefix(..)` of a composite or a text",
-    note = "keys of type `Text<N>` also have ranges of `&str`"
+    note = "keys of type `Text<N>` also have ranges of `&str`; in a range of tuples, texts are `Text<N>`"
 )]
 pub trait KeyRange<K: Key> {
     /// Returns the range in words.
@@ -214,6 +215,46 @@ pub trait KeyPrefix<K: Key> {
 impl<K: Key, P: KeyPrefix<K>> KeyRange<K> for Prefix<P> {
     fn word_range(&self) -> WordRange {
         self.0.word_range()
+    }
+}
+
+/// The range of all keys that begin with some components, given one after another.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Beginning {
+    range: WordRange,
+    /// The number of words of the components.
+    words: usize,
+    /// Whether a row can have these components.
+    is_possible: bool,
+}
+
+impl Beginning {
+    /// Returns the range of all keys of `count` words: no component is given yet.
+    #[inline]
+    pub fn of_words(count: usize) -> Beginning {
+        Beginning { range: WordRange::beginning_with(&[], count), words: 0, is_possible: true }
+    }
+
+    /// Adds a component of type `K`.
+    #[inline]
+    pub fn and<K: Key, G: AsKey<K>>(mut self, component: G) -> Beginning {
+        let Some(component) = component.into_key() else {
+            return Beginning { is_possible: false, ..self };
+        };
+        let words = component.borrow().words();
+        let words = words.as_ref();
+        for edge in [&mut self.range.lower, &mut self.range.upper] {
+            edge.words_mut()[self.words..][..words.len()].copy_from_slice(words);
+        }
+        self.words += K::WORDS;
+        self
+    }
+
+    /// Returns the range.
+    #[inline]
+    pub fn range(self) -> WordRange {
+        if self.is_possible { self.range } else { WordRange::nothing(self.range.lower.count) }
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Deliberate, Watchdog, commits, deliberate};
 use crate::engine::Protocol;
 use crate::tests::entries::{assert_entries_match_rows, linked_records};
 use crate::{
-    Abort, Buffer, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key,
+    Abort, AsKey, Buffer, Column, Database, Error, Field, Group, Hashed, Index, IndexOptions, Key,
     Ordered, Record, Session, Table, TableOptions, Tx, Whole,
 };
 use std::cell::Cell;
@@ -46,6 +46,14 @@ fn with_fuse<T>(length: usize, body: impl FnOnce() -> T) -> Option<T> {
 /// A number whose conversions may panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Fragile(u64);
+
+impl AsKey<Fragile> for Fragile {
+    type Given = Self;
+
+    fn into_key(self) -> Option<Self> {
+        Some(self)
+    }
+}
 
 impl Key for Fragile {
     type Words = [u64; 1];

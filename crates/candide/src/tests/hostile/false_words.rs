@@ -6,8 +6,8 @@ use crate::engine::Protocol;
 use crate::schema::packing::{Packing, Size};
 use crate::schema::{ColumnType, WordRange};
 use crate::{
-    Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix, KeyRange,
-    Ordered, Prefix, Record, Whole,
+    AsKey, Buffer, Column, Database, Error, Field, Group, Hashed, IndexOptions, Key, KeyPrefix,
+    KeyRange, Ordered, Prefix, Record, Whole,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -213,6 +213,14 @@ fn an_image_of_other_words_is_refused<P: Protocol>() {
 /// A key of one word. Its type claims the widths of another number of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Wide<const WORDS: usize, const BITS: u32>;
+
+impl<const WORDS: usize, const BITS: u32> AsKey<Wide<WORDS, BITS>> for Wide<WORDS, BITS> {
+    type Given = Self;
+
+    fn into_key(self) -> Option<Self> {
+        Some(self)
+    }
+}
 
 impl<const WORDS: usize, const BITS: u32> Key for Wide<WORDS, BITS> {
     type Words = [u64; 1];

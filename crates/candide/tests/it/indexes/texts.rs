@@ -87,7 +87,7 @@ fn rows_are_found_by_texts_in_tuples_and_options() {
                 for &(store, name) in model.keys() {
                     parts.modify(tx, (store, name), Part::LABEL, |label| *label = text("moved"))?;
                 }
-                let moved = |kind: i8| by_label.count(tx, Prefix((kind, text::<20>("moved"))));
+                let moved = |kind: i8| by_label.count(tx, Prefix((kind, "moved")));
                 assert_eq!(moved(-1)? + moved(0)? + moved(1)?, model.len(), "{protocol}");
                 Ok(())
             })
