@@ -61,6 +61,8 @@ mod model;
 #[cfg(not(any(loom, shuttle)))]
 mod nested;
 #[cfg(not(any(loom, shuttle)))]
+mod parts_and_scans;
+#[cfg(not(any(loom, shuttle)))]
 mod phantoms;
 #[cfg(not(any(loom, shuttle)))]
 mod phases;
@@ -70,6 +72,8 @@ mod policies;
 mod random_transactions;
 #[cfg(not(any(loom, shuttle)))]
 mod refusals;
+#[cfg(not(any(loom, shuttle)))]
+mod refused_parts;
 pub(crate) mod rows;
 #[cfg(not(any(loom, shuttle)))]
 mod savepoints;
