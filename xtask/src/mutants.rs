@@ -87,6 +87,7 @@ const CHECKS: &[Check] = &[
         "limit-raised-at-draw",
         "tests::log::sequences::a_limit_of_a_transaction_without_effect_is_not_used",
     ),
+    check("limit-undone", "tests::log::sequences::a_limit_stays_staged_when_a_part_is_undone"),
     check(
         "view-unmoved",
         "protocols::shared::tests::a_closure_never_sees_two_rows_of_different_times",
@@ -300,10 +301,6 @@ const CHECKS: &[Check] = &[
     check(
         "expected-as-newest",
         "tests::versions::what_a_write_expects_was_so_at_the_time_that_the_attempt_has_moved_on_to",
-    ),
-    check(
-        "refused-early",
-        "tests::refusals::an_entry_from_before_an_index_was_looked_over_refuses_no_row",
     ),
     check("undone-op-kept", "tests::savepoints::what_a_failed_part_has_written_is_undone"),
     check("undone-unobserved", "tests::savepoints::what_undone_writes_have_assumed_is_observed"),

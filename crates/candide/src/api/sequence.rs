@@ -10,7 +10,7 @@ use crate::engine::{Protocol, ReadView, TableCore};
 use crate::error::{Abort, Error};
 use crate::log::Level;
 use crate::protocols::DefaultProtocol;
-use crate::schema::{Column, Group, Hashed, Record, RowType, Text};
+use crate::schema::{Column, Group, Hashed, Key, Record, RowType, Text};
 use crate::shared::Inner;
 use crate::txn::{RunOptions, Tx};
 use std::fmt;
@@ -127,8 +127,8 @@ impl<P: Protocol> Sequence<P> {
     ///
     /// No other call returns the same number, and the number is larger than all that had been
     /// returned before the call began. The transaction observes nothing by it, and conflicts with
-    /// no other one because of it. If the closure runs again, it draws another number.
-    /// A number that was drawn in a [part](Tx::attempt) that is undone must not be used after it.
+    /// no other one because of it. If the closure runs again, it draws another number. A number that
+    /// is drawn in a [part](Tx::attempt) that is undone may be used after the part.
     ///
     /// In a database that is [open](Database::open), also no call after a later opening, or after a
     /// crash, returns the number, if the transaction is recovered, or if
@@ -176,10 +176,11 @@ impl<P: Protocol> Sequence<P> {
     /// Stages a new limit, without an observation of the present one.
     #[cold]
     #[inline(never)]
-    fn raise(&self, tx: &Tx<'_, P>, table: &Arc<TableCore>, limit: u64) -> Result<(), Abort> {
-        let table = Table::<Limit, P>::new(self.inner.clone(), table.clone());
-        let name = Text::new(self.name()).expect("the sequence was made with this name");
-        table.update(tx, &name, Limit::LIMIT.max(limit))?;
+    fn raise(&self, tx: &Tx<'_, P>, table: &TableCore, limit: u64) -> Result<(), Abort> {
+        let name: Text<NAME_BYTES> =
+            Text::new(self.name()).expect("the sequence was made with this name");
+        let key = name.words();
+        tx.state.borrow_mut().stage_limit(tx.engine, table, key.as_ref(), limit)?;
         let (inner, core) = (self.inner.clone(), self.core.clone());
         tx.on_commit(move || {
             let stamp = P::last_stamp(&inner.engine.clock, &inner.engine.epochs);
@@ -212,7 +213,8 @@ fn find_sequence<P: Protocol>(
             SequenceCore::logged(name, limit, log.clone(), table)
         }
     };
-    // Of threads that come here at once, all have found the same limit: none has drawn yet.
+    // Of threads that come here at once, the first to add the sequence has found the limit as it was
+    // before any draw, and the others get the first one's.
     Ok(sequences.add(core))
 }
 

@@ -11,7 +11,8 @@
 //! * **SQ1** A number is drawn by one `fetch_add` on one counter. So no two calls return the same
 //!   number, and a call returns a larger number than each call that has returned before it began.
 //! * **SQ2** A transaction that draws a number above the durable limit raises the limit in the row
-//!   above that number, by an update in its own write set. The commit record that has what the
+//!   above that number, by an update in its own write set, which stays there when a part of the
+//!   transaction is undone (`txn/limits.rs`). The commit record that has what the
 //!   transaction did with the number therefore has the limit, too.
 //! * **SQ3** The durable limit is one with which the database was opened, or one that a commit has
 //!   written which the log has made durable since. So every later recovery finds it, or a larger
@@ -29,11 +30,12 @@
 //! Recovery also begins above each number that a program has been told at [`Level::Durable`], even
 //! if the transaction wrote nothing else. Above the durable limit, the transaction has written the
 //! row, and is told when that is durable; up to the durable limit, there is nothing to wait for. A
-//! limit that is only committed would not be enough for this: a transaction without writes draws a
-//! number below it, has read nothing, and is told at once; then a crash loses the limit. (It would
-//! be enough for what is recovered: the commit that has raised the limit has ended before T draws,
-//! so T takes its stamp later, and stamps do not fall. Under `TicToc`, T's version may be below
-//! that of the other commit, but prefixes go by stamps, which are epochs there.)
+//! limit that is only committed would not be enough for this: under `Occ`, a transaction without
+//! writes draws a number below it, rests on nothing since it has read nothing, and is told at once;
+//! then a crash loses the limit. (It would be enough for what is recovered: the commit that has
+//! raised the limit has ended before T draws, so T takes its stamp later, and stamps do not fall.
+//! Under `TicToc`, T's version may be below that of the other commit, but prefixes go by stamps,
+//! which are epochs there.)
 
 #![forbid(unsafe_code)]
 
@@ -170,13 +172,13 @@ impl SequenceCore {
     /// Returns the limit that the transaction which has drawn `number` has to stage (SQ2), and the
     /// table of limits; `None` if the transaction has nothing to stage.
     #[inline]
-    pub(crate) fn limit_to_stage(&self, number: u64) -> Option<(u64, &Arc<TableCore>)> {
+    pub(crate) fn limit_to_stage(&self, number: u64) -> Option<(u64, &TableCore)> {
         let limits = self.limits.as_ref()?;
         // Relaxed: a limit that is loaded here is on the disk already, and nothing else is.
         if number + AHEAD <= limits.durable.load(Ordering::Relaxed) {
             return None;
         }
-        limits.is_due(number).then_some((number + BLOCK, &limits.table))
+        limits.is_due(number).then_some((number + BLOCK, &*limits.table))
     }
 
     /// Notes that a transaction which has raised the limit has committed. `stamp` is no smaller

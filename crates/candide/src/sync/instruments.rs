@@ -116,6 +116,8 @@ pub(crate) enum Mutant {
     LimitRaisedAtCommit,
     /// Sequences: a limit is used as soon as a transaction has staged it.
     LimitRaisedAtDraw,
+    /// Sequences: a limit that was staged in a part of a transaction is undone with the part.
+    LimitUndone,
     /// Views: a version from the base's epoch or later is accepted although the view has not moved
     /// on.
     ViewUnmoved,
@@ -303,8 +305,6 @@ pub(crate) enum Mutant {
     KeptUnlisted,
     /// Epochs: memory is freed when only readers in snapshots can still reach it.
     FreedByHorizon,
-    /// Indexes: uniqueness is checked at a time when some entries of the index may still be wrong.
-    RefusedEarly,
     /// Savepoints: an item that stays keeps the operations that are undone.
     UndoneOpKept,
     /// Savepoints: what undone writes have assumed is not observed.
@@ -472,6 +472,7 @@ mod active {
         ("full-unheard", Mutant::FullUnheard),
         ("limit-raised-at-commit", Mutant::LimitRaisedAtCommit),
         ("limit-raised-at-draw", Mutant::LimitRaisedAtDraw),
+        ("limit-undone", Mutant::LimitUndone),
         ("view-unmoved", Mutant::ViewUnmoved),
         ("moved-unlooked", Mutant::MovedUnlooked),
         ("new-unlooked", Mutant::NewUnlooked),
@@ -539,7 +540,6 @@ mod active {
         ("old-reads-written", Mutant::OldReadsWritten),
         ("undos-first", Mutant::UndosFirst),
         ("expected-as-newest", Mutant::ExpectedAsNewest),
-        ("refused-early", Mutant::RefusedEarly),
         ("undone-op-kept", Mutant::UndoneOpKept),
         ("undone-unobserved", Mutant::UndoneUnobserved),
         ("undone-effect-kept", Mutant::UndoneEffectKept),

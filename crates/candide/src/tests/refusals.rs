@@ -4,7 +4,7 @@
 use super::indexed_rows::{Filed, Parcel};
 use super::waiting::eventually;
 use crate::engine::{Protocol, Stage};
-use crate::protocols::Mvcc;
+use crate::protocols::{Mvcc, Mvto};
 use crate::sync::{AtomicUsize, Ordering, Point, with_hook};
 use crate::{Abort, Database, IndexOptions, RunOptions, Table};
 use std::sync::{Arc, Mutex};
@@ -97,7 +97,16 @@ fn a_row_is_not_refused_for_a_key_of_its_own<P: Protocol>() {
 
 #[test]
 fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
-    let (db, parcels) = two_rows::<Mvcc>();
+    refuses_no_row::<Mvcc>();
+}
+
+#[test]
+fn an_entry_from_before_an_index_was_looked_over_refuses_no_row_of_an_earlier_timestamp() {
+    refuses_no_row::<Mvto>();
+}
+
+fn refuses_no_row<P: Protocol>() {
+    let (db, parcels) = two_rows::<P>();
     let indexes = &parcels.core().indexes;
     let is_enforced = || indexes.get(0).is_some_and(|index| indexes.is_at(index, Stage::Enforced));
     let step = Arc::new(Step::default());
@@ -136,7 +145,8 @@ fn an_entry_from_before_an_index_was_looked_over_refuses_no_row() {
                     step.reach(4);
                     wait_until(is_enforced);
                 }
-                parcels.insert(tx, row(3, 101))
+                // As a part: its outcome is validated as of the time at which this attempt reads.
+                tx.attempt(|tx| parcels.insert(tx, row(3, 101)))
             });
             assert_eq!(inserted, Ok(()), "no row has this code");
         });

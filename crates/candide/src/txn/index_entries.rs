@@ -10,7 +10,7 @@ use crate::error::Abort;
 use crate::index::Found;
 use crate::record::{CellAt, RecordAt};
 use crate::schema::{Op, Unit, Words};
-use crate::sync::{Mutant, Ordering, mutant};
+use crate::sync::Ordering;
 
 /// A row's words before or after a change; `None` if the row does not exist.
 type Image<'a> = Option<&'a [u64]>;
@@ -189,11 +189,9 @@ impl<P: Protocol> State<P> {
         let InsertTarget { record, is_new } = self.record_for(engine, &index.entries, key)?;
         let first = index.entries.layout.at(record, Unit::ROW);
         if index.unique && table.indexes.is_at(index, Stage::Enforced) {
-            if !mutant(Mutant::RefusedEarly) {
-                // Before `right_since`, an entry may be wrong. Relaxed: `right_since` was stored
-                // before the index was enforced (E18).
-                self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
-            }
+            // Before `right_since`, an entry may be wrong. Relaxed: `right_since` was stored before
+            // the index was enforced (E18).
+            self.reach(engine, table, index.right_since.load(Ordering::Relaxed))?;
             if !is_new && !self.can_insert(engine, first)? {
                 return Ok((record, Home::Taken));
             }

@@ -15,6 +15,8 @@ pub(super) struct Savepoint {
     writes: access::Savepoint,
     applied: Applied,
     deferred: Deferred,
+    /// The number of limits of sequences that parts had staged.
+    limits: usize,
 }
 
 impl<P: Protocol> State<P> {
@@ -25,6 +27,7 @@ impl<P: Protocol> State<P> {
             writes: self.writes.savepoint(),
             applied: P::InPlace::applied(&self.attempt),
             deferred: self.deferred.clone(),
+            limits: self.limits.enter_part(),
         }
     }
 
@@ -77,6 +80,7 @@ impl<P: Protocol> State<P> {
     /// them may rest on it.
     #[inline(never)]
     pub(super) fn undo(&mut self, engine: &Engine<P>, savepoint: &Savepoint) {
+        self.limits.leave_part();
         self.observe_assumptions(engine, savepoint);
         if self.doomed.is_some() {
             // Nothing of the attempt will stand.
@@ -89,6 +93,12 @@ impl<P: Protocol> State<P> {
         }
         self.deferred.clone_from(&savepoint.deferred);
         self.note_deferred();
+        self.stage_limits_again(engine, savepoint.limits);
+    }
+
+    /// Notes that a part has ended whose writes stand.
+    pub(super) fn leave_part(&mut self) {
+        self.limits.leave_part();
     }
 
     /// Observes whether the rows exist of which the writes since a savepoint assumed it. If such an
@@ -98,7 +108,8 @@ impl<P: Protocol> State<P> {
             return;
         }
         for item in self.writes.added_since(&savepoint.writes) {
-            if self.doomed.is_some() || item.expects.is_none() {
+            // Limits are staged again, with what they assume.
+            if self.doomed.is_some() || item.expects.is_none() || self.limits.has(item.at) {
                 continue;
             }
             let context = &mut Context::new(engine, &mut self.worker);

@@ -15,6 +15,7 @@
 
 use super::deferred::Deferred;
 use super::index_scratch::IndexScratch;
+use super::limits::StagedLimits;
 use super::session_log::{NOW, SEEN, SessionLog};
 use crate::access::{self, Intent, WriteSet};
 use crate::engine::own_thread::{self, Held};
@@ -59,6 +60,8 @@ pub(crate) struct State<P: Protocol> {
     pub(super) failed_at: u32,
     /// The rows that wait for another row to give up its key; empty outside of an attempt.
     pub(super) deferred: Deferred,
+    /// The limits of sequences that parts of the transaction have staged.
+    pub(super) limits: StagedLimits,
     scratch: Vec<u64>,
     pub(super) index_scratch: IndexScratch,
     /// The number of operations that the attempt will have made at the next revalidation.
@@ -111,6 +114,7 @@ impl<P: Protocol> State<P> {
             failed: None,
             failed_at: AT_COMMIT,
             deferred: Deferred::default(),
+            limits: StagedLimits::default(),
             scratch: Vec::new(),
             index_scratch: IndexScratch::default(),
             operations: FIRST_REVALIDATION,

@@ -147,8 +147,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
             self.end_part(&savepoint)?;
             Ok(value)
         }));
-        if !matches!(result, Ok(Ok(_))) {
-            self.undo_part(&savepoint, effects);
+        match result {
+            Ok(Ok(_)) => self.state.borrow_mut().leave_part(),
+            _ => self.undo_part(&savepoint, effects),
         }
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }

@@ -76,6 +76,51 @@ fn a_limit_of_a_transaction_without_effect_is_not_used<P: Protocol>() {
     assert_eq!(scene.recovered(), 2 + BLOCK);
 }
 
+protocol_tests!(all: a_limit_stays_staged_when_a_part_is_undone);
+fn a_limit_stays_staged_when_a_part_is_undone<P: Protocol>() {
+    let scene = Scene::<P>::new();
+    let numbers = &scene.numbers;
+    let drawn = scene.logged.db.run(|tx| {
+        let mut drawn = Vec::new();
+        let undone = tx.attempt(|tx| {
+            drawn.push(numbers.next(tx)?);
+            let undone = tx.attempt(|tx| {
+                drawn.push(numbers.next(tx)?);
+                Err::<(), _>(Abort::Duplicate)
+            });
+            assert_eq!(undone, Err(Abort::Duplicate));
+            tx.attempt(|tx| {
+                drawn.push(numbers.next(tx)?);
+                Ok::<_, Abort>(())
+            })?;
+            Err::<(), _>(Abort::NotFound)
+        });
+        assert_eq!(undone, Err(Abort::NotFound));
+        Ok::<_, Abort>(drawn)
+    });
+    assert_eq!(drawn, Ok(vec![1, 2, 3]), "{}", P::NAME);
+    scene.logged.settle();
+    assert_eq!(scene.recovered(), 3 + BLOCK, "{}", P::NAME);
+}
+
+protocol_tests!(overlapping: transactions_whose_parts_were_undone_do_not_conflict);
+fn transactions_whose_parts_were_undone_do_not_conflict<P: Protocol>() {
+    let Scene { logged, numbers } = Scene::<P>::new();
+    let (mut outer, mut inner) = (logged.db.session().unwrap(), logged.db.session().unwrap());
+    let drawn = outer.run(|tx| {
+        let undone = tx.attempt(|tx| {
+            numbers.next(tx)?;
+            Err::<(), _>(Abort::NotFound)
+        });
+        assert_eq!(undone, Err(Abort::NotFound));
+        inner.run(|tx| numbers.next(tx))
+    });
+    assert_eq!(drawn, Ok::<_, Abort>(2), "{}", P::NAME);
+    assert_eq!(logged.db.stats().retries, 0, "{}", P::NAME);
+    logged.settle();
+    assert_eq!(Scene { logged, numbers }.recovered(), 2 + BLOCK);
+}
+
 protocol_tests!(all: few_draws_write_to_the_log_unless_it_is_slow);
 fn few_draws_write_to_the_log_unless_it_is_slow<P: Protocol>() {
     let scene = Scene::<P>::new();
