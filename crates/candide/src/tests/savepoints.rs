@@ -325,7 +325,11 @@ fn the_panic_of_an_update_ends_with_its_part<P: Protocol>() {
     let ended = scene.session.run(|tx| {
         items.update(tx, &1, Item::COUNT.sub(11).at_least(0))?;
         items.update(tx, &2, Item::COUNT.set(13))?;
-        fail(tx, |tx| items.update_with(tx, &2, Halve))
+        fail(tx, |tx| items.update_with(tx, &2, Halve))?;
+        // The update that failed before the part does not hide the panic.
+        let part = || tx.attempt(|tx| items.update_with(tx, &2, Halve));
+        assert!(catch_unwind(AssertUnwindSafe(part)).is_err(), "{}", P::NAME);
+        fail(tx, |tx| items.update_with(tx, &3, Halve))
     });
     assert_eq!(ended, Err(Abort::Guard), "{}", P::NAME);
     assert_eq!(scene.counts()[1..3], [(1, 10), (2, 20)], "{}", P::NAME);
