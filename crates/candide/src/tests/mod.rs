@@ -30,6 +30,8 @@ mod ended_sessions;
 #[cfg(not(loom))]
 mod entries;
 #[cfg(not(any(loom, shuttle)))]
+mod exchanges;
+#[cfg(not(any(loom, shuttle)))]
 mod factors;
 #[cfg(not(any(loom, shuttle)))]
 mod for_update;
@@ -97,6 +99,8 @@ mod timelines;
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod transactions;
+#[cfg(not(any(loom, shuttle)))]
+mod true_errors;
 #[cfg(not(any(loom, shuttle)))]
 mod unique_keys;
 #[cfg(not(any(loom, shuttle)))]

@@ -103,7 +103,8 @@ impl Held<'_> {
     fn is_left_by_undone_part(&mut self, before: &Model) {
         if !self.is_over {
             let (front, back) = self.passed;
-            let is_left = |row: &Row| (front < self.order.place(*row)) && self.order.place(*row) < back;
+            let is_left =
+                |row: &Row| (front < self.order.place(*row)) && self.order.place(*row) < back;
             self.left =
                 before.rows_in(self.order, self.bounds).into_iter().filter(is_left).collect();
         }
@@ -223,11 +224,9 @@ impl<'a, P: Protocol> Play<'a, P> {
         };
         let (from, to) = bounds;
         let scan: Box<dyn DoubleEndedIterator<Item = Result<Row, Abort>> + 't> = match order {
-            Order::Key => Box::new(self.parcels.scan(
-                tx,
-                (from as u8, 0)..=(to as u8, u16::MAX),
-                COLUMNS,
-            )),
+            Order::Key => {
+                Box::new(self.parcels.scan(tx, (from as u8, 0)..=(to as u8, u16::MAX), COLUMNS))
+            }
             Order::Code => Box::new(self.by_code.scan(tx, from as u32..=to as u32, COLUMNS)),
             Order::Weight => Box::new(self.by_weight.scan(tx, from..=to, COLUMNS)),
         };
