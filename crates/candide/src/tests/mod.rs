@@ -27,6 +27,8 @@ mod commit_interleavings;
 mod diagnostics;
 #[cfg(not(any(loom, shuttle)))]
 mod ended_sessions;
+#[cfg(not(any(loom, shuttle)))]
+mod ends_beside_writers;
 #[cfg(not(loom))]
 mod entries;
 #[cfg(not(any(loom, shuttle)))]
@@ -62,6 +64,8 @@ mod loom;
 mod model;
 #[cfg(not(any(loom, shuttle)))]
 mod nested;
+#[cfg(not(any(loom, shuttle)))]
+mod part_ends;
 #[cfg(not(any(loom, shuttle)))]
 mod parts_and_scans;
 #[cfg(not(any(loom, shuttle)))]
