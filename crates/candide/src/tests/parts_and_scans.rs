@@ -29,12 +29,12 @@ type Place = (i64, Key);
 
 impl Order {
     fn place(self, (key, (code, weight)): Row) -> Place {
-        let first = match self {
-            Order::Key => key.0.into(),
-            Order::Code => code.into(),
-            Order::Weight => weight,
-        };
-        (first, key)
+        match self {
+            Order::Key => (key.0.into(), key),
+            // A key of a unique index has one place, whichever row has it.
+            Order::Code => (code.into(), (0, 0)),
+            Order::Weight => (weight, key),
+        }
     }
 }
 
