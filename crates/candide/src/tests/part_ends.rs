@@ -142,6 +142,10 @@ impl From<Abort> for Alarm {
     }
 }
 
+fn assert_panics<T>(part: impl FnOnce() -> T) {
+    assert!(catch_unwind(AssertUnwindSafe(part)).is_err());
+}
+
 protocol_tests!(all: panics_at_the_end_of_a_part_leave_the_transaction_whole);
 fn panics_at_the_end_of_a_part_leave_the_transaction_whole<P: Protocol>() {
     let mut scene = scene::<P>();
@@ -151,7 +155,6 @@ fn panics_at_the_end_of_a_part_leave_the_transaction_whole<P: Protocol>() {
         let ran = ran.clone();
         move || ran.borrow_mut().push(number)
     };
-    let caught = |part: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(part)).is_err());
     scene
         .session
         .with(ONCE())
@@ -159,35 +162,32 @@ fn panics_at_the_end_of_a_part_leave_the_transaction_whole<P: Protocol>() {
             tx.on_commit(note(1));
             filed.update(tx, (1, 0), Filed::NOTE.set(1))?;
             // The part's outcome is turned into the program's error.
-            caught(&|| {
-                let refused = tx.attempt(|tx| {
+            assert_panics(|| {
+                tx.attempt(|tx| {
                     tx.on_commit(note(2));
                     filed.insert(tx, Filed { code: 1_001, ..row(9) }).unwrap();
                     Ok::<_, Alarm>(())
-                });
-                drop(refused);
+                })
             });
             // An effect of an undone part is dropped.
-            caught(&|| {
-                let undone = tx.attempt(|tx| {
+            assert_panics(|| {
+                tx.attempt(|tx| {
                     let alarm = AtDrop(|| panic!("by a test"));
                     tx.on_commit(move || drop(alarm));
                     filed.delete(tx, (1, 1)).unwrap();
                     Err::<(), _>(Abort::Indexed)
-                });
-                drop(undone);
+                })
             });
             // A panic goes through two parts.
-            caught(&|| {
-                let undone = tx.attempt(|tx| {
+            assert_panics(|| {
+                tx.attempt(|tx| {
                     tx.on_commit(note(3));
                     filed.put(tx, Filed { code: 77, ..row(2) }).unwrap();
                     tx.attempt(|tx| -> Result<(), Abort> {
                         filed.delete(tx, (1, 3)).unwrap();
                         resume_unwind(Box::new("by a test"))
                     })
-                });
-                drop(undone);
+                })
             });
             tx.on_commit(note(4));
             tx.attempt(|tx| {
