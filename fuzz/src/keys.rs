@@ -104,6 +104,13 @@ pub fn run(bytes: &[u8]) {
         check(before.name, key.name);
         check(before.maybe, key.maybe);
         check((before.letter, before.small, before.kind), (key.letter, key.small, key.kind));
+        check((before.name, before.small), (key.name, key.small));
+        check(
+            (before.small, before.name, before.maybe, before.large as i128),
+            (key.small, key.name, key.maybe, key.large as i128),
+        );
+        let maybe = |key: &Compound| key.maybe.map(|_| (key.name, key.bytes));
+        check(maybe(&before), maybe(&key));
         check(before.large as i128 * 0x1_0000_0001, key.large as i128 * 0x1_0000_0001);
         let place = (key.small, key.maybe.unwrap_or(7), key.large, u32::from(key.letter));
         check(

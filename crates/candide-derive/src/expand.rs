@@ -17,7 +17,7 @@ impl Record {
         let packings = (0..self.groups.len()).map(|group| self.packing(group));
         let places =
             self.indexes.iter().enumerate().map(|(number, index)| self.index_places(number, index));
-        let (checks, constants, layout) = (self.checks(), self.constants(), self.layout());
+        let (constants, layout) = (self.constants(), self.layout());
         let implementation = self.implementation();
         let ident = &self.ident;
         quote! {
@@ -25,7 +25,6 @@ impl Record {
             const _: () = {
                 #(#packings)*
                 #(#places)*
-                #checks
                 #layout
 
                 #[automatically_derived]
@@ -117,20 +116,6 @@ impl Record {
                 quote!(__key.#number)
             }
         }
-    }
-
-    /// Asks of each component of a tuple whether a tuple can have it: the error is at the field.
-    fn checks(&self) -> TokenStream {
-        let path = &self.path;
-        let of_indexes = self.indexes.iter().filter(|index| index.columns.len() > 1);
-        let of_indexes =
-            of_indexes.flat_map(|index| index.columns.iter().map(|&column| &self.columns[column]));
-        let of_keys = self.keys.iter().filter(|_| self.keys.len() > 1);
-        let checks = of_keys.chain(of_indexes).map(|Column { ty, .. }| {
-            let path = moved(path, ty.span());
-            quote_spanned!(ty.span()=> const _: () = <<#ty as #path::Key>::Words as #path::derived::OneWord>::CHECK;)
-        });
-        quote!(#(#checks)*)
     }
 
     /// Returns the place at which an unsuitable key of an index is reported: its only column, or

@@ -38,10 +38,10 @@ use syn::{DeriveInput, parse_macro_input};
 /// let account = Account { id: 1, owner, frozen: false, cents: 500, months: [0; 12] };
 /// db.run(|tx| accounts.insert(tx, account))?;
 /// db.run(|tx| {
-///     accounts.update(tx, &1, (Account::CENTS.sub(20).at_least(0), Account::FROZEN.set(true)))?;
-///     accounts.update(tx, &1, Account::MONTHS.at(3).add(-20))?;
-///     assert_eq!(accounts.read(tx, &1, (Account::ID, Account::OWNER, Account::CENTS))?, (1, owner, 480));
-///     accounts.read(tx, &1, Whole)
+///     accounts.update(tx, 1, (Account::CENTS.sub(20).at_least(0), Account::FROZEN.set(true)))?;
+///     accounts.update(tx, 1, Account::MONTHS.at(3).add(-20))?;
+///     assert_eq!(accounts.read(tx, 1, (Account::ID, Account::OWNER, Account::CENTS))?, (1, owner, 480));
+///     accounts.read(tx, 1, Whole)
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -68,7 +68,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// # Attributes of fields
 /// | attribute | |
 /// |---|---|
-/// | `#[key]` | The field is the primary key; or part of it, if there are several: the key is then a tuple in their order. Such parts have keys of one word. A key with other parts, or of more than four, is a field whose type derives [`Key`](macro@Key). |
+/// | `#[key]` | The field is the primary key; or part of it, if there are several: the key is then a tuple in their order. A key of more than four parts, or with a part that is a struct of more than four words, is one field whose type derives [`Key`](macro@Key). |
 /// | `#[group(name)]` | The field lies in this column group, which is in conflict with nothing but itself. Fields without the attribute are in a group called `row`, the first one. |
 /// | `#[index]` | The field has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
 /// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
@@ -194,7 +194,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// let db = Database::new();
 /// let customers = db.table::<Customer>("customers")?;
 /// db.run(|tx| customers.insert(tx, Customer { name: candide, cents: 0 }))?;
-/// assert_eq!(db.run(|tx| customers.read(tx, &candide, Customer::NAME)), Ok(candide));
+/// assert_eq!(db.run(|tx| customers.read(tx, candide, Customer::NAME)), Ok(candide));
 ///
 /// // The customers of branch 3 with that name.
 /// fn is_range<K: Key>(range: impl candide::KeyRange<K>) {}

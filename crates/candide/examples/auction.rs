@@ -90,7 +90,7 @@ impl House {
         bidder: u32,
         cents: u32,
     ) -> Result<(), BidError> {
-        let row = self.items.find(tx, &item)?;
+        let row = self.items.find(tx, item)?;
         let placed = self.clock.load(Ordering::Relaxed);
         let (state, ends) = row.read((Item::STATE, Item::ENDS))?;
         // The item may be due and not yet closed.
@@ -112,7 +112,7 @@ impl House {
     /// The items and amounts of a bidder's open bids.
     fn open_bids(&self, tx: &Tx<'_>, bidder: u32) -> Result<Vec<(u32, u32)>, Abort> {
         let by_bidder_open = self.bids.index(Bid::BY_BIDDER_OPEN);
-        let rows = by_bidder_open.rows(tx, &(bidder, true), (Bid::ITEM, Bid::CENTS));
+        let rows = by_bidder_open.rows(tx, (bidder, true), (Bid::ITEM, Bid::CENTS));
         rows.map(|row| Ok(row?.1)).collect()
     }
 
@@ -135,11 +135,11 @@ impl House {
             let (item, ()) = row?;
             let winner = self.highest_bid(tx, item)?.map(|(bidder, _)| bidder);
             // `modify`, not `update`: the index has to learn which entry moves.
-            self.items.modify(tx, &item, (Item::STATE, Item::WINNER), |columns| {
+            self.items.modify(tx, item, (Item::STATE, Item::WINNER), |columns| {
                 *columns = (State::Closed, winner)
             })?;
             for bid in by_item_cents.scan(tx, Prefix((item,)), ()) {
-                self.bids.modify(tx, &bid?.0, Bid::OPEN, |open| *open = false)?;
+                self.bids.modify(tx, bid?.0, Bid::OPEN, |open| *open = false)?;
             }
             closed += 1;
         }
@@ -177,7 +177,7 @@ fn work(house: &House, session: &mut Session, seed: u64) -> Result<Tally, Abort>
             break;
         }
         let (item, bidder) = (below(ITEMS), below(BIDDERS));
-        let cents = session.run(|tx| house.items.read(tx, &item, Item::HIGHEST))? + below(20);
+        let cents = session.run(|tx| house.items.read(tx, item, Item::HIGHEST))? + below(20);
         match session.try_run(|tx| house.bid(tx, seed << 32 | number, item, bidder, cents)) {
             Ok(()) => tally.taken += 1,
             Err(BidError::TooLow) => tally.too_low += 1,

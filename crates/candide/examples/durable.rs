@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Database::open(&directory)?;
     let pages = db.table::<Page>("pages")?;
     let counted = db.run(|tx| {
-        let visits = (0..PAGES).map(|id| pages.read(tx, &id, Page::VISITS));
+        let visits = (0..PAGES).map(|id| pages.read(tx, id, Page::VISITS));
         visits.sum::<Result<u64, Abort>>()
     })?;
     println!("opened again in {:.1?}: {counted} visits", begun.elapsed());
@@ -56,16 +56,15 @@ fn visit(directory: &std::path::Path) -> Result<u64, Box<dyn std::error::Error>>
     // 1. Each call returns when its transaction is durable. One thread gets one transaction from
     //   each sync of the disk; many threads would share the syncs.
     visits += rate("waiting each time", |number| {
-        db.run(|tx| pages.update(tx, &(number % PAGES), Page::VISITS.add(1)))
+        db.run(|tx| pages.update(tx, number % PAGES, Page::VISITS.add(1)))
     })?;
 
     // 2. Each call returns at once, and the oldest of many results is waited for. A server would
     // answer its client at that point, or `.await` the result.
     let mut waiting: VecDeque<Pending<()>> = VecDeque::new();
     visits += rate("a thousand at a time", |number| {
-        waiting.push_back(
-            db.run_logged(|tx| pages.update(tx, &(number % PAGES), Page::VISITS.add(1))),
-        );
+        waiting
+            .push_back(db.run_logged(|tx| pages.update(tx, number % PAGES, Page::VISITS.add(1))));
         if waiting.len() < PENDING_MAX { Ok(()) } else { waiting.pop_front().unwrap().wait() }
     })?;
     waiting.into_iter().try_for_each(Pending::wait)?;
@@ -74,7 +73,7 @@ fn visit(directory: &std::path::Path) -> Result<u64, Box<dyn std::error::Error>>
     //   left is as if the program had stopped a little earlier.
     let memory = RunOptions::new().acknowledge(Level::Memory);
     visits += rate("not waiting", |number| {
-        db.with(memory).run(|tx| pages.update(tx, &(number % PAGES), Page::VISITS.add(1)))
+        db.with(memory).run(|tx| pages.update(tx, number % PAGES, Page::VISITS.add(1)))
     })?;
     db.sync()?;
     Ok(visits)

@@ -199,7 +199,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(!db.run(|tx| shop.add(tx, twin))?, "two products cannot have one SKU");
     let by_sku = shop.products.index(Product::BY_SKU);
     assert_eq!(
-        db.run(|tx| by_sku.read(tx, &twin.sku, (Product::ID, Product::CATEGORY))),
+        db.run(|tx| by_sku.read(tx, twin.sku, (Product::ID, Product::CATEGORY))),
         Ok((1, Category::Seeds))
     );
 
@@ -211,8 +211,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut session = db.session()?;
             threads.push(scope.spawn(move || sell(shop, &mut session, seed, stop)));
         }
-        let restock =
-            |id| db.run(|tx| shop.products.update(tx, &id, Product::STOCK.add(RESTOCKED)));
+        let restock = |id| db.run(|tx| shop.products.update(tx, id, Product::STOCK.add(RESTOCKED)));
         let restocked = (0..PRODUCTS).try_for_each(restock);
         let by_customer =
             shop.orders.create_index("by_customer", Order::CUSTOMER, IndexOptions::ordered());
@@ -245,7 +244,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert_eq!(product.stock + ordered, FIRST_STOCK + RESTOCKED, "{product:?}");
     }
     let theirs = db.run(|tx| {
-        by_customer.rows(tx, &7, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<u64>, Abort>>()
+        by_customer.rows(tx, 7, ()).map(|row| Ok(row?.0)).collect::<Result<Vec<u64>, Abort>>()
     })?;
     let searched = orders.iter().filter(|order| order.customer == 7);
     assert!(

@@ -88,8 +88,8 @@ impl Ledger {
     fn transfer(&self, tx: &Tx<'_>, from: u32, to: u32, cents: i64) -> Result<(), TransferError> {
         // Updates of the balances read nothing: they are applied when the transaction commits, and
         // the guard is checked then.
-        self.accounts.update(tx, &from, Account::CENTS.sub(cents).at_least(0))?;
-        self.accounts.update(tx, &to, Account::CENTS.add(cents))?;
+        self.accounts.update(tx, from, Account::CENTS.sub(cents).at_least(0))?;
+        self.accounts.update(tx, to, Account::CENTS.add(cents))?;
         self.enter(tx, from, to, -cents)?;
         self.enter(tx, to, from, cents)?;
         Ok(())
@@ -98,7 +98,7 @@ impl Ledger {
     /// Appends to an account's journal. The number has to be known now, so this reads what it
     /// changes.
     fn enter(&self, tx: &Tx<'_>, account: u32, counterparty: u32, cents: i64) -> Result<(), Abort> {
-        let number = self.accounts.modify(tx, &account, Account::ENTRIES, |entries| {
+        let number = self.accounts.modify(tx, account, Account::ENTRIES, |entries| {
             *entries += 1;
             *entries
         })?;
@@ -236,7 +236,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
 
     let ((owner, cents), lines) = db.run(|tx| {
-        let account = ledger.accounts.read(tx, &7, (Account::OWNER, Account::CENTS))?;
+        let account = ledger.accounts.read(tx, 7, (Account::OWNER, Account::CENTS))?;
         Ok((account, ledger.statement(tx, 7, 5)?))
     })?;
     println!("account 7 of {owner} holds {cents} cents; the last entries:");

@@ -66,6 +66,11 @@ pub enum Abort {
     ///   that the first one has read for update. Or the second transaction must give way to the
     ///   first one, which has met 32 conflicts.
     Nested,
+    /// Refusal: the protocol allows one session at a time, and another thread is running a
+    /// transaction, or a [`Session`](crate::Session) exists. Threads can share a database under
+    /// [`Serial`](crate::Serial) with [`Exclusion::GlobalLock`](crate::Exclusion::GlobalLock),
+    /// whose name is `global-lock`, and under all other protocols.
+    SecondSession,
     /// Refusal: a write or a lock in a transaction that only reads, whether current rows or a
     /// snapshot.
     ReadOnly,
@@ -92,7 +97,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 23] = [
+    pub const ALL: [Abort; 24] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -110,6 +115,7 @@ impl Abort {
         Abort::MemoryLimit,
         Abort::ForeignTable,
         Abort::Nested,
+        Abort::SecondSession,
         Abort::ReadOnly,
         Abort::AttemptsExhausted,
         Abort::DeadlinePassed,
@@ -145,6 +151,7 @@ impl Abort {
             Abort::MemoryLimit => "memory_limit",
             Abort::ForeignTable => "foreign_table",
             Abort::Nested => "nested",
+            Abort::SecondSession => "second_session",
             Abort::ReadOnly => "read_only",
             Abort::AttemptsExhausted => "attempts_exhausted",
             Abort::DeadlinePassed => "deadline_passed",
@@ -176,6 +183,9 @@ impl fmt::Display for Abort {
             Abort::ForeignTable => "the table or sequence belongs to another database; open it in the transaction's own",
             Abort::Nested => {
                 "this would wait for a transaction, or a session, that is already there on this thread (use that one), or for another thread that waits for this one (take the databases in one order)"
+            }
+            Abort::SecondSession => {
+                "the protocol allows one session, and another thread, or a session that still exists, has it; run all transactions in that one, or use a protocol for several threads, such as global-lock"
             }
             Abort::ReadOnly => "the transaction only reads; write in one begun by `run`",
             Abort::AttemptsExhausted => {

@@ -39,14 +39,14 @@
 //!
 //! let transfer = |cents| {
 //!     db.run(|tx| {
-//!         accounts.update(tx, &1, Account::CENTS.sub(cents).at_least(0))?; // reads nothing: other transfers do not disturb it
-//!         accounts.update(tx, &2, Account::CENTS.add(cents))?;
-//!         accounts.read(tx, &2, (Account::OWNER, Account::CENTS)) // sees the pending update
+//!         accounts.update(tx, 1, Account::CENTS.sub(cents).at_least(0))?; // reads nothing: other transfers do not disturb it
+//!         accounts.update(tx, 2, Account::CENTS.add(cents))?;
+//!         accounts.read(tx, 2, (Account::OWNER, Account::CENTS)) // sees the pending update
 //!     })
 //! };
 //! assert_eq!(transfer(300), Ok((20, 300)));
 //! assert_eq!(transfer(300), Err(Abort::Guard)); // and nothing has happened
-//! assert_eq!(db.run(|tx| accounts.read(tx, &1, Whole)), Ok(Account { id: 1, owner: 10, cents: 200 }));
+//! assert_eq!(db.run(|tx| accounts.read(tx, 1, Whole)), Ok(Account { id: 1, owner: 10, cents: 200 }));
 //! # Ok::<(), candide::Error>(())
 //! ```
 //!
@@ -127,7 +127,7 @@ pub use api::Scan;
 pub use api::Sequence;
 pub use api::Session;
 pub use api::Snapshot;
-pub use api::{AnyDatabase, AnySession, AnyTable};
+pub use api::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
 pub use api::{Builder, Database, MemoryUse};
 pub use api::{Durability, LogOptions, Pending};
 pub use api::{Health, OldestPin, OldestSnapshot, TableUse};
@@ -201,7 +201,7 @@ pub mod derived {
     pub use crate::schema::ColumnType;
     pub use crate::schema::key_text::{Show, show_components, show_variant};
     pub use crate::schema::packing::{Packing, join, no_variant};
-    pub use crate::schema::{OneWord, Place, WordRange, schema_hash};
+    pub use crate::schema::{Place, WordRange, schema_hash};
 }
 
 #[cfg(doctest)]

@@ -8,13 +8,14 @@ use crate::error::Abort;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crossbeam_utils::CachePadded;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 pub use named::NamedStats;
 pub(crate) use named::{NamedCount, Names, NamesByAddress, SessionNames};
 
 /// Counts of what one session, or all sessions of a database, have done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Transactions that committed.
     pub commits: u64,
@@ -88,6 +89,30 @@ impl Stats {
         for (sum, count) in self.aborts.iter_mut().zip(other.aborts) {
             *sum += count;
         }
+    }
+}
+
+/// Writes the reasons that have been counted, by their names, and none of the others.
+impl fmt::Debug for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Reasons<'a>(&'a Stats);
+        impl fmt::Debug for Reasons<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_map()
+                    .entries(self.0.abort_reasons().filter(|&(_, count)| count > 0))
+                    .finish()
+            }
+        }
+        f.debug_struct("Stats")
+            .field("commits", &self.commits)
+            .field("user_errors", &self.user_errors)
+            .field("retries", &self.retries)
+            .field("read_set", &self.read_set)
+            .field("write_set", &self.write_set)
+            .field("stale_commits", &self.stale_commits)
+            .field("locks", &self.locks)
+            .field("aborts", &Reasons(self))
+            .finish()
     }
 }
 

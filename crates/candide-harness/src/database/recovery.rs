@@ -191,7 +191,7 @@ fn put_rows(
     rows: u64,
     done: &dyn Fn(u64),
 ) -> Result<(), Abort> {
-    let mut session = db.session().map_err(|_| Abort::Nested)?;
+    let mut session = db.session().map_err(|_| Abort::SecondSession)?;
     for first in (0..rows).step_by(ROWS_AT_ONCE as usize) {
         if interrupt::is_pressed() {
             break;

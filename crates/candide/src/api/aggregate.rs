@@ -20,7 +20,7 @@ use crate::txn::Tx;
 /// transaction runs again if another one changes them before the commit.
 ///
 /// ```
-/// # use candide::{Abort, Database, Record};
+/// # use candide::{Database, Record};
 /// # #[derive(Record, Clone, Copy)]
 /// # #[record(ordered)]
 /// # struct Account { #[key] id: u64, cents: i32 }
@@ -35,7 +35,7 @@ use crate::txn::Tx;
 ///     assert_eq!(accounts.sum(tx, Account::CENTS)?, 4 * i64::from(i32::MAX));
 ///     let poorest = accounts.fold(tx, Account::CENTS, i32::MAX, |least, (_, cents)| least.min(cents))?;
 ///     assert_eq!(poorest, i32::MAX);
-///     Ok::<_, Abort>(())
+///     Ok(())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

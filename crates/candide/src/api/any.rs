@@ -3,10 +3,13 @@
 #![forbid(unsafe_code)]
 
 use super::database::Database;
+use super::index::Index;
+use super::sequence::Sequence;
 use super::session::Session;
 use super::table::Table;
 use crate::error::Error;
 use crate::protocols::{Chosen, Erased};
+use crate::txn::Tx;
 
 /// A database whose protocol is chosen at run time, by name, for a whole program.
 ///
@@ -30,7 +33,7 @@ use crate::protocols::{Chosen, Erased};
 /// let Bank { db, accounts } = open("mvcc")?; // from a configuration file, or a command line
 /// assert_eq!(db.properties().name, "mvcc");
 /// db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
-/// assert_eq!(db.read_view(|tx| accounts.read(tx, &1, Account::CENTS)), Ok(50));
+/// assert_eq!(db.read_view(|tx| accounts.read(tx, 1, Account::CENTS)), Ok(50));
 /// let error = open("mvvc").err().expect("a typo").to_string();
 /// assert!(error.starts_with("no protocol is called \"mvvc\"; there are occ, 2pl-no-wait, "));
 /// # Ok::<(), Error>(())
@@ -49,6 +52,15 @@ pub type AnyDatabase = Database<Erased>;
 
 /// A table of an [`AnyDatabase`].
 pub type AnyTable<R> = Table<R, Erased>;
+
+/// A secondary index of a table of an [`AnyDatabase`].
+pub type AnyIndex<R, K, I> = Index<R, K, I, Erased>;
+
+/// A sequence of an [`AnyDatabase`].
+pub type AnySequence = Sequence<Erased>;
+
+/// A transaction of an [`AnyDatabase`].
+pub type AnyTx<'s> = Tx<'s, Erased>;
 
 /// A session of an [`AnyDatabase`].
 pub type AnySession = Session<Erased>;

@@ -165,7 +165,8 @@ impl<P: Protocol> Database<P> {
     ///
     /// # Errors
     /// As [`Session::run`], and [`Abort::Nested`] if this thread is inside `run` of the same
-    /// database already (or if the protocol allows only one session and another one exists).
+    /// database already; [`Abort::SecondSession`] if the protocol allows only one session and
+    /// another one exists.
     pub fn run<T>(&self, body: impl FnMut(&Tx<'_, P>) -> Result<T, Abort>) -> Result<T, Abort> {
         self.try_run(body)
     }
@@ -192,8 +193,8 @@ impl<P: Protocol> Database<P> {
     /// # let accounts = db.table::<Account>("accounts")?;
     /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
     /// let pay = |id, cents| {
-    ///     db.try_run(|tx| match accounts.read(tx, &id, Account::CENTS)? - cents {
-    ///         rest @ 0.. => Ok(accounts.update(tx, &id, Account::CENTS.set(rest))?),
+    ///     db.try_run(|tx| match accounts.read(tx, id, Account::CENTS)? - cents {
+    ///         rest @ 0.. => Ok(accounts.update(tx, id, Account::CENTS.set(rest))?),
     ///         lacking => Err(Refusal::Overdrawn(lacking)),
     ///     })
     /// };

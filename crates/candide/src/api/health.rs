@@ -185,7 +185,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// session.run(|tx| counters.insert(tx, Counter { id: 1, count: 0 }))?;
     /// assert_eq!(counters.versions_of(&mut session, &1)?, Some(1));
     /// let before = db.snapshot();
-    /// session.run(|tx| counters.update(tx, &1, Counter::COUNT.add(1)))?;
+    /// session.run(|tx| counters.update(tx, 1, Counter::COUNT.add(1)))?;
     /// assert_eq!(counters.versions_of(&mut session, &1)?, Some(2), "the snapshot keeps the first one");
     /// # drop(before);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

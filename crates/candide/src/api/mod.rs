@@ -29,7 +29,7 @@ mod table_words;
 mod table_writes;
 mod way;
 
-pub use any::{AnyDatabase, AnySession, AnyTable};
+pub use any::{AnyDatabase, AnyIndex, AnySequence, AnySession, AnyTable, AnyTx};
 pub use bulk::LoadOptions;
 pub use database::{Builder, Database, MemoryUse};
 pub use health::{Health, OldestPin, OldestSnapshot, TableUse};

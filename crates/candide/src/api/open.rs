@@ -45,7 +45,7 @@ impl Database<DefaultProtocol> {
     /// }
     /// let db = Database::open(&path)?;
     /// let accounts = db.table::<Account>("accounts")?;
-    /// assert_eq!(db.run(|tx| accounts.get(tx, &1, Whole))?, Some(Account { id: 1, cents: 50 }));
+    /// assert_eq!(db.run(|tx| accounts.get(tx, 1, Whole))?, Some(Account { id: 1, cents: 50 }));
     /// # drop((db, accounts));
     /// # std::fs::remove_dir_all(directory)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

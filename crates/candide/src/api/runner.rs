@@ -30,8 +30,8 @@ use std::sync::Arc;
 /// }
 /// let soon = Instant::now() + Duration::from_millis(50);
 /// db.with(RunOptions::new().named("pay").deadline(soon)).run(|tx| {
-///     accounts.update(tx, &1, Account::CENTS.sub(30).at_least(0))?;
-///     accounts.update(tx, &2, Account::CENTS.add(30))
+///     accounts.update(tx, 1, Account::CENTS.sub(30).at_least(0))?;
+///     accounts.update(tx, 2, Account::CENTS.add(30))
 /// })?;
 /// # Ok::<(), candide::Error>(())
 /// ```

@@ -41,7 +41,7 @@ use std::iter::{FusedIterator, Rev};
 /// [`map`](Iterator::map) and [`rev`](Iterator::rev) lead back to.
 ///
 /// ```
-/// # use candide::{Abort, Database, Record};
+/// # use candide::{Database, Record};
 /// # #[derive(Record, Clone, Copy)]
 /// # #[record(ordered)]
 /// # struct Reading { #[key] time: u64, celsius: i16 }
@@ -55,7 +55,7 @@ use std::iter::{FusedIterator, Rev};
 ///     assert_eq!(scan.next().transpose()?, Some((1, 20)));
 ///     assert_eq!(scan.next_back().transpose()?, Some((9, 20)));
 ///     assert_eq!(scan.count()?, 7);
-///     Ok::<_, Abort>(())
+///     Ok(())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -75,7 +75,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// So this does not suit a large table that other transactions write.
     ///
     /// ```
-    /// # use candide::{Abort, Database, Record};
+    /// # use candide::{Database, Record};
     /// # #[derive(Record, Clone, Copy)]
     /// # struct Account { #[key] id: u64, cents: i64 }
     /// # let db = Database::new();
@@ -86,7 +86,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     ///         let (_id, cents) = row?;
     ///         assert_eq!(cents, 10);
     ///     }
-    ///     Ok::<_, Abort>(())
+    ///     Ok(())
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

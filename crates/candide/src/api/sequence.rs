@@ -90,7 +90,7 @@ impl<P: Protocol> Database<P> {
     /// for article in [7, 9] {
     ///     db.run(|tx| orders.insert(tx, Order { id: numbers.next(tx)?, article }))?;
     /// }
-    /// assert_eq!(db.run(|tx| orders.read(tx, &2, Order::ARTICLE)), Ok(9));
+    /// assert_eq!(db.run(|tx| orders.read(tx, 2, Order::ARTICLE)), Ok(9));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -127,15 +127,14 @@ impl<P: Protocol> Sequence<P> {
     ///
     /// No other call returns the same number, and the number is larger than all that had been
     /// returned before the call began. The transaction observes nothing by it, and conflicts with
-    /// no other one because of it. If the closure runs again, it draws another number. A number that
-    /// is drawn in a [part](Tx::attempt) that is undone may be used after the part.
+    /// no other one because of it. If the closure runs again, it draws another number. A number
+    /// that is drawn in a [part](Tx::attempt) that is undone may be used after the part.
     ///
     /// In a database that is [open](Database::open), also no call after a later opening, or after a
-    /// crash, returns the number, if the transaction is recovered, or if
-    /// [`run`](Database::run) has returned at [`Level::Durable`]. The numbers of transactions that
-    /// a crash has undone, or that had not committed, may come again then, or may not; within one
-    /// opening they never do. After an opening, numbers begin above all that were used, with a gap
-    /// of up to a thousand or a few.
+    /// crash, returns the number, if the transaction is recovered, or if [`run`](Database::run) has
+    /// returned at [`Level::Durable`]. The numbers of transactions that a crash has undone, or that
+    /// had not committed, may come again then, or may not; within one opening they never do. After
+    /// an opening, numbers begin above all that were used, with a gap of up to a thousand or a few.
     ///
     /// A number that is drawn in an open database mostly costs what it costs in memory, where a
     /// sequence is an atomic counter. Some draws also raise the limit up to which the files let
@@ -213,8 +212,8 @@ fn find_sequence<P: Protocol>(
             SequenceCore::logged(name, limit, log.clone(), table)
         }
     };
-    // Of threads that come here at once, the first to add the sequence has found the limit as it was
-    // before any draw, and the others get the first one's.
+    // Of threads that come here at once, the first to add the sequence has found the limit as it
+    // was before any draw, and the others get the first one's.
     Ok(sequences.add(core))
 }
 

@@ -64,7 +64,7 @@ impl<P: Protocol> Session<P> {
     /// # let mut session = db.session()?;
     /// session.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
     /// let ended = session.run(|tx| {
-    ///     accounts.update(tx, &1, Account::CENTS.sub(80).at_least(0))?;
+    ///     accounts.update(tx, 1, Account::CENTS.sub(80).at_least(0))?;
     ///     Err::<(), Abort>(Abort::Duplicate)
     /// });
     /// assert_eq!(ended, Err(Abort::Guard));
@@ -472,7 +472,7 @@ fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
 fn new_cached<P: Protocol>(inner: &Arc<Inner<P>>) -> Result<Box<Cached<P>>, Abort> {
     // Only a protocol that allows one session refuses another one. The first session exists
     // already, and may be in a transaction.
-    inner.admit().map_err(|_| Abort::Nested)?;
+    inner.admit().map_err(|_| Abort::SecondSession)?;
     let core = Box::new(CachePadded::new(inner.join()));
     announce::<P>(inner.engine.id);
     Ok(Box::new(Cached { inner: Arc::downgrade(inner), core }))

@@ -62,9 +62,9 @@ impl<P: Versioned> Database<P> {
     /// let accounts = db.table::<Account>("accounts")?;
     /// db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 10 }))?;
     /// let before = db.snapshot();
-    /// db.run(|tx| accounts.update(tx, &1, Account::CENTS.add(5)))?;
-    /// assert_eq!(before.run(|tx| accounts.read(tx, &1, Account::CENTS))?, 10);
-    /// assert_eq!(db.snapshot().run(|tx| accounts.read(tx, &1, Account::CENTS))?, 15);
+    /// db.run(|tx| accounts.update(tx, 1, Account::CENTS.add(5)))?;
+    /// assert_eq!(before.run(|tx| accounts.read(tx, 1, Account::CENTS))?, 10);
+    /// assert_eq!(db.snapshot().run(|tx| accounts.read(tx, 1, Account::CENTS))?, 15);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self) -> Snapshot<P> {
@@ -133,8 +133,8 @@ impl<P: Versioned> Snapshot<P> {
     /// # let accounts = db.table::<Account>("accounts")?;
     /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 10 }))?;
     /// let (snapshot, mut session) = (db.snapshot(), db.session()?);
-    /// db.run(|tx| accounts.delete(tx, &1))?;
-    /// let cents = snapshot.run_in(&mut session, |tx| accounts.read(tx, &1, Account::CENTS))?;
+    /// db.run(|tx| accounts.delete(tx, 1))?;
+    /// let cents = snapshot.run_in(&mut session, |tx| accounts.read(tx, 1, Account::CENTS))?;
     /// assert_eq!(cents, 10);
     /// # Ok::<(), candide::Error>(())
     /// ```

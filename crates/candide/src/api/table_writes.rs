@@ -43,9 +43,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
     /// let counters = db.table::<Counter>("counters")?;
     /// db.run(|tx| counters.insert(tx, Counter { id: 1, next: 7 }))?;
     /// let ticket = db.run(|tx| {
-    ///     let next = counters.get_for_update(tx, &1, Counter::NEXT)?.unwrap_or(0);
+    ///     let next = counters.get_for_update(tx, 1, Counter::NEXT)?.unwrap_or(0);
     ///     // ... much that depends on it ...
-    ///     counters.update(tx, &1, Counter::NEXT.set(next + 1))?;
+    ///     counters.update(tx, 1, Counter::NEXT.set(next + 1))?;
     ///     Ok(next)
     /// })?;
     /// assert_eq!(ticket, 7);

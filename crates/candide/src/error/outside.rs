@@ -279,7 +279,7 @@ impl fmt::Display for Error {
             }
             Error::Stopped => f.write_str("the building of the database was stopped by its caller"),
             Error::SecondSession { protocol } => {
-                write!(f, "protocol {protocol} allows one session at a time; drop the other one first")
+                write!(f, "protocol {protocol} allows one session at a time; drop the other one first, or use a protocol for several threads, such as global-lock")
             }
             #[cfg(any(test, feature = "experiments"))]
             Error::Timestamps { protocol, wanted } => {

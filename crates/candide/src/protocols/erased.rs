@@ -49,7 +49,7 @@ use std::sync::Arc;
 /// let db = Database::<Erased>::builder().policy(Chosen::of::<Mvto>(())).build()?;
 /// let counters = db.table::<Counter>("counters")?;
 /// db.run(|tx| counters.insert(tx, Counter { id: 1, count: 7 }))?;
-/// assert_eq!(db.run(|tx| counters.read(tx, &1, Counter::COUNT)), Ok(7));
+/// assert_eq!(db.run(|tx| counters.read(tx, 1, Counter::COUNT)), Ok(7));
 /// assert_eq!(db.properties().name, "mvto");
 /// # Ok::<(), candide::Error>(())
 /// ```

@@ -14,7 +14,7 @@
 //! let db = Database::<Recorded<Occ>>::builder().build()?;
 //! let counters = db.table::<Counter>("counters")?;
 //! db.run(|tx| counters.insert(tx, Counter { id: 1, count: 0 }))?;
-//! db.run(|tx| counters.modify(tx, &1, Counter::COUNT, |count| *count += 1))?;
+//! db.run(|tx| counters.modify(tx, 1, Counter::COUNT, |count| *count += 1))?;
 //! let history = db.take_history();
 //! assert_eq!(history.events.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

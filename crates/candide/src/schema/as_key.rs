@@ -8,13 +8,14 @@ use std::borrow::Borrow;
 
 /// What a lookup takes as a key of type `K`: the key itself or a reference to it.
 ///
-/// A key of type [`Text`] is also given as `&str` or `String`, and a key of type [`Bytes`] as
-/// `[u8; N]` or `&[u8]`. A text that is longer than the key's type allows, and a slice of another
-/// length than the key's, are keys that no row can have: a lookup finds no row, and observes
-/// nothing, since no transaction can ever insert one.
+/// A key of type [`Text`] is also given as `&str` or `String`, and a key of type [`Bytes`] as `[u8;
+/// N]` or `&[u8]`. In a pair, in an option, and once in a tuple of three, a text is given as
+/// `&str`, too: `(7, "Porto")`. A text that is longer than the key's type allows, and a slice of
+/// another length than the key's, are keys that no row can have: a lookup finds no row, and
+/// observes nothing, since no transaction can ever insert one.
 ///
 /// ```
-/// use candide::{Abort, Database, Record, Text, Whole};
+/// use candide::{Database, Record, Text, Whole};
 ///
 /// #[derive(Record, Clone, Copy, Debug, PartialEq)]
 /// struct City {
@@ -30,9 +31,9 @@ use std::borrow::Borrow;
 ///     cities.insert(tx, porto)?;
 ///     assert_eq!(cities.get(tx, "Porto", City::INHABITANTS)?, Some(231_800));
 ///     assert_eq!(cities.get(tx, porto.name, Whole)?, Some(porto));
-///     assert_eq!(cities.get(tx, &porto.name, Whole)?, Some(porto));
+///     assert_eq!(cities.get(tx, porto.name, Whole)?, Some(porto));
 ///     assert!(!cities.contains(tx, "Llanfairpwllgwyngyll")?, "20 bytes do not fit into 16");
-///     Ok::<_, Abort>(())
+///     Ok(())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -110,6 +111,36 @@ macro_rules! text_keys {
 }
 
 text_keys!(&str, &&str, String, &String);
+
+/// Where a key is an option or a tuple, its texts are given as `&str`.
+macro_rules! keys_with_texts {
+    ($(<$($name:ident),*; $($size:ident),+> $key:ty = $given:ty: |$from:pat_param| $into:expr;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($name: Key,)* $(const $size: usize),+> AsKey<$key> for $given
+        where
+            $key: Key,
+        {
+            type Given = $key;
+
+            #[inline]
+            fn into_key(self) -> Option<$key> {
+                let $from = self;
+                Some($into)
+            }
+        }
+    )*};
+}
+
+keys_with_texts! {
+    <; N> Option<Text<N>> = Option<&str>: |text| text.map(Text::new).transpose().ok()?;
+    <A; N> (A, Text<N>) = (A, &str): |(a, text)| (a, Text::new(text).ok()?);
+    <B; N> (Text<N>, B) = (&str, B): |(text, b)| (Text::new(text).ok()?, b);
+    <; N, M> (Text<N>, Text<M>) = (&str, &str):
+        |(one, other)| (Text::new(one).ok()?, Text::new(other).ok()?);
+    <A, B; N> (A, B, Text<N>) = (A, B, &str): |(a, b, text)| (a, b, Text::new(text).ok()?);
+    <A, C; N> (A, Text<N>, C) = (A, &str, C): |(a, text, c)| (a, Text::new(text).ok()?, c);
+    <B, C; N> (Text<N>, B, C) = (&str, B, C): |(text, b, c)| (Text::new(text).ok()?, b, c);
+}
 
 #[diagnostic::do_not_recommend]
 impl<const N: usize> AsKey<Bytes<N>> for [u8; N] {
@@ -222,6 +253,22 @@ mod tests {
         );
         assert_eq!(["abc", ""].into_keys(), Some([text, Text::default()]));
         assert_eq!(AsKeys::<Text<3>, 2>::into_keys(&["abc", "abcd"]), None);
+    }
+
+    #[test]
+    fn texts_in_tuples_are_given_as_slices() {
+        let text = Text::<3>::new("abc").unwrap();
+        assert_eq!(key::<(u8, Text<3>)>((7, "abc")), Some((7, text)));
+        assert_eq!(key::<(Text<3>, u8)>(("abc", 7)), Some((text, 7)));
+        assert_eq!(key::<(Text<3>, Text<3>)>(("abc", "abc")), Some((text, text)));
+        assert_eq!(key::<(u8, u8, Text<3>)>((7, 8, "abc")), Some((7, 8, text)));
+        assert_eq!(key::<(u8, Text<3>, u8)>((7, "abc", 8)), Some((7, text, 8)));
+        assert_eq!(key::<(Text<3>, u8, u8)>(("abc", 7, 8)), Some((text, 7, 8)));
+        assert_eq!(key::<(u8, Text<3>)>((7, text)), Some((7, text)));
+        assert_eq!(key::<Option<Text<3>>>(Some("abc")), Some(Some(text)));
+        assert_eq!(key::<Option<Text<3>>>(None::<&str>), Some(None));
+        assert_eq!(key::<Option<Text<3>>>(Some("abcd")), None);
+        assert_eq!(key::<(u8, Text<3>)>((7, "abcd")), None);
     }
 
     #[test]

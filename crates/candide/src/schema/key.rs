@@ -3,7 +3,10 @@
 #![forbid(unsafe_code)]
 
 use super::field::{Bytes, Field, Text};
+use super::key_joint::{Before, ZeroWords};
 use super::key_text::{MORE, Shown, show_bytes, show_components};
+use super::key_words::{KEY_WORDS_MAX, KeyWords};
+use super::packing::join;
 use std::fmt::{self, Debug, Formatter};
 
 /// A type that a primary key, or the key of a secondary index, can have.
@@ -15,8 +18,8 @@ use std::fmt::{self, Debug, Formatter};
 #[diagnostic::on_unimplemented(
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
-    note = "keys have the integers, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, options and tuples of keys of one \
-            word, or types that derive `candide::Key`",
+    note = "keys have the integers, `bool`, `char`, `candide::Bytes<N>`, `candide::Text<N>`, options and tuples of these, or types \
+            that derive `candide::Key`",
     note = "keys have a fixed size: use `candide::Text<N>` for `String`, `candide::Bytes<N>` for `Vec<u8>`"
 )]
 pub trait Key: Copy + Send + Sync + 'static {
@@ -174,16 +177,34 @@ impl Key for char {
     }
 }
 
+/// The widths of the words of two keys, one behind the other.
+struct Widths<A, B>(A, B);
+
+impl<A: Key, B: Key> Widths<A, B> {
+    const ALL: &'static [u32; KEY_WORDS_MAX] = &{
+        assert!(A::WORDS + B::WORDS <= KEY_WORDS_MAX, "a key has at most 32 words");
+        join(0, [A::WIDTHS, B::WIDTHS])
+    };
+}
+
+/// Returns the widths of the words of two keys, one behind the other.
+pub(super) const fn joined_widths<A: Key, B: Key>() -> &'static [u32] {
+    Widths::<A, B>::ALL.split_at(A::WORDS + B::WORDS).0
+}
+
 /// `None` comes before all values. The first word says whether there is a value.
 impl<K: Key> Key for Option<K>
 where
-    K::Words: OneWord,
+    [u64; 1]: Before<K::Words>,
 {
-    type Words = [u64; 2];
-    const WIDTHS: &'static [u32] = &[1, K::WIDTHS[0]];
+    type Words = <[u64; 1] as Before<K::Words>>::Both;
+    const WIDTHS: &'static [u32] = joined_widths::<bool, K>();
 
-    fn words(&self) -> [u64; 2] {
-        self.map_or([0, 0], |key| [1, key.words().word()])
+    fn words(&self) -> Self::Words {
+        match self {
+            Some(key) => [1].before(key.words()),
+            None => Self::Words::zeros(Self::WORDS),
+        }
     }
 
     fn from_words(words: &[u64]) -> Option<K> {
@@ -195,141 +216,73 @@ where
     }
 }
 
-/// The words of a key that has only one word. Each component of a tuple that is a key must have one
-/// word.
-#[diagnostic::on_unimplemented(
-    message = "a key of several words cannot be part of a tuple or an option that is a key",
-    label = "a key of several words, or a tuple with one",
-    note = "a struct that derives `candide::Key` may have components of any number of words"
-)]
-pub trait OneWord: AsRef<[u64]> {
-    /// A constant that derived code names, so that a missing implementation is an error.
-    const CHECK: () = ();
+/// The widths of as many words as a key can have.
+const WHOLE_WORDS: &[u32] = &[u64::BITS; KEY_WORDS_MAX];
 
-    /// Returns the word.
-    fn word(&self) -> u64;
+/// Returns the number of words of so many bytes in a key. A text has one more, for its length.
+const fn byte_words(bytes: usize) -> usize {
+    assert!(bytes <= (KEY_WORDS_MAX - 1) * 8, "a key of bytes or text has at most 248 bytes");
+    bytes.div_ceil(8)
 }
 
-impl OneWord for [u64; 1] {
-    #[inline(always)]
-    fn word(&self) -> u64 {
-        self[0]
+/// Returns the words of bytes, or of a padded text of this length.
+pub(super) fn words_of_bytes<const N: usize>(bytes: &[u8; N], length: Option<u16>) -> KeyWords {
+    let count = const { byte_words(N) };
+    let mut words = KeyWords::zeros(count + usize::from(length.is_some()));
+    let value = Bytes::new(*bytes);
+    for (index, word) in words.as_mut_slice().iter_mut().enumerate().take(count) {
+        // Big-endian, so that comparing words compares bytes.
+        *word = value.word(index).swap_bytes();
     }
-}
-
-macro_rules! tuple_keys {
-    ($($words:literal: $($name:ident $index:tt),+;)*) => {$(
-        /// A composite of one-word components.
-        impl<$($name: Key<Words: OneWord>),+> Key for ($($name,)+) {
-            type Words = [u64; $words];
-            const WIDTHS: &'static [u32] = &[$($name::WIDTHS[0]),+];
-
-            #[inline(always)]
-            fn words(&self) -> [u64; $words] {
-                [$(self.$index.words().word()),+]
-            }
-
-            #[inline(always)]
-            fn from_words(words: &[u64]) -> Self {
-                ($($name::from_words(&words[$index..]),)+)
-            }
-
-            fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                show_components("", &[$(($name::WORDS, $name::show)),+], words, f)
-            }
-        }
-    )*};
-}
-
-tuple_keys! {
-    2: A 0, B 1;
-    3: A 0, B 1, C 2;
-    4: A 0, B 1, C 2, D 3;
-}
-
-/// The largest number of words of a key of bytes or text: 248 bytes and a length.
-const LONG_KEY_WORDS: usize = super::key_words::KEY_WORDS_MAX;
-
-/// The widths of [`LONG_KEY_WORDS`] words.
-const WHOLE_WORDS: &[u32] = &[u64::BITS; LONG_KEY_WORDS];
-
-/// The words of a key of bytes or text: the first `count` words of an array that is large enough
-/// for all such keys.
-#[derive(Debug, Clone, Copy)]
-pub struct LongKey<const BYTES: usize> {
-    words: [u64; LONG_KEY_WORDS],
-    count: usize,
-}
-
-impl<const BYTES: usize> LongKey<BYTES> {
-    /// The number of words that the bytes take. A text has one more, for its length.
-    const BYTE_WORDS: usize = {
-        assert!(BYTES <= (LONG_KEY_WORDS - 1) * 8, "a key of bytes or text has at most 248 bytes");
-        BYTES.div_ceil(8)
-    };
-
-    pub(super) fn of_bytes(bytes: &[u8; BYTES], length: Option<u16>) -> LongKey<BYTES> {
-        let mut words = [0; LONG_KEY_WORDS];
-        let value = Bytes::new(*bytes);
-        let count = Self::BYTE_WORDS;
-        for (index, word) in words.iter_mut().enumerate().take(count) {
-            // Big-endian, so that comparing words compares bytes.
-            *word = value.word(index).swap_bytes();
-        }
+    if let Some(length) = length {
         // The length follows the padding: "x" and "x\0" have the same padded bytes but different
         // lengths.
-        words[count] = length.map_or(0, u64::from);
-        LongKey { words, count: count + usize::from(length.is_some()) }
+        words.as_mut_slice()[count] = length.into();
     }
-
-    fn to_bytes(words: &[u64]) -> [u8; BYTES] {
-        let mut bytes = [0; BYTES];
-        for (bytes, word) in bytes.chunks_mut(8).zip(words) {
-            bytes.copy_from_slice(&word.to_be_bytes()[..bytes.len()]);
-        }
-        bytes
-    }
+    words
 }
 
-impl<const BYTES: usize> AsRef<[u64]> for LongKey<BYTES> {
-    fn as_ref(&self) -> &[u64] {
-        &self.words[..self.count]
+fn bytes_of_words<const N: usize>(words: &[u64]) -> [u8; N] {
+    let mut bytes = [0; N];
+    for (bytes, word) in bytes.chunks_mut(8).zip(words) {
+        bytes.copy_from_slice(&word.to_be_bytes()[..bytes.len()]);
     }
+    bytes
 }
 
 impl<const N: usize> Key for Bytes<N> {
-    type Words = LongKey<N>;
-    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(LongKey::<N>::BYTE_WORDS).0;
+    type Words = KeyWords;
+    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(byte_words(N)).0;
 
-    fn words(&self) -> LongKey<N> {
-        LongKey::of_bytes(self.as_bytes(), None)
+    fn words(&self) -> KeyWords {
+        words_of_bytes(self.as_bytes(), None)
     }
 
     fn from_words(words: &[u64]) -> Bytes<N> {
-        Bytes::new(LongKey::<N>::to_bytes(words))
+        Bytes::new(bytes_of_words(words))
     }
 
     fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = LongKey::<N>::BYTE_WORDS;
+        let count = const { byte_words(N) };
         let is_whole = words.len() >= count;
         show_bytes(&words[..words.len().min(count)], is_whole.then_some(N), false, f)
     }
 }
 
 impl<const N: usize> Key for Text<N> {
-    type Words = LongKey<N>;
-    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(LongKey::<N>::BYTE_WORDS + 1).0;
+    type Words = KeyWords;
+    const WIDTHS: &'static [u32] = WHOLE_WORDS.split_at(byte_words(N) + 1).0;
 
-    fn words(&self) -> LongKey<N> {
-        LongKey::of_bytes(self.padded(), Some(self.length()))
+    fn words(&self) -> KeyWords {
+        words_of_bytes(self.padded(), Some(self.length()))
     }
 
     fn from_words(words: &[u64]) -> Text<N> {
-        Text::from_parts(LongKey::<N>::to_bytes(words), words[<Self as Key>::WORDS - 1] as u16)
+        Text::from_parts(bytes_of_words(words), words[<Self as Key>::WORDS - 1] as u16)
     }
 
     fn show(words: &[u64], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = LongKey::<N>::BYTE_WORDS;
+        let count = const { byte_words(N) };
         let length = words.get(count);
         show_bytes(&words[..words.len().min(count)], length.map(|&length| length as usize), true, f)
     }

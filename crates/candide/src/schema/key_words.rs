@@ -5,9 +5,9 @@
 /// The largest number of words of a key: room for four words of integers and a text of 200 bytes.
 pub(crate) const KEY_WORDS_MAX: usize = 32;
 
-/// A copy of a record's key.
+/// The words of a key of any length.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct KeyWords {
+pub struct KeyWords {
     words: [u64; KEY_WORDS_MAX],
     count: usize,
 }
@@ -23,6 +23,19 @@ impl KeyWords {
     #[inline]
     pub(crate) fn zeros(count: usize) -> KeyWords {
         KeyWords { words: [0; KEY_WORDS_MAX], count }
+    }
+
+    /// Returns the words of all parts, one after another.
+    ///
+    /// # Panics
+    /// If they are more than [`KEY_WORDS_MAX`].
+    pub(super) fn of<const N: usize>(parts: [&[u64]; N]) -> KeyWords {
+        let mut all = KeyWords::zeros(0);
+        for part in parts {
+            all.words[all.count..][..part.len()].copy_from_slice(part);
+            all.count += part.len();
+        }
+        all
     }
 
     #[inline]

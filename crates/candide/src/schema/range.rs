@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::field::{Bytes, Text};
-use super::key::{Key, LongKey, OneWord};
+use super::key::{Key, words_of_bytes};
 use super::key_packing::KeyPacking;
 use super::key_words::KEY_WORDS_MAX;
 use std::ops::{
@@ -274,35 +274,13 @@ fn text_edge<const N: usize>(bound: Bound<&&str>, is_lower: bool) -> Edge {
     // The bound is longer than every key. So it comes directly behind all keys that have its first
     // `N` bytes, with zeros as padding or not, and any length.
     let first = text.as_bytes().first_chunk().expect("a text of at most `N` bytes would fit");
-    Edge::at(LongKey::<N>::of_bytes(first, None).as_ref(), count, u64::MAX, !is_lower)
+    Edge::at(words_of_bytes::<N>(first, None).as_ref(), count, u64::MAX, !is_lower)
 }
 
 impl<K: Key> KeyRange<K> for RangeFull {
     fn word_range(&self) -> WordRange {
         WordRange::between::<K>(Bound::Unbounded, Bound::Unbounded)
     }
-}
-
-macro_rules! tuple_prefixes {
-    ($($($name:ident $index:tt),+ of $($rest:ident),+;)*) => {$(
-        impl<$($name: Key<Words: OneWord>,)+ $($rest: Key<Words: OneWord>),+> KeyPrefix<($($name,)+ $($rest,)+)>
-            for ($($name,)+)
-        {
-            fn word_range(&self) -> WordRange {
-                let words = [$(self.$index.words().word()),+];
-                WordRange::beginning_with(&words, <($($name,)+ $($rest,)+)>::WORDS)
-            }
-        }
-    )*};
-}
-
-tuple_prefixes! {
-    A 0 of B;
-    A 0 of B, C;
-    A 0, B 1 of C;
-    A 0 of B, C, D;
-    A 0, B 1 of C, D;
-    A 0, B 1, C 2 of D;
 }
 
 /// Returns the keys of bytes or text that begin with `bytes`, and have `count` words.

@@ -111,8 +111,8 @@ impl<R: Record, T: Field, A: ColumnKind> Column<R, T, A> {
     /// # let db = Database::new();
     /// # let pages = db.table::<Page>("pages")?;
     /// db.run(|tx| pages.insert(tx, Page { id: 1, hits: 250 }))?;
-    /// db.run(|tx| pages.update(tx, &1, Page::HITS.wrapping_add(10)))?;
-    /// assert_eq!(db.run(|tx| pages.read(tx, &1, Page::HITS)), Ok(4));
+    /// db.run(|tx| pages.update(tx, 1, Page::HITS.wrapping_add(10)))?;
+    /// assert_eq!(db.run(|tx| pages.read(tx, 1, Page::HITS)), Ok(4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wrapping_add(self, summand: T) -> ColumnUpdate<R, T>
@@ -252,7 +252,7 @@ pub trait Updater<R: Record>: Copy + Send + Sync + 'static {
     ///
     /// let db = Database::new();
     /// let accounts = db.table::<Account>("accounts")?;
-    /// db.run(|tx| accounts.update_with(tx, &1, Disown))?;
+    /// db.run(|tx| accounts.update_with(tx, 1, Disown))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     type Target: Projection<R>;

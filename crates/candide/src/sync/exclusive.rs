@@ -54,10 +54,12 @@ shuttle::thread_local! {
 }
 
 /// Returns a number that no other living thread has.
+#[inline]
 fn thread_number() -> u64 {
     HELD.with(|held| std::ptr::from_ref(held).addr() as u64)
 }
 
+#[inline]
 fn count_held(change: i32) {
     HELD.with(|held| held.set(held.get().wrapping_add_signed(change)));
 }

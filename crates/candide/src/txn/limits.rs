@@ -3,14 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::state::State;
-use crate::access::Intent;
-use crate::engine::{Engine, Protocol, TableCore};
-use crate::error::Abort;
-use crate::index::Found;
 use crate::record::CellAt;
-use crate::schema::{Code, NUMBER_OPERANDS, Op};
-use crate::sync::{Mutant, mutant};
 
 /// The limits that the parts of a transaction have staged.
 #[derive(Debug, Default)]
@@ -36,54 +29,25 @@ impl StagedLimits {
         self.parts -= 1;
     }
 
+    /// Notes a limit that was staged; within parts only.
+    pub(super) fn note(&mut self, at: CellAt, limit: u64) {
+        if self.parts > 0 {
+            self.staged.push((at, limit));
+        }
+    }
+
+    /// Returns the number of limits since the outermost part began.
+    pub(super) fn len(&self) -> usize {
+        self.staged.len()
+    }
+
+    /// Returns the limit with this number, and the unit of its row.
+    pub(super) fn staged(&self, number: usize) -> (CellAt, u64) {
+        self.staged[number]
+    }
+
     /// Returns whether a part has staged a limit in this unit.
     pub(super) fn has(&self, at: CellAt) -> bool {
         self.staged.iter().any(|&(staged, _)| staged.address() == at.address())
-    }
-}
-
-impl<P: Protocol> State<P> {
-    /// Stages a new limit in the row with this key, which exists. Observes nothing, as other
-    /// updates.
-    #[inline(never)]
-    pub(crate) fn stage_limit(
-        &mut self,
-        engine: &Engine<P>,
-        table: &TableCore,
-        key: &[u64],
-        limit: u64,
-    ) -> Result<(), Abort> {
-        let Found::Record(record) = self.find(engine, table, key)? else {
-            return Err(Abort::NotFound);
-        };
-        let at = table.layout.first_of(record);
-        self.admit_update(engine, at)?;
-        self.stage_max(engine, at, limit)?;
-        if self.limits.parts > 0 {
-            self.limits.staged.push((at, limit));
-        }
-        Ok(())
-    }
-
-    /// Stages the limits again that were staged since there were `first` of them, and that have
-    /// just been undone.
-    pub(super) fn stage_limits_again(&mut self, engine: &Engine<P>, first: usize) {
-        if mutant(Mutant::LimitUndone) {
-            return;
-        }
-        for index in first..self.limits.staged.len() {
-            let (at, limit) = self.limits.staged[index];
-            if self.stage_max(engine, at, limit).is_err() {
-                // The transaction has noted that it cannot commit.
-                return;
-            }
-        }
-    }
-
-    fn stage_max(&mut self, engine: &Engine<P>, at: CellAt, limit: u64) -> Result<(), Abort> {
-        let operands: [u64; NUMBER_OPERANDS] = [limit, 0, 0];
-        let operand = self.writes.push_operands(operands.into_iter());
-        let op = Op { code: Code::Max, operand, ..Op::set_words(0, 1) };
-        self.stage(engine, at, Intent::Update, op)
     }
 }

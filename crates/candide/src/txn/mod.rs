@@ -9,6 +9,7 @@ mod deferred;
 mod events;
 mod index_entries;
 mod index_scratch;
+mod limit_updates;
 mod limits;
 mod options;
 mod run;

@@ -65,8 +65,8 @@ impl<'a> RunOptions<'a> {
     /// # db.run(|tx| accounts.insert(tx, Account { id: 1, cents: 50 }))?;
     /// let pay = db.with(RunOptions::new().named("pay"));
     /// let take = Account::CENTS.sub(30).at_least(0);
-    /// assert_eq!(pay.run(|tx| accounts.update(tx, &1, take)), Ok(()));
-    /// assert_eq!(pay.run(|tx| accounts.update(tx, &1, take)), Err(Abort::Guard));
+    /// assert_eq!(pay.run(|tx| accounts.update(tx, 1, take)), Ok(()));
+    /// assert_eq!(pay.run(|tx| accounts.update(tx, 1, take)), Err(Abort::Guard));
     /// let stats = db.named_stats()[0];
     /// assert_eq!((stats.name, stats.commits, stats.errors), ("pay", 1, 1));
     /// # Ok::<(), candide::Error>(())
@@ -93,8 +93,8 @@ impl<'a> RunOptions<'a> {
     /// # let counters = db.table::<Counter>("counters")?;
     /// # db.run(|tx| counters.insert(tx, Counter { id: 7, hits: 0 }))?;
     /// let reading = db.with(RunOptions::new().read_only());
-    /// assert_eq!(reading.run(|tx| counters.read(tx, &7, Counter::HITS)), Ok(0));
-    /// assert_eq!(reading.run(|tx| counters.delete(tx, &7)), Err(Abort::ReadOnly));
+    /// assert_eq!(reading.run(|tx| counters.read(tx, 7, Counter::HITS)), Ok(0));
+    /// assert_eq!(reading.run(|tx| counters.delete(tx, 7)), Err(Abort::ReadOnly));
     /// # Ok::<(), candide::Error>(())
     /// ```
     #[must_use]
@@ -159,9 +159,9 @@ impl<'a> RunOptions<'a> {
     ///     *causes.borrow_mut().entry((conflict.table.clone(), conflict.group)).or_insert(0) += 1;
     /// };
     /// db.with(RunOptions::new().on_conflict(&count)).run(|tx| {
-    ///     let hits = counters.read(tx, &7, Counter::HITS)?;
-    ///     # if tx.attempt_number() < 3 { other.run(|tx| counters.update(tx, &7, Counter::HITS.add(1)))?; }
-    ///     counters.update(tx, &7, Counter::HITS.set(hits * 10))
+    ///     let hits = counters.read(tx, 7, Counter::HITS)?;
+    ///     # if tx.attempt_number() < 3 { other.run(|tx| counters.update(tx, 7, Counter::HITS.add(1)))?; }
+    ///     counters.update(tx, 7, Counter::HITS.set(hits * 10))
     /// })?;
     /// println!("{:?}", causes.borrow()); // {(Some("counters"), Some("row")): 2}
     /// # assert_eq!(causes.into_inner(), HashMap::from([((Some("counters".to_string()), Some("row")), 2)]));

@@ -82,9 +82,9 @@ impl<'s, P: Protocol> Tx<'s, P> {
     }
 
     /// Runs a part of the transaction that is undone if it fails: if `part` returns an error, what
-    /// it has written is undone, with entries of indexes and calls of
-    /// [`on_commit`](Tx::on_commit), and the transaction goes on. If `part` returns a value, its
-    /// writes belong to the transaction like any others. Parts can be nested.
+    /// it has written is undone, with entries of indexes and calls of [`on_commit`](Tx::on_commit),
+    /// and the transaction goes on. If `part` returns a value, its writes belong to the transaction
+    /// like any others. Parts can be nested.
     ///
     /// The outcomes that otherwise come only at the end of the transaction come at the end of the
     /// part, as its error, if they are due to writes of the part: [`Abort::Guard`] and
@@ -104,8 +104,8 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// let payer = db.run(|tx| {
     ///     for id in [1, 2] {
     ///         let paid = tx.attempt(|tx| {
-    ///             accounts.update(tx, &3, Account::CENTS.add(70))?;
-    ///             accounts.update(tx, &id, Account::CENTS.sub(70).at_least(0))
+    ///             accounts.update(tx, 3, Account::CENTS.add(70))?;
+    ///             accounts.update(tx, id, Account::CENTS.sub(70).at_least(0))
     ///         });
     ///         match paid {
     ///             Ok(()) => return Ok(Some(id)),
@@ -116,7 +116,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     ///     Ok(None)
     /// })?;
     /// assert_eq!(payer, Some(2));
-    /// assert_eq!(db.run(|tx| accounts.read(tx, &3, Account::CENTS)), Ok::<_, Abort>(70));
+    /// assert_eq!(db.run(|tx| accounts.read(tx, 3, Account::CENTS)), Ok(70));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -125,6 +125,11 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// and another transaction that makes it untrue makes the attempt repeat. Locks stay until the
     /// transaction ends ([`Table::get_for_update`](crate::Table::get_for_update)), and memory that
     /// was reserved for the undone writes until then, too.
+    ///
+    /// To know at its end whether its updates fail, a part observes the groups in which they
+    /// [`add`](crate::Column::add), [`sub`](crate::Column::sub) or have a guard, as a read would.
+    /// So transactions that update a hot counter within a part conflict, where outside of parts
+    /// they do not.
     ///
     /// A conflict dooms the whole attempt, whatever the part makes of it: the operations after the
     /// part return the conflict. If `part` or an updater panics, the part is undone, and the panic
@@ -194,7 +199,7 @@ impl<'s, P: Protocol> Tx<'s, P> {
     /// let counters = db.table::<Counter>("counters")?;
     /// db.run(|tx| (0..2).try_for_each(|id| counters.insert(tx, Counter { id, hits: 0 })))?;
     /// db.run(|tx| {
-    ///     let hits = (counters.read(tx, &0, Counter::HITS)?, counters.read(tx, &1, Counter::HITS)?);
+    ///     let hits = (counters.read(tx, 0, Counter::HITS)?, counters.read(tx, 1, Counter::HITS)?);
     ///     tx.validate()?;
     ///     assert_eq!(hits.0, hits.1, "transactions count both");
     ///     Ok(())

@@ -1,4 +1,5 @@
 //! Secondary indexes.
 
 mod creation;
+mod texts;
 mod unique;

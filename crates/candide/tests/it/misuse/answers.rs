@@ -79,7 +79,7 @@ fn a_serial_database_has_one_session() {
     let db = builder::<Serial>().build().unwrap();
     let session = db.session().unwrap();
     assert_eq!(db.session().unwrap_err(), Error::SecondSession { protocol: "serial" });
-    assert_eq!(db.run(|_| Ok(())), Err(Abort::Nested));
+    assert_eq!(db.run(|_| Ok(())), Err(Abort::SecondSession));
     drop(session);
     db.run(|_| Ok(())).unwrap();
     drop(db.session().unwrap());

@@ -1,12 +1,13 @@
 use candide::{Record, Text};
 
 #[derive(Record, Clone, Copy)]
+#[index(name = by_branch_name, columns(branch, name, address))]
 struct Account {
     #[key]
+    id: u64,
     branch: u32,
-    #[key]
     name: Text<20>,
-    cents: i64,
+    address: Text<220>,
 }
 
 fn main() {}
