@@ -236,6 +236,24 @@ impl Operations {
         (last, newest)
     }
 
+    /// Returns the range of the words that an item's operations change. The item's own range
+    /// contains it.
+    pub(super) fn changed_words_of(&self, item: &WriteItem) -> (u16, u16) {
+        let (mut first, mut end) = (0, 0);
+        for (_, op) in self.of(item) {
+            let changed = op.changed(item.at.payload_words());
+            if first == end {
+                (first, end) = changed;
+            } else if changed.0 < changed.1 {
+                (first, end) = (first.min(changed.0), end.max(changed.1));
+            }
+            if (first, end) == (item.first_word, item.end_word) {
+                break;
+            }
+        }
+        (first, end)
+    }
+
     /// Returns whether one of an item's operations from `mark` on may fail.
     pub(super) fn may_fail_from(&self, item: &WriteItem, mark: Mark) -> bool {
         let is_fallible = |op: &Op| op.is_user() || !op.is_delete() && op.words_put_off().is_none();

@@ -2,8 +2,9 @@
 //!
 //! A savepoint makes a [`Mark`], so that no later operation replaces an earlier one. The items that
 //! are added later, all behind the earlier ones, are removed. Of an earlier item that has later
-//! operations, the list of operations ends again before the mark. Its flags, and its range of
-//! changed words, may then cover more than the remaining operations do, which only costs time.
+//! operations, the list of operations ends again before the mark. Its flags may then cover more
+//! than the remaining operations do, which only costs time. Its range of changed words is that of
+//! the remaining operations: for a larger range, memory may have been refused.
 
 #![forbid(unsafe_code)]
 
@@ -95,6 +96,7 @@ impl WriteSet {
         if !mutant(Mutant::UndoneOpKept) {
             self.operations.link(last, NONE);
             item.last_op = last;
+            (item.first_word, item.end_word) = self.operations.changed_words_of(item);
         }
     }
 }

@@ -105,9 +105,9 @@ impl WriteSet {
         self.filter = Filter::default();
     }
 
-    /// Returns the number that the next operation will have.
-    pub(crate) fn next_operation(&self) -> u32 {
-        self.operations.next()
+    /// Returns the number of the last operation; 0 if there is none.
+    pub(crate) fn last_operation(&self) -> u32 {
+        self.operations.next().saturating_sub(1)
     }
 
     /// Returns the mark of the current moment.

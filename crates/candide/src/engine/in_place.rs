@@ -17,8 +17,9 @@ use crate::sync::Instant;
 pub struct Applied {
     /// The number of entries in the undo log.
     pub(crate) entries: usize,
-    /// Whether an update had failed by then.
+    /// Whether an update had failed by then, and whether an updater had panicked.
     pub(crate) has_failed: bool,
+    pub(crate) has_panicked: bool,
 }
 
 /// The exclusion of other transactions, and writes that are applied when they are staged.
@@ -76,8 +77,9 @@ pub trait InPlace<P: Parts> {
         Applied::default()
     }
 
-    /// Returns how the first update that has failed since a moment has failed, as an error. `Ok` if
-    /// an update had already failed by then.
+    /// Returns the first panic of an updater since a moment, as an error, or else how the first
+    /// update that has failed since has failed. After an earlier panic, or an earlier failure, the
+    /// respective one is not returned.
     #[doc(hidden)]
     fn failure_since(_attempt: &mut P::Attempt, _since: Applied) -> Result<(), Failure> {
         Ok(())

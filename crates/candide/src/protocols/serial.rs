@@ -539,21 +539,33 @@ impl InPlace<Serial> for Serial {
     }
 
     fn applied(attempt: &Attempt) -> Applied {
-        Applied { entries: attempt.log.len(), has_failed: attempt.failed.is_some() }
+        Applied {
+            entries: attempt.log.len(),
+            has_failed: attempt.failed.is_some(),
+            has_panicked: attempt.panic.is_some(),
+        }
     }
 
     fn failure_since(attempt: &mut Attempt, since: Applied) -> Result<(), Failure> {
-        let Some(abort) = attempt.failed.filter(|_| !since.has_failed) else { return Ok(()) };
-        Err(attempt.panic.take().map_or(Failure::Outcome(abort), Failure::Panic))
+        if let Some(panic) = attempt.panic.take_if(|_| !since.has_panicked) {
+            return Err(Failure::Panic(panic));
+        }
+        match attempt.failed {
+            Some(abort) if !since.has_failed => Err(Failure::Outcome(abort)),
+            _ => Ok(()),
+        }
     }
 
     fn undo_to(attempt: &mut Attempt, to: Applied) {
         attempt.undo_to(to.entries);
+        if !to.has_panicked {
+            attempt.panic = None;
+        }
         if to.has_failed {
             attempt.failures.retain(|_, &mut (_, place)| place < to.entries);
         } else {
             attempt.failures.clear();
-            (attempt.failed, attempt.panic) = (None, None);
+            attempt.failed = None;
         }
     }
 

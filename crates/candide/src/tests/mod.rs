@@ -27,8 +27,12 @@ mod commit_interleavings;
 mod diagnostics;
 #[cfg(not(any(loom, shuttle)))]
 mod ended_sessions;
+#[cfg(not(any(loom, shuttle)))]
+mod ends_beside_writers;
 #[cfg(not(loom))]
 mod entries;
+#[cfg(not(any(loom, shuttle)))]
+mod exchanges;
 #[cfg(not(any(loom, shuttle)))]
 mod factors;
 #[cfg(not(any(loom, shuttle)))]
@@ -61,6 +65,10 @@ mod model;
 #[cfg(not(any(loom, shuttle)))]
 mod nested;
 #[cfg(not(any(loom, shuttle)))]
+mod part_ends;
+#[cfg(not(any(loom, shuttle)))]
+mod parts_and_scans;
+#[cfg(not(any(loom, shuttle)))]
 mod phantoms;
 #[cfg(not(any(loom, shuttle)))]
 mod phases;
@@ -70,6 +78,8 @@ mod policies;
 mod random_transactions;
 #[cfg(not(any(loom, shuttle)))]
 mod refusals;
+#[cfg(not(any(loom, shuttle)))]
+mod refused_parts;
 pub(crate) mod rows;
 #[cfg(not(any(loom, shuttle)))]
 mod savepoints;
@@ -93,6 +103,8 @@ mod timelines;
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod transactions;
+#[cfg(not(any(loom, shuttle)))]
+mod true_errors;
 #[cfg(not(any(loom, shuttle)))]
 mod unique_keys;
 #[cfg(not(any(loom, shuttle)))]

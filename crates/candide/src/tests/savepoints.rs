@@ -318,6 +318,23 @@ fn a_part_that_panics_is_undone<P: Protocol>() {
     assert_eq!(scene.counts()[1], (1, 13), "{}", P::NAME);
 }
 
+protocol_tests!(all: the_panic_of_an_update_ends_with_its_part);
+fn the_panic_of_an_update_ends_with_its_part<P: Protocol>() {
+    let mut scene = scene::<P>();
+    let items = scene.items.clone();
+    let ended = scene.session.run(|tx| {
+        items.update(tx, &1, Item::COUNT.sub(11).at_least(0))?;
+        items.update(tx, &2, Item::COUNT.set(13))?;
+        fail(tx, |tx| items.update_with(tx, &2, Halve))?;
+        // The update that failed before the part does not hide the panic.
+        let part = || tx.attempt(|tx| items.update_with(tx, &2, Halve));
+        assert!(catch_unwind(AssertUnwindSafe(part)).is_err(), "{}", P::NAME);
+        fail(tx, |tx| items.update_with(tx, &3, Halve))
+    });
+    assert_eq!(ended, Err(Abort::Guard), "{}", P::NAME);
+    assert_eq!(scene.counts()[1..3], [(1, 10), (2, 20)], "{}", P::NAME);
+}
+
 protocol_tests!(all: parts_of_large_transactions_are_undone);
 fn parts_of_large_transactions_are_undone<P: Protocol>() {
     let mut scene = scene::<P>();

@@ -706,8 +706,9 @@ impl<P: Protocol> State<P> {
             self.doom(abort)
         } else {
             // Part of an operation has been staged. The transaction must not commit without the
-            // rest.
-            self.note_failure(self.writes.next_operation(), abort);
+            // rest. The last operation is the refused one: it belongs to the same parts of the
+            // transaction, whereas the next one may belong to others.
+            self.note_failure(self.writes.last_operation(), abort);
             self.failed.unwrap_or(abort)
         }
     }
