@@ -97,7 +97,8 @@ pub fn record(
 }
 
 /// Runs transactions on `threads` threads, while the calling thread passes their history to
-/// `destination`. The duration begins when all threads have drawn their inputs. Returns the number of commits, and `false` if Ctrl-C ended the run early.
+/// `destination`. The duration begins when all threads have drawn their inputs. Returns the number
+/// of commits, and `false` if Ctrl-C ended the run early.
 fn run_recorded(
     site: &dyn RecordedSite,
     threads: usize,
