@@ -79,17 +79,12 @@ pub(crate) fn names(binary: &Path, filter: &str) -> Result<Vec<String>, String> 
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_string).collect())
 }
 
-/// Returns the test of a binary that has the name `name`. If `name` is a module, returns the tests
+/// Returns the test in `tests` that has the name `name`. If `name` is a module, returns the tests
 /// of that module: one test for each protocol.
-pub(crate) fn called(binary: &Path, name: &str) -> Result<Vec<String>, String> {
-    Ok(named(names(binary, name)?, name))
-}
-
-/// Returns the tests in `tests` that have the name `name` or are in the module `name`.
-fn named(mut tests: Vec<String>, name: &str) -> Vec<String> {
+pub(crate) fn called<'t>(tests: &'t [String], name: &str) -> Vec<&'t str> {
     let is_named = |rest: &str| rest.is_empty() || rest.starts_with("::");
-    tests.retain(|test| test.strip_prefix(name).is_some_and(is_named));
-    tests
+    let tests = tests.iter().map(String::as_str);
+    tests.filter(|test| test.strip_prefix(name).is_some_and(is_named)).collect()
 }
 
 /// Returns a command that runs tests of a binary in their shortest form. The command's environment
@@ -155,8 +150,9 @@ mod tests {
 
     #[test]
     fn a_name_is_that_of_a_test_or_of_a_module_of_tests() {
-        let tests = || ["a::skew::occ", "a::skew::mvto", "a::skewed", "b::a::skew::occ", "a::one"];
-        let called = |name| named(tests().map(String::from).to_vec(), name);
+        let tests = ["a::skew::occ", "a::skew::mvto", "a::skewed", "b::a::skew::occ", "a::one"];
+        let tests = tests.map(String::from);
+        let called = |name| called(&tests, name);
         assert_eq!(called("a::skew"), ["a::skew::occ", "a::skew::mvto"]);
         assert_eq!(called("a::one"), ["a::one"]);
         assert_eq!(called("a::on"), [""; 0]);

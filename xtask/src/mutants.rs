@@ -6,7 +6,7 @@
 //! find each defect.
 
 use crate::cores::on_all_cores;
-use crate::engine_tests::{Build, Ending, called, command, run_within, target_folder};
+use crate::engine_tests::{Build, Ending, called, command, names, run_within, target_folder};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -490,6 +490,19 @@ const CHECKS: &[Check] = &[
 /// that does not end in this time does not count as having found a mutant.
 const CHECK_MAX: Duration = Duration::from_secs(600);
 
+/// A test binary, and the names of its tests.
+struct Binary {
+    path: PathBuf,
+    tests: Vec<String>,
+}
+
+impl Binary {
+    fn new(path: PathBuf) -> Result<Binary, String> {
+        let tests = names(&path, "")?;
+        Ok(Binary { path, tests })
+    }
+}
+
 /// Returns the names of all mutants.
 fn all(root: &Path) -> Result<Vec<String>, String> {
     let source = fs::read_to_string(root.join(INSTRUMENTS))
@@ -511,7 +524,7 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<(), String> {
     let known = all(root)?;
     let checks = choose(&known, names)?;
     let builds: BTreeSet<Build> = checks.iter().map(|check| check.build).collect();
-    let made = builds.into_iter().map(|build| Ok((build, build.make(root)?)));
+    let made = builds.into_iter().map(|build| Ok((build, Binary::new(build.make(root)?)?)));
     let binaries = made.collect::<Result<BTreeMap<_, _>, String>>()?;
     let folder = log_folder()?;
     let width = known.iter().map(String::len).max().unwrap_or(0);
@@ -591,8 +604,8 @@ fn log_folder() -> Result<PathBuf, String> {
 }
 
 /// Checks that the check's tests exist and that they pass without a defect.
-fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), String> {
-    if called(binary, check.test)?.is_empty() {
+fn must_pass_as_it_is(binary: &Binary, check: &Check, log: &Path) -> Result<(), String> {
+    if called(&binary.tests, check.test).is_empty() {
         return Err(format!("no test is called {} ({:?})", check.test, check.build));
     }
     match test(binary, check, None, log)?.0 {
@@ -609,13 +622,13 @@ fn must_pass_as_it_is(binary: &Path, check: &Check, log: &Path) -> Result<(), St
 /// Runs a check's tests once, with or without a defect. Returns the way in which they ended, and
 /// the time that they took.
 fn test(
-    binary: &Path,
+    binary: &Binary,
     check: &Check,
     mutant: Option<&str>,
     log: &Path,
 ) -> Result<(Ending, Duration), String> {
-    let mut command = command(binary, log)?;
-    command.arg("--exact").args(called(binary, check.test)?);
+    let mut command = command(&binary.path, log)?;
+    command.arg("--exact").args(called(&binary.tests, check.test));
     if let Some(mutant) = mutant {
         command.env("CANDIDE_MUTANT", mutant);
     }

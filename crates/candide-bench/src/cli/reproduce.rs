@@ -31,9 +31,9 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_parser = duration, default_value = "500ms", allow_hyphen_values = true)]
     pub(crate) warmup: Duration,
 
-    /// Size of tables as a fraction of the published size, from 0 to 1 [default: the largest that
-    /// fits into half of the free memory and into 1 GiB for each core, so that loading takes
-    /// seconds]
+    /// Size of tables as a fraction of the published size, from 0 to 1; fewer transactions are
+    /// drawn beforehand, too [default: the largest that fits into half of the free memory and into
+    /// 1 GiB for each core, so that loading takes seconds]
     #[arg(long, value_name = "FRACTION", value_parser = fraction)]
     pub(crate) scale: Option<f64>,
 

@@ -11,7 +11,7 @@ use candide_harness::figure::{
 use candide_workloads::Think;
 use candide_workloads::tpcc::Tpcc;
 use candide_workloads::two_tables::{LongScan, Shifting};
-use candide_workloads::ycsb::{Verify, Ycsb};
+use candide_workloads::ycsb::{Joint, Verify, Ycsb};
 use candide_workloads_keys::measured::{long_scan, shifting, ycsb_joint};
 use candide_workloads_tpcc::measured::tpcc;
 
@@ -165,9 +165,16 @@ fn low_contention(outline: &mut Outline, bounds: &Bounds) {
     ]);
 }
 
+/// Returns the workload of 50 rows with `rmws` read-modify-writes.
+fn hot(bounds: &Bounds, rmws: usize) -> Ycsb<Joint> {
+    let published = Ycsb::hot(rmws);
+    let transactions = bounds.room.inputs(published.transactions);
+    Ycsb { transactions, verify: Verify::Increment, ..published }
+}
+
 /// Adds Figure 6.
 fn read_only(outline: &mut Outline, bounds: &Bounds) {
-    let workload = || ycsb_joint(Ycsb { verify: Verify::Increment, ..Ycsb::hot(0) });
+    let workload = || ycsb_joint(hot(bounds, 0));
     let title = "Figure 6: reads of 10 of 50 rows";
     let panel = Panel { title, threads: &bounds.threads, workload: Workload::Fixed(&workload) };
     let published = |policy: &str| match policy {
@@ -195,7 +202,7 @@ fn read_only(outline: &mut Outline, bounds: &Bounds) {
 /// Adds the part of Figure 7 with `rmws` read-modify-writes.
 fn conflicts(outline: &mut Outline, bounds: &Bounds, rmws: usize, title: &'static str) {
     let think = Think::new(THINK).expect("a transaction may work that long");
-    let workload = || ycsb_joint(Ycsb { think, verify: Verify::Increment, ..Ycsb::hot(rmws) });
+    let workload = || ycsb_joint(Ycsb { think, ..hot(bounds, rmws) });
     let panel = Panel { title, threads: &bounds.threads, workload: Workload::Fixed(&workload) };
     let published = |policy: &str| match (policy, rmws) {
         ("occ", 10) => Published::aborted(0.98, "FOEDUS: as many as 98 % aborted"),
@@ -262,6 +269,7 @@ fn shifts(outline: &mut Outline, bounds: &Bounds) {
     let workload = || {
         shifting(Shifting {
             rows: bounds.room.large_table("shifting"),
+            transactions: bounds.room.inputs(Shifting::published().transactions),
             phase,
             slice: Duration::from_millis(1).min(phase),
             ..Shifting::published()
@@ -333,7 +341,13 @@ fn shifts(outline: &mut Outline, bounds: &Bounds) {
 /// Adds Table 4.
 fn scans(outline: &mut Outline, bounds: &Bounds) {
     let workload = || {
-        long_scan(LongScan { rows: bounds.room.large_table("long-scan"), ..LongScan::published() })
+        let published = LongScan::published();
+        let transactions = bounds.room.inputs(published.transactions);
+        long_scan(LongScan {
+            rows: bounds.room.large_table("long-scan"),
+            transactions,
+            ..published
+        })
     };
     // A scan is long enough for threads to meet even if they share a core.
     let mut threads = bounds.threads.clone();

@@ -11,7 +11,8 @@ use candide_workloads::ycsb::{Contention, Layout, Mode, Narrow, Verify, Word, Yc
 pub(super) struct Room {
     /// The largest number of bytes that a database may take.
     most: u64,
-    /// The size of tables as a fraction of the published size; `None` if --scale was not given.
+    /// The size of tables, and the number of transactions drawn beforehand, as fractions of those
+    /// published; `None` if --scale was not given.
     fraction: Option<f64>,
     /// Notes on the tables that are smaller than published.
     reduced: RefCell<Vec<String>>,
@@ -105,6 +106,12 @@ impl Room {
         rows
     }
 
+    /// Returns the number of transactions drawn beforehand for a workload whose number of rows does
+    /// not determine it: `published` times the fraction given by the user, but at least 1,000.
+    pub(super) fn inputs(&self, published: usize) -> usize {
+        (published as f64 * self.fraction.unwrap_or(1.0)).round().max(1_000.0) as usize
+    }
+
     pub(super) fn rubis(&self) -> Rubis {
         let published = Rubis::published();
         let scale = self.scale(published.items * ITEM_BYTES);
@@ -133,7 +140,8 @@ impl Room {
             let (all_pages, all_users) = (published.pages, published.users);
             format!("Wikipedia has {pages} pages and {users} users, where there are {all_pages} and {all_users}")
         });
-        Wikipedia { users, pages, ..published }
+        let transactions = self.inputs(published.transactions);
+        Wikipedia { users, pages, transactions, ..published }
     }
 
     /// Notes that a workload is smaller than published, if `scale` is below one.
@@ -179,6 +187,9 @@ mod tests {
         assert_eq!(room(u64::MAX).scale(4 << 30), 0.2, "a core has its limits");
         assert_eq!(Room::new(u64::MAX, 4, None).scale(4 << 30), 1.0);
         assert_eq!(Room::new(0, 1, Some(0.3)).scale(100), 0.3, "as asked");
+        assert_eq!(Room::new(0, 1, Some(0.3)).inputs(200_000), 60_000, "as asked");
+        assert_eq!(Room::new(0, 1, Some(0.0001)).inputs(200_000), 1_000, "and no fewer");
+        assert_eq!(room(0).inputs(200_000), 200_000, "as published");
     }
 
     #[test]

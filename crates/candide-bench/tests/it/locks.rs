@@ -2,12 +2,17 @@
 
 use crate::common::{bench, number};
 
+/// Returns the milliseconds of a run: fewer for tests after every change.
+fn millis() -> u64 {
+    if std::env::var_os("CANDIDE_SHORT").is_some() { 40 } else { 120 }
+}
+
 #[test]
 fn locks_are_told_of_each_policy_that_may_take_some() {
     // So few rows that transactions of several threads meet, even on one core.
     let size = "ycsb-hot --rmws 5 --transactions 500 --threads 1,3 --protocol all";
     let timing = "--warmup 20ms --runs 2";
-    let (printed, page, results) = bench(120, &format!("{size} {timing}"), "locks");
+    let (printed, page, results) = bench(millis(), &format!("{size} {timing}"), "locks");
     let without = ["occ", "tictoc", "mvcc", "mvto", "serial", "global-lock"];
     let is_without = |name: &str| without.contains(&name);
     let mut with = 0;
@@ -56,7 +61,7 @@ fn locks_are_told_of_each_policy_that_may_take_some() {
 fn options_of_a_policy_reach_the_database_and_name_the_result() {
     let size = "ycsb-hot --rmws 5 --transactions 500 --protocol mocc:h=0,lock=queue,mocc:h=31";
     let timing = "--warmup 20ms --runs 1 --threads 1";
-    let (printed, page, results) = bench(120, &format!("{size} {timing}"), "options");
+    let (printed, page, results) = bench(millis(), &format!("{size} {timing}"), "options");
     let [hot, cold] = &results[..] else { panic!("two settings, {} results", results.len()) };
     assert_eq!(
         (&hot["protocol"], &cold["protocol"]),
@@ -73,7 +78,7 @@ fn options_of_a_policy_reach_the_database_and_name_the_result() {
 fn without_policies_that_lock_there_is_no_table_of_locks() {
     let timing = "--warmup 20ms --runs 1 --threads 1";
     let size = "ycsb-hot --transactions 500 --protocol occ,tictoc";
-    let (printed, page, results) = bench(120, &format!("{size} {timing}"), "no-locks");
+    let (printed, page, results) = bench(millis(), &format!("{size} {timing}"), "no-locks");
     assert!(results.iter().all(|result| result.get("locks").is_none()));
     assert!(!printed.contains("Locks") && !page.contains("Locks by policy"), "{printed}");
 }

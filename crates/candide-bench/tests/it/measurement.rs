@@ -194,7 +194,7 @@ fn policies_by_table_are_run_under_the_name_that_they_were_given() {
     let mixture = "mixed:savings=swiss,checking=2pl-wait-die";
     let page = file("mixture.html");
     let arguments = format!(
-        "smallbank --accounts 50 --runs 1 --threads 2 --protocol {mixture},occ,mixed --report {}",
+        "smallbank --accounts 50 --transactions 5000 --runs 1 --threads 2 --protocol {mixture},occ,mixed --report {}",
         page.display()
     );
     let (printed, report) = bench(&arguments, "mixture");
@@ -354,7 +354,8 @@ fn micro_benchmarks_are_run() {
 
 #[test]
 fn smallbank_reports_its_six_types_and_its_rollbacks() {
-    let arguments = "smallbank --accounts 500 --runs 1 --hotspot 50 --factor no-backoff";
+    let arguments =
+        "smallbank --accounts 500 --transactions 5000 --runs 1 --hotspot 50 --factor no-backoff";
     let (_, report) = bench_for(LONG, arguments, "bank");
     for result in report["results"].as_array().expect("a list") {
         let kinds = BTreeSet::from([
@@ -403,7 +404,7 @@ fn where_timestamps_come_from_is_a_setting_of_protocols_that_leave_the_choice() 
 
 #[test]
 fn lengths_of_waits_are_parameters_of_a_result_if_they_were_given() {
-    let size = "ycsb --rows 1000 --runs 1 --threads 2 --protocol occ,mvcc";
+    let size = "ycsb --rows 1000 --transactions 1000 --runs 1 --threads 2 --protocol occ,mvcc";
     for (name, options, backoff, spin_rounds) in [
         ("usual_waits", "", None, None),
         ("spin_rounds", " --spin-rounds 1", None, Some(1)),
@@ -424,7 +425,7 @@ fn lengths_of_waits_are_parameters_of_a_result_if_they_were_given() {
 
 #[test]
 fn rubis_reports_its_types_and_what_it_does_as_published() {
-    let size = "rubis --items 500 --users 50 --transactions 10000";
+    let size = "rubis --items 500 --users 50 --purchases 500 --transactions 10000";
     let all = "--runs 2 --threads 1,3 --protocol occ,tictoc,serial --stock 30";
     let (printed, report) = bench_for(LONG, &format!("{size} {all}"), "rubis");
     let results = report["results"].as_array().expect("a list");
@@ -455,7 +456,7 @@ fn rubis_reports_its_types_and_what_it_does_as_published() {
 
 #[test]
 fn wikipedia_reports_its_types_and_its_texts() {
-    let size = "wikipedia --users 50 --pages 20 --runs 2 --threads 3 --weights 3,2,5,3,3,1";
+    let size = "wikipedia --users 50 --pages 20 --transactions 5000 --runs 2 --threads 3 --weights 3,2,5,3,3,1";
     let (printed, report) = bench_for(LONG, &format!("{size} --protocol occ,tictoc"), "wikipedia");
     let results = report["results"].as_array().expect("a list");
     assert_eq!(results.len(), 2);
@@ -479,9 +480,9 @@ fn wikipedia_reports_its_types_and_its_texts() {
 
 #[test]
 fn tpcb_and_voter_report_their_type_and_their_departures() {
-    let size =
-        "tpcb --branches 2 --accounts 1000 --runs 2 --threads 1,3 --protocol occ,tictoc,serial";
-    let (printed, report) = bench(size, "tpcb");
+    let size = "tpcb --branches 2 --accounts 1000 --transactions 5000";
+    let all = "--runs 2 --threads 1,3 --protocol occ,tictoc,serial";
+    let (printed, report) = bench(&format!("{size} {all}"), "tpcb");
     assert!(
         printed.contains("note: tpcb: there are fewer accounts") && !printed.contains("follow"),
         "{printed}"
@@ -494,8 +495,7 @@ fn tpcb_and_voter_report_their_type_and_their_departures() {
         assert_eq!(result["consistency"]["checked"], 30);
         assert_eq!(result["consistency"]["failed"], Value::Array(Vec::new()));
     }
-    let (printed, _) =
-        bench("tpcb --branches 2 --accounts 1000 --runs 1 --profile paper", "tpcb-paper");
+    let (printed, _) = bench(&format!("{size} --runs 1 --profile paper"), "tpcb-paper");
     assert!(
         printed.contains("tellers follow from accounts")
             && printed.contains("balance is not given"),

@@ -1,9 +1,10 @@
 //! Recording the operations of transactions, which a checker judges while the transactions run.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::BufWriter;
 use std::panic;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -96,7 +97,8 @@ pub fn record(
 }
 
 /// Runs transactions on `threads` threads, while the calling thread passes their history to
-/// `destination`. Returns the number of commits, and `false` if Ctrl-C ended the run early.
+/// `destination`. The duration begins when all threads have drawn their inputs. Returns the number
+/// of commits, and `false` if Ctrl-C ended the run early.
 fn run_recorded(
     site: &dyn RecordedSite,
     threads: usize,
@@ -105,37 +107,43 @@ fn run_recorded(
     clock: &Clock<'_>,
 ) -> Result<(u64, bool), Failure> {
     let prepared = site.prepare(threads)?;
-    let phase = AtomicU8::new(GO_ON);
+    let (phase, ready) = (AtomicU8::new(GO_ON), AtomicUsize::new(0));
     thread::scope(|scope| {
-        let phase = &phase;
+        let (phase, ready) = (&phase, &ready);
         let spawn = |prepared: Box<dyn PreparedWorker>| {
             scope.spawn(move || {
                 let mut end = Ok(0);
-                prepared.work(&mut |worker| end = work(worker, phase));
+                prepared.work(&mut |worker| {
+                    ready.fetch_add(1, Ordering::Relaxed);
+                    end = work(worker, phase);
+                });
                 end
             })
         };
         let workers: Vec<_> = prepared.into_iter().map(spawn).collect();
-        let begun = Instant::now();
+        let begun = OnceCell::<Instant>::new();
+        let elapsed = || begun.get().map_or(Duration::ZERO, Instant::elapsed);
         let mut rounds = 0;
         let mut taken = Ok(0);
-        let over = || {
-            begun.elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished)
-        };
+        let over =
+            || elapsed() >= duration || workers.iter().any(thread::ScopedJoinHandle::is_finished);
         while !over() && destination.checker.violation().is_none() {
             taken = destination.take(site.take_history());
             let Ok(count) = taken else { break };
+            if ready.load(Ordering::Relaxed) == threads {
+                begun.get_or_init(Instant::now);
+            }
             // Workloads that change over time enter their next phase in every round of this loop.
             rounds += 1;
             site.enter_phase(rounds);
-            clock.show(begun.elapsed());
+            clock.show(elapsed());
             // Waiting threads go on when the checker has caught up.
             phase.store(if count > EVENTS_MAX { WAIT } else { GO_ON }, Ordering::Relaxed);
             if count < EVENTS_MAX && !interrupt::sleep(Duration::from_millis(5)) {
                 break;
             }
         }
-        let whole = begun.elapsed() >= duration || !interrupt::is_pressed();
+        let whole = elapsed() >= duration || !interrupt::is_pressed();
         phase.store(STOP, Ordering::Relaxed);
         let mut committed = 0;
         for worker in workers {

@@ -14,10 +14,10 @@ use crate::common::{check, database_of, load};
 /// too.
 const THREADS: usize = 4;
 /// Transactions of each thread in one round.
-const STEPS: usize = 1000;
+const STEPS: usize = 200;
 /// Rounds go on until so many attempts have been aborted in a setting, or there have been so many.
 const ABORTED: u64 = 150;
-const ROUNDS_MAX: usize = 8;
+const ROUNDS_MAX: usize = 40;
 
 /// A tiny company, where all transactions meet. No new order rolls back: one that does has to find
 /// out that what it was based on was true, so it reads what it would have updated.

@@ -116,11 +116,25 @@ pub(crate) fn threads_of<P: Protocol>(policy: &P::Policy, threads: usize) -> usi
     if P::properties(policy).one_session { 1 } else { threads }
 }
 
-/// Commit-time updates and timestamp splitting, on and off: in each combination, or together only
-/// if `CANDIDE_SHORT` is set, for who runs all tests after every change.
-pub(crate) fn switches() -> &'static [(bool, bool)] {
-    let all = &[(true, true), (false, false), (true, false), (false, true)];
-    if is_short() { &all[..2] } else { all }
+/// Commit-time updates and timestamp splitting, on and off: in each combination. If `CANDIDE_SHORT`
+/// is set, for tests after every change, a protocol has one combination, and the default protocol
+/// has two that differ in both. Which ones depends on `test` and on the protocol, so that the tests
+/// together run each protocol in each combination.
+pub(crate) fn switches<P: Protocol>(test: &str, policy: &P::Policy) -> Vec<(bool, bool)> {
+    let all = [(true, true), (true, false), (false, true), (false, false)];
+    if !is_short() {
+        return all.to_vec();
+    }
+    let protocol = P::properties(policy).name;
+    let sum: usize = test.bytes().chain(protocol.bytes()).map(usize::from).sum();
+    let (updates, splitting) = all[sum % all.len()];
+    let opposite = (protocol == Occ::NAME).then_some((!updates, !splitting));
+    [(updates, splitting)].into_iter().chain(opposite).collect()
+}
+
+/// Returns `steps`, or a third of them if `CANDIDE_SHORT` is set.
+pub(crate) fn share(steps: usize) -> usize {
+    if is_short() { steps / 3 } else { steps }
 }
 
 /// Runs a workload twice in a row, under every protocol and with the switches in each position, and
@@ -132,8 +146,7 @@ pub(crate) fn assert_holds<W: Workload>(
     steps: usize,
     plausible: impl Fn(usize, usize),
 ) {
-    let steps = if is_short() { steps / 3 } else { steps };
-    assert_holds_in_all(workload, threads, steps, plausible);
+    assert_holds_in_all(workload, threads, share(steps), plausible);
 }
 
 /// Demands the same after all steps, for what happens late.
@@ -153,19 +166,21 @@ struct Holds<'a, W, F> {
     plausible: F,
 }
 
-/// Demands the same under one protocol.
+/// Demands the same under one protocol, after all steps or a third of them.
 pub(crate) fn assert_holds_under<P: Protocol>(
     workload: &impl Workload,
     threads: usize,
     steps: usize,
 ) {
-    Holds { workload, threads, steps, plausible: |_, _| {} }.run::<P>(&P::Policy::default());
+    let holds = Holds { workload, threads, steps: share(steps), plausible: |_, _| {} };
+    holds.run::<P>(&P::Policy::default());
 }
 
 impl<W: Workload, F: Fn(usize, usize)> UnderEach for Holds<'_, W, F> {
     fn run<P: Protocol>(&self, policy: &P::Policy) {
         let threads = threads_of::<P>(policy, self.threads);
-        for &(updates, splitting) in switches() {
+        let test = format!("{:?}", (self.workload.name(), self.threads, self.steps));
+        for (updates, splitting) in switches::<P>(&test, policy) {
             let db = database_of::<P>(policy.clone(), updates, splitting);
             let loaded = load(&db, self.workload, threads);
             for round in 0..2 {
@@ -231,7 +246,7 @@ struct Same<'a, W, R> {
 
 impl<W: Workload, R: Remains<W>> UnderEach for Same<'_, W, R> {
     fn run<P: Protocol>(&self, policy: &P::Policy) {
-        for &(updates, splitting) in switches() {
+        for (updates, splitting) in switches::<P>(&self.workload.name(), policy) {
             let found = remains::<P, W, R>(policy, self.workload, self.steps, updates, splitting);
             let protocol = P::properties(policy).name;
             assert!(found == self.expected, "{protocol}, updates {updates}, splitting {splitting}");

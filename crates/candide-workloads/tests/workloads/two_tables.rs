@@ -117,7 +117,7 @@ struct ShiftsHold;
 impl UnderEach for ShiftsHold {
     fn run<P: Protocol>(&self, policy: &P::Policy) {
         let threads = threads_of::<P>(policy, THREADS);
-        for &(updates, splitting) in switches() {
+        for (updates, splitting) in switches::<P>("shifting", policy) {
             let db = database_of::<P>(policy.clone(), updates, splitting);
             let loaded = load(&db, &shifting(), threads);
             let mut modified = 0;

@@ -7,7 +7,7 @@ use super::entries::{assert_entries_match_rows, linked_records};
 use super::indexed_rows::Parcel;
 use crate::engine::Protocol;
 use crate::index::TableIndex;
-use crate::sync::size::stress;
+use crate::sync::size::{is_short, stress};
 use crate::sync::{AtomicBool, Ordering, Random};
 use crate::{
     Abort, Database, Hashed, Index, IndexOptions, Ordered, Prefix, Session, Table, TableOptions,
@@ -322,6 +322,7 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
     parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
     let mut session = db.session().unwrap();
     let mut reserved = Vec::new();
+    let count: u16 = if is_short() { 1_000 } else { 2_000 };
     for round in 0..10 * stress() as u16 {
         let rows = |number| Parcel {
             shelf: (number % 7) as u8,
@@ -329,9 +330,9 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
             ..Parcel::new(1, number)
         };
         session
-            .run(|tx| parcels.insert_many(tx, (0..2_000).map(|number| rows(number + 100 * round))))
+            .run(|tx| parcels.insert_many(tx, (0..count).map(|number| rows(number + 100 * round))))
             .unwrap_or_else(|e: Abort| panic!("{e}"));
-        assert_eq!(session.run(|tx| parcels.clear(tx)), Ok(2_000));
+        assert_eq!(session.run(|tx| parcels.clear(tx)), Ok(usize::from(count)));
         drain(&mut session, &epochs);
         reserved.push(db.memory().reserved_bytes);
     }

@@ -4,6 +4,7 @@
 use super::indexed_rows::{Filed, Parcel};
 use super::refusals::{Step, at_waits, wait_until};
 use crate::engine::{Protocol, Stage};
+use crate::sync::size::share;
 use crate::sync::{Point, with_hook};
 use crate::{Abort, Database, Index, IndexOptions, KeyColumn, Ordered, Table, TableOptions};
 use std::cell::RefCell;
@@ -354,7 +355,7 @@ fn one_thread_alone_with_indexes_meets_no_conflict<P: Protocol>() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % limit
     };
-    for turn in 0..3_000 {
+    for turn in 0..share(3_000) {
         if turn % 16 == 0 {
             db.inner.engine.epochs.pass();
         }

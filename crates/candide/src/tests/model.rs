@@ -298,7 +298,7 @@ fn all_sequences_of_up_to_five_operations_on_one_key<P: Protocol>() {
         let split = splitting && properties::<P>().cell_words > 0;
         // The longest sequences run under one setting. Under the other settings, shorter sequences
         // run.
-        let longest = if is_short() { 3 } else { 4 + u32::from(splitting && updates) };
+        let longest = if is_short() { 2 } else { 4 } + u32::from(splitting && updates);
         for length in 1..=longest {
             let operations =
                 if length == 5 { &OPERATIONS[..OPERATIONS_OF_LONGEST] } else { &OPERATIONS[..] };

@@ -38,7 +38,7 @@ fn histories_are_serializable_though_mocc_lacks_half_of_its_locks() {
 }
 
 fn judge_answers(policies: Policies, answers: u64) {
-    let wanted = if is_short() { answers / 20 } else { answers * stress() };
+    let wanted = if is_short() { answers / 60 } else { answers * stress() };
     let name = policies.name();
     let builder = Database::<Recorded<Occ>>::builder().policy(policies);
     let mix = Mix::new(builder.build().unwrap(), KEYS);

@@ -508,11 +508,12 @@ fn all_reach(
 }
 
 /// Returns requests, and how many of them are queued: behind a holder, all that may be cancelled.
-/// If not `is_short`, also with the last one as a newcomer, and all requests of three threads.
+/// If not `is_short`, also with the last one as a newcomer, and all requests of three threads; else
+/// every other of the queues, which differ from one another in two requests.
 fn scenes(is_short: bool) -> Vec<(Vec<Act>, Id)> {
     let kinds = [READS, WRITES, LEAVES[0], LEAVES[1]];
     let mut scenes = vec![(vec![READS, READS, READS, WRITES], 1)];
-    for queue in 0..16usize {
+    for queue in (0..16usize).filter(|queue| !is_short || queue.count_ones() % 2 == 0) {
         let leaver = |place: usize| LEAVES[queue >> place & 1];
         let requests = vec![kinds[queue & 1], leaver(1), leaver(2), leaver(3)];
         scenes.push((requests.clone(), 4));
@@ -537,7 +538,7 @@ fn requests_of_four_threads_exclude_one_another_and_end_in_every_interleaving() 
         sum += states;
     }
     println!("{sum} states");
-    assert!(sum > 100_000, "{sum} states");
+    assert!(sum > if is_short() { 50_000 } else { 100_000 }, "{sum} states");
 }
 
 #[test]
