@@ -2,76 +2,79 @@
 //!
 //! They are inside the crate because they move epochs by hand, stop transactions at exact points,
 //! and include protocols that are not public yet.
+//!
+//! Sanitizers (`cfg(sanitized)`) compile the modules that `cargo xtask sanitize` runs, and what
+//! these modules use. The other modules would take most of the time of such a build.
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod aggregates;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod allocation;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod anomalies;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod batches;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod both_ends;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod bulk;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod chain_lengths;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod commit_factors;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod commit_interleavings;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod diagnostics;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod ended_sessions;
 #[cfg(not(loom))]
 mod entries;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod factors;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod for_update;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod get_now;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod growth;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod histories;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod hostile;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod index_lifetimes;
 #[cfg(not(loom))]
 pub(crate) mod indexed_rows;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod interleaving;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod keys;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
 mod log;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod log_rounds;
 #[cfg(loom)]
 mod loom;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod model;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod nested;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod phantoms;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod phases;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod policies;
 #[cfg(not(loom))]
 mod random_transactions;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod refusals;
 pub(crate) mod rows;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod savepoints;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod seats;
@@ -79,27 +82,27 @@ pub(crate) mod seats;
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod snapshots;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod stale_commits;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod starvation;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_model;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_words;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod timelines;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod transactions;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod unique_keys;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod versions;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod waiting;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod waiting_options;
 
 #[cfg(not(any(loom, shuttle)))]
