@@ -117,8 +117,9 @@ mod protocols {
     use crate::policy::{MoccOptions, Policies, Policy, by_policies};
     use crate::protocols::{Chosen, choosing, under_a_lock};
 
-    /// Runs a test. Databases for which the test names no policy get `policy`.
-    pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
+    /// Runs a test. Databases for which the test names no policy get `policy`. The test is a
+    /// function pointer: otherwise this function would be compiled once for each test.
+    pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
         let wanted = P::properties(&policy).name;
         let checked = || {
             assert_eq!(properties::<P>().name, wanted, "tests cannot choose it");
@@ -140,7 +141,7 @@ mod protocols {
 
     /// Runs a test. Its databases call the protocol through the table of functions of
     /// [`Erased`](crate::Erased).
-    pub(crate) fn under_erased<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
+    pub(crate) fn under_erased<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
         choosing(Chosen::of::<P>(policy), test)
     }
 
