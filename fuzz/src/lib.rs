@@ -10,6 +10,8 @@ pub mod log_checkpoint;
 pub mod log_commits;
 pub mod log_manifest;
 pub mod operations;
+#[cfg(test)]
+mod random;
 pub mod schedules;
 
 /// Takes choices from the fuzzer's bytes; zeros when there are no more.

@@ -1,13 +1,17 @@
-//! Deliberate defects, each of which a test must find. Without the feature `mutants`, and outside
-//! of the crate's own tests, no defect is ever active, and `mutant` is compiled to `false`.
+//! Deliberate defects, each of which a test must find. They are part of the crate's own tests, and
+//! of builds with the simulated disk and debug assertions. In all other builds, no defect is ever
+//! active, and `mutant` is compiled to `false`.
+//!
+//! They have no feature of their own: the tests would need it and the command would not, so the
+//! engine would be compiled for both.
 
 pub(crate) use active::mutant;
-#[cfg(any(test, feature = "mutants"))]
+#[cfg(any(test, all(debug_assertions, feature = "simulation")))]
 pub use active::with_mutant;
 
 /// A deliberate defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(not(any(test, feature = "mutants")), allow(dead_code))]
+#[cfg_attr(not(any(test, all(debug_assertions, feature = "simulation"))), allow(dead_code))]
 pub enum Mutant {
     /// The directory is not synced after a file in it was created or renamed.
     NoDirSync,
@@ -41,7 +45,7 @@ pub enum Mutant {
     LastSegmentUnnoted,
 }
 
-#[cfg(not(any(test, feature = "mutants")))]
+#[cfg(not(any(test, all(debug_assertions, feature = "simulation"))))]
 mod active {
     use super::Mutant;
 
@@ -51,7 +55,7 @@ mod active {
     }
 }
 
-#[cfg(any(test, feature = "mutants"))]
+#[cfg(any(test, all(debug_assertions, feature = "simulation")))]
 mod active {
     use super::Mutant;
     use std::cell::Cell;

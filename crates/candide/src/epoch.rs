@@ -237,7 +237,7 @@ impl Slot {
     }
 
     /// Returns the epoch of the session's last pin. Only the session itself may call this.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn own_epoch(&self) -> Epoch {
         self.0.pin.load(Ordering::Relaxed) >> Slot::PIN_BITS
     }
@@ -399,7 +399,7 @@ impl Epochs {
         slot.0.pin.store(Slot::word(epoch, Pin::ReclamationOnly), Ordering::Release);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pin_as(&self, slot: &Slot, pin: Pin) {
         let epoch = self.clock.epoch.load(Ordering::Relaxed);
         store_then_full_fence(&slot.0.pin, Slot::word(epoch, pin)); // E10
@@ -413,7 +413,7 @@ impl Epochs {
 
     /// Pins the session until the returned guard is dropped. Callers that may panic use this
     /// function.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn pinned<'a>(&'a self, slot: &'a Slot) -> Pinned<'a> {
         self.pin(slot);
         Pinned { epochs: self, slot }
@@ -598,7 +598,7 @@ pub(crate) struct Pinned<'a> {
 }
 
 impl Drop for Pinned<'_> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
         self.epochs.unpin(self.slot);
     }

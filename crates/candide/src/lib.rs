@@ -88,6 +88,8 @@
 //! attempt that is doomed.
 
 #![warn(missing_docs)]
+// Tests that are left out under sanitizers are the only users of some functions.
+#![cfg_attr(all(test, sanitized), allow(dead_code, unused_imports))]
 
 // Declared first, so that the test modules below can use its macros.
 #[cfg(all(test, not(any(loom, shuttle))))]

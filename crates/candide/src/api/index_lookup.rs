@@ -29,7 +29,7 @@ impl<R: Record, K: Key, I: IndexKind, P: Protocol> Index<R, K, I, P> {
     }
 
     /// Begins a scan of the entries with this key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn way_to(&self, tx: &Tx<'_, P>, key: impl AsKey<K>) -> Way {
         let entries = &self.core().entries;
         let Some(key) = key.into_key() else { return Way::nowhere(tx, entries) };

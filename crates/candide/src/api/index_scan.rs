@@ -85,7 +85,7 @@ pub struct IndexScan<'t, R: Record, K, I, P: Protocol, Pr> {
 }
 
 impl<'t, R: Record, K: Key, I: IndexKind, P: Protocol, Pr> IndexScan<'t, R, K, I, P, Pr> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn new(
         index: &'t Index<R, K, I, P>,
         tx: &'t Tx<'_, P>,

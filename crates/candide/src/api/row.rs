@@ -55,7 +55,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     }
 
     /// Prefetches columns that are about to be read or updated.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn prefetch<Pr: Projection<R>>(&self, projection: Pr) {
         let Found::Record(record) = self.found else { return };
         let layout = &self.table.core().layout;
@@ -76,7 +76,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
     /// Returns the record of the key. If the lookup found no record, this transaction may have
     /// inserted one since. `None` if there is still no record; the transaction has then observed
     /// the absence of the key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn record_now(&self, state: &mut State<P>) -> Result<Option<RecordAt>, Abort> {
         match self.found {
             Found::Record(record) => Ok(Some(record)),
@@ -302,7 +302,7 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
 
     /// Calls `stage`, which stages changes of the key's record. If the key has no record, observes
     /// that and returns [`Abort::NotFound`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn staging(
         &self,
         stage: impl FnOnce(&mut Stager<'_, R, P>) -> Result<(), Abort>,
@@ -337,7 +337,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.find_key(tx, key.borrow())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn find_key<'t>(&'t self, tx: &'t Tx<'_, P>, key: &R::Key) -> Result<Row<'t, R, P>, Abort> {
         let found = self.find_found(tx, &mut tx.state.borrow_mut(), key)?;
         Ok(Row { table: self, tx, key: *key, found })
@@ -383,7 +383,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Does the work of [`Table::find`] for an operation that writes or locks.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn find_to_write<'t>(
         &'t self,
         tx: &'t Tx<'_, P>,

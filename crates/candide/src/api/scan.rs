@@ -102,7 +102,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         self.scan_words(tx, WordRange::beginning_with(&[], words), Direction::Forward, projection)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn scan_words<'t, Pr: Projection<R>>(
         &'t self,
         tx: &'t Tx<'_, P>,
@@ -185,7 +185,7 @@ enum Step<K, V> {
 
 impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     /// Takes the next record, and reads it if no slow path is needed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn step<const FORWARD: bool>(&mut self) -> Step<R::Key, Pr::Value> {
         let state = &mut *self.tx.state.borrow_mut();
         let (core, is_ordered) = (self.table.core(), R::Index::ORDERED);
@@ -255,7 +255,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
     }
 
     /// Returns the next row from one end.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_at<const FORWARD: bool>(&mut self) -> Option<<Self as Iterator>::Item> {
         match self.step::<FORWARD>() {
             Step::Row(key, columns) => Some(Ok((key, columns))),
@@ -346,7 +346,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> Scan<'_, R, P, Pr> {
 impl<R: Record, P: Protocol, Pr: Projection<R>> Iterator for Scan<'_, R, P, Pr> {
     type Item = Result<(R::Key, Pr::Value), Abort>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next(&mut self) -> Option<Self::Item> {
         self.next_at::<true>()
     }
@@ -356,7 +356,7 @@ impl<R: Record, P: Protocol, Pr: Projection<R>> DoubleEndedIterator for Scan<'_,
 where
     R::Index: InOrder,
 {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_back(&mut self) -> Option<Self::Item> {
         self.next_at::<false>()
     }

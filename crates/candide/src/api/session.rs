@@ -110,13 +110,16 @@ impl<P: Protocol> Session<P> {
     }
 
     /// Runs a transaction with a given read view.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run_as<T, E: From<Abort>>(
         &mut self,
         options: &RunOptions<'_>,
         read_view: ReadView,
         body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
     ) -> Result<T, E> {
+        // Without optimization, what runs a transaction is compiled once for all closures.
+        #[cfg(debug_assertions)]
+        let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
         let effects = Effects::default();
         let value =
             self.core.run_counted(&self.inner.engine, options, read_view, &effects, body)?;
@@ -203,7 +206,7 @@ impl<P: Protocol> Session<P> {
 
     /// Reads a unit outside a transaction, or returns `None` if a transaction is needed; see
     /// [`TxnRunner::single_read`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn single_read(
         &mut self,
         table: &TableCore,
@@ -400,15 +403,23 @@ enum Place<P: Protocol> {
 }
 
 /// Runs a transaction with this thread's session for the database.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn run_cached<T, E: From<Abort>, P: Protocol>(
     inner: &Arc<Inner<P>>,
     options: &RunOptions<'_>,
     read_view: ReadView,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Result<T, E> {
-    run_cached_then(inner, options, read_view, body, |_| ()).0
+    // Without optimization, what runs a transaction is compiled once for all closures.
+    #[cfg(debug_assertions)]
+    let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
+    run_cached_then(inner, options, read_view, body, end_at_once).0
 }
+
+/// Does nothing: what [`run_cached_then`] calls at the end. It is no closure, since each closure
+/// here would be of a type of its own for each `body`.
+#[inline]
+fn end_at_once<P: Protocol>(_: &mut TxnRunner<P>) {}
 
 /// Runs a transaction as [`Database::run_logged`](super::Database::run_logged) says.
 pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
@@ -417,6 +428,9 @@ pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
     read_view: ReadView,
     body: impl FnMut(&Tx<'_, P>) -> Result<T, E>,
 ) -> Pending<T, E> {
+    // Without optimization, what runs a transaction is compiled once for all closures.
+    #[cfg(debug_assertions)]
+    let body: &mut dyn FnMut(&Tx<'_, P>) -> Result<T, E> = &mut { body };
     let at_end = |core: &mut TxnRunner<P>| core.rests_on(&inner.engine);
     let (result, at) = run_cached_then(inner, options, read_view, body, at_end);
     Pending::new(result, at.flatten())
@@ -425,7 +439,7 @@ pub(crate) fn run_cached_logged<T, E: From<Abort>, P: Protocol>(
 /// Runs a transaction with this thread's session for the database, and calls `at_end` before the
 /// session is given back. Returns the results of both; no result of `at_end` if there was no
 /// session.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn run_cached_then<T, E: From<Abort>, P: Protocol, X>(
     inner: &Arc<Inner<P>>,
     options: &RunOptions<'_>,

@@ -254,7 +254,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Inserts `row` in the record `home`, unless that record holds a row; returns whether `row`
     /// was inserted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn insert_at(
         &self,
         tx: &Tx<'_, P>,
@@ -335,7 +335,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn core(&self) -> &TableCore {
         &self.core
     }
@@ -366,7 +366,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Reads the record that a lookup has found. The caller has already entered the operation
     /// ([`State::enter`]).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn get_found<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
@@ -382,7 +382,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// As [`Table::get_found`], for a key that has a record.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn get_record<Pr: Projection<R>>(
         &self,
         tx: &Tx<'_, P>,
@@ -453,7 +453,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
 
     /// Returns the record that a lookup has found. If the lookup has found none, observes the
     /// absence of the key and returns `None`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn present(
         &self,
         tx: &Tx<'_, P>,
@@ -484,7 +484,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
     }
 
     /// Calls `f` with the words of `key` as the table keeps them, packed or not.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn in_words<T>(&self, key: &R::Key, f: impl FnOnce(&[u64]) -> T) -> T {
         let words = key.words();
         match self.core.layout.packing::<R::Key>() {
@@ -493,7 +493,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn find_found(
         &self,
         tx: &Tx<'_, P>,
@@ -510,7 +510,7 @@ impl<R: Record, P: Protocol> Table<R, P> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn stager<'a>(
         &'a self,
         tx: &Tx<'a, P>,

@@ -59,7 +59,7 @@ struct Past {
 
 impl Way {
     /// Begins a scan of a range of an index, at the transaction's present mark.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new<P: Protocol>(
         tx: &Tx<'_, P>,
         table: &TableCore,
@@ -87,7 +87,7 @@ impl Way {
         Way::at(None, Course::Forward, state.mark(), number)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn at(cursor: Option<Cursor>, course: Course, mark: Mark, number: usize) -> Way {
         Way { cursor, course, mark, number, last: None, past: None, failed: None }
     }
@@ -132,7 +132,7 @@ impl Way {
 
     /// Does the work of [`Way::next`], but notes an error instead of returning it, so that the
     /// result is one word. If `is_ordered`, the index is known to be ordered.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn step<const FORWARD: bool, P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -153,7 +153,7 @@ impl Way {
     }
 
     /// Notes a record that the scan returns.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn note<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -168,7 +168,7 @@ impl Way {
     }
 
     /// Takes records at hand, and notes them as returned, until `wanted` returns `false` for one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn give_while<const FORWARD: bool, P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -224,7 +224,7 @@ impl Way {
     /// Skips the next records at hand that hold no row, up to the first record that needs the slow
     /// path. If rows are inserted at one end of a range and deleted at the other, many such records
     /// lie together: a deleted record stays as long as a transaction can see its row.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn skip_absent<const FORWARD: bool, P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -285,7 +285,7 @@ impl Way {
         })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn find_next<const FORWARD: bool, P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,
@@ -360,7 +360,7 @@ impl Way {
     }
 
     /// Moves the cursor to the next record of the index, and observes the leaves on the way.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn advance<P: Protocol>(
         &mut self,
         tx: &Tx<'_, P>,

@@ -33,7 +33,7 @@ impl Cursor {
     /// Returns the next record if it can be returned without reading more of the index, and the
     /// cursor goes in the wanted direction. If `is_ordered`, the cursor is known to go through an
     /// ordered index.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn at_hand<const FORWARD: bool>(
         cursor: &mut Option<Cursor>,
         is_ordered: bool,
@@ -55,7 +55,7 @@ impl Cursor {
     }
 
     /// Returns this fresh cursor with the other direction.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn reversed(self) -> Cursor {
         match self {
             Cursor::Forward(cursor) => Cursor::Reverse(cursor.reversed(Direction::Reverse)),
@@ -67,7 +67,7 @@ impl Cursor {
     /// Takes records as [`Cursor::at_hand`] does, as long as `wanted` returns `true`. The first
     /// record that is not wanted stays in the cursor. This function takes no records of a hash
     /// index: the caller takes them one by one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn give_while<const FORWARD: bool>(&mut self, wanted: impl FnMut(RecordAt) -> bool) {
         match self {
             Cursor::Forward(cursor) if FORWARD => cursor.give_while(wanted),
@@ -88,7 +88,7 @@ impl TableIndex {
 
     /// Returns the record with this key. If no record has this key, returns the node, and the
     /// node's version that proves the key's absence. The caller is pinned.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn find(&self, key: &[u64]) -> Found {
         match self {
             TableIndex::Hash(hash) => hash.find(key, hash.hash(key)),
@@ -98,7 +98,7 @@ impl TableIndex {
 
     /// Searches as [`TableIndex::find`] does. If no record is found, also stores in `place` where
     /// to link a record with this key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn find_place(&self, key: &[u64], place: &mut Place) -> Found {
         match self {
             TableIndex::Hash(hash) => hash.find(key, hash.hash(key)),
@@ -179,7 +179,7 @@ impl TableIndex {
 
     /// Returns a cursor through all keys in `range`. In a hash index, `range` covers either all
     /// keys or the keys with the same hashed words.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn cursor(&self, range: WordRange, direction: Direction) -> Cursor {
         match self {
             TableIndex::Hash(hash) => Cursor::Buckets(hash.cursor(&range)),

@@ -2,7 +2,7 @@
 
 pub(crate) mod delta;
 mod layout;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod tid;
 pub(crate) mod undo_record;

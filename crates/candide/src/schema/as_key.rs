@@ -9,6 +9,7 @@ use std::borrow::Borrow;
 
 macro_rules! own_keys {
     ($($key:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl AsKey<$key> for $key {
             type Given = $key;
 
@@ -22,6 +23,7 @@ macro_rules! own_keys {
 
 own_keys!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, bool, char);
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> AsKey<Text<N>> for Text<N> {
     type Given = Text<N>;
 
@@ -31,6 +33,7 @@ impl<const N: usize> AsKey<Text<N>> for Text<N> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<const N: usize> AsKey<Bytes<N>> for Bytes<N> {
     type Given = Bytes<N>;
 
@@ -41,6 +44,7 @@ impl<const N: usize> AsKey<Bytes<N>> for Bytes<N> {
 }
 
 // Not from every `Option<X>` where `X: AsKey<K>`: the type of a mere `None` would be unknown.
+#[diagnostic::do_not_recommend]
 impl<K: Key> AsKey<Option<K>> for Option<K>
 where
     [u64; 1]: Before<K::Words>,
@@ -65,6 +69,7 @@ impl<const N: usize> AsKey<Option<Text<N>>> for Option<&str> {
 
 macro_rules! tuples_as_keys {
     ($($($given:ident as $name:ident $index:tt),+;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$($name: Key,)+ $($given: AsKey<$name>),+> AsKey<($($name,)+)> for ($($given,)+)
         where
             ($($name,)+): Key,

@@ -15,7 +15,7 @@ use std::fmt::{self, Debug, Formatter};
 /// A key is encoded as a fixed number of words. Comparing keys word by word gives the order of the
 /// keys. Each component of a composite key begins a word of its own. `#[derive(Key)]` implements
 /// this trait for enums without fields, and for structs, whose components may have any number of
-/// words; a hand-written implementation comes with one of [`AsKey<Self>`](AsKey).
+/// words; a hand-written implementation comes with one of [`AsKey<Self>`](AsKey), with `Given = Self`.
 #[diagnostic::on_unimplemented(
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
@@ -101,7 +101,6 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     message = "the key has the type `{K}`, and `{Self}` cannot stand for it",
     label = "expected a key of type `{K}`, by value or by reference",
     note = "a key is given by value or by reference: `get(tx, 7, ..)`, `get(tx, &7, ..)`, `get(tx, (1, 2), ..)`",
-    note = "a hand-written `Key` also implements `AsKey<Self>`, with `Given = Self` and `Some(self)`",
     note = "a key of type `Text<N>` is also given as `&str` or `String`, a key of type `Bytes<N>` as `[u8; N]` or `&[u8]`"
 )]
 pub trait AsKey<K: Key> {

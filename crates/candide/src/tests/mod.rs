@@ -2,86 +2,89 @@
 //!
 //! They are inside the crate because they move epochs by hand, stop transactions at exact points,
 //! and include protocols that are not public yet.
+//!
+//! Sanitizers (`cfg(sanitized)`) compile the modules that `cargo xtask sanitize` runs, and what
+//! these modules use. The other modules would take most of the time of such a build.
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod aggregates;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod allocation;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod anomalies;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod batches;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod both_ends;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod bulk;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod chain_lengths;
 #[cfg(not(any(loom, shuttle)))]
 mod churn;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod commit_factors;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod commit_interleavings;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod diagnostics;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod ended_sessions;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod ends_beside_writers;
 #[cfg(not(loom))]
 mod entries;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod exchanges;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod factors;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod for_update;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod get_now;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod growth;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod histories;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod hostile;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod index_lifetimes;
 #[cfg(not(loom))]
 pub(crate) mod indexed_rows;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod interleaving;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod keys;
 #[cfg(not(any(loom, shuttle)))]
 mod life;
 mod log;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod log_rounds;
 #[cfg(loom)]
 mod loom;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod model;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod nested;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod part_ends;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod parts_and_scans;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod phantoms;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod phases;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod policies;
 #[cfg(not(loom))]
 mod random_transactions;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod refusals;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod refused_parts;
 pub(crate) mod rows;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod savepoints;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod seats;
@@ -89,29 +92,29 @@ pub(crate) mod seats;
 mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod snapshots;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod stale_commits;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod starvation;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_model;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod table_words;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod timelines;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod timestamps;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod transactions;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod true_errors;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod unique_keys;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod versions;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod waiting;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod waiting_options;
 
 #[cfg(not(any(loom, shuttle)))]
@@ -126,8 +129,9 @@ mod protocols {
     use crate::policy::{MoccOptions, Policies, Policy, by_policies};
     use crate::protocols::{Chosen, choosing, under_a_lock};
 
-    /// Runs a test. Databases for which the test names no policy get `policy`.
-    pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
+    /// Runs a test. Databases for which the test names no policy get `policy`. The test is a
+    /// function pointer: otherwise this function would be compiled once for each test.
+    pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
         let wanted = P::properties(&policy).name;
         let checked = || {
             assert_eq!(properties::<P>().name, wanted, "tests cannot choose it");
@@ -149,7 +153,7 @@ mod protocols {
 
     /// Runs a test. Its databases call the protocol through the table of functions of
     /// [`Erased`](crate::Erased).
-    pub(crate) fn under_erased<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
+    pub(crate) fn under_erased<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
         choosing(Chosen::of::<P>(policy), test)
     }
 

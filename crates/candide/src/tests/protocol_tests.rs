@@ -73,7 +73,8 @@ macro_rules! protocol_test {
         #[test]
         $($attribute)*
         fn $name() {
-            $crate::tests::by_the_clock(|| super::$body::<$crate::Mvto>($($given),*));
+            let test: fn() = || super::$body::<$crate::Mvto>($($given),*);
+            $crate::tests::by_the_clock(test);
         }
     };
     (by_the_clock $($rest:tt)+) => {};

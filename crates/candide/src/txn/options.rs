@@ -112,7 +112,7 @@ impl<'a> RunOptions<'a> {
     }
 
     /// Returns the read view of a transaction with these options.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn read_view(&self) -> ReadView {
         if self.read_only { ReadView::AtBegin } else { ReadView::Current }
     }

@@ -97,7 +97,7 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Runs a transaction as [`TxnRunner::run`] does, and counts it under its name.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run_counted<T, E: From<Abort>>(
         &mut self,
         engine: &Engine<P>,
@@ -197,7 +197,7 @@ impl<P: Protocol> TxnRunner<P> {
 
     /// Waits, in a database with a log, until everything on which the result of the transaction
     /// rests has reached the level for which the caller waits. The session is not pinned.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn acknowledge(
         &mut self,
         engine: &Engine<P>,
@@ -228,7 +228,7 @@ impl<P: Protocol> TxnRunner<P> {
     /// Reads a unit of the record with this key outside a transaction, and returns whether the row
     /// exists. Returns `None`, and leaves no trace, if a transaction is needed (to read, or to
     /// collect garbage); the words that `copy` was given are then invalid.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn single_read(
         &mut self,
         engine: &Engine<P>,
@@ -393,7 +393,7 @@ impl<P: Protocol> TxnRunner<P> {
     }
 
     /// Ends an attempt whose verdict is known: collects garbage, counts, and unpins.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn end(&mut self, engine: &Engine<P>, count: impl FnOnce(&Counters)) {
         P::InPlace::leave(&engine.clock);
         self.state.get_mut().finish(engine);
@@ -420,7 +420,7 @@ impl<P: Protocol> TxnRunner<P> {
     /// Returns whether the session or the shared queue has garbage, and epochs have advanced since
     /// the last collection. Because of the order of the conditions, a session without garbage
     /// always takes the same steps.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_to_collect(&self, engine: &Engine<P>) -> bool {
         (self.has_garbage || !engine.hot.is_empty())
             && engine.epochs.progress() != self.collected_at
@@ -428,7 +428,7 @@ impl<P: Protocol> TxnRunner<P> {
 
     /// Takes over the attempt's garbage, and collects some garbage if epochs have advanced. The
     /// attempt has ended, but its session is still pinned.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn collect_garbage(&mut self, engine: &Engine<P>) {
         let Worker { local, versions } = &self.state.get_mut().worker;
         if local.leaves_some() || P::Versions::leaves_some(versions) || self.has_to_collect(engine)
@@ -524,7 +524,7 @@ struct Naming<'a, P: Protocol> {
 }
 
 impl<P: Protocol> Drop for Naming<'_, P> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn drop(&mut self) {
         if let Some(name) = self.name {
             self.core.count_named(self.engine, name, self.end);
@@ -605,7 +605,7 @@ impl StarvationGuard<'_> {
 }
 
 /// Commits.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn commit<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
     match state.commit_reads(engine) {
         Some(Ok(())) => Verdict::Stands,
@@ -624,7 +624,7 @@ fn commit_writes<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdi
 }
 
 /// Runs a commit, in which updaters may panic. Returns the verdict.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
     match catch_unwind(AssertUnwindSafe(commit)) {
         Ok(Ok(())) => Verdict::Stands,

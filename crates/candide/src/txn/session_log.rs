@@ -51,7 +51,7 @@ impl SessionLog {
 
     /// Begins an attempt: waits until the session may add to its buffer. The session is not pinned,
     /// and holds no lock.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(&mut self) {
         self.stamp = 0;
         if self.outbox.backlog() > BACKLOG_WORDS_MAX {
@@ -96,7 +96,7 @@ pub(crate) struct Logged<'a> {
 impl Logged<'_> {
     /// Appends the record of a commit to the buffer: `changes` adds the changes. The commit has
     /// released its locks. Ends the turn (LG1).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn append(
         self,
         turn: LogTurn<'_>,
@@ -151,7 +151,7 @@ struct LoggedTable {
 
 impl ChangeSink for Record<'_> {
     /// Adds a change, unless its table is not logged.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn add(&mut self, change: Change<'_>) {
         let Change { at, kind, first, words } = change;
         if u32::from(at.table()) != self.table {

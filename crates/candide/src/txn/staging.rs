@@ -26,7 +26,7 @@ pub(crate) struct Stager<'a, R, P: Protocol> {
 impl<R: Record, P: Protocol> Stager<'_, R, P> {
     /// Stages an update of the columns at `place`, if the row exists. The caller has already
     /// handled the indexes, once for the whole operation, since an index may be added at any time.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn stage(
         &mut self,
         place: Place,
@@ -65,7 +65,7 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     }
 
     /// Stages the insertion of a row whose record the attempt has just linked.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stage_new_row(&mut self, row: &R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
         let words = store_in(row, &mut image);
@@ -183,7 +183,7 @@ impl Sink for FreeColumnsOnly<'_> {
 }
 
 impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn set(&mut self, place: Place, word: impl Fn(usize) -> u64) -> Result<(), Abort> {
         if place.mask != u64::MAX {
             let arithmetic =
@@ -196,7 +196,7 @@ impl<R: Record, P: Protocol> Sink for Stager<'_, R, P> {
         })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn compute(&mut self, place: Place, signed: bool, arithmetic: Arithmetic) -> Result<(), Abort> {
         let Arithmetic { code, operand, at_least, at_most } = arithmetic;
         let op = Op {

@@ -126,7 +126,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Starts an attempt.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(&mut self, engine: &Engine<P>) {
         self.doomed = None;
         self.failed = None;
@@ -162,7 +162,7 @@ impl<P: Protocol> State<P> {
 
     /// Enters an operation. Returns the conflict if the attempt is doomed, and revalidates a long
     /// attempt now and then.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn enter(&mut self, engine: &Engine<P>) -> Result<(), Abort> {
         self.until_look -= 1;
         if self.until_look == 0 { self.revalidate_early(engine) } else { Ok(()) }
@@ -210,7 +210,7 @@ impl<P: Protocol> State<P> {
 
     /// Observes a unit in the database, without the transaction's own writes. Returns whether the
     /// row exists.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn observe(
         &mut self,
         engine: &Engine<P>,
@@ -250,7 +250,7 @@ impl<P: Protocol> State<P> {
     /// has then not written the unit, so the result also holds at any earlier mark. Returns `None`,
     /// with nothing observed, if [`State::read`] or [`State::read_at_mark`] must read the unit. The
     /// caller has already called [`State::enter`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn read_at_once(&mut self, at: CellAt, copy: impl FnMut(Words<'_>)) -> Option<bool> {
         if !self.is_simple(at) {
             return None;
@@ -259,7 +259,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Returns whether the attempt has not written a unit.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_simple(&self, at: CellAt) -> bool {
         self.writes.find(at).is_none() && !mutant(Mutant::AbsentSkippedByScan)
     }
@@ -267,7 +267,7 @@ impl<P: Protocol> State<P> {
     /// Calls [`State::read_at_once`] for one unit after another, and removes each from `units`.
     /// Returns `None` at the first unit that needs the slow path; that unit stays in `units`.
     /// Otherwise returns whether the row exists.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn read_units_at_once(
         &mut self,
         table: &TableCore,
@@ -291,7 +291,7 @@ impl<P: Protocol> State<P> {
 
     /// Reads a unit as the transaction sees it. Returns whether the row exists. The caller has
     /// already called [`State::enter`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn read(
         &mut self,
         engine: &Engine<P>,
@@ -481,7 +481,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Refuses to write or to lock in a read-only transaction.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn admit_write(&self) -> Result<(), Abort> {
         if self.worker.local.read_view != ReadView::Current { Err(Abort::ReadOnly) } else { Ok(()) }
     }
@@ -489,7 +489,7 @@ impl<P: Protocol> State<P> {
     /// Returns whether the attempt must search the index of deleted records. (A read-only attempt
     /// that is not registered as a snapshot need not search there: its pin keeps records in the
     /// main index.) Called after admission, which may register the attempt.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn needs_deleted_index(&self) -> bool {
         P::Versions::KEEPS_DELETED_INDEX
             && match self.worker.local.read_view {
@@ -513,7 +513,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Notes the position of a scan.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn scanned(
         &mut self,
         engine: &Engine<P>,
@@ -524,7 +524,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Reads a unit as the transaction saw it at a mark. Returns whether the row existed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn read_at_mark(
         &mut self,
         engine: &Engine<P>,
@@ -576,13 +576,13 @@ impl<P: Protocol> State<P> {
     }
 
     /// Returns the mark at which a scan reads: its own mark, `mark`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn mark_of_scan(&mut self, mark: Mark) -> Mark {
         if mutant(Mutant::MarkIgnored) { self.mark() } else { mark }
     }
 
     /// Returns whether a scan observes a unit even if its row is absent: always `true`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_observed_by_scan(&self, at: CellAt) -> bool {
         let is_skipped = || self.writes.find(at).is_none() && !P::is_present(&self.attempt, at);
         !(mutant(Mutant::AbsentSkippedByScan) && is_skipped())
@@ -590,7 +590,7 @@ impl<P: Protocol> State<P> {
 
     /// Returns whether the row exists as the transaction sees it. The row is observed, unless the
     /// protocol lets the transaction assume `expected`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn exists(&mut self, engine: &Engine<P>, at: CellAt, expected: bool) -> Result<bool, Abort> {
         self.enter(engine)?;
         if let Some(item) = self.writes.find(at) {
@@ -605,7 +605,7 @@ impl<P: Protocol> State<P> {
 
     /// Returns whether the protocol lets the closure assume, without an observation, that the row
     /// exists (if `exists`) or is absent.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn assumes(&mut self, engine: &Engine<P>, at: CellAt, exists: bool) -> Result<bool, Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
         P::assumes(context, &mut self.attempt, at, exists).map_err(|abort| self.doom(abort))
@@ -623,7 +623,7 @@ impl<P: Protocol> State<P> {
     ///
     /// # Errors
     /// [`Abort::NotFound`] if the row does not exist.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn admit_update(&mut self, engine: &Engine<P>, at: CellAt) -> Result<(), Abort> {
         self.enter(engine)?;
         match self.writes.find(at) {
@@ -670,7 +670,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Stages one write.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stage(
         &mut self,
         engine: &Engine<P>,
@@ -686,7 +686,7 @@ impl<P: Protocol> State<P> {
 
     /// Stages the insertion of a row whose record has just been linked. The row's words begin at
     /// `operand` among the operands.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stage_new(
         &mut self,
         engine: &Engine<P>,
@@ -732,7 +732,7 @@ impl<P: Protocol> State<P> {
 
     /// Admits an operation on a table: the table must belong to this database, and the attempt must
     /// not be doomed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn admit(&mut self, engine: &Engine<P>, table: &TableCore) -> Result<(), Abort> {
         if table.database != engine.id {
             return Err(Abort::ForeignTable);
@@ -741,7 +741,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Looks up a key, without observing anything.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn find(
         &mut self,
         engine: &Engine<P>,
@@ -821,7 +821,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Observes that a key has no record.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn absent(&mut self, engine: &Engine<P>, missing: Missing<'_>) -> Result<(), Abort> {
         let context = &mut Context::new(engine, &mut self.worker);
         P::absent(context, &mut self.attempt, as_searched(missing))
@@ -853,7 +853,7 @@ impl<P: Protocol> State<P> {
 
     /// Links an absent record for a key that has none, if possible near `place`. If another
     /// transaction has linked a record for the key meanwhile, returns that record.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn link(
         &mut self,
         engine: &Engine<P>,
@@ -932,7 +932,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Notes the result of linking a record.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn note_link(&mut self, table: &TableCore, record: RecordAt, linked: Linked) -> InsertTarget {
         let local = &mut self.worker.local;
         match linked {
@@ -953,7 +953,7 @@ impl<P: Protocol> State<P> {
     /// Commits an attempt that has not failed and has an empty write set: either it has written
     /// nothing, or its protocol applies writes at once. Runs no user code. Returns `None` if
     /// [`State::commit`] is needed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit_reads(&mut self, engine: &Engine<P>) -> Option<Result<(), Abort>> {
         let has_failed =
             self.doomed.is_some() || self.failed.is_some() || P::InPlace::has_failed(&self.attempt);
@@ -1005,7 +1005,7 @@ impl<P: Protocol> State<P> {
 
     /// Notes, in a database with a log, that the result of the attempt rests on what the attempt
     /// has seen. The attempt has been validated, and has written nothing.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn note_seen(&mut self) {
         if let Some(log) = &mut self.log {
             log.stamp = SEEN;
@@ -1030,7 +1030,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// Returns the sizes of the read set and of the write set.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn set_sizes(&self) -> (usize, usize) {
         (P::read_set_size(&self.attempt), self.writes.items().len())
     }
@@ -1134,7 +1134,7 @@ impl<P: Protocol> State<P> {
 
     /// Clears the state of an attempt after its end. Queues the records that the attempt has linked
     /// and left absent, so that they are unlinked.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self, engine: &Engine<P>) {
         if P::Versions::WORDS > 0 && self.worker.local.kept.is_some() {
             self.unregister_snapshot(engine);
@@ -1152,7 +1152,7 @@ impl<P: Protocol> State<P> {
 }
 
 /// Returns how an unsuccessful search is observed: by its node, in the version that was searched.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn as_searched(mut missing: Missing<'_>) -> Missing<'_> {
     pass(Point::Searched);
     if mutant(Mutant::NodeObservedLate) {

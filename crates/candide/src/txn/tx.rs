@@ -34,7 +34,7 @@ pub(crate) struct Effects(RefCell<Vec<Box<dyn FnOnce()>>>);
 
 impl Effects {
     /// Runs all effects of a committed transaction.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run_all(self) {
         let effects = self.0.into_inner();
         if effects.capacity() == 0 {
@@ -66,7 +66,7 @@ impl Effects {
 }
 
 impl<'s, P: Protocol> Tx<'s, P> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
         engine: &'s Engine<P>,
         state: &'s RefCell<State<P>>,

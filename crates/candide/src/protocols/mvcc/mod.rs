@@ -130,7 +130,7 @@
 mod clock;
 mod collect;
 mod parts;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod undo_queue;
 mod versions;

@@ -189,7 +189,7 @@ mod collect;
 mod flatten;
 mod parts;
 mod settle;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 pub(crate) mod tests;
 mod ticks;
 mod versions;

@@ -67,7 +67,7 @@ mod heat;
 mod learning;
 mod locks;
 mod row_lock;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 mod waiting;
 mod word;

@@ -8,7 +8,7 @@ pub(crate) mod met;
 pub(crate) mod met;
 pub(crate) mod node_set;
 pub(crate) mod snapshot_list;
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(any(loom, shuttle, sanitized))))]
 mod tests;
 pub(crate) mod version_blocks;
 pub(crate) mod version_reservation;

@@ -3,30 +3,30 @@
 //!
 //! The properties W, S and R, and Prefix(c), are those of `log/mod.rs`.
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod acknowledgements;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod changes;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod cuts;
 mod disk;
 #[cfg(not(any(loom, shuttle)))]
 mod last_epoch;
 #[cfg(loom)]
 mod loom;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod prefixes;
 #[cfg(not(loom))]
 mod replay;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod rounds;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod sequences;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, sanitized)))]
 mod story;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod turns;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, sanitized)))]
 mod visits;
 
 #[cfg(shuttle)]

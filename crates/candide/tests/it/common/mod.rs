@@ -30,8 +30,9 @@ thread_local! {
     static BY_THE_CLOCK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a test. The databases that it builds have `policy`.
-pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: impl FnOnce() -> T) -> T {
+/// Runs a test. The databases that it builds have `policy`. The test is a function
+/// pointer: otherwise this function would be compiled once for each test.
+pub(crate) fn under<P: Protocol, T>(policy: P::Policy, test: fn() -> T) -> T {
     POLICY.set(Some(Box::new(policy)));
     let result = test();
     POLICY.set(None);
