@@ -103,7 +103,7 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
     note = "a key is given by value or by reference: `get(tx, 7, ..)`, `get(tx, &7, ..)`, `get(tx, (1, 2), ..)`",
     note = "a key of type `Text<N>` is also given as `&str` or `String`, a key of type `Bytes<N>` as `[u8; N]` or `&[u8]`"
 )]
-pub trait AsKey<K: Key> {
+pub trait AsKey<K> {
     /// `K`, or a reference to it.
     type Given: Borrow<K>;
 
