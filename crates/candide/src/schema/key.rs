@@ -15,7 +15,8 @@ use std::fmt::{self, Debug, Formatter};
 /// A key is encoded as a fixed number of words. Comparing keys word by word gives the order of the
 /// keys. Each component of a composite key begins a word of its own. `#[derive(Key)]` implements
 /// this trait for enums without fields, and for structs, whose components may have any number of
-/// words; a hand-written implementation comes with one of [`AsKey<Self>`](AsKey), with `Given = Self`.
+/// words; a hand-written implementation comes with one of [`AsKey<Self>`](AsKey), with `Given =
+/// Self`.
 #[diagnostic::on_unimplemented(
     message = "the trait `Key` is not implemented for `{Self}`: a key cannot have this type",
     label = "not a type for keys",
