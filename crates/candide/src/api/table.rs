@@ -265,10 +265,11 @@ impl<R: Record, P: Protocol> Table<R, P> {
         if !home.is_new {
             return self.insert_again(tx, state, home.record, row);
         }
-        if !self.core.indexes.is_empty() {
-            self.add_entries(tx, state, home.record, row)?;
+        if self.core.indexes.is_empty() {
+            self.stager(tx, state, home.record).stage_new_row(row)?;
+        } else {
+            self.insert_indexed(tx, state, home.record, row)?;
         }
-        self.stager(tx, state, home.record).stage_new_row(row)?;
         Ok(true)
     }
 
@@ -284,9 +285,10 @@ impl<R: Record, P: Protocol> Table<R, P> {
         state.insert_again(tx.engine, &self.core, record, store_in(row, &mut { R::Image::ZERO }))
     }
 
-    /// Stages the index entries of `row`.
+    /// Stages the insertion of a row and of its index entries. The row is asked for its words once,
+    /// before anything is staged, since its code may panic.
     #[inline(never)]
-    fn add_entries(
+    fn insert_indexed(
         &self,
         tx: &Tx<'_, P>,
         state: &mut State<P>,
@@ -294,7 +296,9 @@ impl<R: Record, P: Protocol> Table<R, P> {
         row: &R,
     ) -> Result<(), Abort> {
         let words = &mut { R::Image::ZERO };
-        state.add_entries(tx.engine, &self.core, record, store_in(row, words))
+        let words = store_in(row, words);
+        state.add_entries(tx.engine, &self.core, record, words)?;
+        state.stage_new_words(tx.engine, &self.core, record, words)
     }
 
     /// Inserts a row, or replaces the row with the same key. Observes nothing, unless the table has

@@ -69,13 +69,25 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     pub(crate) fn stage_new_row(&mut self, row: &R) -> Result<(), Abort> {
         let mut image = R::Image::ZERO;
         let words = store_in(row, &mut image);
-        let first = self.state.writes.push_operands(words.iter().copied());
-        self.state.stage_new(self.engine, self.table, self.record, first)
+        self.state.stage_new_words(self.engine, self.table, self.record, words)
     }
 }
 
 /// Operations on whole rows, given their words outside the key.
 impl<P: Protocol> State<P> {
+    /// Stages the insertion of a row whose record the attempt has just linked.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn stage_new_words(
+        &mut self,
+        engine: &Engine<P>,
+        table: &TableCore,
+        record: RecordAt,
+        words: &[u64],
+    ) -> Result<(), Abort> {
+        let first = self.writes.push_operands(words.iter().copied());
+        self.stage_new(engine, table, record, first)
+    }
+
     /// Inserts a row in an existing record, unless the record already holds a row. Returns whether
     /// the row was inserted.
     #[inline(never)]

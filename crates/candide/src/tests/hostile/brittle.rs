@@ -259,6 +259,49 @@ fn a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction<P: Pr
     }
 }
 
+protocol_tests!(all: a_panic_that_a_closure_catches_leaves_no_half_of_a_row);
+/// An operation on a whole row asks the row type for all words before it changes anything. Other
+/// operations may be half done when the row type panics, unless they are in a part.
+fn a_panic_that_a_closure_catches_leaves_no_half_of_a_row<P: Protocol>() {
+    type Operation<P> = fn(&Table<Brittle, P>, &Tx<'_, P>) -> Result<(), Abort>;
+    let operations: [Operation<P>; 8] = [
+        |table, tx| table.insert(tx, Brittle::new(10)),
+        |table, tx| table.insert_many(tx, [Brittle::new(10)]),
+        |table, tx| table.put(tx, Brittle { value: Fragile(201), ..Brittle::new(1) }),
+        |table, tx| table.put(tx, Brittle::new(14)),
+        |table, tx| table.upsert(tx, Brittle::new(15), Brittle::COUNT.add(1)).map(drop),
+        |table, tx| {
+            tx.attempt(|tx| table.modify(tx, Fragile(2), Brittle::VALUE, |value| value.0 += 200))
+        },
+        |table, tx| table.insert_if_absent(tx, Brittle::new(16)).map(drop),
+        |table, tx| table.delete(tx, Fragile(6)),
+    ];
+    let watchdog = Watchdog::new();
+    for (number, operation) in operations.into_iter().enumerate() {
+        let shelf = Shelf::<P>::new(TableOptions::default());
+        let rows = shelf.rows();
+        let mut calls = 0;
+        loop {
+            watchdog.step(format!("call {calls} in operation {number} under {}", P::NAME));
+            let mut session = shelf.db.session().unwrap();
+            let mut done = None;
+            commits(&mut session, |tx| {
+                done = with_fuse(calls, || operation(&shelf.table, tx));
+                Ok(())
+            });
+            drop(session);
+            if let Some(done) = done {
+                assert_eq!(done, Ok(()));
+                break;
+            }
+            shelf.assert_unharmed(&rows);
+            calls += 1;
+        }
+        assert!(calls > 0, "operation {number} calls none of a row's code");
+        shelf.assert_unharmed(&shelf.rows());
+    }
+}
+
 protocol_tests!(all: a_panic_while_an_index_is_built_leaves_no_index);
 fn a_panic_while_an_index_is_built_leaves_no_index<P: Protocol>() {
     let watchdog = Watchdog::new();
