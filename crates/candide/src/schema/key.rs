@@ -53,10 +53,10 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
 
 /// What a lookup takes as a key of type `K`: the key itself or a reference to it.
 ///
-/// A key of type [`Text`] is also given as `&str` or `String`, and a key of type [`Bytes`] as `[u8;
-/// N]` or `&[u8]`. In a pair, in an option, and once in a tuple of three, a text is given as
-/// `&str`, too: `(7, "Porto")`. A text that is longer than the key's type allows, and a slice of
-/// another length than the key's, are keys that no row can have: a lookup finds no row, and
+/// A key of type [`Text`] is also given as `&str` or `String`, and a key of type [`Bytes`] as an
+/// array or a slice of `u8`. So are the components of a tuple: `(7, "Porto")`. An option of a text
+/// is also given as `Option<&str>`. A text that is longer than the key's type allows, and a slice
+/// of another length than the key's, are keys that no row can have: a lookup finds no row, and
 /// observes nothing, since no transaction can ever insert one.
 ///
 /// ```
@@ -76,7 +76,7 @@ pub trait Key: AsKey<Self> + Copy + Send + Sync + 'static {
 ///     cities.insert(tx, porto)?;
 ///     assert_eq!(cities.get(tx, "Porto", City::INHABITANTS)?, Some(231_800));
 ///     assert_eq!(cities.get(tx, porto.name, Whole)?, Some(porto));
-///     assert_eq!(cities.get(tx, porto.name, Whole)?, Some(porto));
+///     assert_eq!(cities.get(tx, &porto.name, Whole)?, Some(porto));
 ///     assert!(!cities.contains(tx, "Llanfairpwllgwyngyll")?, "20 bytes do not fit into 16");
 ///     Ok(())
 /// })?;

@@ -41,34 +41,24 @@ impl ZeroWords for KeyWords {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl Before<[u64; 1]> for [u64; 1] {
-    type Both = [u64; 2];
+macro_rules! one_more_word {
+    ($($count:literal of $($index:literal),+;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl Before<[u64; 1]> for [u64; $count - 1] {
+            type Both = [u64; $count];
 
-    #[inline(always)]
-    fn before(self, [next]: [u64; 1]) -> [u64; 2] {
-        [self[0], next]
-    }
+            #[inline(always)]
+            fn before(self, [next]: [u64; 1]) -> [u64; $count] {
+                [$(self[$index],)+ next]
+            }
+        }
+    )*};
 }
 
-#[diagnostic::do_not_recommend]
-impl Before<[u64; 1]> for [u64; 2] {
-    type Both = [u64; 3];
-
-    #[inline(always)]
-    fn before(self, [next]: [u64; 1]) -> [u64; 3] {
-        [self[0], self[1], next]
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Before<[u64; 1]> for [u64; 3] {
-    type Both = [u64; 4];
-
-    #[inline(always)]
-    fn before(self, [next]: [u64; 1]) -> [u64; 4] {
-        [self[0], self[1], self[2], next]
-    }
+one_more_word! {
+    2 of 0;
+    3 of 0, 1;
+    4 of 0, 1, 2;
 }
 
 macro_rules! before {
