@@ -53,27 +53,34 @@ shuttle::thread_local! {
     static HELD: Cell<u32> = Cell::new(0);
 }
 
-/// Returns a number that no other living thread has.
+/// Returns a number that no other living thread has, of the thread's variable [`HELD`].
 #[inline]
-fn thread_number() -> u64 {
-    HELD.with(|held| std::ptr::from_ref(held).addr() as u64)
+fn number_of(held: &Cell<u32>) -> u64 {
+    std::ptr::from_ref(held).addr() as u64
 }
 
-#[inline]
-fn count_held(change: i32) {
-    HELD.with(|held| held.set(held.get().wrapping_add_signed(change)));
+/// Counts a lock that the thread takes or gives back.
+fn count(held: &Cell<u32>, change: i32) {
+    held.set(held.get().wrapping_add_signed(change));
 }
 
 impl Exclusive {
     /// Waits for the lock, and takes it. Gives up at `until`; `None` means no time limit.
     #[inline]
     pub(crate) fn acquire(&self, until: Option<Instant>) -> Result<(), Refusal> {
-        let me = thread_number();
-        if !self.try_acquire(me) {
-            self.wait_for(me, until)?;
+        // One access to the thread's variable where the lock is free: each may be a call.
+        let busy = HELD.with(|held| {
+            let me = number_of(held);
+            if !self.try_acquire(me) {
+                return Some(me);
+            }
+            count(held, 1);
+            None
+        });
+        match busy {
+            None => Ok(()),
+            Some(me) => self.wait_for(me, until),
         }
-        count_held(1);
-        Ok(())
     }
 
     #[inline]
@@ -94,6 +101,7 @@ impl Exclusive {
         };
         let patience = until.map_or(Patience::Endless, Patience::Until);
         if wait_to_own(&self.holder, me, Wait::new(&self.parking, 0, Wish::Own(me), patience)) {
+            HELD.with(|held| count(held, 1));
             Ok(())
         } else {
             Err(Refusal::TooLate)
@@ -105,10 +113,10 @@ impl Exclusive {
     pub(crate) fn release(&self) {
         debug_assert_eq!(
             self.holder.load(Ordering::Relaxed),
-            thread_number(),
+            HELD.with(number_of),
             "only the holder gives it back"
         );
-        count_held(-1);
+        HELD.with(|held| count(held, -1));
         give_up(&self.holder, &self.parking, 0);
     }
 }
