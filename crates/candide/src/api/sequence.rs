@@ -102,10 +102,10 @@ impl<P: Protocol> Database<P> {
     /// # Errors
     /// [`Error::EmptyTableName`]; [`Error::LongName`] if `name` has more than 64 bytes. In a
     /// database that is open, for the first call with a name, also [`Error::Transaction`], with
-    /// [`Abort::Nested`] within a transaction of the same database, or under a protocol that allows
-    /// one session if the program holds it; with [`Abort::LogFailed`], [`Abort::DiskFull`] or
-    /// [`Abort::MemoryLimit`]; and [`Error::Files`], [`Error::TooManyTables`] or
-    /// [`Error::MemoryLimit`] for the first sequence.
+    /// [`Abort::Nested`] within a transaction of the same database; with [`Abort::SecondSession`]
+    /// under a protocol that allows one session if the program holds it; with [`Abort::LogFailed`],
+    /// [`Abort::DiskFull`] or [`Abort::MemoryLimit`]; and [`Error::Files`],
+    /// [`Error::TooManyTables`] or [`Error::MemoryLimit`] for the first sequence.
     #[doc(alias = "auto_increment")]
     #[doc(alias = "autoincrement")]
     #[doc(alias = "identity")]

@@ -2,21 +2,10 @@
 
 use super::entries::linked_records;
 use super::indexed_rows::{Filed, Parcel};
+use super::rows::Wide;
 use super::transactions::run;
 use crate::engine::{Protocol, Versions};
 use crate::{Abort, Database, Session, Table, Tx};
-
-/// A row of one group, so wide that a change from its first to its last column takes a larger block
-/// than a change of one column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, candide_derive::Record)]
-#[record(crate = crate)]
-struct Wide {
-    #[key]
-    id: u64,
-    first: u64,
-    middle: [u64; 20],
-    last: u64,
-}
 
 /// A database without memory for another row, or for many versions.
 struct Full<P: Protocol> {

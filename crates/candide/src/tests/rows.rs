@@ -23,3 +23,16 @@ impl Item {
         Item { id, count, small: 7, flag: false, other: 100 }
     }
 }
+
+/// A row of many words in one group. A change of one column takes less memory for the version
+/// before it than a change from the first column to the last.
+#[cfg(not(any(loom, shuttle, sanitized)))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Record)]
+#[record(crate = crate)]
+pub(crate) struct Wide {
+    #[key]
+    pub(crate) id: u64,
+    pub(crate) first: u64,
+    pub(crate) middle: [u64; 20],
+    pub(crate) last: u64,
+}

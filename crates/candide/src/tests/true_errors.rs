@@ -2,10 +2,9 @@
 
 use super::indexed_rows::{Filed, Parcel};
 use super::transactions::{ONCE, run};
+use super::unique_keys::{Act, give};
 use crate::engine::Protocol;
-use crate::{Abort, Database, Table, Tx, Whole};
-
-type Act<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
+use crate::{Abort, Database, Whole};
 
 /// A part that ends in an error, and a change after which it would end otherwise.
 struct Case<P: Protocol> {
@@ -19,15 +18,6 @@ const WITNESS: (u8, u16) = (1, 5);
 
 fn row(number: u16, code: u32) -> Filed {
     Parcel { code, ..Parcel::new(1, number) }.into()
-}
-
-fn give<P: Protocol>(
-    filed: &Table<Filed, P>,
-    tx: &Tx<'_, P>,
-    number: u16,
-    code: u32,
-) -> Result<(), Abort> {
-    filed.modify(tx, (1, number), Filed::CODE, |old| *old = code)
 }
 
 /// Returns cases for a table of the rows 1 to 6, whose codes are their numbers.

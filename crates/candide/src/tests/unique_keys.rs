@@ -48,7 +48,7 @@ impl<P: Protocol> Scene<P> {
 }
 
 /// Gives the row with this number another code.
-fn give<P: Protocol>(
+pub(super) fn give<P: Protocol>(
     filed: &Table<Filed, P>,
     tx: &Tx<'_, P>,
     number: u16,
@@ -60,7 +60,7 @@ fn give<P: Protocol>(
 /// The numbers of rows with their codes.
 type Codes = &'static [(u16, u32)];
 
-type Act<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
+pub(super) type Act<P> = fn(&Table<Filed, P>, &Tx<'_, P>) -> Result<(), Abort>;
 
 protocol_tests!(all: rows_exchange_their_keys);
 fn rows_exchange_their_keys<P: Protocol>() {

@@ -2,7 +2,7 @@
 //! row by row.
 
 use super::super::indexed_rows::{Filed, Order, Parcel};
-use super::super::rows::Item;
+use super::super::rows::{Item, Wide};
 use super::disk::Logged;
 use super::replay::Replay;
 use crate::engine::Protocol;
@@ -12,17 +12,6 @@ use crate::{
     Updater, Whole,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-/// A row of many words in one group, of which most changes touch few.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, candide_derive::Record)]
-#[record(crate = crate)]
-struct Wide {
-    #[key]
-    id: u64,
-    first: u64,
-    middle: [u64; 20],
-    last: u64,
-}
 
 /// Tables of every kind.
 struct Tables<P: Protocol> {
