@@ -8,9 +8,9 @@ use super::key_joint::Before;
 use std::borrow::Borrow;
 
 macro_rules! own_keys {
-    ($($key:ty $(where $n:ident)?),*) => {$(
+    ($($key:ty),*) => {$(
         #[diagnostic::do_not_recommend]
-        impl $(<const $n: usize>)? AsKey<$key> for $key {
+        impl AsKey<$key> for $key {
             type Given = $key;
 
             #[inline(always)]
@@ -22,7 +22,26 @@ macro_rules! own_keys {
 }
 
 own_keys!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, bool, char);
-own_keys!(Text<N> where N, Bytes<N> where N);
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize> AsKey<Text<N>> for Text<N> {
+    type Given = Text<N>;
+
+    #[inline(always)]
+    fn into_key(self) -> Option<Text<N>> {
+        Some(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<const N: usize> AsKey<Bytes<N>> for Bytes<N> {
+    type Given = Bytes<N>;
+
+    #[inline(always)]
+    fn into_key(self) -> Option<Bytes<N>> {
+        Some(self)
+    }
+}
 
 // Not from every `Option<X>` where `X: AsKey<K>`: the type of a mere `None` would be unknown.
 #[diagnostic::do_not_recommend]
