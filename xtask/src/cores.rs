@@ -6,24 +6,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Returns the number of cores that this process may use, or 1 if it is unknown.
-pub(crate) fn all_cores() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get)
-}
-
 /// Calls `work` for each item, on all cores, and shows the progress. The second argument of `work`
 /// is the number of the core, from zero, by which the calls at the same time can name their files.
 /// Returns the results in the order of the items. After an error, a core begins no further item.
 pub(crate) fn on_all_cores<T: Sync, R: Send>(
-    items: &[T],
-    work: impl Fn(&T, usize) -> Result<R, String> + Sync,
-) -> Result<Vec<R>, String> {
-    on_cores(all_cores(), items, work)
-}
-
-/// Calls `work` for each item as [`on_all_cores`] does, but for at most `cores` items at a time.
-pub(crate) fn on_cores<T: Sync, R: Send>(
-    cores: usize,
     items: &[T],
     work: impl Fn(&T, usize) -> Result<R, String> + Sync,
 ) -> Result<Vec<R>, String> {
@@ -42,6 +28,7 @@ pub(crate) fn on_cores<T: Sync, R: Send>(
         }
     };
     let mut done = thread::scope(|scope| {
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let worker = &worker;
         let workers: Vec<_> = (0..cores).map(|core| scope.spawn(move || worker(core))).collect();
         let mut done = Vec::new();
@@ -81,6 +68,7 @@ mod tests {
             Err::<(), _>("bad".to_string())
         });
         assert_eq!(result, Err("bad".to_string()));
-        assert!(begun.into_inner() <= all_cores(), "each core begins at most one");
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        assert!(begun.into_inner() <= cores, "each core begins at most one");
     }
 }

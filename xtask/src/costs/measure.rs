@@ -1,7 +1,7 @@
 //! The runs of the operations under callgrind.
 
 use super::profile::{self, Counts, Part, Place};
-use crate::cores::on_cores;
+use crate::cores::on_all_cores;
 use crate::engine_tests::target_folder;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -95,14 +95,13 @@ impl Tools {
     }
 }
 
-/// Builds the program, and runs all operations under every protocol that the program lists, on
-/// `cores` cores.
-pub(super) fn run(root: &Path, scale: Scale, cores: usize) -> Result<Measured, String> {
+/// Builds the program, and runs all operations under every protocol that the program lists.
+pub(super) fn run(root: &Path, scale: Scale) -> Result<Measured, String> {
     let program = build(root, scale)?;
     let protocols = output(Command::new(&program).arg("--list"))?;
     let folder = root.join(target_folder());
     let protocols: Vec<&str> = protocols.lines().collect();
-    let costs = on_cores(cores, &protocols, |&protocol, _| {
+    let costs = on_all_cores(&protocols, |&protocol, _| {
         let profile = folder.join(format!("costs-{}-{protocol}.callgrind", scale.name()));
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["-q", "--tool=callgrind", "--combine-dumps=yes"]).args(scale.counted());

@@ -12,7 +12,6 @@ mod page;
 mod profile;
 mod split;
 
-use crate::cores::all_cores;
 use baseline::{Baseline, compare};
 use measure::{Scale, Tools};
 use std::env;
@@ -28,7 +27,7 @@ const SKIP: &str = "CANDIDE_SKIP_COSTS";
 /// Prints the tables, checks a change, or renews the baseline of the checks.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => page::print(&Tools::find()?, &measure::run(root, Scale::Full, all_cores())?),
+        [] => page::print(&Tools::find()?, &measure::run(root, Scale::Full)?),
         ["--check"] if env::var_os(SKIP).is_some() => {
             println!("costs: NOT CHECKED, because {SKIP} is set");
             Ok(())
@@ -39,18 +38,15 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Counts on `cores` cores as the check does, and returns the counts.
-fn today(root: &Path, cores: usize) -> Result<Baseline, String> {
+/// Counts as the check does, and returns the counts.
+fn today(root: &Path) -> Result<Baseline, String> {
     let tools = Tools::find()
         .map_err(|problem| format!("{problem}, or set {SKIP}=1 to go without this check"))?;
-    Ok(Baseline::of(&tools.compiler, &measure::run(root, Scale::Small, cores)?.costs))
+    Ok(Baseline::of(&tools.compiler, &measure::run(root, Scale::Small)?.costs))
 }
 
-/// Writes the baseline. On a busy machine, another thread may collect the garbage of the thread
-/// whose instructions are counted, and fewer of them are counted then. So the protocols are counted
-/// one after another here, and the baseline has the higher counts.
 fn renew(root: &Path) -> Result<(), String> {
-    let now = today(root, 1)?;
+    let now = today(root)?;
     fs::write(root.join(BASELINE), now.to_text())
         .map_err(|error| format!("{BASELINE}: {error}"))?;
     println!("costs: {BASELINE} has {} counts", now.costs.len());
@@ -61,7 +57,7 @@ fn check(root: &Path) -> Result<(), String> {
     let text = fs::read_to_string(root.join(BASELINE))
         .map_err(|error| format!("{BASELINE}: {error}; see {RENEW}"))?;
     let before = Baseline::parse(&text).map_err(|problem| format!("{BASELINE}: {problem}"))?;
-    let now = today(root, all_cores())?;
+    let now = today(root)?;
     let verdict = compare(&before, &now);
     verdict.notes.iter().chain(&verdict.failures).for_each(|line| println!("{line}"));
     if !verdict.notes.is_empty() {

@@ -13,8 +13,9 @@
 //! the code around. Parts without a name are ignored.
 //!
 //! [`Still`] prevents garbage collection while costs are counted, since its times depend on the
-//! clock. The cost of garbage collection is counted by parts of its own. `occ` is not opaque here,
-//! since the number of its revalidations would depend on the age of the rows, and so on the clock.
+//! clock. The cost of garbage collection is counted by parts of its own; transactions of workloads
+//! collect garbage only if [`Sizes::collects`]. `occ` is not opaque here, since the number of its
+//! revalidations would depend on the age of the rows, and so on the clock.
 
 use candide::{
     Abort, Builder, Database, IndexOptions, Level, LogOptions, Policies, Policy, Protocol, Record,
@@ -25,7 +26,7 @@ use candide_workloads::ycsb::{Mode, Ycsb};
 use candide_workloads::{Loaded, Loading, Worker, Workload};
 use std::error::Error;
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 macro_rules! runs {
     ($($protocol:ty: $($_kind:ident $_name:ident = $policy:expr),+;)+) => {
@@ -60,6 +61,10 @@ struct Sizes {
     /// TPC-C's customers in each district, and its items.
     customers: u16,
     items: u32,
+    /// Whether the transactions of workloads collect the garbage of the earlier ones, as they do in
+    /// a program. How much of it they collect then depends on the load of the machine: the thread
+    /// that advances epochs collects for sessions that have been idle for some epochs.
+    collects: bool,
 }
 
 /// More than the emulated caches hold, and a whole warehouse.
@@ -70,6 +75,7 @@ const FULL: Sizes = Sizes {
     ycsb_rows: 10_000,
     customers: 3_000,
     items: 100_000,
+    collects: true,
 };
 /// Loaded in a second or two.
 const SMALL: Sizes = Sizes {
@@ -79,6 +85,7 @@ const SMALL: Sizes = Sizes {
     ycsb_rows: 1_000,
     customers: 30,
     items: 300,
+    collects: false,
 };
 
 /// The number of transactions of each kind that run before the counted ones, so that buffers have
@@ -97,6 +104,8 @@ const SEVERAL: usize = 8;
 /// The two numbers of garbage entries whose difference gives the cost of collecting one. One
 /// transaction collects at most as many.
 const COLLECTED: [usize; 2] = [64, 192];
+/// The time after which idle sessions must be without garbage. It is long, for a busy machine.
+const COLLECTION_MAX: Duration = Duration::from_secs(60);
 /// The number of times that a count may fail because the advancer has collected instead.
 const TRIES_MAX: usize = 50;
 
@@ -286,13 +295,31 @@ fn workload_in<P: Protocol, W: Workload>(
     }
     let mut still = Still::new()?;
     for _ in 0..sizes.steps / STEPS {
+        let mut steps = || (0..STEPS).try_for_each(|_| worker.step().map(|_| ()));
         // Under the emulator, time passes too fast for the epochs: garbage would hardly ever be
         // collected.
         still.move_bound()?;
-        measured(&mut || (0..STEPS).try_for_each(|_| worker.step().map(|_| ())))?;
+        if sizes.collects {
+            measured(&mut steps)?;
+        } else {
+            await_collection(&db)?;
+            still.during(|| measured(&mut steps))?;
+        }
         part(&format!("transaction of {name}"), 1, sizes.steps);
     }
     loaded.absorb(worker);
+    Ok(())
+}
+
+/// Waits until all garbage is collected by the thread that advances epochs.
+fn await_collection<P: Protocol>(db: &Database<P>) -> Done {
+    let begun = Instant::now();
+    while db.health().garbage > 0 {
+        if begun.elapsed() > COLLECTION_MAX {
+            return Err("the garbage of an idle session is not collected".into());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
     Ok(())
 }
 
@@ -666,16 +693,16 @@ impl<P: Protocol> Operations<P> {
     /// Collects the garbage, unless the advancer does. Returns the number of transactions that this
     /// took, and whether they have collected it.
     fn collect(&mut self) -> Result<(usize, bool), Box<dyn Error>> {
-        let mut left = self.db.memory().garbage;
+        let mut left = self.db.health().garbage;
         let mut transactions = 0;
         loop {
             self.still.move_bound()?;
-            if self.db.memory().garbage != left {
+            if self.db.health().garbage != left {
                 return Ok((transactions, false));
             }
             measured(&mut || self.session.run(nothing))?;
             transactions += 1;
-            left = self.db.memory().garbage;
+            left = self.db.health().garbage;
             if left == 0 {
                 return Ok((transactions, true));
             }
@@ -684,7 +711,7 @@ impl<P: Protocol> Operations<P> {
 
     /// Collects until nothing is left behind.
     fn settle(&mut self) -> Done {
-        while self.db.memory().garbage > 0 {
+        while self.db.health().garbage > 0 {
             self.still.move_bound()?;
             self.session.run(nothing)?;
         }
