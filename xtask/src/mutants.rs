@@ -304,6 +304,10 @@ const CHECKS: &[Check] = &[
     ),
     check("undone-op-kept", "tests::savepoints::what_a_failed_part_has_written_is_undone"),
     check("undone-unobserved", "tests::savepoints::what_undone_writes_have_assumed_is_observed"),
+    check(
+        "panic-forgotten",
+        "tests::hostile::brittle::a_transaction_that_catches_a_panic_has_no_half_of_an_operation",
+    ),
     check("undone-effect-kept", "tests::savepoints::effects_of_a_failed_part_do_not_run"),
     check("waiting-forgotten", "tests::unique_keys::rows_exchange_their_keys"),
     check("waiting-for-ever", "tests::unique_keys::rows_exchange_their_keys"),

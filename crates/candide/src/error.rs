@@ -46,6 +46,11 @@ pub enum Abort {
     /// Outcome: a text is longer than its column or key allows. [`Text::new`](crate::Text::new)
     /// says so, by a [`TextTooLong`](crate::TextTooLong) with the two lengths, which becomes this.
     TextTooLong,
+    /// Outcome: code of a row type has panicked within an operation that may have been half done,
+    /// and the closure has caught that panic. The transaction, or the [part](crate::Tx::attempt) of
+    /// it in which the closure has caught the panic, has no effect. (If the closure lets the panic
+    /// pass, the transaction ends in that panic.)
+    Panicked,
     /// Refusal: an update of a column that a secondary index contains. Change such a column by
     /// `modify` or `put`.
     Indexed,
@@ -97,7 +102,7 @@ pub enum Abort {
 
 impl Abort {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Abort; 24] = [
+    pub const ALL: [Abort; 25] = [
         Abort::ReadChanged,
         Abort::Locked,
         Abort::Phantom,
@@ -110,6 +115,7 @@ impl Abort {
         Abort::Overflow,
         Abort::NotUnique,
         Abort::TextTooLong,
+        Abort::Panicked,
         Abort::Indexed,
         Abort::NoIndex,
         Abort::MemoryLimit,
@@ -146,6 +152,7 @@ impl Abort {
             Abort::Overflow => "overflow",
             Abort::NotUnique => "not_unique",
             Abort::TextTooLong => "text_too_long",
+            Abort::Panicked => "panicked",
             Abort::Indexed => "indexed",
             Abort::NoIndex => "no_index",
             Abort::MemoryLimit => "memory_limit",
@@ -177,6 +184,7 @@ impl fmt::Display for Abort {
             Abort::Overflow => "an update left the range of its column's type (guard it, or use a wider type), or a sequence has no more numbers",
             Abort::TextTooLong => "a text is longer than its column or key allows; shorten it, or give the column a longer `Text`",
             Abort::NotUnique => "another row has the same key in a unique index when the transaction or its part ends; change or delete that row as well, or give this one another key",
+            Abort::Panicked => "code of a row type panicked within an operation, and the closure caught the panic; put such an operation into a part of its own (`Tx::attempt`), or let the panic pass",
             Abort::Indexed => "the column belongs to a secondary index; change it by `modify` or `put`",
             Abort::NoIndex => "there is no such secondary index (any more), or not in this snapshot; make it by `create_index`, or look by a later snapshot",
             Abort::MemoryLimit => "the memory limit leaves no room for the row; delete rows, or raise the limit",

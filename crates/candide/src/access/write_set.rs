@@ -110,6 +110,11 @@ impl WriteSet {
         self.operations.next().saturating_sub(1)
     }
 
+    /// Adds an operation of no item, and returns its number.
+    pub(crate) fn push_nothing(&mut self) -> u32 {
+        self.operations.push(Op::DELETE)
+    }
+
     /// Returns the mark of the current moment.
     pub(crate) fn mark(&mut self) -> Mark {
         self.marked = self.operations.next();

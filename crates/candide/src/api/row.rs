@@ -312,7 +312,9 @@ impl<R: Record, P: Protocol> Row<'_, R, P> {
         // exists.
         state.admit_write()?;
         match self.record_now(state)? {
-            Some(record) => stage(&mut self.table.stager(self.tx, state, record)),
+            Some(record) => {
+                state.whole_or_failed(|state| stage(&mut self.table.stager(self.tx, state, record)))
+            }
             None => Err(Abort::NotFound),
         }
     }

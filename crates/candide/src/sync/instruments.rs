@@ -309,6 +309,8 @@ pub(crate) enum Mutant {
     UndoneOpKept,
     /// Savepoints: what undone writes have assumed is not observed.
     UndoneUnobserved,
+    /// Transactions: an operation that ends in a panic does not spoil its transaction.
+    PanicForgotten,
     /// Savepoints: effects of an undone part run after the commit.
     UndoneEffectKept,
     /// Unique indexes: a row that waits for a key does not get it when the key is given up.
@@ -452,7 +454,7 @@ mod active {
         }
     }
 
-    const NAMES: [(&str, Mutant); 138] = [
+    const NAMES: [(&str, Mutant); 139] = [
         ("no-fence", Mutant::NoFence),
         ("append-after-unlock", Mutant::AppendAfterUnlock),
         ("cut-after-swap", Mutant::CutAfterSwap),
@@ -542,6 +544,7 @@ mod active {
         ("expected-as-newest", Mutant::ExpectedAsNewest),
         ("undone-op-kept", Mutant::UndoneOpKept),
         ("undone-unobserved", Mutant::UndoneUnobserved),
+        ("panic-forgotten", Mutant::PanicForgotten),
         ("undone-effect-kept", Mutant::UndoneEffectKept),
         ("waiting-forgotten", Mutant::WaitingForgotten),
         ("waiting-for-ever", Mutant::WaitingForEver),

@@ -386,7 +386,7 @@ impl<P: Protocol> TxnRunner<P> {
                 verdict => (verdict, Ok(Ok(value))),
             },
             // An error or a panic that results from inconsistent reads is discarded.
-            result => (commit_error(state, engine), result),
+            result => (commit_error(state, engine, result.is_err()), result),
         };
         self.end_otherwise(engine, &ended.0);
         Err(ended)
@@ -637,11 +637,17 @@ fn unless_unwound(commit: impl FnOnce() -> Result<(), Abort>) -> Verdict {
     }
 }
 
-/// Validates the reads on which an error or a panic of the closure was based.
+/// Validates the reads on which an error or a panic of the closure was based. A panic of the
+/// closure comes before the outcome that an operation has panicked.
 #[cold]
-fn commit_error<P: Protocol>(state: &mut State<P>, engine: &Engine<P>) -> Verdict {
+fn commit_error<P: Protocol>(
+    state: &mut State<P>,
+    engine: &Engine<P>,
+    has_panicked: bool,
+) -> Verdict {
     match catch_unwind(AssertUnwindSafe(|| state.commit_error(engine))) {
         Ok(Ok(None)) => Verdict::Stands,
+        Ok(Ok(Some(Abort::Panicked))) if has_panicked => Verdict::Stands,
         Ok(Ok(Some(earlier))) => Verdict::Outcome(earlier),
         Ok(Err(abort)) => Verdict::Conflict(abort),
         Err(panic) => Verdict::Panic(panic),

@@ -73,6 +73,29 @@ impl<R: Record, P: Protocol> Stager<'_, R, P> {
     }
 }
 
+impl<P: Protocol> State<P> {
+    /// Calls `stage`. If code of a row type panics in it, the transaction can only end in
+    /// [`Abort::Panicked`], since a part of the operation may have been staged.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn whole_or_failed<T>(&mut self, stage: impl FnOnce(&mut State<P>) -> T) -> T {
+        let half = Half(self);
+        let result = stage(half.0);
+        std::mem::forget(half);
+        result
+    }
+}
+
+/// An operation that is not staged completely. Only a panic drops it.
+struct Half<'a, P: Protocol>(&'a mut State<P>);
+
+impl<P: Protocol> Drop for Half<'_, P> {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        self.0.note_panic();
+    }
+}
+
 /// Operations on whole rows, given their words outside the key.
 impl<P: Protocol> State<P> {
     /// Stages the insertion of a row whose record the attempt has just linked.

@@ -713,6 +713,16 @@ impl<P: Protocol> State<P> {
         }
     }
 
+    /// Notes that an operation has ended in a panic, and may have been staged in part. A conflict
+    /// that unwinds the stack is noted already.
+    pub(super) fn note_panic(&mut self) {
+        if self.doomed.is_none() && !mutant(Mutant::PanicForgotten) {
+            // The panic may have come before the first part of the operation was staged.
+            let number = self.writes.push_nothing();
+            self.note_failure(number, Abort::Panicked);
+        }
+    }
+
     /// Notes that the operation with this number has failed. The first failure in program order
     /// counts.
     fn note_failure(&mut self, number: u32, abort: Abort) {

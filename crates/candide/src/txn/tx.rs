@@ -133,15 +133,14 @@ impl<'s, P: Protocol> Tx<'s, P> {
     ///
     /// A conflict dooms the whole attempt, whatever the part makes of it: the operations after the
     /// part return the conflict. If `part` or an updater panics, the part is undone, and the panic
-    /// goes on. (Where code of a row type or of a key panics within an update or a `modify`, and
-    /// the closure catches that panic outside of a part, the operation may be half done.) A scan
-    /// that an undone part has made, and left to its caller, shows the rows as they were before the
-    /// part.
+    /// goes on. A scan that an undone part has made, and left to its caller, shows the rows as they
+    /// were before the part.
     ///
     /// # Errors
     /// The error of `part`, which has been undone. Also [`Abort::Guard`], [`Abort::Overflow`],
     /// [`Abort::NotUnique`] or [`Abort::MemoryLimit`], if a write of the part has failed in this
-    /// way; conflicts.
+    /// way; [`Abort::Panicked`] if `part` has caught the panic of a row type in an operation;
+    /// conflicts.
     pub fn attempt<T, E: From<Abort>>(
         &self,
         part: impl FnOnce(&Tx<'s, P>) -> Result<T, E>,

@@ -260,11 +260,11 @@ fn a_panic_in_any_function_of_a_row_type_leaves_nothing_of_the_transaction<P: Pr
 }
 
 protocol_tests!(all: a_panic_that_a_closure_catches_leaves_no_half_of_a_row);
-/// An operation on a whole row asks the row type for all words before it changes anything. Other
-/// operations may be half done when the row type panics, unless they are in a part.
+/// Operations on whole rows ask the row type for all words before they change anything, and those
+/// in a part are undone. After a panic of others, the transaction has no effect.
 fn a_panic_that_a_closure_catches_leaves_no_half_of_a_row<P: Protocol>() {
     type Operation<P> = fn(&Table<Brittle, P>, &Tx<'_, P>) -> Result<(), Abort>;
-    let operations: [Operation<P>; 8] = [
+    let operations: [Operation<P>; 10] = [
         |table, tx| table.insert(tx, Brittle::new(10)),
         |table, tx| table.insert_many(tx, [Brittle::new(10)]),
         |table, tx| table.put(tx, Brittle { value: Fragile(201), ..Brittle::new(1) }),
@@ -275,31 +275,191 @@ fn a_panic_that_a_closure_catches_leaves_no_half_of_a_row<P: Protocol>() {
         },
         |table, tx| table.insert_if_absent(tx, Brittle::new(16)).map(drop),
         |table, tx| table.delete(tx, Fragile(6)),
+        |table, tx| table.modify(tx, Fragile(2), Brittle::VALUE, |value| value.0 += 200),
+        |table, tx| {
+            table.modify(tx, Fragile(3), (Brittle::COUNT, Brittle::VALUE), |(count, value)| {
+                (*count, value.0) = (1, 500)
+            })
+        },
     ];
     let watchdog = Watchdog::new();
     for (number, operation) in operations.into_iter().enumerate() {
         let shelf = Shelf::<P>::new(TableOptions::default());
         let rows = shelf.rows();
         let mut calls = 0;
+        let mut refused = 0;
         loop {
             watchdog.step(format!("call {calls} in operation {number} under {}", P::NAME));
             let mut session = shelf.db.session().unwrap();
             let mut done = None;
-            commits(&mut session, |tx| {
+            let ended = session.run(|tx| {
                 done = with_fuse(calls, || operation(&shelf.table, tx));
                 Ok(())
             });
             drop(session);
             if let Some(done) = done {
-                assert_eq!(done, Ok(()));
+                assert_eq!((done, ended), (Ok(()), Ok(())));
                 break;
+            }
+            match ended {
+                Ok(()) => {}
+                Err(abort) => {
+                    assert_eq!(abort, Abort::Panicked);
+                    refused += 1;
+                }
             }
             shelf.assert_unharmed(&rows);
             calls += 1;
         }
         assert!(calls > 0, "operation {number} calls none of a row's code");
+        assert_eq!(refused > 0, number > 6, "{refused} refused in operation {number}");
         shelf.assert_unharmed(&shelf.rows());
     }
+}
+
+/// A table without indexes, with rows that are counted.
+struct Tally<P: Protocol> {
+    db: Database<P>,
+    table: Table<Brittle, P>,
+}
+
+impl<P: Protocol> Tally<P> {
+    fn new() -> Tally<P> {
+        let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
+        let table = db.table("brittle").unwrap();
+        db.run(|tx| table.insert_many(tx, (0..ROWS).map(Brittle::new))).unwrap();
+        Tally { db, table }
+    }
+
+    fn count(&self, tx: &Tx<'_, P>, id: u64) -> Result<(), Abort> {
+        self.table.update(tx, Fragile(id), Brittle::COUNT.add(1))
+    }
+
+    /// Counts row 1, and then updates its value. A call of the row's code panics after `calls`
+    /// others. Returns whether that is so.
+    fn panics(&self, tx: &Tx<'_, P>, calls: usize) -> bool {
+        let update = (Brittle::COUNT.add(1), Brittle::VALUE.set(Fragile(7)));
+        let done = with_fuse(calls, || self.table.update(tx, Fragile(1), update));
+        assert!(matches!(done, None | Some(Ok(()))));
+        done.is_none()
+    }
+
+    /// Counts row 3 in a part that is undone.
+    fn undo_part(&self, tx: &Tx<'_, P>) {
+        let undone = tx.attempt(|tx| self.count(tx, 3).and(Err::<(), _>(Abort::Duplicate)));
+        assert_eq!(undone, Err(Abort::Duplicate));
+    }
+
+    /// Returns the counts of the rows 1 to 4.
+    fn counts(&self) -> [u64; 4] {
+        let ids = [1, 2, 3, 4].map(Fragile);
+        let read = |tx: &Tx<'_, P>| -> Result<_, Abort> {
+            let mut counts = [0; 4];
+            for (id, count) in ids.into_iter().zip(&mut counts) {
+                *count = self.table.read(tx, id, Brittle::COUNT)?;
+            }
+            Ok(counts)
+        };
+        self.db.run(read).unwrap()
+    }
+}
+
+protocol_tests!(all: a_part_that_catches_a_panic_has_no_half_of_an_operation);
+fn a_part_that_catches_a_panic_has_no_half_of_an_operation<P: Protocol>() {
+    let mut refused = 0;
+    for calls in 0.. {
+        let tally = Tally::<P>::new();
+        let (mut panicked, mut part) = (false, Ok(()));
+        let ended = tally.db.run(|tx| {
+            tally.count(tx, 2)?;
+            part = tx.attempt(|tx| {
+                tally.count(tx, 3)?;
+                panicked = tally.panics(tx, calls);
+                tally.count(tx, 3)
+            });
+            tally.undo_part(tx);
+            tally.count(tx, 4)
+        });
+        let wanted = match (panicked, part) {
+            (false, _) => [1, 1, 2, 1],
+            (true, Ok(())) => [0, 1, 2, 1],
+            (true, Err(_)) => [0, 1, 0, 1],
+        };
+        assert_eq!((ended, tally.counts()), (Ok(()), wanted), "call {calls}");
+        if !panicked {
+            assert_eq!(part, Ok(()));
+            break;
+        }
+        if let Err(abort) = part {
+            assert_eq!(abort, Abort::Panicked);
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+}
+
+protocol_tests!(all: a_part_that_ends_in_a_panic_does_not_spoil_the_transaction);
+fn a_part_that_ends_in_a_panic_does_not_spoil_the_transaction<P: Protocol>() {
+    for calls in 0.. {
+        let tally = Tally::<P>::new();
+        let mut panicked = false;
+        let ended = tally.db.run(|tx| {
+            tally.count(tx, 2)?;
+            let part = catch_unwind(AssertUnwindSafe(|| {
+                tx.attempt(|tx| {
+                    tally.count(tx, 3)?;
+                    if tally.panics(tx, calls) { deliberate() } else { Ok::<_, Abort>(()) }
+                })
+            }));
+            panicked = part.map_err(|panic| assert!(panic.is::<Deliberate>())).is_err();
+            tally.count(tx, 4)
+        });
+        let wanted = if panicked { [0, 1, 0, 1] } else { [1, 1, 1, 1] };
+        assert_eq!((ended, tally.counts()), (Ok(()), wanted), "call {calls}");
+        if !panicked {
+            assert!(calls > 0);
+            break;
+        }
+    }
+}
+
+protocol_tests!(all: a_transaction_that_catches_a_panic_has_no_half_of_an_operation);
+fn a_transaction_that_catches_a_panic_has_no_half_of_an_operation<P: Protocol>() {
+    let mut refused = 0;
+    for calls in 0.. {
+        // The closure goes on, returns an error, or panics.
+        let end = |end: fn() -> Result<(), Abort>| {
+            let tally = Tally::<P>::new();
+            let mut panicked = false;
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                tally.db.run(|tx| {
+                    tally.count(tx, 2)?;
+                    panicked = tally.panics(tx, calls);
+                    tally.undo_part(tx);
+                    tally.count(tx, 4)?;
+                    end()
+                })
+            }));
+            (ended.map_err(|panic| panic.is::<Deliberate>()), tally.counts(), panicked)
+        };
+        let (ended, counts, panicked) = end(|| Ok(()));
+        let is_refused = ended == Ok(Err(Abort::Panicked));
+        let wanted = match (panicked, is_refused) {
+            (false, _) => [1, 1, 0, 1],
+            (true, false) => [0, 1, 0, 1],
+            (true, true) => [0; 4],
+        };
+        assert_eq!(counts, wanted, "call {calls}");
+        assert!(is_refused || ended == Ok(Ok(())));
+        let error = if is_refused { Abort::Panicked } else { Abort::Duplicate };
+        assert_eq!(end(|| Err(Abort::Duplicate)), (Ok(Err(error)), [0; 4], panicked));
+        assert_eq!(end(|| deliberate()), (Err(true), [0; 4], panicked));
+        refused += usize::from(is_refused);
+        if !panicked {
+            break;
+        }
+    }
+    assert!(refused > 0);
 }
 
 protocol_tests!(all: a_panic_while_an_index_is_built_leaves_no_index);
