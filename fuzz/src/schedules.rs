@@ -272,7 +272,7 @@ pub fn run(bytes: &[u8]) {
     });
     let before: Map = rows.map(|row| (row.id, row)).collect();
     db.run(|tx| table.insert_many(tx, before.values().copied()))
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        .unwrap();
 
     let first = schedule.pop().map_or(0, usize::from) % sessions;
     let state = State { current: first, over: vec![false; sessions], choices: schedule };

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::tests::rows::Item;
     use crate::tests::waiting::eventually;
-    use crate::{Abort, Database, LogOptions, Occ};
+    use crate::{Database, LogOptions, Occ};
     use candide_log::disk::SimDisk;
     use std::sync::Arc;
     use std::sync::mpsc::channel;
@@ -88,8 +88,7 @@ mod tests {
         };
         let db = open();
         let items = db.table::<Item>("items").unwrap();
-        db.run(|tx| items.insert(tx, Item::new(1, 5)))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        db.run(|tx| items.insert(tx, Item::new(1, 5))).unwrap();
         let weak = Arc::downgrade(&db.inner);
         let (sender, receiver) = channel();
         let visitor = std::thread::spawn(move || {

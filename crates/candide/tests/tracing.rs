@@ -90,8 +90,7 @@ fn hear(level: Level, line: String) {
 fn conflicts_and_the_token_are_told_when_nothing_is_held() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
-    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 }))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 })).unwrap();
     let mut session = db.session().unwrap();
     let number = session.number();
     let listener = {
@@ -141,8 +140,7 @@ fn conflicts_and_the_token_are_told_when_nothing_is_held() {
 fn a_subscriber_that_panics_leaves_nothing_behind() {
     let db = Database::new();
     let table = db.table::<Account>("accounts").unwrap();
-    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 }))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Account { id: 7, cents: 0 })).unwrap();
     let mut session = db.session().unwrap();
     let caught = listening(
         |_, line| panic!("deliberate: {line}"),

@@ -140,10 +140,7 @@ fn damage_to_balances_is_noticed() {
 fn balances_are_filled_up_in_time() {
     let db = database(true, true);
     let loaded = load(&db, &Predicate { rows: 1, ..predicate() }, 1);
-    let amount = || {
-        db.run(|tx| loaded.table.read(tx, &0, Balance::AMOUNT))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"))
-    };
+    let amount = || db.run(|tx| loaded.table.read(tx, &0, Balance::AMOUNT)).unwrap();
     run(&db, &loaded, 1, 990);
     assert_eq!(amount(), 10);
     run(&db, &loaded, 1, 1);

@@ -65,8 +65,7 @@ fn scans_without_a_write_and_writes_that_were_lost_are_noticed() {
 
     let (db, loaded) = honest(&long_scan(), 100);
     let small = &loaded.tables.small.table;
-    let before =
-        db.run(|tx| small.read(tx, &0, Whole)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    let before = db.run(|tx| small.read(tx, &0, Whole)).unwrap();
     run(&db, &loaded, 1, 10);
     must(db.run(|tx| small.put(tx, before)));
     assert_failed(&check(&db, &loaded), "the counters add up to 100, committed were 110");

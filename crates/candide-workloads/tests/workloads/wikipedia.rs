@@ -141,7 +141,7 @@ fn what_readers_find_misplaced_is_noticed() {
             tables.texts.update(tx, &text, Article::PAGE.set(page + 1))
         })
     });
-    damage.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    damage.unwrap();
     run(&db, &site, 1, STEPS);
     assert_failed(&check(&db, &site), "were read, at the time, that belong to another page");
 }

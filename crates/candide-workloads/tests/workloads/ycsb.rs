@@ -1,6 +1,6 @@
 //! YCSB's checks hold after honest runs, and fail after dishonest ones.
 
-use candide::{Abort, Bytes, Database, Occ, Whole};
+use candide::{Bytes, Database, Occ, Whole};
 use candide_workloads::Workload;
 use candide_workloads::ycsb::{Mode, UserRow, Verify, Writes, Ycsb, YcsbTables};
 
@@ -42,14 +42,12 @@ const STEPS: usize = 1_000;
 /// The row that is written most.
 fn hottest(db: &Database<Occ>, tables: &YcsbTables<Occ>) -> UserRow {
     let mut session = db.session().expect("a session");
-    session
-        .run(|tx| tables.table.read(tx, &0, Whole))
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"))
+    session.run(|tx| tables.table.read(tx, &0, Whole)).unwrap()
 }
 
 fn put(db: &Database<Occ>, tables: &YcsbTables<Occ>, row: UserRow) {
     let mut session = db.session().expect("a session");
-    session.run(|tx| tables.table.put(tx, row)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    session.run(|tx| tables.table.put(tx, row)).unwrap();
 }
 
 #[test]
@@ -107,9 +105,7 @@ fn damage_to_values_and_missing_rows_are_noticed() {
     for verify in VERIFICATIONS {
         let (db, tables) = honest(&knobs(verify), STEPS);
         let mut session = db.session().expect("a session");
-        session
-            .run(|tx| tables.table.delete(tx, &7))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        session.run(|tx| tables.table.delete(tx, &7)).unwrap();
         drop(session);
         assert_failed(&check(&db, &tables), "202 rows where 203 were loaded");
     }

@@ -1,7 +1,7 @@
 //! YCSB with narrow columns, with three timestamps to a row, and on a few rows: their checks hold
 //! after honest runs, and fail after dishonest ones.
 
-use candide::{Abort, Database, Occ, Protocol, Whole};
+use candide::{Database, Occ, Protocol, Whole};
 use candide_workloads::ycsb::{
     Access, Contention, Joint, Layout, Mode, Narrow, UserRow, Value, Values, Verify, WideInThirds,
     Writes, Ycsb, YcsbTables,
@@ -89,9 +89,7 @@ const STEPS: usize = 300;
 
 fn row_of<L: Layout>(db: &Database<Occ>, tables: &YcsbTables<Occ, L>, key: u64) -> UserRow<L> {
     let mut session = db.session().expect("a session");
-    session
-        .run(|tx| tables.table.read(tx, &key, Whole))
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"))
+    session.run(|tx| tables.table.read(tx, &key, Whole)).unwrap()
 }
 
 /// Every check that a layout has notices the damage that it is there for.
@@ -99,7 +97,7 @@ fn damage_is_noticed<L: Layout>(workload: impl Fn(Verify) -> Ycsb<L>) {
     let (db, tables) = honest(&workload(Verify::Increment), STEPS);
     let before = row_of(&db, &tables, 0);
     run(&db, &tables, 1, 200);
-    db.run(|tx| tables.table.put(tx, before)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| tables.table.put(tx, before)).unwrap();
     assert_failed(&check(&db, &tables), "the counters add up to");
 
     let (db, tables) = honest(&workload(Verify::Tag), STEPS);
@@ -111,11 +109,11 @@ fn damage_is_noticed<L: Layout>(workload: impl Fn(Verify) -> Ycsb<L>) {
     let column =
         |index| if index == 3 { L::Value::from_fn(|_| 0) } else { row.columns.as_ref()[index] };
     row.columns = L::Values::from_fn(column);
-    db.run(|tx| tables.table.put(tx, row)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| tables.table.put(tx, row)).unwrap();
     assert_failed(&check(&db, &tables), "the first is column 3 of row 7");
 
     let (db, tables) = honest(&workload(Verify::Counts), STEPS);
-    db.run(|tx| tables.table.delete(tx, &7)).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| tables.table.delete(tx, &7)).unwrap();
     assert_failed(&check(&db, &tables), "rows where");
 }
 

@@ -26,9 +26,7 @@ impl Scene {
     }
 
     fn row(&self) -> Item {
-        self.db
-            .run(|tx| self.items.read(tx, &1, Whole))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"))
+        self.db.run(|tx| self.items.read(tx, &1, Whole)).unwrap()
     }
 }
 
@@ -239,9 +237,7 @@ fn snapshots_among_total_updaters_see_their_own() {
         }
     }
     let look = |scene: &Scene, snapshot: &crate::Snapshot<Mvto>| {
-        snapshot
-            .run(|tx| scene.items.read(tx, &1, Item::COUNT))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"))
+        snapshot.run(|tx| scene.items.read(tx, &1, Item::COUNT)).unwrap()
     };
     for (snapshot, wanted) in snapshots.iter().rev().step_by(2) {
         assert_eq!(look(&scene, snapshot), *wanted);
@@ -615,7 +611,7 @@ fn an_updater_that_fails_half_way_leaves_nothing_behind() {
 fn the_collector_in_the_background_survives_a_broken_word() {
     let db = Database::<Mvto>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
-    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap();
     for round in 1..=3 {
         for how in HOW {
             let mut session = db.session().unwrap();
@@ -640,7 +636,7 @@ fn total_updaters_of_many_threads_lose_nothing() {
     const ROUNDS: i64 = 3_000;
     let db = Database::<Mvto>::builder().build().unwrap();
     let items = db.table::<Item>("items").unwrap();
-    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap();
     let told = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -656,7 +652,7 @@ fn total_updaters_of_many_threads_lose_nothing() {
                                 Ok(())
                             }
                         });
-                        added.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+                        added.unwrap();
                     };
                     // If the chain has many deltas already, the update is not deferred. Then its
                     // transaction fails and has no effect.
@@ -669,7 +665,7 @@ fn total_updaters_of_many_threads_lose_nothing() {
                     }
                     if round % 500 == 0 {
                         let seen = session.run(|tx| items.read(tx, &1, Item::COUNT));
-                        assert!(seen.unwrap_or_else(|abort: Abort| panic!("{abort}")) > round);
+                        assert!(seen.unwrap() > round);
                     }
                 }
             });

@@ -21,7 +21,7 @@ fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
         assert_eq!((parcels.len(tx)?, parcels.sum(tx, Parcel::WEIGHT)?), (0, 0));
         parcels.insert_many(tx, (0..50).map(|number| Parcel::new(1, number)))?;
         filed.insert_many(tx, (0..50).map(|number| Parcel::new(1, number).into()))?;
-        Ok::<_, Abort>(())
+        Ok(())
     }));
     ok(db.run(|tx| {
         // Own writes count, wherever they are asked for.
@@ -42,7 +42,7 @@ fn rows_are_counted_and_summed_as_the_transaction_sees_them<P: Protocol>() {
         assert_eq!(by_colour.rows(tx, 2, Parcel::NOTE).count()?, 0);
         assert!(by_code.contains(tx, 1_004)? && !by_code.contains(tx, 1_003)?);
         assert!(parcels.contains(tx, (2, 1))? && !parcels.contains(tx, (1, 3))?);
-        Ok::<_, Abort>(())
+        Ok(())
     }));
 }
 
@@ -78,7 +78,7 @@ fn rows_are_folded_one_by_one<P: Protocol>() {
         assert_eq!(parcels.scan(tx, Prefix((2,)), ()).last()?, None);
         assert_eq!(by_code.scan(tx, .., Parcel::CODE).first()?, Some(((1, 0), 1_000)));
         assert_eq!(by_code.scan(tx, .., Parcel::CODE).last()?, Some(((1, 39), 1_039)));
-        Ok::<_, Abort>(())
+        Ok(())
     }));
 }
 
@@ -113,7 +113,7 @@ fn a_closure_over_rows_may_fail_with_an_error_of_its_own<P: Protocol>() {
         let refused = by_code.scan(tx, 1_020.., Parcel::WEIGHT).try_for_each(&mut each);
         assert_eq!(refused, Err(Refusal::Heavy(20)));
         assert_eq!(seen, 410);
-        Ok::<_, Abort>(())
+        Ok(())
     }));
 }
 
@@ -153,7 +153,7 @@ fn a_doomed_transaction_counts_nothing() {
         assert_eq!(foreign.for_each(tx, (), drop), Err(Abort::ForeignTable));
         assert_eq!(foreign.scan(tx, .., ()).last(), Err(Abort::ForeignTable));
         assert_eq!(parcels.len(tx)?, 10);
-        Ok::<_, Abort>(())
+        Ok(())
     }));
     drop(db);
 }

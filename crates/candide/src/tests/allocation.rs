@@ -135,7 +135,7 @@ impl<P: Protocol> Tables<P> {
         let filed = db.table::<Filed>("filed").unwrap();
         parcels.create_index("by_code", Parcel::CODE, IndexOptions::hashed().unique()).unwrap();
         db.run(|tx| parcels.insert_many(tx, (0..=200).map(|number| Parcel::new(1, number))))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+            .unwrap();
         Tables { db, parcels, filed }
     }
 

@@ -137,7 +137,7 @@ fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
     let (db, lines) = room(usize::MAX);
     let empty = db.memory().reserved_bytes;
     let all = || (0..ROWS).map(|number| line(key(number), number));
-    db.run(|tx| lines.insert_many(tx, all())).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| lines.insert_many(tx, all())).unwrap();
     let enough = db.memory().reserved_bytes;
     let mut counts = Vec::new();
     for limit in (empty..enough).step_by(40 << 10).chain([enough]) {
@@ -158,13 +158,10 @@ fn a_batch_that_meets_the_limit_keeps_the_rows_before<P: Protocol>() {
             assert_eq!(rows(tx, &lines)?.len(), refused as usize);
             Ok(refused)
         });
-        let inserted = inserted.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        let inserted = inserted.unwrap();
         let expected: BTreeMap<Key, u32> =
             (0..inserted).map(|number| (key(number), number)).collect();
-        assert_eq!(
-            db.run(|tx| rows(tx, &lines)).unwrap_or_else(|abort: Abort| panic!("{abort}")),
-            expected
-        );
+        assert_eq!(db.run(|tx| rows(tx, &lines)).unwrap(), expected);
         assert_eq!(lines.len_estimate(), u64::from(inserted));
         counts.push(inserted);
     }
@@ -188,7 +185,7 @@ fn both_commit<P: Protocol>(whole_district: bool, at: u16, disturbing: Option<Ke
             beside.insert(tx, Item::new(0, 0))?;
             lines.insert_many(tx, before.clone())
         })
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        .unwrap();
     let mut inner = Ok(());
     let outer = first.with(once()).run(|tx| {
         let seen = match whole_district {

@@ -130,7 +130,7 @@ fn own_writes_do_not_show_in_a_scan_from_both_ends<P: Protocol>() {
         }
         assert_eq!((scan.next(), scan.next_back(), scan.next()), (None, None, None));
         front.extend(back.into_iter().rev());
-        Ok::<_, Abort>(front)
+        Ok(front)
     }));
     assert!(numbers.into_iter().eq((0..100).map(|number| ((1, 10 * number), 10))));
 }
@@ -179,7 +179,7 @@ fn a_snapshot_is_scanned_from_both_ends<P: Chained>() {
                 assert_eq!((seen.transpose()?, seen_by_code.transpose()?), (row, row_by_code));
             }
             assert_eq!((scan.next(), scan.next_back()), (None, None));
-            Ok::<_, Abort>(())
+            Ok(())
         }));
     }
 }
@@ -199,7 +199,7 @@ fn a_scan_ends_at_both_ends_after_an_error<P: Protocol>() {
         let mut scan = foreign.scan(tx, .., ());
         assert_eq!(scan.next_back(), Some(Err(Abort::ForeignTable)));
         assert_eq!((scan.next_back(), scan.next()), (None, None));
-        Ok::<_, Abort>(())
+        Ok(())
     }));
     let items = db.table::<Item>("items").unwrap();
     assert_eq!(first.run(|tx| items.len(tx)), Ok(0));

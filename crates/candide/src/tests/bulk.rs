@@ -70,13 +70,9 @@ fn what_is_deleted_while_a_table_grows_is_absent_for_many_lookups() {
         // Some of these inserts find that the table has to grow, and move a part of the table to
         // the new array.
         let rows = (first..first + STEP).map(|id| Item::new(id, 0));
-        session
-            .run(|tx| table.insert_many(tx, rows.clone()))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        session.run(|tx| table.insert_many(tx, rows.clone())).unwrap();
         let keys = std::array::from_fn::<_, 8, _>(|number| step + 200 * number as u64);
-        session
-            .run(|tx| keys.iter().try_for_each(|key| table.delete(tx, key)))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        session.run(|tx| keys.iter().try_for_each(|key| table.delete(tx, key))).unwrap();
         // After some epochs the records are unlinked, but not freed, since a session might still
         // read them.
         (0..3).for_each(|_| db.inner.engine.epochs.pass());

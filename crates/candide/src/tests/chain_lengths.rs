@@ -250,7 +250,7 @@ fn no_writer_is_in_its_way<P: Versioned>() {
                                 _ => items.modify(tx, &1, Item::OTHER, |other| *other += 1),
                             }
                         });
-                        done.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+                        done.unwrap();
                     }
                 })
             })

@@ -42,8 +42,7 @@ impl<P: Protocol> Yard<P> {
             .create_index("by_place", (Parcel::SHELF, Parcel::OWNER), IndexOptions::ordered())
             .unwrap();
         parcels.create_index("by_colour", Parcel::COLOUR, IndexOptions::hashed()).unwrap();
-        db.run(|tx| parcels.insert(tx, Parcel { weight: WEIGHT, ..Parcel::new(1, 0) }))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| parcels.insert(tx, Parcel { weight: WEIGHT, ..Parcel::new(1, 0) })).unwrap();
         Yard { db, parcels, by_code, by_place }
     }
 
@@ -269,7 +268,7 @@ fn ranges_are_filled_and_emptied_at_once<P: Protocol>() {
                     let base = ROWS * (round % 3) as u16;
                     session
                         .run(|tx| parcels.insert_many(tx, (base..base + ROWS).map(row)))
-                        .unwrap_or_else(|e: Abort| panic!("{e}"));
+                        .unwrap();
                     let other = random.below(WRITERS) as u8;
                     let counts = session.run(|tx| {
                         let count = |row: Result<(Key, i8), Abort>| {
@@ -298,7 +297,7 @@ fn ranges_are_filled_and_emptied_at_once<P: Protocol>() {
                                 parcels.delete(tx, &(row.district, row.number))
                             })
                         })
-                        .unwrap_or_else(|e: Abort| panic!("{e}"));
+                        .unwrap();
                 }
             });
         }
@@ -331,7 +330,7 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
         };
         session
             .run(|tx| parcels.insert_many(tx, (0..count).map(|number| rows(number + 100 * round))))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+            .unwrap();
         assert_eq!(session.run(|tx| parcels.clear(tx)), Ok(usize::from(count)));
         drain(&mut session, &epochs);
         reserved.push(db.memory().reserved_bytes);
@@ -353,9 +352,7 @@ fn memory_is_flat_when_a_table_is_filled_and_cleared<P: Protocol>() {
             assert_eq!(hash.all_overflow_lines(), 0, "{:?} is empty", index.name);
         }
     }
-    session
-        .run(|tx| parcels.insert(tx, Parcel::new(1, 1)))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    session.run(|tx| parcels.insert(tx, Parcel::new(1, 1))).unwrap();
     assert_eq!(linked_records(&mut session, &parcels), 4);
 }
 

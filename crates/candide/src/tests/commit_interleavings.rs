@@ -25,8 +25,7 @@ struct Scene<P: Protocol> {
 fn scene<P: Protocol>() -> Scene<P> {
     let db = Database::<P>::builder().manual_epochs(1).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }
 }
@@ -187,9 +186,7 @@ fn an_update_is_evaluated_under_the_lock() {
         move |point| {
             if point == Point::Unlocked && !done {
                 done = true;
-                second
-                    .run(|tx| inner_table.update(tx, &0, Item::COUNT.add(10)))
-                    .unwrap_or_else(|e: Abort| panic!("{e}"));
+                second.run(|tx| inner_table.update(tx, &0, Item::COUNT.add(10))).unwrap();
             }
         },
         || first.with(ONCE()).run(|tx| table.update(tx, &0, Item::COUNT.add(1))),
@@ -208,14 +205,12 @@ fn a_torn_read_is_read_again() {
         move |point| {
             if point == Point::Copied && !done {
                 done = true;
-                second
-                    .run(|tx| inner_table.put(tx, Item { small: 9, ..Item::new(0, 4) }))
-                    .unwrap_or_else(|e: Abort| panic!("{e}"));
+                second.run(|tx| inner_table.put(tx, Item { small: 9, ..Item::new(0, 4) })).unwrap();
             }
         },
         || first.with(ONCE()).run(|tx| table.read(tx, &0, Whole)),
     );
-    let row = row.unwrap_or_else(|e: Abort| panic!("{e}"));
+    let row = row.unwrap();
     // The transaction has committed, so both groups are from the new row.
     assert_eq!(row, Item { small: 9, ..Item::new(0, 4) });
 }
@@ -227,7 +222,7 @@ fn versions_never_carry_and_end_with_a_refusal() {
     let db = Database::<Occ>::builder().manual_epochs(last - 1).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     let mut session = db.session().unwrap();
-    session.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    session.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap();
     let mut commits = 0;
     let end = loop {
         match session.run(|tx| table.update(tx, &0, Item::COUNT.add(1))) {

@@ -87,7 +87,7 @@ fn rows_exchange_keys_while_their_index_comes_and_goes<P: Protocol>() {
     let db = Database::<P>::builder().build().unwrap();
     let parcels = db.table::<Parcel>("parcels").unwrap();
     let rows = (0..ROWS).map(|number| Parcel { code: number.into(), ..Parcel::new(1, number) });
-    db.run(|tx| parcels.insert_many(tx, rows.clone())).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| parcels.insert_many(tx, rows.clone())).unwrap();
     let done = AtomicBool::new(false);
     let unique = || IndexOptions::hashed().unique();
     let checked = |session: &mut Session<P>, has_index: bool| {

@@ -207,8 +207,7 @@ fn components_share_words_if_they_are_to<P: Protocol>() {
         let db = Database::<P>::builder().factors(factor).build().unwrap();
         let parcels = db.table::<Parcel>("parcels").unwrap();
         assert_eq!(parcels.core().layout.key_words() == 1, factor.is_some());
-        db.run(|tx| parcels.insert(tx, Parcel::new(3, 500)))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| parcels.insert(tx, Parcel::new(3, 500))).unwrap();
         let found = db.run(|tx| parcels.get(tx, &(3, 500), ()));
         assert_eq!(found, Ok(Some(())));
     }

@@ -30,8 +30,7 @@ fn scene<P: Protocol>(splitting: bool, sorted_locks: bool) -> Scene<P> {
         .build()
         .unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }
 }
@@ -508,8 +507,7 @@ fn holders_give_way_to_the_token() {
 protocol_tests!(overlapping: an_attempt_first_locks_what_the_one_before_wanted);
 fn an_attempt_first_locks_what_the_one_before_wanted<P: Protocol>() {
     let Scene { db, table, mut first, .. } = scene::<P>(true, false);
-    let delete =
-        |_: &Conflict| db.run(|tx| table.delete(tx, &2)).unwrap_or_else(|e: Abort| panic!("{e}"));
+    let delete = |_: &Conflict| db.run(|tx| table.delete(tx, &2)).unwrap();
     let mut attempts = 0;
     let result = first.with(RunOptions::new().on_conflict(&delete)).run(|tx| {
         attempts += 1;

@@ -40,16 +40,11 @@ fn applied<P: Protocol>(
 ) -> (u64, Result<(), Abort>, i64) {
     let db = Database::<P>::builder().build().unwrap();
     let items = db.table::<Item>("rows").unwrap();
-    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| items.insert(tx, Item::new(1, 0))).unwrap();
     APPLIED.set(0);
     let result = db.run(|tx| body(tx, &items));
     let applied = APPLIED.get();
-    (
-        applied,
-        result,
-        db.run(|tx| items.read(tx, &1, Item::COUNT))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}")),
-    )
+    (applied, result, db.run(|tx| items.read(tx, &1, Item::COUNT)).unwrap())
 }
 
 protocol_tests!(all: reads_between_updates_of_a_row_apply_each_a_few_times);
@@ -120,7 +115,7 @@ fn a_scan_that_looks_back_at_a_row_goes_through_its_own_changes<P: Protocol>() {
     let mut session = db.session().unwrap();
     let filled =
         session.run(|tx| (0..ROWS).try_for_each(|at| lines.insert(tx, Line { at, amount: 1 })));
-    filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    filled.unwrap();
     let before = steps();
     let changed = session.run(|tx| {
         let mut rows = 0;
@@ -151,7 +146,7 @@ fn each_row_whose_update_fails_says_so_and_others_do_not<P: Protocol>() {
     let items = db.table::<Item>("rows").unwrap();
     let mut session = db.session().unwrap();
     let filled = session.run(|tx| (0..4).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-    filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    filled.unwrap();
     let ended = session.run(|tx| {
         for id in [1, 2, 1] {
             items.update(tx, &id, Item::COUNT.sub(1).at_least(0))?;
@@ -179,7 +174,7 @@ fn a_row_that_is_locked_for_update_is_not_compared_with_all_others<P: Protocol>(
     let items = db.table::<Item>("rows").unwrap();
     let mut session = db.session().unwrap();
     let filled = session.run(|tx| (0..ROWS).try_for_each(|id| items.insert(tx, Item::new(id, 0))));
-    filled.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    filled.unwrap();
     let before = steps();
     let updated = session.run(|tx| {
         for id in 0..ROWS {

@@ -67,7 +67,7 @@ fn a_text_that_is_too_long_is_the_key_of_no_row<P: Protocol>() {
         assert_eq!(by_email.read(tx, "Bartholomew@x", ()), Err(Abort::NotFound));
         assert!(!by_town.contains(tx, LONG)? && by_town.find(tx, LONG)?.is_none());
         assert_eq!(by_town.rows(tx, LONG, ()).next_back(), None);
-        Ok::<_, Abort>(())
+        Ok(())
     }));
     assert_eq!(users.get_now(&mut first, LONG, Whole), Ok(None));
     // Those that fit find their rows.
@@ -119,7 +119,7 @@ fn misuse_is_refused_also_with_a_key_that_no_row_can_have() {
             foreign.index(User::BY_EMAIL).get(tx, "much@too.long", ()),
             Err(Abort::ForeignTable)
         );
-        Ok::<_, Abort>(())
+        Ok(())
     }));
     assert_eq!(foreign.get_now(&mut first, LONG, ()), Err(Abort::ForeignTable));
     let refused = |tx: &Tx<'_, crate::Mvcc>| {
@@ -127,7 +127,7 @@ fn misuse_is_refused_also_with_a_key_that_no_row_can_have() {
         assert_eq!(users.delete_if_present(tx, LONG), Err(Abort::ReadOnly));
         assert_eq!(users.get_for_update(tx, LONG, ()), Err(Abort::ReadOnly));
         assert_eq!(users.get(tx, LONG, ())?, None);
-        Ok::<_, Abort>(())
+        Ok(())
     };
     ok(first.with(RunOptions::new().read_only()).run(refused));
 }
@@ -161,7 +161,7 @@ fn bytes_are_given_as_arrays_and_slices() {
         assert_eq!(blocks.get(tx, Bytes::new(*b"abcd"), Block::HEIGHT)?, height);
         // Bytes have a fixed length, so a slice of another length is padded by nothing.
         assert!(!blocks.contains(tx, &b"abc"[..])? && !blocks.contains(tx, &b"abcde"[..])?);
-        Ok::<_, Abort>(())
+        Ok(())
     }));
 }
 
@@ -184,6 +184,6 @@ fn ranges_of_texts_are_given_as_slices() {
         assert_eq!(words.count(tx, "b".."a")?, 0);
         let last = words.scan(tx, .."b", ()).last()?.expect("there are words before b");
         assert_eq!(last.0, "abacus");
-        Ok::<_, Abort>(())
+        Ok(())
     }));
 }

@@ -55,18 +55,14 @@ fn count<P: Protocol, const N: usize>(
     rows: [u64; N],
 ) -> [i64; N] {
     let mut session = db.session().unwrap();
-    rows.map(|row| {
-        session.run(|tx| table.read(tx, &row, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"))
-    })
+    rows.map(|row| session.run(|tx| table.read(tx, &row, Item::COUNT)).unwrap())
 }
 
 fn database<P: Protocol>(rows: u64) -> (Database<P>, Table<Item, P>) {
     let db = Database::<P>::builder().timestamp_splitting(false).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     let mut session = db.session().unwrap();
-    session
-        .run(|tx| (0..rows).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    session.run(|tx| (0..rows).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     (db, table)
 }
 
@@ -501,7 +497,7 @@ fn loom_report_against_commits_by_timestamps() {
         let counts = mine.read_view(|tx| {
             Ok([table.read(tx, &0, Item::COUNT)?, table.read(tx, &1, Item::COUNT)?])
         });
-        let counts = counts.unwrap_or_else(|e: Abort| panic!("{e}"));
+        let counts = counts.unwrap();
         assert!(counts[0] == counts[1] && counts[0] >= least, "{counts:?} after {least}");
         other.join().unwrap();
     });
@@ -538,7 +534,7 @@ fn report_against_a_commit(commits: bool, reports_here: bool) {
             );
             Ok([items.read(tx, &0, Item::COUNT)?, items.read(tx, &1, Item::COUNT)?])
         });
-        let counts = counts.unwrap_or_else(|e: Abort| panic!("{e}"));
+        let counts = counts.unwrap();
         assert!(counts[0] == counts[1], "{counts:?}");
         drop(mine);
     };
@@ -646,9 +642,7 @@ fn loom_delta_against_delete_by_timestamps() {
             move |table, tx| table.delete(tx, &0),
         );
         let mut session = db.session().unwrap();
-        let left = session
-            .run(|tx| table.get(tx, &0, Item::COUNT))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        let left = session.run(|tx| table.get(tx, &0, Item::COUNT)).unwrap();
         let found = updated && *found.lock().unwrap();
         assert_eq!(left, (!deleted).then_some(i64::from(found)));
     });
@@ -857,7 +851,7 @@ fn loom_lookup_against_an_overflow_line() {
         let mut session = db.session().unwrap();
         session
             .run(|tx| present.iter().try_for_each(|&id| table.insert(tx, Item::new(id, 0))))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+            .unwrap();
         let (first, second) = race(
             &db,
             &table,
@@ -896,7 +890,7 @@ fn loom_two_inserts_into_a_growing_table() {
                     .chain(&in_other)
                     .try_for_each(|&id| table.insert(tx, Item::new(id, 0)))
             })
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+            .unwrap();
         let of_other = in_other[0];
         let add =
             move |table: &Table<Item, Occ>, tx: &crate::Tx<'_, Occ>, number: usize, there: u64| {
@@ -927,7 +921,7 @@ fn burial_against_insert<P: Protocol>() {
             0 => table.insert(tx, Item::new(1, 0)),
             _ => table.delete(tx, &1),
         };
-        gravedigger.run(act).unwrap_or_else(|e: Abort| panic!("{e}"));
+        gravedigger.run(act).unwrap();
     }
     (0..3).for_each(|_| db.inner.engine.epochs.pass());
     let inner = table.clone();
@@ -941,7 +935,7 @@ fn burial_against_insert<P: Protocol>() {
     attempt(&mut gravedigger, |_| Ok(()));
     let inserted = other.join().unwrap();
     let mut last = db.session().unwrap();
-    let row = last.run(|tx| table.get(tx, &1, Whole)).unwrap_or_else(|e: Abort| panic!("{e}"));
+    let row = last.run(|tx| table.get(tx, &1, Whole)).unwrap();
     assert_eq!(row, inserted.then_some(Item { other: 5, ..Item::new(1, 5) }));
 }
 
@@ -1291,7 +1285,7 @@ fn two_tables(policy: Policy) -> (Database<Occ>, [Table<Item, Occ>; 2]) {
     let mut session = db.session().unwrap();
     session
         .run(|tx| tables.iter().try_for_each(|table| table.insert(tx, Item::new(0, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
     tables[0].set_policy(policy).unwrap();
     (db, tables)
 }
@@ -1445,7 +1439,7 @@ fn make_tickets(ids: impl Iterator<Item = u64> + Clone) -> (Database<Occ>, Table
     let mut session = db.session().unwrap();
     session
         .run(|tx| table.insert_many(tx, ids.clone().map(|id| Ticket { id, seat: id, price: 0 })))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
     (db, table)
 }
 
@@ -1540,9 +1534,7 @@ fn loom_two_inserts_of_one_unique_key() {
         assert!(rows.len() <= 1, "{rows:?}");
         let mut session = db.session().unwrap();
         let by_seat = table.index(Ticket::BY_SEAT);
-        let found = session
-            .run(|tx| by_seat.get(tx, &7, Ticket::ID))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        let found = session.run(|tx| by_seat.get(tx, &7, Ticket::ID)).unwrap();
         assert_eq!(found, rows.first().map(|row| row.0));
     });
 }

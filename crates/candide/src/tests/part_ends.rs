@@ -117,7 +117,7 @@ fn a_value_that_a_refused_part_has_returned_is_dropped_within_it<P: Protocol>() 
     run(&mut scene.session, |tx| {
         let refused = tx.attempt(|_| {
             filed.insert(tx, Filed { code: 1_001, ..row(9) })?;
-            Ok::<_, Abort>(AtDrop(|| {
+            Ok(AtDrop(|| {
                 drops.set(drops.get() + 1);
                 filed.delete(tx, (1, 5)).unwrap();
                 filed.insert(tx, row(8)).unwrap();
@@ -201,7 +201,7 @@ fn panics_at_the_end_of_a_part_leave_the_transaction_whole<P: Protocol>() {
                 filed.update(tx, (1, 4), Filed::NOTE.set(4))
             })?;
             tx.on_commit(note(8));
-            Ok::<_, Abort>(())
+            Ok(())
         })
         .unwrap();
     assert_eq!(*ran.borrow(), [1, 4, 5, 7, 8], "{}", P::NAME);

@@ -32,7 +32,7 @@ pub(super) fn scene<P: Protocol>(numbers: impl IntoIterator<Item = u16>) -> Scen
             beside.insert(tx, Item::new(0, 0))?;
             parcels.insert_many(tx, rows.iter().copied())
         })
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
     Scene { db, parcels, beside, first, second }
 }
 
@@ -284,7 +284,7 @@ fn a_row_that_comes_again_among_others_that_have_gone_is_noticed<P: Protocol>() 
                         .iter()
                         .try_for_each(|&number| scene.parcels.delete(tx, &(1, number)))
                 };
-                scene.second.run(gone).unwrap_or_else(|e: Abort| panic!("{e}"));
+                scene.second.run(gone).unwrap();
                 scene
             };
             let Scene { parcels, beside, mut first, mut second, .. } = some_gone();
@@ -345,7 +345,7 @@ fn filed_scene<P: Protocol>() -> FiledScene<P> {
     scene
         .first
         .run(|tx| filed.insert_many(tx, (0..4).map(|number| Parcel::new(1, number).into())))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
     FiledScene { filed, scene }
 }
 
@@ -536,9 +536,7 @@ fn an_index_is_right_whatever_old_transactions_did_meanwhile<P: Protocol>() {
 protocol_tests!(concurrent: a_unique_index_that_cannot_be_leaves_nothing);
 fn a_unique_index_that_cannot_be_leaves_nothing<P: Protocol>() {
     let Scene { parcels, mut first, .. } = scene::<P>(0..200);
-    first
-        .run(|tx| parcels.modify(tx, &(1, 150), Parcel::CODE, |code| *code = 1_020))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    first.run(|tx| parcels.modify(tx, &(1, 150), Parcel::CODE, |code| *code = 1_020)).unwrap();
     let make = || parcels.create_index("by_code", Parcel::CODE, IndexOptions::ordered().unique());
     for _ in 0..3 {
         assert!(matches!(make(), Err(Error::NotUnique { .. })));
@@ -554,7 +552,7 @@ fn a_unique_index_that_cannot_be_leaves_nothing<P: Protocol>() {
             parcels.update(tx, &(2, 1), Parcel::CODE.set(9))?;
             parcels.update(tx, &(1, 150), Parcel::CODE.set(10))
         })
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
     let by_code = make().unwrap();
     assert_entries_match_rows(&mut first, &parcels);
     assert_eq!(first.run(|tx| by_code.read(tx, &9, Parcel::DISTRICT)), Ok(2));
@@ -591,7 +589,7 @@ fn a_dropped_index_refuses_and_one_of_its_name_begins_anew<P: Protocol>() {
             parcels.update(tx, &(1, 3), Parcel::SHELF.set(5))?;
             parcels.delete(tx, &(1, 4))
         })
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
     let new = make().unwrap();
     assert_eq!(first.run(|tx| new.rows(tx, 1, ()).count()), Ok(38));
     assert_entries_match_rows(&mut first, &parcels);

@@ -386,7 +386,7 @@ fn a_part_that_writes_nothing_that_may_fail_observes_nothing<P: Protocol>() {
         tx.attempt(|tx| items.update(tx, &1, Item::COUNT.wrapping_add(1)))?;
         // Under policies that lock what a transaction is going to write, this fails.
         let _ = other.with(ONCE()).run(|tx| items.update(tx, &1, Item::COUNT.wrapping_add(1)));
-        Ok::<_, Abort>(())
+        Ok(())
     });
     assert_eq!(added, Ok(()), "{}", P::NAME);
 }

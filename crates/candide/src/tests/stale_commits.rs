@@ -107,7 +107,7 @@ fn a_writer_is_counted_if_it_commits_before_the_one_that_overtook_it<P: Protocol
             table.update(tx, &1, Item::COUNT.set(zero + 1))
         })
     })
-    .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    .unwrap();
     let stats = first.stats();
     let commits_earlier = [TicToc::NAME, Mvto::NAME].contains(&P::NAME);
     let expected = if commits_earlier { (1, 0) } else { (0, 1) };

@@ -337,7 +337,7 @@ fn snapshots_see_keys_before_and_after_an_exchange<P: Versioned>() {
     for (snapshot, wanted) in [(before, [1, 2, 3]), (after, [2, 1, 4])] {
         let found = snapshot.run(|tx| {
             let found = [1, 2, 3].map(|code| by_code.read(tx, &code, Filed::NUMBER));
-            Ok::<_, Abort>(found)
+            Ok(found)
         });
         assert_eq!(found.unwrap(), wanted.map(Ok), "{}", P::NAME);
     }

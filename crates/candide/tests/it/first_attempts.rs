@@ -39,8 +39,7 @@ fn bank() -> (Database, Table<Account>) {
     let db = Database::new();
     let accounts = db.table::<Account>("accounts").expect("a new table");
     let owner = |id| if id % 2 == 0 { "Ann" } else { "Bob" };
-    db.run(|tx| accounts.insert_many(tx, (1..10).map(|id| account(id, owner(id), 10))))
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| accounts.insert_many(tx, (1..10).map(|id| account(id, owner(id), 10)))).unwrap();
     (db, accounts)
 }
 
@@ -64,7 +63,7 @@ fn a_table_is_used_as_a_map() -> Result<(), Abort> {
             accounts.put(tx, account(*id, owner, 0))?;
             assert!(accounts.contains(tx, id)?);
         }
-        Ok::<_, Abort>(())
+        Ok(())
     })
 }
 
@@ -79,7 +78,7 @@ fn texts_are_looked_up_by_what_they_say() -> Result<(), Abort> {
         let asked = String::from("Ann");
         assert_eq!(members.get(tx, &asked, Member::ROLE)?, Some(Role::Owner));
         assert_eq!(members.get(tx, "a name that is longer than the column", Member::ROLE)?, None);
-        Ok::<_, Abort>(())
+        Ok(())
     })
 }
 
@@ -112,7 +111,7 @@ fn ranges_are_scanned_counted_and_summed() -> Result<(), Abort> {
             sums
         })?;
         assert_eq!(sums, BTreeMap::from([("Ann".to_string(), 40), ("Bob".to_string(), 50)]));
-        Ok::<_, Abort>(())
+        Ok(())
     })
 }
 
@@ -155,8 +154,7 @@ fn a_database_is_a_static_and_serves_all_threads() -> Result<(), Abort> {
         for _ in 0..4 {
             scope.spawn(|| {
                 (0..100).for_each(|_| {
-                    db.run(|tx| accounts.update(tx, 1, Account::CENTS.add(1)))
-                        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+                    db.run(|tx| accounts.update(tx, 1, Account::CENTS.add(1))).unwrap();
                 });
             });
         }
@@ -184,7 +182,7 @@ fn tables_and_indexes_have_names_that_a_program_makes() {
     let by_cents = by_cents.expect("a new index");
     let count = db.run(|tx| {
         tables[7].insert(tx, account(1, "Ann", 5))?;
-        Ok::<_, Abort>((by_cents.contains(tx, 5)?, tables[8].is_empty(tx)?))
+        Ok((by_cents.contains(tx, 5)?, tables[8].is_empty(tx)?))
     });
     assert_eq!(count, Ok((true, true)));
 }

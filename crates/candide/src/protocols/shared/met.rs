@@ -100,7 +100,7 @@ impl Met {
 mod tests {
     use super::*;
     use crate::protocols::occ::Occ;
-    use crate::{Abort, Database, Record};
+    use crate::{Database, Record};
 
     #[derive(Record, Clone, Copy)]
     #[record(crate = crate)]
@@ -113,8 +113,7 @@ mod tests {
     fn a_version_is_met_if_it_was_noted_and_no_other_is() {
         let db = Database::<Occ>::builder().manual_epochs(1).build().unwrap();
         let table = db.table::<Item>("items").unwrap();
-        db.run(|tx| table.insert(tx, Item { id: 1 }))
-            .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        db.run(|tx| table.insert(tx, Item { id: 1 })).unwrap();
         let mut at = None;
         table.core().index.for_each(&mut |record| {
             at = table.core().layout.cells(record).next();

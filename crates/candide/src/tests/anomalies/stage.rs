@@ -70,13 +70,13 @@ fn run_with<P: Protocol, R: Row>(
     let db = builder.manual_epochs(1).build().unwrap();
     let table = db.table::<R>("rows").unwrap();
     db.run(|tx| rows.iter().try_for_each(|&(key, value)| table.insert(tx, R::new(key, value))))
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        .unwrap();
     if let (Some((last, _)), false) = (rows.last(), read.is_empty()) {
         db.run(|tx| {
             read.iter().try_for_each(|key| table.read(tx, key, R::VALUE).map(drop))?;
             table.update(tx, last, R::VALUE.add(0))
         })
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+        .unwrap();
     }
     let (parts, excluded) = std::thread::scope(|scope| {
         let (say, heard) = channel();

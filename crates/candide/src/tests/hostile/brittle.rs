@@ -154,8 +154,7 @@ impl<P: Protocol> Shelf<P> {
         let by_value = table
             .create_index("by_value", Brittle::VALUE, IndexOptions::ordered().unique())
             .unwrap();
-        db.run(|tx| table.insert_many(tx, (0..ROWS).map(Brittle::new)))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| table.insert_many(tx, (0..ROWS).map(Brittle::new))).unwrap();
         Shelf { db, table, by_value }
     }
 

@@ -146,7 +146,7 @@ impl<P: Protocol> Scene<P> {
             parcels.insert_many(tx, (0..ROWS).map(|number| Parcel::new(1, number)))?;
             filed.insert_many(tx, (0..ROWS).map(|number| Parcel::new(1, number).into()))
         })
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
         Scene { db, parcels, filed, by_code, by_place }
     }
 

@@ -157,7 +157,7 @@ fn sessions_work_to_the_end_of_a_thread_that_unwinds<P: Protocol>() {
             // The value is made before or after the thread's list of sessions, so it is destroyed
             // after or before that list.
             if number % 2 == 0 && !db.properties().one_session {
-                used(&db).unwrap_or_else(|e: Abort| panic!("{e}"));
+                used(&db).unwrap();
             }
             let session = RefCell::new(db.session().unwrap());
             let will = LastWill { session, db: db.clone(), parcels: parcels.clone() };

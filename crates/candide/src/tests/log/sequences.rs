@@ -96,7 +96,7 @@ fn a_limit_stays_staged_when_a_part_is_undone<P: Protocol>() {
             Err::<(), _>(Abort::NotFound)
         });
         assert_eq!(undone, Err(Abort::NotFound));
-        Ok::<_, Abort>(drawn)
+        Ok(drawn)
     });
     assert_eq!(drawn, Ok(vec![1, 2, 3]), "{}", P::NAME);
     scene.logged.settle();
@@ -147,7 +147,7 @@ fn transactions_that_raise_the_limit_do_not_conflict<P: Protocol>() {
     let drawn = outer.run(|tx| {
         let own = numbers.next(tx)?;
         let within = inner.run(|tx| numbers.next(tx))?;
-        Ok::<_, Abort>((own, within, numbers.next(tx)?))
+        Ok((own, within, numbers.next(tx)?))
     });
     assert_eq!(drawn, Ok((1, 2, 3)), "{}", P::NAME);
     let stats = logged.db.stats();

@@ -17,7 +17,7 @@ use crate::protocols::policies::{Lock, Mode, queue, queue_mode};
 use crate::record::{CellAt, Tid};
 use crate::sync::Ordering;
 use crate::sync::queue_lock::{NodeId, Supply};
-use crate::{Abort, Database, Policies, Policy, Session, Table};
+use crate::{Database, Policies, Policy, Session, Table};
 
 /// The policies that may lock rows.
 fn with_locks() -> impl Iterator<Item = Policy> {
@@ -42,8 +42,7 @@ fn scene(policies: impl Into<Policies>) -> Scene {
     let db = builder.manual_epochs(1).build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     let sessions = [(); 3].map(|()| db.session().unwrap());
-    db.run(|tx| (0..8).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| (0..8).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     Scene { db, table, sessions }
 }
 

@@ -15,8 +15,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 fn table(db: &Database<Occ>, name: &str, policy: Policy) -> Table<Item, Occ> {
     let table = db.table_with::<Item>(name, TableOptions::default().policy(policy)).unwrap();
-    db.run(|tx| (0..8).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..8).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     table
 }
 
@@ -270,8 +269,7 @@ fn is_seen_to_leave_the_wish() -> bool {
 fn changes_of_a_policy_by_two_threads_leave_one_policy() {
     let db = database();
     let rows = table(&db, "rows", Policy::NoWait);
-    db.run(|tx| (8..3000).try_for_each(|id| rows.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (8..3000).try_for_each(|id| rows.insert(tx, Item::new(id, 0)))).unwrap();
     for _ in 0..200 {
         std::thread::scope(|scope| {
             scope.spawn(|| rows.set_policy(Policy::Optimistic).unwrap());
@@ -301,8 +299,7 @@ fn a_row_that_was_locked_during_a_change_of_the_policy_follows_later() {
         },
     );
     for _ in 0..3 {
-        db.run(|tx| rows.update(tx, &0, Item::COUNT.add(1)))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| rows.update(tx, &0, Item::COUNT.add(1))).unwrap();
     }
     assert_eq!(tid(cell(&rows, 0)).0 & (RASK | WASK), RASK | WASK, "it was locked again since");
 }

@@ -229,9 +229,7 @@ pub(super) fn pruned<P: Versioned>() -> Scene<P> {
                 let rows = |tx: &crate::Tx<'_, Recorded<P>>| {
                     (0..2).map(|id| items.get(tx, &id, Whole)).collect()
                 };
-                let rows: Vec<_> = snapshot
-                    .run_in(&mut me.session, rows)
-                    .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+                let rows: Vec<_> = snapshot.run_in(&mut me.session, rows).unwrap();
                 assert_eq!(
                     rows.iter().flatten().map(|row| row.count).sum::<i64>(),
                     20,
@@ -295,7 +293,7 @@ pub(super) fn hot<P: Versioned>() -> Scene<P> {
                 }
                 Ok(())
             });
-            looked.unwrap_or_else(|abort: Abort| panic!("{abort}"));
+            looked.unwrap();
         }
     }
     let scene = Scene::peaceful("hot")
@@ -332,7 +330,7 @@ pub(super) fn reports<P: Versioned>() -> Scene<P> {
                 runs += 1;
                 counts(&items, tx)
             });
-            assert_whole(&counts.unwrap_or_else(|abort: Abort| panic!("{abort}")));
+            assert_whole(&counts.unwrap());
             assert_eq!(runs, 1, "it met a conflict");
             me.advance();
         }

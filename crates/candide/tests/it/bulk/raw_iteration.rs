@@ -94,10 +94,8 @@ fn raw_iteration_is_not_disturbed_by_the_advancer<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     for round in 0..200 {
-        db.run(|tx| (0..50).try_for_each(|key| table.put(tx, Item::new(key, round))))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
-        db.run(|tx| (10..50).try_for_each(|key| table.delete(tx, &key)))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| (0..50).try_for_each(|key| table.put(tx, Item::new(key, round)))).unwrap();
+        db.run(|tx| (10..50).try_for_each(|key| table.delete(tx, &key))).unwrap();
         assert_eq!(table.for_each_quiescent(|row| assert_eq!(row.count, round)), Ok(10));
     }
 }

@@ -41,8 +41,7 @@ fn what_is_exported_is_what_is_imported<P: Protocol>() {
 #[test]
 fn the_format_is_what_it_was() {
     let (db, table) = filled::<Occ>(0);
-    db.run(|tx| table.insert(tx, Item::new(5, -1)))
-        .unwrap_or_else(|abort: Abort| panic!("{abort}"));
+    db.run(|tx| table.insert(tx, Item::new(5, -1))).unwrap();
     let mut stream = Vec::new();
     assert_eq!(table.export(&mut stream).unwrap(), 1);
     let fields = "id: u64 (key)\ncount: i64 (group hot)\nsmall: u8 (group hot)\nflag: bool (group hot)\nother: u64 (group cold)\n";

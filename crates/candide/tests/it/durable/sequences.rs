@@ -68,7 +68,7 @@ fn no_crash_lets_a_number_come_again<P: Protocol>() {
             let insert = |tx: &candide::Tx<'_, P>| {
                 let id = numbers.next(tx)?;
                 items.insert(tx, Item::new(id, step))?;
-                Ok::<_, Abort>(id)
+                Ok(id)
             };
             match step % 4 {
                 0 => {

@@ -7,7 +7,7 @@ use candide::{Abort, Database, Protocol};
 fn effects_run_once_after_the_commit() {
     let db = Database::new();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let effects = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     session
@@ -20,7 +20,7 @@ fn effects_run_once_after_the_commit() {
             }
             table.update(tx, &1, Item::OTHER.set(count as u64))
         })
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
     assert_eq!(*effects.borrow(), [3]);
     let failed: Result<(), Abort> = session.run(|tx| {
         tx.on_commit(|| panic!("the transaction did not commit"));
@@ -35,9 +35,7 @@ fn an_effect_may_run_a_transaction<P: Protocol>() {
     let table = db.table::<Item>("rows").unwrap();
     db.run(|tx| {
         let (db, table) = (db.clone(), table.clone());
-        tx.on_commit(move || {
-            db.run(|tx| table.insert(tx, Item::new(2, 2))).unwrap_or_else(|e: Abort| panic!("{e}"))
-        });
+        tx.on_commit(move || db.run(|tx| table.insert(tx, Item::new(2, 2))).unwrap());
         Ok(())
     })
     .unwrap();

@@ -18,8 +18,7 @@ struct Scene<P: Protocol> {
 fn scene<P: Protocol>() -> Scene<P> {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     let (first, second) = (db.session().unwrap(), db.session().unwrap());
     Scene { db, table, first, second }
 }
@@ -73,8 +72,8 @@ fn an_uncommitted_record_is_an_absence_that_is_observed() {
     });
     assert_eq!(outer, CONFLICT);
     // The same holds for the record of a deleted row.
-    db.run(|tx| table.insert(tx, Item::new(70, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
-    db.run(|tx| table.delete(tx, &70)).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Item::new(70, 1))).unwrap();
+    db.run(|tx| table.delete(tx, &70)).unwrap();
     let outer = first.with(ONCE()).run(|tx| {
         assert_eq!(table.get(tx, &70, Item::COUNT)?, None);
         db.run(|tx| table.insert(tx, Item::new(70, 1)))?;

@@ -15,14 +15,10 @@ fn deleted_rows_are_freed_while_their_session_idles<P: Protocol>() {
     for round in 0..20u64 {
         for key in 0..1_000 {
             let key = round * 1_000 + key;
-            session
-                .run(|tx| table.insert(tx, Item::new(key, 0)))
-                .unwrap_or_else(|e: Abort| panic!("{e}"));
+            session.run(|tx| table.insert(tx, Item::new(key, 0))).unwrap();
         }
         for key in 0..1_000 {
-            session
-                .run(|tx| table.delete(tx, &(round * 1_000 + key)))
-                .unwrap_or_else(|e: Abort| panic!("{e}"));
+            session.run(|tx| table.delete(tx, &(round * 1_000 + key))).unwrap();
         }
         // The session is idle now, so it does not collect its garbage itself.
         eventually("collection for an idle session", || db.memory().garbage == 0);
@@ -53,7 +49,7 @@ fn a_queue_has_a_flat_footprint<P: Protocol>() {
                 table.insert(tx, Item::new(key, 0))?;
                 if key >= 100 { table.delete(tx, &(key - 100)) } else { Ok(()) }
             })
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+            .unwrap();
         if key % 250 == 0 {
             // A busy machine may not have let the advancer run. The test waits here, so that the
             // amount of garbage does not depend on this.
@@ -76,11 +72,11 @@ protocol_tests!(concurrent: sessions_that_idle_panic_or_end_with_their_thread_ho
 fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     // One session is idle, one is dropped by a panic, one is dropped at the end of its thread, and
     // one is used while its thread ends.
     let mut idle = db.session().unwrap();
-    idle.run(|tx| table.read(tx, &1, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
+    idle.run(|tx| table.read(tx, &1, Item::COUNT)).unwrap();
     std::thread::scope(|scope| {
         let panicking = scope.spawn(|| {
             let mut session = db.session().unwrap();
@@ -90,17 +86,13 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
             });
         });
         assert!(panicking.join().is_err());
-        scope.spawn(|| {
-            db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))
-                .unwrap_or_else(|e: Abort| panic!("{e}"))
-        });
+        scope.spawn(|| db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))).unwrap());
     });
     struct AtThreadEnd<P: Protocol>(Database<P>, Table<Item, P>);
     impl<P: Protocol> Drop for AtThreadEnd<P> {
         fn drop(&mut self) {
             let Self(db, table) = self;
-            db.run(|tx| table.update(tx, &1, Item::COUNT.add(1)))
-                .unwrap_or_else(|e: Abort| panic!("{e}"));
+            db.run(|tx| table.update(tx, &1, Item::COUNT.add(1))).unwrap();
         }
     }
     let (inner_db, inner_table) = (db.clone(), table.clone());
@@ -111,12 +103,12 @@ fn sessions_that_idle_panic_or_end_with_their_thread_hold_nothing_back<P: Protoc
         // This value is registered before the thread's list of cached sessions. The two may be
         // destroyed in either order.
         KEPT.with(|kept| *kept.borrow_mut() = Some(Box::new(AtThreadEnd(inner_db.clone(), inner_table.clone()))));
-        inner_db.run(|tx| inner_table.read(tx, &1, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        inner_db.run(|tx| inner_table.read(tx, &1, Item::COUNT)).unwrap();
     })
     .join()
     .unwrap();
     assert_eq!(db.run(|tx| table.read(tx, &1, Item::COUNT)), Ok(2));
-    db.run(|tx| table.delete(tx, &1)).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.delete(tx, &1)).unwrap();
     eventually("freeing behind idle and dead sessions", || db.memory().garbage == 0);
     drop(idle);
 }
@@ -127,7 +119,7 @@ fn a_table_or_session_keeps_its_database_alive() {
     let table = db.table::<Item>("rows").unwrap();
     let mut session = db.session().unwrap();
     drop(db);
-    session.run(|tx| table.insert(tx, Item::new(1, 1))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    session.run(|tx| table.insert(tx, Item::new(1, 1))).unwrap();
     drop(session);
     assert_eq!(table.for_each_quiescent(|row| assert_eq!(row.count, 1)), Ok(1));
 }

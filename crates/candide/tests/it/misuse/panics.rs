@@ -20,7 +20,7 @@ fn a_panic_in_a_conversion_or_an_updater_spoils_no_later_transaction<P: Protocol
     // The conversion of an outcome is the user's code, and may panic. The attempt is over by then.
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     let caught = catch_unwind(AssertUnwindSafe(|| {
         db.try_run(|tx| table.update(tx, &1, Item::COUNT.sub(500).at_least(0)).map_err(|_| Bomb))
             .is_ok()

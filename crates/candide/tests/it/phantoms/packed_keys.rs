@@ -28,7 +28,7 @@ fn districts_are_apart<P: Protocol>(
             orders.insert_many(tx, (1..4).map(|number| order(1, number)))?;
             orders.insert_many(tx, in_next.iter().map(|&number| order(2, number)))
         })
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+        .unwrap();
     let outer = first.with(ONCE()).run(|tx| {
         let rows = match reverse {
             false => orders.scan(tx, Prefix((1, 1)), Order::LINES).count()?,

@@ -18,13 +18,11 @@ fn a_read_for_update_sees_what_a_read_sees<P: Protocol>() {
         let db = builder.build().unwrap();
         let table = db.table::<Item>("rows").unwrap();
         let rows = |tx: &Tx<'_, P>| (0..4).try_for_each(|id| table.put(tx, Item::new(id, 0)));
-        db.run(|tx| rows(tx)).unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| rows(tx)).unwrap();
         let run = |body: &mut dyn FnMut(&Tx<'_, P>) -> Result<(), Abort>| {
-            db.with(ONCE()).run(body).unwrap_or_else(|e: Abort| panic!("{e}"))
+            db.with(ONCE()).run(body).unwrap()
         };
-        let count = |key: u64| {
-            db.run(|tx| table.get(tx, &key, Item::COUNT)).unwrap_or_else(|e: Abort| panic!("{e}"))
-        };
+        let count = |key: u64| db.run(|tx| table.get(tx, &key, Item::COUNT)).unwrap();
         // The row is read for update twice, and in parts.
         run(&mut |tx| {
             assert_eq!(table.read_for_update(tx, &0, Item::COUNT)?, 0);
@@ -95,8 +93,7 @@ fn rows_locked_in_opposite_orders_stop_no_commit_for_ever<P: Protocol>() {
     const ROUNDS: u64 = 200;
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..3).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     let rounds = Arc::new(AtomicU64::new(0));
     let threads: Vec<_> = (0..THREADS)
         .map(|thread| {
@@ -114,7 +111,7 @@ fn rows_locked_in_opposite_orders_stop_no_commit_for_ever<P: Protocol>() {
                             table.update(tx, &keys[0], Item::COUNT.set(one + 1))?;
                             table.update(tx, &keys[1], Item::COUNT.set(two + 1))
                         })
-                        .unwrap_or_else(|e: Abort| panic!("{e}"));
+                        .unwrap();
                     rounds.fetch_add(1, Ordering::Relaxed);
                 }
             })
@@ -137,7 +134,7 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
     for (locking, aborts) in [false, true].into_iter().zip(&mut aborts) {
         let db = builder::<P>().build().unwrap();
         let table = db.table::<Item>("rows").unwrap();
-        db.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| table.insert(tx, Item::new(0, 0))).unwrap();
         let others = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
@@ -164,11 +161,9 @@ fn no_increment_of_a_locked_counter_is_lost<P: Protocol>() {
                                 }
                                 row.update(Item::COUNT.set(count + 1))
                             })
-                            .unwrap_or_else(|e: Abort| panic!("{e}"));
+                            .unwrap();
                         if round % 16 == 0 {
-                            session
-                                .run(|tx| table.read(tx, &0, Whole))
-                                .unwrap_or_else(|e: Abort| panic!("{e}"));
+                            session.run(|tx| table.read(tx, &0, Whole)).unwrap();
                             others.fetch_add(1, Ordering::Relaxed);
                         }
                     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 fn attempts_and_deadlines_end_retrying() {
     let db = Database::new();
     let table = db.table::<Item>("rows").unwrap();
-    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| table.insert(tx, Item::new(1, 0))).unwrap();
     let (mut session, mut other) = (db.session().unwrap(), db.session().unwrap());
     let mut hopeless = |options: RunOptions<'_>| {
         session.with(options).run(|tx| {

@@ -23,8 +23,7 @@ fn transfers_conserve_money_and_never_overdraw<P: Protocol>() {
     for splitting in [true, false] {
         let db = builder::<P>().timestamp_splitting(splitting).build().unwrap();
         let table = db.table::<Item>("accounts").unwrap();
-        db.run(|tx| (0..ACCOUNTS).try_for_each(|id| table.insert(tx, Item::new(id, 100))))
-            .unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| (0..ACCOUNTS).try_for_each(|id| table.insert(tx, Item::new(id, 100)))).unwrap();
         on_threads(|thread| {
             let mut session = db.session().unwrap();
             let mut random = Random::seeded(thread);
@@ -72,8 +71,7 @@ protocol_tests!(concurrent: no_increment_is_lost);
 fn no_increment_is_lost<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("counters").unwrap();
-    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..4).try_for_each(|id| table.insert(tx, Item::new(id, 0)))).unwrap();
     on_threads(|thread| {
         let mut session = db.session().unwrap();
         for round in 0..500u64 {
@@ -108,8 +106,7 @@ fn rows_that_move_between_tables_are_always_in_one<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     // A row is always in exactly one of the two tables.
     let tables = [db.table::<Item>("left").unwrap(), db.table::<Item>("right").unwrap()];
-    db.run(|tx| (0..KEYS).try_for_each(|id| tables[0].insert(tx, Item::new(id, 0))))
-        .unwrap_or_else(|e: Abort| panic!("{e}"));
+    db.run(|tx| (0..KEYS).try_for_each(|id| tables[0].insert(tx, Item::new(id, 0)))).unwrap();
     on_threads(|thread| {
         let mut session = db.session().unwrap();
         let mut random = Random::seeded(thread);
@@ -133,7 +130,7 @@ fn rows_that_move_between_tables_are_always_in_one<P: Protocol>() {
                         tables[side].delete(tx, &key)?;
                         tables[1 - side].insert(tx, Item::new(key, count + 1))
                     })
-                    .unwrap_or_else(|e: Abort| panic!("{e}"));
+                    .unwrap();
             }
         }
     });
@@ -155,9 +152,7 @@ fn a_growing_index_loses_and_repeats_nothing<P: Protocol>() {
         let mut random = Random::seeded(thread);
         for number in 0..PER_THREAD {
             let key = number * THREADS + thread;
-            session
-                .run(|tx| table.insert(tx, Item::new(key, key as i64)))
-                .unwrap_or_else(|e: Abort| panic!("{e}"));
+            session.run(|tx| table.insert(tx, Item::new(key, key as i64))).unwrap();
             inserted[thread as usize].store(number + 1, Ordering::Release);
             // Rows inserted by another thread are found while the index grows.
             let other = random.below(THREADS);
@@ -203,7 +198,7 @@ fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
     let db = builder::<P>().build().unwrap();
     let table = db.table::<Item>("rows").unwrap();
     for id in 0..ROWS {
-        db.run(|tx| table.insert(tx, Item::new(id, 0))).unwrap_or_else(|e: Abort| panic!("{e}"));
+        db.run(|tx| table.insert(tx, Item::new(id, 0))).unwrap();
     }
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -216,7 +211,7 @@ fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
                     let key = random.below(ROWS);
                     session
                         .run(|tx| table.modify(tx, &key, Item::COUNT, |count| *count += 1))
-                        .unwrap_or_else(|e: Abort| panic!("{e}"));
+                        .unwrap();
                 }
             });
         }
@@ -232,7 +227,7 @@ fn a_long_transaction_gets_through_among_short_ones<P: Protocol>() {
                     }
                     table.update(tx, &0, Item::OTHER.set(sum as u64))
                 })
-                .unwrap_or_else(|e: Abort| panic!("{e}"));
+                .unwrap();
             // After 32 attempts the transaction asks for the token. It may need a few more
             // attempts, for commits in progress and if it gets the token late.
             assert!(attempts < 200, "{attempts} attempts");
