@@ -5,7 +5,7 @@
 //! items may have any name.
 
 use crate::attributes::{Kind, literal, moved};
-use crate::record::{Column, Index, Record};
+use crate::record::{Column, Field, Index, Record};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -57,7 +57,10 @@ impl Record {
     /// The constant that says where the columns of an index lie.
     fn index_places(&self, number: usize, index: &Index) -> TokenStream {
         let (path, ident, name) = (&self.path, &self.ident, places_name(number));
-        let columns = index.columns.iter().map(|&column| &self.columns[column].constant);
+        let columns = index.fields.iter().filter_map(|&field| match field {
+            Field::Key(_) => None,
+            Field::Column(number) => Some(&self.columns[number].constant),
+        });
         quote! {
             const #name: &[#path::derived::Place] = &[#(#path::Column::place(&<#ident>::#columns)),*];
         }
@@ -90,8 +93,8 @@ impl Record {
             }
         });
         let indexes = self.indexes.iter().enumerate().map(|(number, index)| {
-            let Index { vis, constant, unique, columns, .. } = index;
-            let columns: Vec<String> = columns.iter().map(|&column| self.columns[column].name()).collect();
+            let Index { vis, constant, unique, fields, .. } = index;
+            let columns: Vec<String> = fields.iter().map(|&field| self.field(field).name()).collect();
             let doc = format!("{} by {}.", if *unique { "Unique index" } else { "Index" }, columns.join(", "));
             let (key, kind) = (self.index_key(index), kind(path, index.kind));
             quote! {
@@ -121,8 +124,8 @@ impl Record {
     /// Returns the place at which an unsuitable key of an index is reported: its only column, or
     /// the index's name.
     fn index_place(&self, index: &Index) -> Span {
-        match index.columns[..] {
-            [column] => self.columns[column].ty.span(),
+        match index.fields[..] {
+            [field] => self.field(field).ty.span(),
             _ => index.name.span(),
         }
     }
@@ -131,7 +134,7 @@ impl Record {
     /// several columns.
     fn index_key(&self, index: &Index) -> TokenStream {
         one_or_tuple(
-            index.columns.iter().map(|&column| &self.columns[column].ty),
+            index.fields.iter().map(|&field| &self.field(field).ty),
             self.index_place(index),
         )
     }
@@ -209,15 +212,27 @@ impl Record {
         let at_key = moved(path, place);
         let count = quote_spanned!(place=> <#key as #at_key::Key>::WORDS);
         let show = quote_spanned!(place=> <#key as #at_key::Key>::show);
-        let values = index.columns.iter().map(|&column| self.take(&self.columns[column]));
+        let values = index.fields.iter().map(|&field| match field {
+            Field::Key(number) => self.component(number),
+            Field::Column(number) => self.take(&self.columns[number]),
+        });
         let values = one_or_tuple(values, Span::call_site());
+        let has_key = index.fields.iter().any(|field| matches!(field, Field::Key(_)));
+        let primary = has_key.then(|| {
+            let primary = self.key_type();
+            quote!(let __key = &<#primary as #path::Key>::from_words(__primary);)
+        });
         let words = quote_spanned! {place=>
             ::core::convert::AsRef::as_ref(&<#key as #at_key::Key>::words(&#values))
         };
         quote! {
-            #path::IndexSpec::new::<#kind>(#name, #unique, #places, #count, #show, |__words, __key| {
-                __key.extend_from_slice(#words)
-            })
+            #path::IndexSpec::new::<#kind>(
+                #name, #unique, #places, #count, #show,
+                |__primary, __words, __entry| {
+                    #primary
+                    __entry.extend_from_slice(#words)
+                },
+            )
         }
     }
 

@@ -70,7 +70,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// |---|---|
 /// | `#[key]` | The field is the primary key; or part of it, if there are several: the key is then a tuple in their order. A key of more than four parts, or with a part that is a struct of more than four words, is one field whose type derives [`Key`](macro@Key). |
 /// | `#[group(name)]` | The field lies in this column group, which is in conflict with nothing but itself. Fields without the attribute are in a group called `row`, the first one. |
-/// | `#[index]` | The field has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
+/// | `#[index]` | The field, which is not the whole primary key, has a secondary index, `by_` and its name. In parentheses: `hash` or `ordered` (which it is by default), `name = ..` for another name. |
 /// | `#[unique]` | As `#[index]`, but no two rows have the same value, nor are two `None` of an option allowed; `hash` by default. |
 /// | `#[column(NAME)]` | The constant has another name. |
 ///
@@ -105,7 +105,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// # Attributes of the struct
 /// | attribute | |
 /// |---|---|
-/// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several columns, in this order; four at most, and their keys have one word each. Its name is `by_a_b`, or what `name = ..` says. |
+/// | `#[index(columns(a, b))]`, `#[unique(columns(a, b))]` | An index of several fields, in this order, parts of the primary key included; four at most. Its name is `by_a_b`, or what `name = ..` says. |
 /// | `#[record(hash)]`, `#[record(ordered)]` | How rows are found by their primary key; `hash` by default. |
 /// | `#[record(groups(a, b))]` | The groups that fields may name, beside `row`. Then a misspelt name is an error of compilation; without this, any name makes a group. |
 /// | `#[record(crate = path)]` | Where the crate `candide` is, for those who re-export it. |

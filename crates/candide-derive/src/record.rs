@@ -48,8 +48,16 @@ pub(crate) struct Index {
     pub(crate) constant: Ident,
     pub(crate) unique: bool,
     pub(crate) kind: Kind,
-    /// Numbers of columns.
-    pub(crate) columns: Vec<usize>,
+    pub(crate) fields: Vec<Field>,
+}
+
+/// A field of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// The field of this number in [`Record::keys`].
+    Key(usize),
+    /// The field of this number in [`Record::columns`].
+    Column(usize),
 }
 
 /// The attributes of one field.
@@ -142,14 +150,9 @@ impl Record {
         let mut record =
             Record { path: options.path(), ident, kind, keys, columns, groups, indexes };
         let on_fields = record.read_fields(fields.named, options.groups.as_ref(), &mut errors);
-        for (column, name, options) in on_fields {
-            record.add_index(
-                name,
-                record.columns[column].vis.clone(),
-                &options,
-                vec![column],
-                &mut errors,
-            );
+        for (field, name, options) in on_fields {
+            let vis = record.field(field).vis.clone();
+            record.add_index(name, vis, &options, vec![field], &mut errors);
         }
         for (attribute, options) in on_struct {
             record.read_composite(attribute, options, &vis, &mut errors);
@@ -158,14 +161,21 @@ impl Record {
         errors.or(record)
     }
 
-    /// Adds the fields. Returns the indexes of single columns: the column's number, the index's
-    /// name, and the attribute's content.
+    pub(crate) fn field(&self, field: Field) -> &Column {
+        match field {
+            Field::Key(number) => &self.keys[number],
+            Field::Column(number) => &self.columns[number],
+        }
+    }
+
+    /// Adds the fields. Returns the indexes of single fields: the field, the index's name, and the
+    /// attribute's content.
     fn read_fields(
         &mut self,
         fields: impl IntoIterator<Item = syn::Field>,
         declared: Option<&Names>,
         errors: &mut Errors,
-    ) -> Vec<(usize, Ident, IndexOptions)> {
+    ) -> Vec<(Field, Ident, IndexOptions)> {
         let mut indexes = Vec::new();
         let mut in_default_group = Vec::new();
         for syn::Field { attrs, vis, ident, ty, .. } in fields {
@@ -176,30 +186,24 @@ impl Record {
                 attrs.into_iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
             let constant = read.constant.unwrap_or_else(|| constant(&ident));
             let mut column = Column { ident, vis, ty, docs, constant, group: 0, indexed: false };
-            if read.key {
-                if let Some(group) = read.group {
-                    errors.at(group, "a key field is in no group: a row keeps its key");
-                }
-                if read.index.is_some() {
-                    errors.at(
-                        &column.ident,
-                        "a key field needs no index: it is what the primary index finds rows by",
-                    );
-                }
-                self.keys.push(column);
-                continue;
-            }
+            let field = match read.key {
+                true => Field::Key(self.keys.len()),
+                false => Field::Column(self.columns.len()),
+            };
             if let Some(options) = read.index {
                 if let Some(columns) = &options.columns {
                     errors.at(columns, "`columns(..)` belongs to an attribute of the struct");
                 }
                 let by =
                     || Ident::new(&format!("by_{}", column.ident.unraw()), column.ident.span());
-                indexes.push((
-                    self.columns.len(),
-                    options.name.clone().unwrap_or_else(by),
-                    options,
-                ));
+                indexes.push((field, options.name.clone().unwrap_or_else(by), options));
+            }
+            if read.key {
+                if let Some(group) = read.group {
+                    errors.at(group, "a key field is in no group: a row keeps its key");
+                }
+                self.keys.push(column);
+                continue;
             }
             if let (Some(group), Some(declared)) = (&read.group, declared) {
                 check_group(group, declared, errors);
@@ -264,21 +268,18 @@ impl Record {
         if names.len() > TUPLE_MAX {
             errors.at(names, "an index has at most four columns");
         }
-        let mut columns = Vec::new();
+        let mut fields = Vec::new();
         for name in names {
             let is_same = |column: &Column| column.ident.unraw() == name.unraw();
-            match self.columns.iter().position(is_same) {
-                Some(number) if columns.contains(&number) => {
+            let column = self.columns.iter().position(is_same).map(Field::Column);
+            match column.or_else(|| self.keys.iter().position(is_same).map(Field::Key)) {
+                Some(field) if fields.contains(&field) => {
                     errors.at(name, "the index has this column already")
                 }
-                Some(number) => columns.push(number),
-                None if self.keys.iter().any(is_same) => {
-                    errors
-                        .at(name, "this field is in the primary key; an index is of other columns");
-                }
+                Some(field) => fields.push(field),
                 None => {
-                    let there_are: Vec<_> =
-                        self.columns.iter().map(|column| quoted(&column.ident)).collect();
+                    let all = self.keys.iter().chain(&self.columns);
+                    let there_are: Vec<_> = all.map(|column| quoted(&column.ident)).collect();
                     let message = format!(
                         "there is no field {}; an index can have {}",
                         quoted(name),
@@ -292,9 +293,9 @@ impl Record {
             let joined: Vec<String> = names.iter().map(|name| name.unraw().to_string()).collect();
             Ident::new(&format!("by_{}", joined.join("_")), names[0].span())
         });
-        let of_columns = columns.iter().map(|&column| &self.columns[column].vis);
-        let vis = of_columns.chain([vis]).min_by_key(|vis| reach(vis)).unwrap_or(vis).clone();
-        self.add_index(name, vis, &options, columns, errors);
+        let of_fields = fields.iter().map(|&field| &self.field(field).vis);
+        let vis = of_fields.chain([vis]).min_by_key(|vis| reach(vis)).unwrap_or(vis).clone();
+        self.add_index(name, vis, &options, fields, errors);
     }
 
     fn add_index(
@@ -302,15 +303,17 @@ impl Record {
         name: Ident,
         vis: Visibility,
         options: &IndexOptions,
-        columns: Vec<usize>,
+        fields: Vec<Field>,
         errors: &mut Errors,
     ) {
         if self.indexes.iter().any(|index| index.name.unraw() == name.unraw()) {
             errors.at(&name, format!("there is an index `{}` already", name.unraw()));
             return;
         }
-        for &column in &columns {
-            self.columns[column].indexed = true;
+        for &field in &fields {
+            if let Field::Column(number) = field {
+                self.columns[number].indexed = true;
+            }
         }
         let constant = constant(&name);
         self.indexes.push(Index {
@@ -319,7 +322,7 @@ impl Record {
             constant,
             unique: options.unique,
             kind: options.kind,
-            columns,
+            fields,
         });
     }
 
@@ -332,6 +335,14 @@ impl Record {
             let message =
                 "a key has at most four fields; a struct that derives `Key` may have more";
             errors.at(&column.ident, message);
+        }
+        if self.keys.len() == 1 {
+            for index in self.indexes.iter().filter(|index| index.fields == [Field::Key(0)]) {
+                errors.at(
+                    &index.name,
+                    "a key field needs no index: it is what the primary index finds rows by",
+                );
+            }
         }
         if self.groups.len() > GROUPS_MAX {
             errors.at(&self.ident, "a record has at most 64 groups");

@@ -291,9 +291,9 @@ impl Catalog {
         let packing = if contended { KeyPacking::new(row.key_widths) } else { None };
         let key_words = packing.map_or(row.key_words, |packing| packing.words());
         // Checked before anything is reserved, since a reservation would not be undone.
-        row.indexes
-            .iter()
-            .try_for_each(|spec| check_index(row.name, &IndexPlan::of_spec(spec), key_words))?;
+        row.indexes.iter().try_for_each(|spec| {
+            check_index(row.name, &IndexPlan::of_spec(spec, packing), key_words)
+        })?;
         let table = Arc::new(self.new_core(
             common,
             Plan {
@@ -317,7 +317,7 @@ impl Catalog {
         )?);
         let mut cores = vec![table.clone()];
         for (number, spec) in row.indexes.iter().enumerate() {
-            let index = IndexPlan::of_spec(spec);
+            let index = IndexPlan::of_spec(spec, packing);
             let entries = self.new_entries(
                 common,
                 &table,

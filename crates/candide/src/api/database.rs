@@ -657,7 +657,11 @@ fn adopt<P: Protocol>(
     for spec in row.indexes {
         // The index exists if an earlier call has made it, and failed at the next one.
         if !core.indexes.kept().any(|index| *index.name == *spec.name) {
-            index_changes::create(inner, core, IndexPlan::of_spec(spec))?;
+            index_changes::create(
+                inner,
+                core,
+                IndexPlan::of_spec(spec, core.layout.key_packing()),
+            )?;
         }
     }
     inner.catalog.adopt(core, row);

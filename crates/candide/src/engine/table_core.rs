@@ -5,8 +5,7 @@
 use crate::index::{DeletedIndex, TableIndex};
 use crate::memory::Slab;
 use crate::record::Layout;
-use crate::schema::Show;
-use crate::schema::{IndexSpec, KEY_WORDS_MAX, Place};
+use crate::schema::{IndexSpec, KEY_WORDS_MAX, KeyPacking, Place, Show};
 use crate::stats::Tally;
 use crate::sync::{AtomicU64, Ordering};
 use std::any::TypeId;
@@ -149,12 +148,16 @@ pub(crate) struct KeyOrigin {
 }
 
 impl IndexPlan {
-    /// Returns the plan of an index that a row type declares.
-    pub(crate) fn of_spec(spec: &IndexSpec) -> IndexPlan {
+    /// Returns the plan of an index that a row type declares. `packing` is the packing of the
+    /// table's keys; `None` if they are not packed.
+    pub(crate) fn of_spec(spec: &IndexSpec, packing: Option<KeyPacking>) -> IndexPlan {
         let IndexSpec { name, unique, ordered, columns, key_words, show_key, key } = *spec;
-        let key_of = Box::new(move |_: &[u64], words: &[u64], index_key: &mut Vec<u64>| {
-            key(words, index_key)
-        });
+        let key_of: Box<KeyOf> = match packing {
+            None => Box::new(key),
+            Some(packing) => Box::new(move |primary, words, index_key| {
+                key(packing.unpack(primary).as_slice(), words, index_key)
+            }),
+        };
         // A declared index is never dropped, so its origin is never compared.
         let origin = KeyOrigin { projection: TypeId::of::<()>(), key_parts: Box::default() };
         IndexPlan {

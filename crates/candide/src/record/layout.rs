@@ -463,6 +463,11 @@ impl Layout {
         self.packing.map_or(self.key_words(), |packing| packing.components())
     }
 
+    /// Returns the packing of the table's keys; `None` if they are not packed.
+    pub(crate) fn key_packing(&self) -> Option<KeyPacking> {
+        self.packing
+    }
+
     /// Returns whether the table keeps its keys packed.
     pub(crate) fn packs_keys(&self) -> bool {
         self.packing.is_some()

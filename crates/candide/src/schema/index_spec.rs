@@ -51,14 +51,15 @@ pub struct IndexSpec {
     pub(crate) columns: &'static [Place],
     pub(crate) key_words: usize,
     pub(crate) show_key: Show,
-    /// Appends the words of a row's index key to the vector. The slice holds the row's words
-    /// outside its primary key.
-    pub(crate) key: fn(&[u64], &mut Vec<u64>),
+    /// Appends the words of a row's index key to the vector. The slices hold the words of the row's
+    /// primary key and its other words.
+    pub(crate) key: fn(&[u64], &[u64], &mut Vec<u64>),
 }
 
 impl IndexSpec {
-    /// Returns an index on `columns`, whose keys have `key_words` words. `key` appends the words of
-    /// a row's index key to a vector, given the row's words outside its primary key. `show_key` is
+    /// Returns an index on `columns`, and perhaps on parts of the primary key, whose keys have
+    /// `key_words` words. `key` appends the words of a row's index key to a vector, given the words
+    /// of the row's primary key and its other words. `show_key` is
     /// [`Key::show`](crate::Key::show) of the index key's type.
     pub const fn new<I: IndexKind>(
         name: &'static str,
@@ -66,7 +67,7 @@ impl IndexSpec {
         columns: &'static [Place],
         key_words: usize,
         show_key: Show,
-        key: fn(&[u64], &mut Vec<u64>),
+        key: fn(&[u64], &[u64], &mut Vec<u64>),
     ) -> IndexSpec {
         IndexSpec { name, unique, ordered: I::ORDERED, columns, key_words, show_key, key }
     }

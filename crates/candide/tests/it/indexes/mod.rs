@@ -1,5 +1,6 @@
 //! Secondary indexes.
 
 mod creation;
+mod key_parts;
 mod texts;
 mod unique;
