@@ -89,6 +89,9 @@ impl OpenError {
 impl Display for OpenError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            OpenError::InUse { pid: Some(pid) } if *pid == std::process::id() => f.write_str(
+                "this process has the database open already; use its handles, or drop all of them",
+            ),
             OpenError::InUse { pid: Some(pid) } => {
                 write!(f, "the database is in use by the process {pid}; it has to end first")
             }

@@ -65,7 +65,9 @@ fn generations_follow_one_another_and_empty_ones_leave_nothing() {
 fn a_directory_is_opened_once_at_a_time() {
     let disk = SimDisk::new();
     let opened = open(disk.clone()).unwrap();
-    assert!(matches!(open(disk.clone()), Err(OpenError::InUse { .. })));
+    let refused = open(disk.clone()).err().map(|error| error.to_string());
+    let own = "this process has the database open already; use its handles, or drop all of them";
+    assert_eq!(refused.as_deref(), Some(own));
     let Opened { store, log, .. } = opened;
     drop(store);
     assert!(matches!(open(disk.clone()), Err(OpenError::InUse { .. })), "the writer is alive");

@@ -313,7 +313,7 @@ impl fmt::Display for Error {
             Error::Busy => f.write_str("a transaction has been running for ten seconds; try again when it has ended"),
             Error::Schema { table, row, difference } => write!(
                 f,
-                "the rows of table {table:?} are not of type {row}: {difference}; name the type that the table was made with"
+                "the rows of table {table:?} are not of type {row}: {difference}; name the type that the table was made with, or copy the rows into a table with another name"
             ),
             Error::Files { problem } => f.write_str(problem),
             Error::NotDurable => f.write_str("the database is in memory only; open one by `Database::open`"),

@@ -571,7 +571,7 @@ impl<const N: usize> fmt::Debug for Text<N> {
 
 impl<const N: usize> fmt::Display for Text<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.pad(self.as_str())
     }
 }
 
@@ -640,6 +640,7 @@ mod tests {
         let text = Text::<5>::new("äbc").unwrap();
         assert_eq!((text.len(), text.is_empty(), text.as_ref()), (4, false, "äbc"));
         assert!(text == "äbc" && text != "äb" && text != "äbc\0");
+        assert_eq!(format!("{text:>4}|{text:-<5}|{text:.2}"), " äbc|äbc--|äb");
         assert!(Text::<5>::default().is_empty() && Text::<5>::default() == Text::new("").unwrap());
         assert_eq!(Bytes::<2>::default(), Bytes::from([0, 0]));
         assert_eq!(Bytes::from(*b"ab").as_ref(), b"ab");
